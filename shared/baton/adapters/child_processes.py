@@ -160,7 +160,7 @@ class _Reading:
         return json.dumps({**self.task, **limits}).encode() + b"\n"
 
     def _result(self, answer: type[T], output: bytearray, status: int, size: int) -> T:
-        is_ready, word, content = _parsed(output)
+        is_ready, word, content = _parse(output)
         try:
             if word == b"result":
                 return TypeAdapter(answer).validate_json(content)
@@ -233,7 +233,7 @@ def _read(pipe: IO[bytes] | None, limit: int) -> bytearray:
     return output
 
 
-def _parsed(output: bytearray) -> tuple[bool, bytes, bytearray]:
+def _parse(output: bytearray) -> tuple[bool, bytes, bytearray]:
     """Return whether the process was ready, the word of its answer, and the rest. No word: the answer is incomplete."""
     lines = bytes(output[:_MAX_HEADER]).split(b"\n")
     header = _HEADER.fullmatch(lines[1]) if len(lines) > 2 and lines[0] == b"ready" else None

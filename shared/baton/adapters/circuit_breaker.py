@@ -79,19 +79,19 @@ class CircuitBreakers:
             circuit.next_trial_at = now + self._open_seconds
         return circuit, circuit.era
 
-    def _failed(self, circuit: _Circuit) -> None:
+    def _note_failure(self, circuit: _Circuit) -> None:
         circuit.failures += 1
         if circuit.next_trial_at is not None or circuit.failures >= self._failures:
             circuit.next_trial_at = self._monotonic() + self._open_seconds
             circuit.era += 1
 
-    def _succeeded(self, circuit: _Circuit) -> None:
+    def _note_success(self, circuit: _Circuit) -> None:
         circuit.failures = 0
         if circuit.next_trial_at is not None:
             circuit.next_trial_at = None
             circuit.era += 1
 
-    def _abandoned(self, circuit: _Circuit) -> None:
+    def _note_abandonment(self, circuit: _Circuit) -> None:
         if circuit.next_trial_at is not None:
             circuit.next_trial_at = self._monotonic()
 
@@ -117,8 +117,8 @@ class Guard:
         if self._era != self._circuit.era:
             return
         if error is not None and not isinstance(error, Exception):
-            self._breakers._abandoned(self._circuit)
+            self._breakers._note_abandonment(self._circuit)
         elif error is not None and self._is_failure(error):
-            self._breakers._failed(self._circuit)
+            self._breakers._note_failure(self._circuit)
         else:
-            self._breakers._succeeded(self._circuit)
+            self._breakers._note_success(self._circuit)

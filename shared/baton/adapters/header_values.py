@@ -54,10 +54,10 @@ class HeaderValues:
         values = dict(zip(references, resolved, strict=True))
         for name, value in headers.items():
             if isinstance(value, TokenExchange):
-                values[name] = await self._exchanged_value(value, scope)
+                values[name] = await self._exchange_value(value, scope)
         return {name: value if isinstance(value, str) else values[name] for name, value in headers.items()}
 
-    async def _exchanged_value(self, value: TokenExchange, scope: Scope | None) -> str:
+    async def _exchange_value(self, value: TokenExchange, scope: Scope | None) -> str:
         if self._exchanges is None or scope is None:
             raise Unauthorized(ABSENT)
         target = value.token_exchange

@@ -68,14 +68,14 @@ class HttpRequests:
                     call.method,
                     httpx.URL(call.url).copy_merge_params(call.query) if call.query else call.url,
                     json=call.body,
-                    headers=_merged(
+                    headers=_merge(
                         {"Accept": ACCEPT, "User-Agent": "baton"},
                         call.headers,
                         {"Idempotency-Key": idempotency_key},
                         own,
                     ),
                 )
-                response = await _followed(client, request)
+                response = await _follow(client, request)
             except EgressRefused as error:
                 raise ToolFailed(f"The call is not allowed: {error}") from error
             except ResponseTooLarge as error:
@@ -89,7 +89,7 @@ class HttpRequests:
         return await off_loop(len(response.content) * GUESSING, _result, response, call)
 
 
-async def _followed(client: httpx.AsyncClient, request: httpx.Request) -> httpx.Response:
+async def _follow(client: httpx.AsyncClient, request: httpx.Request) -> httpx.Response:
     """Return the response, after redirects to the same scheme, host and port that keep the method.
 
     Other redirects are refused, because the request's headers are for that origin only.
@@ -109,7 +109,7 @@ def _origin(url: httpx.URL) -> tuple[str, str, int | None]:
     return url.scheme, url.host, url.port
 
 
-def _merged(*layers: Mapping[str, str]) -> dict[str, str]:
+def _merge(*layers: Mapping[str, str]) -> dict[str, str]:
     merged: dict[str, tuple[str, str]] = {}
     for layer in layers:
         merged.update({name.lower(): (name, value) for name, value in layer.items()})

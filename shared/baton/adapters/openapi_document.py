@@ -111,7 +111,7 @@ def _operation(document: Mapping[str, Any], operation_id: str, location: str, ba
         argument = name if name not in properties else f"{place}_{name}"
         contents: list[dict[str, Any]] = list(parameter.get("content", {}).values())
         schema = parameter.get("schema") or (contents[0].get("schema", {}) if contents else {})
-        properties[argument] = _described(read.inlined(schema), parameter.get("description"))
+        properties[argument] = _describe(read.inlined(schema), parameter.get("description"))
         if parameter.get("required") or place == "path":
             required.append(argument)
         parameters.append(Parameter(name, place, argument, bool(parameter.get("explode", place == "query"))))
@@ -120,7 +120,7 @@ def _operation(document: Mapping[str, Any], operation_id: str, location: str, ba
         body = read.followed(found["requestBody"])
         schema = _json_schema(body, operation_id)
         body_argument = "body" if "body" not in properties else "request_body"
-        properties[body_argument] = _described(read.inlined(schema), body.get("description"))
+        properties[body_argument] = _describe(read.inlined(schema), body.get("description"))
         if body.get("required"):
             required.append(body_argument)
     whole = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
@@ -168,7 +168,7 @@ def _base(document: Mapping[str, Any], found: Mapping[str, Any], location: str, 
     return base_url.rstrip("/")
 
 
-def _described(schema: dict[str, Any], description: Any) -> dict[str, Any]:
+def _describe(schema: dict[str, Any], description: Any) -> dict[str, Any]:
     if isinstance(description, str) and description and "description" not in schema:
         return {**schema, "description": description}
     return schema

@@ -94,7 +94,7 @@ class OpenApiTools:
         location = definition.spec if definition.is_remote else ""
         try:
             operation = await asyncio.to_thread(
-                _checked, document, definition.operation_id, location, definition.base_url
+                _check, document, definition.operation_id, location, definition.base_url
             )
         except UnusableDocument as error:
             raise ToolFailed(str(error)) from error
@@ -106,7 +106,7 @@ class OpenApiTools:
         if kept is not None and self._is_fresh(definition, kept[1]):
             return kept
         read_at = self._monotonic()
-        text = await (self._fetched(definition.spec) if definition.is_remote else self._shipped(definition.spec))
+        text = await (self._fetch(definition.spec) if definition.is_remote else self._shipped(definition.spec))
         try:
             document = await asyncio.to_thread(openapi_document.parsed, text, is_trusted=not definition.is_remote)
         except UnusableDocument as error:
@@ -127,7 +127,7 @@ class OpenApiTools:
         except (OSError, UnicodeDecodeError) as error:
             raise ToolFailed(f"The document {spec} cannot be read.") from error
 
-    async def _fetched(self, url: str) -> str:
+    async def _fetch(self, url: str) -> str:
         async with self._make_client(FETCH_SECONDS) as client:
             try:
                 # No credentials are sent, so a redirect may lead to any host that the deployment may call.
@@ -147,7 +147,7 @@ def _key(definition: OpenApiTool) -> tuple[str, str, str | None]:
     return definition.spec, definition.operation_id, definition.base_url
 
 
-def _checked(document: Mapping[str, Any], operation_id: str, location: str, base_url: str | None) -> Operation:
+def _check(document: Mapping[str, Any], operation_id: str, location: str, base_url: str | None) -> Operation:
     operation = openapi_document.operation(document, operation_id, location, base_url)
     try:
         Draft202012Validator.check_schema(dict(operation.schema))

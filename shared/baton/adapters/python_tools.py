@@ -71,7 +71,7 @@ class PythonTools:
         self, definition: PythonTool, own_name: str, arguments: Mapping[str, Any], context: CallContext
     ) -> ToolResult:
         loaded = await self._load(definition)
-        given = _converted(loaded, arguments) | ({CONTEXT: context} if loaded.takes_context else {})
+        given = _convert(loaded, arguments) | ({CONTEXT: context} if loaded.takes_context else {})
         if inspect.iscoroutinefunction(loaded.function):
             answer = await loaded.function(**given)
         else:
@@ -130,7 +130,7 @@ def _schema_of(model: type[BaseModel]) -> Mapping[str, Any]:
     return {"properties": {}, **schema}
 
 
-def _converted(loaded: _Loaded, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def _convert(loaded: _Loaded, arguments: Mapping[str, Any]) -> dict[str, Any]:
     if loaded.arguments is None:
         return {name: value for name, value in arguments.items() if name != CONTEXT}
     try:

@@ -96,7 +96,7 @@ class S3Files:
         try:
             found = await aws.call(self._client.head_object, Bucket=self._bucket, Key=key)
         except ClientError as error:
-            raise _mapped(error) from error
+            raise _map_error(error) from error
         name = unquote(found["Metadata"].get("name", file_id))
         disposition = content_disposition(name, inline=MediaType.parse(found["ContentType"]).essence in SHOWN_INLINE)
         return await self._presign("get_object", Key=key, ResponseContentDisposition=disposition)
@@ -127,7 +127,7 @@ class _S3ThreadFiles:
         try:
             return await aws.call(self._read, _known_key(self._scope, self._thread_id, file_id))
         except ClientError as error:
-            raise _mapped(error) from error
+            raise _map_error(error) from error
 
     def _read(self, key: str) -> bytes:
         answer = self._client.get_object(Bucket=self._bucket, Key=key)
@@ -178,7 +178,7 @@ def _known_key(scope: Scope, thread_id: str, file_id: str) -> str:
     return _key(scope, thread_id, file_id)
 
 
-def _mapped(error: ClientError) -> Exception:
+def _map_error(error: ClientError) -> Exception:
     # HeadObject has no body, so its code is the status. A caller without s3:ListBucket gets 403 instead.
     return _no_file() if aws.error_code(error) in ("404", "NoSuchKey") else error
 

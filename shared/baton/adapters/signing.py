@@ -56,11 +56,11 @@ class DerivedSigningKey:
             raise InternalError(f"The key for signatures cannot be read: {error.detail}") from error
         if len(secret) < MIN_SECRET and not self._accepts_short:
             raise InternalError(f"The secret {self._name} must have at least {MIN_SECRET} random characters.")
-        return _derived(secret)
+        return _derive(secret)
 
 
 @lru_cache(maxsize=4)
-def _derived(secret: str) -> EllipticCurvePrivateKey:
+def _derive(secret: str) -> EllipticCurvePrivateKey:
     """Return the key. 48 bytes for a group of 32: the bias of the remainder is nothing (FIPS 186-5, A.2.1)."""
     material = HKDF(hashes.SHA256(), 48, salt=None, info=PURPOSE).derive(secret.encode())
     return derive_private_key(int.from_bytes(material, "big") % (ORDER - 1) + 1, SECP256R1())

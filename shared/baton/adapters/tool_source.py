@@ -36,14 +36,14 @@ def assigned(declared: Collection[str], listed: Sequence[Listed]) -> dict[Listed
     counts = Counter(prefixed(*tool) for tool in others)
     for tool in others:
         name = prefixed(*tool)
-        names[tool] = name if counts[name] == 1 and name not in taken else _marked(name, *tool)
+        names[tool] = name if counts[name] == 1 and name not in taken else _mark(name, *tool)
     return names
 
 
 def plain(own: str) -> str:
     """Return ``own`` with the characters and length that model providers accept."""
     name = re.sub(r"[^a-zA-Z0-9_-]", "_", own)
-    return name if 0 < len(name) <= MAX_NAME else _marked(name, own)
+    return name if 0 < len(name) <= MAX_NAME else _mark(name, own)
 
 
 def prefixed(server: str, own: str) -> str:
@@ -51,10 +51,10 @@ def prefixed(server: str, own: str) -> str:
     name = re.sub(r"[^a-zA-Z0-9_-]", "_", f"{server}_{own}")
     if BUILTIN_TOOLS.fullmatch(name):
         name = f"mcp_{name}"
-    return name if len(name) <= MAX_NAME else _marked(name, server, own)
+    return name if len(name) <= MAX_NAME else _mark(name, server, own)
 
 
-def _marked(name: str, *parts: str) -> str:
+def _mark(name: str, *parts: str) -> str:
     digest = hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:8]
     return f"{name[: MAX_NAME - 9]}_{digest}"
 

@@ -102,7 +102,7 @@ class Toolbox:
         source = self._source(definition)
         try:
             work = source.call(definition, entry.own.own_name, arguments, context)
-            result = await self._guarded(_circuit(source, definition), work, definition.timeout_seconds)
+            result = await self._guard(_circuit(source, definition), work, definition.timeout_seconds)
         except Unauthorized:
             raise  # the tool acts for the user, who must sign in again
         except Exception as error:  # noqa: BLE001 - a failing tool must not end the turn
@@ -169,7 +169,7 @@ class Toolbox:
         source = self._source(definition)
         try:
             endpoint = _circuit(source, definition) if source.must_ask(definition) else None
-            offered = await self._guarded(endpoint, source.tools(definition), self._listing_seconds)
+            offered = await self._guard(endpoint, source.tools(definition), self._listing_seconds)
         except Exception as error:  # noqa: BLE001 - a failing source must not end the turn
             self._note_broken(definition, error)
             return MissingTools(source.origin(definition), self._headers.redacted(_message(error)))
@@ -177,7 +177,7 @@ class Toolbox:
             _log.warning("%s: the tools of %s are back.", self._where(definition), definition.name)
         return offered
 
-    async def _guarded(self, endpoint: str | None, work: Coroutine[Any, Any, T], seconds: float) -> T:
+    async def _guard(self, endpoint: str | None, work: Coroutine[Any, Any, T], seconds: float) -> T:
         """Run ``work`` with a time limit and under the circuit breaker of its endpoint.
 
         A refusal is no failure of the endpoint. Raises ``Unreachable`` after the time limit, and errors of ``work``.
@@ -287,7 +287,7 @@ def _for_the_file(error: Exception) -> str:
 
 def _for_operators(error: Exception) -> str:
     """Return the error for the log: types and places, and only texts that quote no argument or answer."""
-    return " < ".join(_described(cause) for cause in _chain(error))
+    return " < ".join(_describe(cause) for cause in _chain(error))
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
@@ -298,7 +298,7 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__
 
 
-def _described(error: BaseException) -> str:
+def _describe(error: BaseException) -> str:
     kind = type(error).__name__
     if isinstance(error, BatonError | CannotLoad | CircuitOpen | EgressRefused | ImportError | UnusableDocument):
         return f"{kind}: {error}"

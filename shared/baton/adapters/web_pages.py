@@ -77,7 +77,7 @@ class HttpPages:
     ) -> PageContent | None:
         conditions = {"If-None-Match": etag, "If-Modified-Since": last_modified}
         headers = {name: value for name, value in conditions.items() if value is not None}
-        response = await self._followed(url, headers, limit)
+        response = await self._follow(url, headers, limit)
         if response.status_code == 304 and headers:
             return None
         if response.status_code in (404, 410):
@@ -91,13 +91,13 @@ class HttpPages:
             response.headers.get("last-modified"),
         )
 
-    async def _followed(self, url: str, headers: dict[str, str], limit: int) -> httpx.Response:
+    async def _follow(self, url: str, headers: dict[str, str], limit: int) -> httpx.Response:
         """Return the response after redirects. Each address is judged like the first one."""
         for _ in range(MAX_REDIRECTS + 1):
             host = self._host(url)
             async with host.lock:
                 await self._check_robots(host, url)
-                response = await self._paced(host, url, headers, limit)
+                response = await self._pace(host, url, headers, limit)
             if not response.has_redirect_location:
                 return response
             url = _target(url, response)
@@ -131,7 +131,7 @@ class HttpPages:
         """Return the rules of a host; None if it has none."""
         place = str(httpx.URL(url).copy_with(path="/robots.txt", query=None, fragment=None, username="", password=""))
         for _ in range(MAX_REDIRECTS + 1):
-            response = await self._paced(host, place, {}, MAX_ROBOTS_BYTES)
+            response = await self._pace(host, place, {}, MAX_ROBOTS_BYTES)
             if not response.has_redirect_location:
                 break
             place = _target(place, response)
@@ -143,7 +143,7 @@ class HttpPages:
         rules.parse(decode_text(response.content, MediaType("text/plain", "utf-8")).splitlines())
         return rules
 
-    async def _paced(self, host: _Host, url: str, headers: dict[str, str], limit: int) -> httpx.Response:
+    async def _pace(self, host: _Host, url: str, headers: dict[str, str], limit: int) -> httpx.Response:
         """Send one request, when the host may be asked again."""
         loop = asyncio.get_running_loop()
         if (wait := host.free_at - loop.time()) > 0:

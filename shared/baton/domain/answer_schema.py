@@ -78,7 +78,7 @@ def violations(schema: Schema, answer: Any) -> Sequence[str]:
     except UncheckableValue:
         return ["it takes too many steps to check"]
     names = {name for part in subschemas(schema) for name in part.get("properties", {})}
-    found = dict.fromkeys(_described(error, names) for error in _specific(reversed(errors)))
+    found = dict.fromkeys(_describe(error, names) for error in _specific(reversed(errors)))
     return list(found)[:MAX_VIOLATIONS]
 
 
@@ -117,7 +117,7 @@ def _is_deeper(inner: Any, outer: Any) -> bool:
     return len(inner.absolute_path) > len(outer.absolute_path)
 
 
-def _described(error: Any, names: set[str]) -> str:
+def _describe(error: Any, names: set[str]) -> str:
     place = "/".join(_step(step, names) for step in error.absolute_path)
     return f"{f'`{place}`' if place else 'it'} {_reason(error)}"
 

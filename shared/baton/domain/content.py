@@ -45,7 +45,7 @@ def parse_content(raw: object, field: str = "content") -> Content:
     provider ``baton``). Raises ``InvalidRequest``, ``UnsupportedPart`` and ``MessageTooLarge`` (over 1 MiB as JSON).
     """
     if isinstance(raw, str):
-        content: Content = _checked_text(raw, field)
+        content: Content = _check_text(raw, field)
         if not raw.strip():
             raise InvalidRequest(f"{field} must not be empty.")
     elif isinstance(raw, list):
@@ -100,7 +100,7 @@ def check_media_type(mime_type: str, where: str) -> None:
         raise UnsupportedPart(f"{where}: {kind} is not taken. Send text, image or document parts.")
 
 
-def _checked_text(text: str, where: str) -> str:
+def _check_text(text: str, where: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -153,7 +153,7 @@ def _check_representable(item: dict[str, Any], where: str) -> None:
         text = json.dumps(item, ensure_ascii=False, allow_nan=False)
     except ValueError:
         raise InvalidRequest(f"{where} holds a number that JSON cannot represent.") from None
-    _checked_text(text, where)
+    _check_text(text, where)
 
 
 def is_within(value: object, levels: int, values: int) -> bool:

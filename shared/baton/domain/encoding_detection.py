@@ -24,13 +24,13 @@ def _restore(error: UnicodeError) -> tuple[str, int]:
         and all(0x21 <= each <= 0x7E for each in (row, cell))
     ):
         try:
-            return _shifted(row - 0x20, cell - 0x20).decode("cp932"), error.start + 2
+            return _shift(row - 0x20, cell - 0x20).decode("cp932"), error.start + 2
         except UnicodeDecodeError:
             pass
     return "\ufffd", error.end
 
 
-def _shifted(row: int, cell: int) -> bytes:
+def _shift(row: int, cell: int) -> bytes:
     """Return the Shift JIS of a character, by its row and cell in JIS X 0208 (both from 1)."""
     lead = (row - 1) // 2 + (0x81 if row <= 62 else 0xC1)
     trail = cell + 0x9E if row % 2 == 0 else cell + 0x3F + (cell > 63)
@@ -88,7 +88,7 @@ def detect_encoding(body: bytes) -> str:
     first = _HIGH.search(body)
     start = first.start() if first is not None else 0
     sample = body[start : start + SAMPLE]
-    return "utf-8" if _is_damaged_utf8(sample) else _guessed(sample)
+    return "utf-8" if _is_damaged_utf8(sample) else _guess(sample)
 
 
 def is_utf8(body: bytes) -> bool:
@@ -170,12 +170,12 @@ def _is_ideographic(sample: bytes, codec: str) -> bool:
         return any(char.isascii() for char in text)
     if max(of_script, hangul) < max(len(text), _LEAST_UNSPACED):
         return False
-    guess = _guessed(even)
+    guess = _guess(even)
     # Read as UTF-16, texts in encodings of two bytes have Hangul.
     return guess not in _OF_TWO_BYTES or "\ufffd" in even.decode(guess, "replace")
 
 
-def _guessed(sample: bytes) -> str:
+def _guess(sample: bytes) -> str:
     """Return the encoding of a text as Firefox guesses it (chardetng), by pairs of letters."""
     if _SIGNS.sub("", sample.decode(LATIN, "replace")).isascii():
         return LATIN  # it has no such letters

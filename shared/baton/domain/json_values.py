@@ -12,20 +12,20 @@ def json_object(text: str, *, mends_lists: bool = False) -> dict[str, Any] | Non
 
     ``NaN`` and infinities are no JSON. ``mends_lists`` keeps the whole objects of a list that was cut.
     """
-    whole = _loaded(text)
+    whole = _load(text)
     if whole is not None:
         return whole if isinstance(whole, dict) else None
     start, end = text.find("{"), text.rfind("}")
     if start < 0 or end < start:
         return None
     for ending in ("", "]}") if mends_lists else ("",):
-        found = _loaded(text[start : end + 1] + ending)
+        found = _load(text[start : end + 1] + ending)
         if isinstance(found, dict):
             return found
     return None
 
 
-def _loaded(text: str) -> Any:
+def _load(text: str) -> Any:
     """Return the value of a JSON text; None for one that is no JSON, or null."""
     with suppress(ValueError, RecursionError):
         return json.loads(text, parse_constant=_refuse)

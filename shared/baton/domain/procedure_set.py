@@ -66,7 +66,7 @@ class _Chunk:
 
     def __init__(self, patterns: Sequence[str]) -> None:
         self._patterns = patterns
-        self._together = _compiled(patterns)
+        self._together = _compile(patterns)
         self._alone: list[Any] | None = None
         """Each pattern for itself, once the chunk was found."""
 
@@ -75,7 +75,7 @@ class _Chunk:
         if self._together is not None and self._together.search(plain) is None:
             return []
         if self._alone is None:
-            self._alone = [_compiled([pattern]) for pattern in self._patterns]
+            self._alone = [_compile([pattern]) for pattern in self._patterns]
         return [
             pattern
             for pattern, alone in zip(self._patterns, self._alone, strict=True)
@@ -83,7 +83,7 @@ class _Chunk:
         ]
 
 
-def _compiled(patterns: Sequence[str]) -> Any:
+def _compile(patterns: Sequence[str]) -> Any:
     """Return the patterns as one, or None if that is too large or re2 cannot join them."""
     try:
         loose = "|".join(f"(?:{loosest_pattern(pattern)})" for pattern in patterns)

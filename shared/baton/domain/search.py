@@ -209,7 +209,7 @@ def fuse_scores(
     for clause, weight in used.items():
         ranking = candidates[clause]
         least = least_spread if clause.signal is Signal.MEANING else 0.0
-        for candidate, scaled in zip(ranking, _scaled(ranking, least), strict=True):
+        for candidate, scaled in zip(ranking, _scale(ranking, least), strict=True):
             scores[candidate.id] = scores.get(candidate.id, 0.0) + weight * scaled / whole
     return {id_: min(score, 1.0) for id_, score in scores.items()}
 
@@ -241,7 +241,7 @@ def by_score(ranked: Ranked) -> tuple[float, str]:
     return -ranked.score, ranked.document.id
 
 
-def _scaled(candidates: Sequence[Candidate], least_spread: float) -> list[float]:
+def _scale(candidates: Sequence[Candidate], least_spread: float) -> list[float]:
     found = [each.score for each in candidates if not each.is_added] or [each.score for each in candidates]
     lowest, highest = min(found), max(found)
     spread = max(highest - lowest, least_spread)

@@ -108,7 +108,7 @@ class TokenExchange(BaseModel):
 HeaderValue = str | SecretReference | TokenExchange
 
 
-def _checked(headers: dict[str, HeaderValue]) -> dict[str, HeaderValue]:
+def _check(headers: dict[str, HeaderValue]) -> dict[str, HeaderValue]:
     seen: set[str] = set()
     for name, value in headers.items():
         lower = name.lower()
@@ -126,5 +126,5 @@ def _checked(headers: dict[str, HeaderValue]) -> dict[str, HeaderValue]:
     return headers
 
 
-Headers = Annotated[dict[str, HeaderValue], AfterValidator(_checked)]
+Headers = Annotated[dict[str, HeaderValue], AfterValidator(_check)]
 """Headers of every request to a peer, by name."""

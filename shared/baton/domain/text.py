@@ -19,7 +19,7 @@ def encodable(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        return "".join(_mended(text[start:end]) for start, end in slices(text, MENDED_AT_ONCE))
+        return "".join(_mend(text[start:end]) for start, end in slices(text, MENDED_AT_ONCE))
     return text
 
 
@@ -39,7 +39,7 @@ def slices(text: str, size: int) -> Iterator[tuple[int, int]]:
         start = end
 
 
-def _mended(text: str) -> str:
+def _mend(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 

@@ -24,13 +24,13 @@ TIME_ZONE_KEY = "baton.dev/time-zone"
 """A key in the ``_meta`` of a call over MCP: IANA's name of the user's time zone."""
 
 
-def _checked_name(name: str) -> str:
+def _check_name(name: str) -> str:
     if BUILTIN_TOOLS.fullmatch(name):
         raise ValueError(f"{name} is the name of a tool of Baton's own")
     return name
 
 
-def _checked_url(url: str) -> str:
+def _check_url(url: str) -> str:
     if has_credentials(url):
         raise ValueError("must not hold credentials: put them into a header, by reference")
     if not is_web_url(url):
@@ -40,7 +40,7 @@ def _checked_url(url: str) -> str:
     return url
 
 
-def _checked_parameters(schema: dict[str, Any]) -> dict[str, Any]:
+def _check_parameters(schema: dict[str, Any]) -> dict[str, Any]:
     # Imported only if a tool has a schema, so that functions without one start faster.
     from jsonschema import Draft202012Validator, SchemaError
 
@@ -53,11 +53,11 @@ def _checked_parameters(schema: dict[str, Any]) -> dict[str, Any]:
     return schema
 
 
-Name = Annotated[str, StringConstraints(pattern=rf"^{TOOL_NAME.pattern}$"), AfterValidator(_checked_name)]
+Name = Annotated[str, StringConstraints(pattern=rf"^{TOOL_NAME.pattern}$"), AfterValidator(_check_name)]
 ServerName = Annotated[str, StringConstraints(pattern=r"^[a-zA-Z0-9_-]{1,32}$")]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=4096, strip_whitespace=True)]
-Url = Annotated[str, StringConstraints(max_length=2048), AfterValidator(_checked_url)]
-Parameters = Annotated[dict[str, Any], AfterValidator(_checked_parameters)]
+Url = Annotated[str, StringConstraints(max_length=2048), AfterValidator(_check_url)]
+Parameters = Annotated[dict[str, Any], AfterValidator(_check_parameters)]
 
 
 class _Tool(Definition):
@@ -152,7 +152,7 @@ class OpenApiTool(_Tool):
     @model_validator(mode="after")
     def _spec_is_a_url_or_a_file_below_the_agents(self) -> OpenApiTool:
         if self.is_remote:
-            _checked_url(self.spec)
+            _check_url(self.spec)
         elif self.spec.startswith("/") or "\\" in self.spec or ".." in self.spec.split("/"):
             raise ValueError("spec must be a URL, or a path below the folder of the agents' files")
         return self

@@ -46,7 +46,7 @@ class ToolCall:
 
     def parsed(self) -> dict[str, Any] | None:
         """Return the arguments as an object; None if they are no object or exceed ``MAX_VALUES``."""
-        return _parsed(self.arguments)
+        return _parse(self.arguments)
 
 
 class CallEnd(StrEnum):
@@ -88,14 +88,14 @@ def tool_call_id(thread_id: str, message_id: str, caller: str, tool: str, argume
     that its recorded result is used and nothing is done twice. ``caller`` is the agent's id or, within a sub-task, the
     task's. ``occurrence`` numbers equal calls of one run, from 0.
     """
-    parsed = _parsed(arguments)
+    parsed = _parse(arguments)
     if parsed is not None:  # other arguments are compared as text
         arguments = json.dumps(parsed, sort_keys=True, separators=(",", ":"))
     name = "\0".join(("call", message_id, caller, tool, arguments, str(occurrence)))
     return "call_" + uuid.uuid5(uuid.UUID(thread_id), name).hex
 
 
-def _parsed(arguments: str) -> dict[str, Any] | None:
+def _parse(arguments: str) -> dict[str, Any] | None:
     try:
         parsed = json.loads(arguments) if count_values(arguments) <= MAX_VALUES else None
     except (ValueError, RecursionError):

@@ -94,7 +94,7 @@ def normalise(text: str) -> str:
 
 def loosest_pattern(trigger: str) -> str:
     """Return a pattern for re2 that is found wherever the pattern matches, and also within words."""
-    return "".join(_translated(_plain(trigger)))
+    return "".join(_translate(_plain(trigger)))
 
 
 def is_phrase(trigger: str) -> bool:
@@ -109,7 +109,7 @@ def pattern_size(trigger: str) -> int:
     """
     if is_phrase(trigger):
         return 0
-    return int(compiled("".join(_translated(_plain(trigger))), ignores_case=True).programsize)
+    return int(compiled("".join(_translate(_plain(trigger))), ignores_case=True).programsize)
 
 
 def as_compared(trigger: str) -> str:
@@ -128,9 +128,9 @@ def exit_locale(words: Mapping[str, Sequence[str]], text: str, preferred: str | 
     """
     if len(text) > 2 * MAX_EXIT_WORD + 20:
         return None
-    said = _trimmed(text)
+    said = _trim(text)
     locales = sorted(words, key=lambda locale: locale != preferred)
-    return next((locale for locale in locales if said in map(_trimmed, words[locale])), None)
+    return next((locale for locale in locales if said in map(_trim, words[locale])), None)
 
 
 def check_trigger(trigger: str) -> str:
@@ -146,14 +146,14 @@ def check_trigger(trigger: str) -> str:
     return trigger
 
 
-def _checked_exit_word(word: str) -> str:
-    if not _trimmed(word) or len(word) > MAX_EXIT_WORD:
+def _check_exit_word(word: str) -> str:
+    if not _trim(word) or len(word) > MAX_EXIT_WORD:
         raise ValueError(f"an exit word has 1 to {MAX_EXIT_WORD} characters, with a letter or a digit")
     return word
 
 
 Trigger = Annotated[str, AfterValidator(check_trigger)]
-ExitWord = Annotated[str, AfterValidator(_checked_exit_word)]
+ExitWord = Annotated[str, AfterValidator(_check_exit_word)]
 
 
 @lru_cache(maxsize=2048)
@@ -183,14 +183,14 @@ def _in_order(wanted: Sequence[str], words: Sequence[str]) -> bool:
 
 
 def _pattern(pattern: str) -> _Found:
-    inner = "".join(_translated(pattern))
+    inner = "".join(_translate(pattern))
     # Compile it alone first: an unmatched parenthesis must not be closed by the text that is put around it.
     compiled(inner, ignores_case=True)
     whole = compiled(f"(?:^|[^{_WORD}])(?:{inner})(?:$|[^{_WORD}])", ignores_case=True)
     return lambda text: whole.search(text) is not None
 
 
-def _translated(pattern: str) -> Iterator[str]:
+def _translate(pattern: str) -> Iterator[str]:
     r"""Yield the pattern in pieces, with ``\w`` and ``\W`` for letters of every script. Raises ``ValueError``.
 
     ``\b`` at its ends is left out, because re2's is ASCII only and word borders are checked anyway.
@@ -231,7 +231,7 @@ def _plain(text: str) -> str:
     return unicodedata.normalize("NFKC", text.encode("utf-8", "replace").decode())[:MAX_TEXT]
 
 
-def _folded(text: str) -> str:
+def _fold(text: str) -> str:
     return unicodedata.normalize("NFKC", _plain(text).casefold())
 
 
@@ -241,12 +241,12 @@ def _is_of_words(character: str) -> bool:
 
 def _words(text: str) -> list[str]:
     """Return the case-folded words of a text. Apostrophes are dropped; all other non-letters separate words."""
-    folded = _ALONE.sub(r" \1 ", _APOSTROPHE.sub("", _folded(text)))
+    folded = _ALONE.sub(r" \1 ", _APOSTROPHE.sub("", _fold(text)))
     return "".join(c if _is_of_words(c) else " " for c in folded).split()
 
 
-def _trimmed(text: str) -> str:
+def _trim(text: str) -> str:
     """Return the case-folded text with single spaces, from its first to its last letter or digit."""
-    folded = " ".join(_folded(text).split())
+    folded = " ".join(_fold(text).split())
     places = [place for place, character in enumerate(folded) if _is_of_words(character)]
     return folded[places[0] : places[-1] + 1] if places else ""

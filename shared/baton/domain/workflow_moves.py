@@ -80,7 +80,7 @@ def advance(
     Raises ``IllegalTransition``.
     """
     here = _standing(definition, expire(workflow, now))
-    collected = _added(definition, workflow, here, data)
+    collected = _add(definition, workflow, here, data)
     target = definition.state(state)
     if target is None:
         raise IllegalTransition(f"There is no state {state[:80]!r}.", legal=_open(definition, workflow, collected))
@@ -171,7 +171,7 @@ def _standing(definition: WorkflowDefinition, workflow: Workflow) -> WorkflowSta
     return state
 
 
-def _added(definition: WorkflowDefinition, workflow: Workflow, here: WorkflowState, data: Mapping[str, Any]) -> Data:
+def _add(definition: WorkflowDefinition, workflow: Workflow, here: WorkflowState, data: Mapping[str, Any]) -> Data:
     """Return all data with ``data`` added to that of the state. Raises ``IllegalTransition`` if it does not fit."""
     legal = _open(definition, workflow, workflow.data)
     try:

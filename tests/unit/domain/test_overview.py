@@ -44,7 +44,7 @@ def test_pages_in_any_division_and_order_add_up_to_the_same(given_turns: list[Co
         name: ThreadCost.of(name, None if len(name) > 2 else len(each) / 7, Usage(len(each), 0))
         for name, each in by_thread.items()
     }
-    whole = reduce(Overview.merged, (portion(each, used, first=True) for each in by_thread.values()), Overview())
+    whole = reduce(Overview.merge, (portion(each, used, first=True) for each in by_thread.values()), Overview())
     portions: list[Overview] = []
     for each in by_thread.values():
         random.shuffle(each)  # type: ignore[attr-defined]
@@ -53,7 +53,7 @@ def test_pages_in_any_division_and_order_add_up_to_the_same(given_turns: list[Co
         portions += [portion(part, used, first=number == 0) for number, part in enumerate(parts)]
     random.shuffle(portions)  # type: ignore[attr-defined]
     middle = random.randint(0, len(portions))  # type: ignore[attr-defined]
-    pages = [reduce(Overview.merged, part, Overview()) for part in (portions[:middle], portions[middle:])]
+    pages = [reduce(Overview.merge, part, Overview()) for part in (portions[:middle], portions[middle:])]
     assert pages[0].merge(pages[1]) == whole
     assert whole.threads == len(by_thread)
     assert sum(each.turns for each in whole.days.values()) == len(given_turns)

@@ -74,12 +74,12 @@ class Peer:
         Raises ``TaskLost``, ``AgentFailed`` and whatever the SDK makes of what is no A2A.
         """
         is_announced = False
-        followed = await self._taken_up(task, task.follows, answer) if task.follows is not None else None
+        followed = await self._take_up(task, task.follows, answer) if task.follows is not None else None
         if followed is not None:
             is_announced = True
             for chunk in answer.take_task(followed):
                 yield chunk
-            responses = self._resubscribed(followed.id) if self.streams and not answer.is_over else _nothing()
+            responses = self._resubscribe(followed.id) if self.streams and not answer.is_over else _nothing()
         else:
             if task.remote_task_id is not None:
                 # The task's text so far was yielded when it asked for input.
@@ -113,7 +113,7 @@ class Peer:
             for chunk in answer.take_task(await self.client.get_task(_look(answer.task_id), context=self.context)):
                 yield chunk
 
-    async def _taken_up(self, task: AgentTask, follows: RemoteTask, answer: Answer) -> Task | None:
+    async def _take_up(self, task: AgentTask, follows: RemoteTask, answer: Answer) -> Task | None:
         """Read the task to which an earlier attempt has sent the message; None if the message did not arrive.
 
         Raises ``TaskLost`` if the agent does not know the task any more, or if it was stopped: the dead worker may
@@ -127,7 +127,7 @@ class Peer:
             raise TaskLost("The task was stopped.")
         return task_now if answer.resume(task_now, task.task_id, follows.known) else None
 
-    async def _resubscribed(self, task_id: str) -> AsyncGenerator[StreamResponse, None]:
+    async def _resubscribe(self, task_id: str) -> AsyncGenerator[StreamResponse, None]:
         """Yield the updates of a running task; nothing if the agent refuses, because it may have ended meanwhile."""
         updates = self.client.subscribe(SubscribeToTaskRequest(id=task_id), context=self.context)
         try:

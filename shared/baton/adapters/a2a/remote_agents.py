@@ -92,7 +92,7 @@ class RemoteAgents:
                 aclosing(self._ask(agent, remote, credentials, task, answer, is_passed_on)) as chunks,
             ):
                 async for chunk in chunks:
-                    yield self._cleaned(chunk)
+                    yield self._clean(chunk)
         except CircuitOpen as left_alone:
             self._logger.warning("A remote agent is not asked", extra={"agent": agent.id, "text": str(left_alone)})
             count(Metric.AGENT_FAILURES)
@@ -193,7 +193,7 @@ class RemoteAgents:
                 if to_be_stopped and peer is not None and answer.task_id and not answer.is_over and not is_passed_on():
                     await peer.cancel(answer.task_id)
 
-    def _cleaned(self, chunk: AnswerChunk | AgentStarted | NotSent) -> AgentChunk:
+    def _clean(self, chunk: AnswerChunk | AgentStarted | NotSent) -> AgentChunk:
         match chunk:
             case AgentProgress():
                 return AgentProgress(self._redacted(chunk.label))

@@ -49,7 +49,7 @@ class TrustedKeys:
     ) -> tuple[jwt.PyJWK, ...]:
         read, now = self._sets.get((url, tenant_id)), self._monotonic()
         if read is None or now >= read.at + (MIN_KEY_SECONDS if _is_rotated(card, read) else KEY_SECONDS):
-            read = _ReadKeys(await _fetched(url, client), now)
+            read = _ReadKeys(await _fetch(url, client), now)
             self._sets[url, tenant_id] = read
         return read.keys
 
@@ -61,7 +61,7 @@ def _is_rotated(card: Mapping[str, Any], read: _ReadKeys) -> bool:
     return not named & {key.key_id for key in read.keys}
 
 
-async def _fetched(url: str, client: httpx.AsyncClient) -> tuple[jwt.PyJWK, ...]:
+async def _fetch(url: str, client: httpx.AsyncClient) -> tuple[jwt.PyJWK, ...]:
     try:
         response = await client.get(url)
         response.raise_for_status()

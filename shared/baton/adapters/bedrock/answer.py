@@ -85,13 +85,13 @@ class ConverseAnswer(AnswerSoFar):
         if event.is_exception:
             raise streamed_failure(event)
         try:
-            chunks = self._taken(event)
+            chunks = self._take(event)
         except TooManyBlocks:
             self.cut()
             return ()
         if self.size > MAX_ANSWER_BYTES:
             self.cut()
-        return self._released(chunks) if self._holds else chunks
+        return self._release(chunks) if self._holds else chunks
 
     async def aclose(self) -> None:
         """See ``OpenedAnswer``."""
@@ -115,7 +115,7 @@ class ConverseAnswer(AnswerSoFar):
         finished = Finished(self.reason, self._model, self._usage, parts, self._request.dropped)
         return [*chunks, *calls, finished]
 
-    def _taken(self, event: StreamEvent) -> list[ModelChunk]:
+    def _take(self, event: StreamEvent) -> list[ModelChunk]:
         """Return what an event holds. Raises ``TooManyBlocks``, and the errors of the answer's end."""
         fields = event.fields
         match event.name:
@@ -125,7 +125,7 @@ class ConverseAnswer(AnswerSoFar):
                 if isinstance(call, Mapping):
                     self._blocks.begin_call(_index(fields), call)
             case "contentBlockDelta" if isinstance(fields.get("delta"), Mapping):
-                return self._taken_delta(_index(fields), fields["delta"])
+                return self._take_delta(_index(fields), fields["delta"])
             case "contentBlockStop" if _index(fields) == self._tagged:
                 return self._end_of_text()
             case "messageStop":
@@ -134,7 +134,7 @@ class ConverseAnswer(AnswerSoFar):
                 self._usage = _usage(fields.get("usage")) or self._usage
         return []  # padding, the beginning of a message, and events that are not known yet
 
-    def _taken_delta(self, index: int, delta: Mapping[str, Any]) -> list[ModelChunk]:
+    def _take_delta(self, index: int, delta: Mapping[str, Any]) -> list[ModelChunk]:
         text, call, reasoning = delta.get("text"), delta.get("toolUse"), delta.get("reasoningContent")
         if isinstance(call, Mapping):
             self._blocks.add_arguments(index, call.get("input"))
@@ -171,7 +171,7 @@ class ConverseAnswer(AnswerSoFar):
             raise ContextTooLong
         self.reason = _REASONS.get(reason, FinishReason.STOP)
 
-    def _released(self, chunks: list[ModelChunk]) -> list[ModelChunk]:
+    def _release(self, chunks: list[ModelChunk]) -> list[ModelChunk]:
         """Return the chunks that came before these: the last ones may be a guardrail's message."""
         if not chunks:
             return []

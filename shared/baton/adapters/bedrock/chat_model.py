@@ -115,7 +115,7 @@ class Converse:
         if note is not None:
             laid = _with_note(laid, note)
         size = sum(len(media.data or b"") for message in laid for media in message.media)
-        request, body = await off_loop(size, self._rendered, settings, laid, tools, profile)
+        request, body = await off_loop(size, self._render, settings, laid, tools, profile)
         action, accept = ("converse-stream", STREAM_TYPE) if request.streams else ("converse", JSON_TYPE)
         try:
             response = await self._connection.post(settings.model, action, body, accept)
@@ -127,7 +127,7 @@ class Converse:
     def _note_insisting(self, model: str) -> None:
         self._insisting[model] = True
 
-    def _rendered(
+    def _render(
         self, settings: ModelSettings, laid: Sequence[LaidMessage], tools: OfferedTools, profile: ModelProfile
     ) -> tuple[ConverseRequest, bytes]:
         request = converse_request(

@@ -51,7 +51,7 @@ class Signer:
         ``url`` is exactly the one that is requested: the signature encodes its path a second time.
         """
         frozen = await self._frozen()
-        return await off_loop(len(body), _signed, frozen, self._region, url, headers, body)
+        return await off_loop(len(body), _sign, frozen, self._region, url, headers, body)
 
     def forget(self) -> None:
         """Forget the credentials, because AWS says that they have expired."""
@@ -78,7 +78,7 @@ class Signer:
             return self._credentials.get_frozen_credentials()
 
 
-def _signed(
+def _sign(
     credentials: ReadOnlyCredentials, region: str, url: str, headers: dict[str, str], body: bytes
 ) -> dict[str, str]:
     request = AWSRequest("POST", url, headers=headers, data=body)

@@ -122,7 +122,7 @@ class DynamoEpisodes:
         )
 
     async def describe(self, scope: Scope, ref: EpisodeRef, summary: str | None, facts: Sequence[Fact]) -> None:
-        values: Item = {":facts": _packed(facts), ":true": True}
+        values: Item = {":facts": _pack(facts), ":true": True}
         expression = "SET facts = :facts, has_summary = :true"
         if summary is not None:
             expression += ", summary = :summary"
@@ -136,7 +136,7 @@ class DynamoEpisodes:
             scope,
             ref,
             "SET facts = :facts, has_facts = :true REMOVE has_index",
-            {":facts": _packed(facts), ":true": True},
+            {":facts": _pack(facts), ":true": True},
             condition=" AND attribute_not_exists(has_facts)",
         )
 
@@ -244,7 +244,7 @@ def _placed(item: Item) -> tuple[str, int]:
     return thread_id, int(number)
 
 
-def _packed(facts: Sequence[Fact]) -> bytes:
+def _pack(facts: Sequence[Fact]) -> bytes:
     return pack([FACT.as_json(fact) for fact in facts])
 
 

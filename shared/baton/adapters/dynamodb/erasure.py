@@ -244,7 +244,7 @@ class DynamoErasure:
         if _may_stay(item):
             return
         if item["SK"].startswith(keys.AUDIT):
-            await self._table.put(_cleaned(item, tombstone.get("fence", 0)))
+            await self._table.put(_clean(item, tombstone.get("fence", 0)))
         else:
             if item["SK"].startswith(_CONNECTION):
                 # The connection's side first: the thread's side is what finds it.
@@ -343,7 +343,7 @@ def _tombstone(scope: Scope, item: Item | None, clock: Clock) -> Item:
     }
 
 
-def _cleaned(item: Item, fence: int) -> Item:
+def _clean(item: Item, fence: int) -> Item:
     """Return an audit record without content. A zombie's handoff, which is one, is behind its fence."""
     kept = ("PK", "SK", "user_id", "action", "outcome", "listing", "listed_at")
     return {

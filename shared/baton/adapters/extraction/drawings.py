@@ -80,7 +80,7 @@ def paragraph_text(paragraph: Any) -> str:
 def chart(root: Any) -> Iterator[TextBlock]:
     """Yield the title of a chart and the values of its series as a table. Values are those that it was drawn with."""
     title = root.find(f".//{qname('c:chart')}/{qname('c:title')}")
-    if title is not None and (text := " ".join(filter(None, map(_joined, title.iter(_P))))):
+    if title is not None and (text := " ".join(filter(None, map(_join, title.iter(_P))))):
         yield TextBlock(BlockKind.PARAGRAPH, text)
     series = list(islice(root.iter(qname("c:ser")), MAX_SERIES))
     names = [" ".join(_points(each.find(qname("c:tx"))).values()) for each in series]
@@ -103,7 +103,7 @@ def diagram(root: Any) -> Iterator[TextBlock]:
                 yield TextBlock(BlockKind.LIST_ITEM, text)
 
 
-def _joined(paragraph: Any) -> str:
+def _join(paragraph: Any) -> str:
     return " ".join(paragraph_text(paragraph).split())
 
 

@@ -74,7 +74,7 @@ def _is_on(element: Any, path: str) -> bool:
     return found is not None and found.get(qname("m:val"), "1") not in ("0", "off", "false")
 
 
-def _grouped(text: str) -> str:
+def _group(text: str) -> str:
     """Return a text as one operand: in brackets unless it is a number, a name or in brackets already."""
     return text if not text or _ATOM.fullmatch(text) or _is_enclosed(text) else f"({text})"
 
@@ -91,7 +91,7 @@ def _is_enclosed(text: str) -> bool:
 
 
 def _script(mark: str, text: str) -> str:
-    return mark + _grouped(text) if text else ""
+    return mark + _group(text) if text else ""
 
 
 def _text(element: Any) -> str:
@@ -115,13 +115,13 @@ def _run(element: Any) -> str:
 def _fraction(element: Any) -> str:
     above, below = _part(element, "m:num"), _part(element, "m:den")
     if _value(element, "m:fPr/m:type") == "noBar":
-        return f"{_grouped(above)}¦{_grouped(below)}"
-    return f"{_grouped(above)}/{_grouped(below)}"
+        return f"{_group(above)}¦{_group(below)}"
+    return f"{_group(above)}/{_group(below)}"
 
 
 def _scripts(element: Any) -> str:
     below, above = _part(element, "m:sub"), _part(element, "m:sup")
-    return f"{_grouped(_part(element, 'm:e'))}{_script('_', below)}{_script('^', above)}"
+    return f"{_group(_part(element, 'm:e'))}{_script('_', below)}{_script('^', above)}"
 
 
 def _scripts_before(element: Any) -> str:
@@ -133,7 +133,7 @@ def _root(element: Any) -> str:
     degree = "" if _is_on(element, "m:radPr/m:degHide") else _part(element, "m:deg")
     inner = _part(element, "m:e")
     if degree in _ROOTS:
-        return _ROOTS[degree] + _grouped(inner)
+        return _ROOTS[degree] + _group(inner)
     return f"root({degree}, {inner})"
 
 
@@ -145,7 +145,7 @@ def _repeated(element: Any) -> str:
     return f"{sign}{_script('_', below)}{_script('^', above)} {_part(element, 'm:e')}"
 
 
-def _delimited(element: Any) -> str:
+def _delimit(element: Any) -> str:
     begin = _value(element, "m:dPr/m:begChr", "(")
     between = _value(element, "m:dPr/m:sepChr", "|")
     end = _value(element, "m:dPr/m:endChr", ")")
@@ -179,11 +179,11 @@ def _limit_above(element: Any) -> str:
 
 
 def _accented(element: Any) -> str:
-    return _grouped(_part(element, "m:e")) + _value(element, "m:accPr/m:chr", _HAT)
+    return _group(_part(element, "m:e")) + _value(element, "m:accPr/m:chr", _HAT)
 
 
 def _barred(element: Any) -> str:
-    return _grouped(_part(element, "m:e")) + (_OVER if _value(element, "m:barPr/m:pos") == "top" else _UNDER)
+    return _group(_part(element, "m:e")) + (_OVER if _value(element, "m:barPr/m:pos") == "top" else _UNDER)
 
 
 def _phantom(element: Any) -> str:
@@ -210,7 +210,7 @@ _FORMS: dict[str, Callable[[Any], str]] = {
         "m:sPre": _scripts_before,
         "m:rad": _root,
         "m:nary": _repeated,
-        "m:d": _delimited,
+        "m:d": _delimit,
         "m:m": _matrix,
         "m:eqArr": _lines,
         "m:func": _function,

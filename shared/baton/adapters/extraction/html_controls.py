@@ -71,7 +71,7 @@ class ListNumbers:
         number = _integer(value)
         number = self.next if number is None else number
         self.next = number + self.step
-        return f"{_written(number, self.kind)}. "
+        return f"{_format(number, self.kind)}. "
 
 
 def _items(node: Any) -> int:
@@ -87,7 +87,7 @@ def _integer(value: str | None) -> int | None:
     return int(found[1]) if found else None
 
 
-def _written(number: int, kind: str) -> str:
+def _format(number: int, kind: str) -> str:
     if kind in "aA" and number > 0:
         letters = ""
         while number:

@@ -42,7 +42,7 @@ def formula(root: Any) -> str:
     while True:
         node, child, texts = ahead.pop()
         if child is None:
-            text = _written(node.tag, texts)
+            text = _format(node.tag, texts)
             if not ahead:
                 return " ".join(text.split())
             ahead[-1][2].append(text)
@@ -55,7 +55,7 @@ def formula(root: Any) -> str:
             ahead.append((child, child.child, []))
 
 
-def _written(tag: str, texts: list[str]) -> str:
+def _format(tag: str, texts: list[str]) -> str:
     parts = [text for text in texts if text.strip()]
     first, second, third = (*parts, "", "", "")[:3]
     match tag:
@@ -63,13 +63,13 @@ def _written(tag: str, texts: list[str]) -> str:
             operator = "".join(parts)
             return f" {operator} " if operator in _OPERATORS else "" if operator in _EMPTY else operator
         case "mfrac":
-            return f"{_enclosed(first)}/{_enclosed(second)}"
+            return f"{_enclose(first)}/{_enclose(second)}"
         case "msup" | "mover":
-            return first + (raised(second, first) if second.isalnum() else f"^{_enclosed(second)}")
+            return first + (raised(second, first) if second.isalnum() else f"^{_enclose(second)}")
         case "msub" | "munder":
-            return f"{first}_{_enclosed(second)}"
+            return f"{first}_{_enclose(second)}"
         case "msubsup" | "munderover":
-            return f"{first}_{_enclosed(second)}^{_enclosed(third)}"
+            return f"{first}_{_enclose(second)}^{_enclose(third)}"
         case "msqrt":
             return f"\u221a({''.join(texts).strip()})"
         case "mroot":
@@ -83,6 +83,6 @@ def _written(tag: str, texts: list[str]) -> str:
     return "".join(texts)
 
 
-def _enclosed(text: str) -> str:
+def _enclose(text: str) -> str:
     text = text.strip()
     return text if text.isalnum() or len(text) < 2 else f"({text})"

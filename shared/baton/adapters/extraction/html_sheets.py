@@ -67,7 +67,7 @@ def _rules(nodes: Sequence[Any], level: int = 0, *, is_layered: bool = False) ->
         if node.type == "qualified-rule":
             yield from _styles(node, is_layered=is_layered)
         elif node.type == "at-rule" and node.content is not None and level < MAX_LEVELS:
-            name, condition = node.lower_at_keyword, _written(node.prelude)
+            name, condition = node.lower_at_keyword, _format(node.prelude)
             is_layer = name == "layer"
             is_supported = name == "supports" and not condition.lower().startswith("not")
             if is_layer or is_supported or (name == "media" and _is_of_screen(condition)):
@@ -78,7 +78,7 @@ def _rules(nodes: Sequence[Any], level: int = 0, *, is_layered: bool = False) ->
 def _styles(node: Any, *, is_layered: bool) -> Iterator[Rule]:
     styles: tuple[dict[str, str], dict[str, str]] = {}, {}
     for each in tinycss2.parse_blocks_contents(node.content, skip_comments=True, skip_whitespace=True):
-        if each.type == "declaration" and (value := _written(each.value)):
+        if each.type == "declaration" and (value := _format(each.value)):
             styles[each.important].update(html_visibility.declarations(f"{each.lower_name}:{value}"))
     if any(styles) and (selectors := tuple(_selectors(node.prelude))):
         for is_important, style in enumerate(styles):
@@ -121,7 +121,7 @@ def _selector(tokens: Sequence[Any]) -> Selector | None:
     if between.strip() or not all(map(_is_simple, compounds)):
         return None
     weights = [_specificity(compound) for compound in compounds]
-    texts = tuple(map(_written, compounds))
+    texts = tuple(map(_format, compounds))
     if not all(0 < len(text) <= MAX_COMPOUND for text in texts):
         return None
     return Selector(
@@ -192,7 +192,7 @@ def _is_met(query: str) -> bool:
     return bool(query)
 
 
-def _written(tokens: Sequence[Any]) -> str:
+def _format(tokens: Sequence[Any]) -> str:
     try:
         return str(tinycss2.serialize(tokens)).strip()
     except RecursionError:  # brackets inside each other, as no page needs them

@@ -66,14 +66,14 @@ def declarations(style: str) -> dict[str, str]:
     """Return the properties of an inline style, in lower case. Of several equal ones the last holds."""
     found = {}
     for each in _NOISE.sub("", style).split(";"):
-        name, _, value = _ESCAPE.sub(_unescaped, each).partition(":")
+        name, _, value = _ESCAPE.sub(_unescape, each).partition(":")
         if value.strip():
             name = name.strip().lower()
             found[_SHORTHANDS.get(name, name)] = " ".join(value.lower().split())
     return found
 
 
-def _unescaped(found: re.Match[str]) -> str:
+def _unescape(found: re.Match[str]) -> str:
     if not found[1]:
         return found[2]
     code = int(found[1], 16)

@@ -38,14 +38,14 @@ def extract(body: bytes, charset: str | None = None) -> ExtractedText:
     title = None
     if front := _FRONT_MATTER.match(text):
         found = _TITLE.search(front[1])
-        title, text = _unquoted(found[1]) if found else None, text[front.end() :]
+        title, text = _unquote(found[1]) if found else None, text[front.end() :]
     blocks = list(_blocks(text))
     if title is None:
         title = next((block.text for block in blocks if block.level == 1), None)
     return ExtractedText(tuple(blocks), title)
 
 
-def _unquoted(value: str) -> str | None:
+def _unquote(value: str) -> str | None:
     return value.strip().strip("\"'").strip() or None
 
 
@@ -59,7 +59,7 @@ def _blocks(text: str) -> Iterator[TextBlock]:
     parser = _block_parser()
     end = 0
     for first_line, piece in _pieces(lines):
-        for block, line in _parsed(parser, piece):
+        for block, line in _parse(parser, piece):
             start = text.index(block.verbatim, starts[first_line + line])
             between = text[end:start]
             yield from paragraphs(between)
@@ -90,7 +90,7 @@ def _pieces(lines: list[str]) -> Iterator[tuple[int, list[str]]]:
     yield start, lines[start:]
 
 
-def _parsed(parser: MarkdownIt, lines: list[str]) -> Iterator[tuple[TextBlock, int]]:
+def _parse(parser: MarkdownIt, lines: list[str]) -> Iterator[tuple[TextBlock, int]]:
     """Yield the blocks of a piece, and the number of lines before each."""
     if len(lines) > _MOST_LINES:
         return

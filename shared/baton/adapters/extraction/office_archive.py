@@ -62,7 +62,7 @@ def format_of(body: bytes) -> DocumentFormat | str:
         raise refusals.bomb()
     try:
         with zipfile.ZipFile(io.BytesIO(body)) as archive:
-            return _checked(archive)
+            return _check(archive)
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError, OSError, KeyError):
         raise refusals.damaged() from None
     except etree.LxmlError:
@@ -71,7 +71,7 @@ def format_of(body: bytes) -> DocumentFormat | str:
         raise refusals.encrypted() from None
 
 
-def _checked(archive: zipfile.ZipFile) -> DocumentFormat | str:
+def _check(archive: zipfile.ZipFile) -> DocumentFormat | str:
     entries = archive.infolist()
     names = {part_name(entry.filename) for entry in entries}
     if any(entry.flag_bits & 1 for entry in entries):

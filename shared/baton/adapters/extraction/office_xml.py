@@ -72,11 +72,11 @@ def parse(content: bytes) -> Any:
     root = etree.fromstring(content, parser)
     if root.tag.startswith("{" + _STRICT):
         for element in root.iter():
-            element.tag = _renamed(element.tag)
+            element.tag = _rename(element.tag)
             for name, value in element.attrib.items():
                 if name.startswith("{" + _STRICT):
                     del element.attrib[name]
-                    element.set(_renamed(name), value)
+                    element.set(_rename(name), value)
     return root
 
 
@@ -105,7 +105,7 @@ def stream(content: IO[bytes], *names: str) -> Iterator[Any]:
     parser.close()
 
 
-def _renamed(name: str) -> str:
+def _rename(name: str) -> str:
     uri, _, local = name.removeprefix("{").rpartition("}")
     return f"{{{transitional(uri)}}}{local}" if uri else name
 

@@ -40,7 +40,7 @@ def pages(body: bytes) -> int:
     graph = PdfGraph.of(body)
     if graph is not None:
         graph.check_fields()
-    with _lock, _opened(body) as document:
+    with _lock, _open(body) as document:
         count = len(document)
     if not count:
         raise refusals.damaged()
@@ -62,7 +62,7 @@ def extract(body: bytes, first: int, last: int) -> ExtractedText:
         graph.check_fields()
     read: dict[int, _Page] = {}
     errors: list[PageError] = []
-    with _lock, _opened(body) as document:
+    with _lock, _open(body) as document:
         title = given_title(document.get_metadata_value("Title"))
         count = len(document)
         for number in range(first, min(last, count) + 1):
@@ -86,7 +86,7 @@ def extract(body: bytes, first: int, last: int) -> ExtractedText:
     return ExtractedText(tuple(blocks), title, count, tuple(sorted(errors, key=lambda error: error.page)))
 
 
-def _opened(body: bytes) -> Any:
+def _open(body: bytes) -> Any:
     try:
         return pdfium.PdfDocument(body)
     except pdfium.PdfiumError as problem:
@@ -159,18 +159,18 @@ def _blocks(lines: Sequence[Line], number: int, usual: float) -> Iterator[TextBl
     paragraph: list[Line] = []
     for line in lines:
         if line.is_table:
-            yield from _joined(paragraph, number)
+            yield from _join(paragraph, number)
             yield TextBlock(BlockKind.TABLE, line.text, number)
             continue
         level = _level(line, usual)
         if level is not None:
-            yield from _joined(paragraph, number)
+            yield from _join(paragraph, number)
             yield TextBlock(BlockKind.HEADING, pdf_words.joined([line.text]), number, level)
             continue
         if paragraph and _is_apart(paragraph[-1], line):
-            yield from _joined(paragraph, number)
+            yield from _join(paragraph, number)
         paragraph.append(line)
-    yield from _joined(paragraph, number)
+    yield from _join(paragraph, number)
 
 
 def _level(line: Line, usual: float) -> int | None:
@@ -191,7 +191,7 @@ def _is_apart(before: Line, line: Line) -> bool:
     return gap > _GAP * line.size or gap < -2 * line.size  # below an empty line, or in the next column
 
 
-def _joined(paragraph: list[Line], number: int) -> Iterator[TextBlock]:
+def _join(paragraph: list[Line], number: int) -> Iterator[TextBlock]:
     text = pdf_words.joined(line.text for line in paragraph)
     paragraph.clear()
     if text:

@@ -64,7 +64,7 @@ def in_reading_order(lines: Sequence[Line]) -> list[Line]:
     pieces = [replace(piece, order=order) for order, piece in enumerate(pieces)]
     if len(pieces) > MAX_LINES:
         return list(lines)
-    return _joined(_ordered(pieces, 0))
+    return _join(_order(pieces, 0))
 
 
 def _gaps(line: Line) -> Iterator[float]:
@@ -93,7 +93,7 @@ def _piece(line: Line, words: list[Word]) -> _Piece:
     return _Piece(line, tuple(words), Line(words, line.size).box, 0)
 
 
-def _joined(pieces: Iterable[_Piece]) -> list[Line]:
+def _join(pieces: Iterable[_Piece]) -> list[Line]:
     """Return lines of pieces. Neighbours of one line are put together again."""
     found: list[Line] = []
     before: _Piece | None = None
@@ -106,12 +106,12 @@ def _joined(pieces: Iterable[_Piece]) -> list[Line]:
     return found
 
 
-def _ordered(pieces: list[_Piece], level: int) -> list[_Piece]:
+def _order(pieces: list[_Piece], level: int) -> list[_Piece]:
     found = _columns(pieces) if level < 8 and len(pieces) >= 2 * _FEWEST else None
     if found is None:
         return sorted(pieces, key=lambda piece: piece.order)
     above, left, right, below = found
-    return [piece for part in (above, left, right, below) for piece in _ordered(part, level + 1)]
+    return [piece for part in (above, left, right, below) for piece in _order(part, level + 1)]
 
 
 _Parts = tuple[list[_Piece], list[_Piece], list[_Piece], list[_Piece]]

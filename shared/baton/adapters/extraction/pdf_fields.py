@@ -56,11 +56,11 @@ def states(page: Any, graph: PdfGraph | None, page_number: int) -> dict[int, str
         annotations = graph.array(graph.page(page_number).get("Annots"))
         for number, state in found.items():
             if not state and number < len(annotations):
-                found[number] = _chosen(graph, annotations[number])
+                found[number] = _choose(graph, annotations[number])
     return found
 
 
-def _chosen(graph: PdfGraph, reference: Any) -> str:
+def _choose(graph: PdfGraph, reference: Any) -> str:
     """Return the value of a group of buttons if it is that of a button without a state, otherwise nothing."""
     button = graph.dictionary(reference)
     values = graph.dictionary(graph.dictionary(button.get("AP")).get("N")).keys() - {"Off"}
@@ -157,11 +157,11 @@ def _value(annotation: Any, form: Any, state: str) -> str:
                 return ""
             return _string(pdfium_c.FPDFAnnot_GetFormFieldValue, form, annotation)
         case pdfium_c.FPDF_FORMFIELD_COMBOBOX | pdfium_c.FPDF_FORMFIELD_LISTBOX:
-            return _selected(annotation, form)
+            return _select(annotation, form)
     return ""
 
 
-def _selected(annotation: Any, form: Any) -> str:
+def _select(annotation: Any, form: Any) -> str:
     count = min(pdfium_c.FPDFAnnot_GetOptionCount(form, annotation), MAX_OPTIONS)
     chosen = [
         _string(pdfium_c.FPDFAnnot_GetOptionLabel, form, annotation, number)

@@ -39,7 +39,7 @@ def unpacked(stream: PDFStream) -> bytes | None:
         if stream.decipher is not None and stream.objid is not None and stream.genno is not None:
             data = stream.decipher(stream.objid, stream.genno, data, stream.attrs)
         for name, parameters in stream.get_filters():
-            result = _unpacked(data, name, parameters)
+            result = _unpack(data, name, parameters)
             if result is None or len(result) > MAX_STREAM:
                 return None
             data = result
@@ -48,9 +48,9 @@ def unpacked(stream: PDFStream) -> bytes | None:
     return data
 
 
-def _unpacked(data: bytes, name: Any, parameters: Any) -> bytes | None:
+def _unpack(data: bytes, name: Any, parameters: Any) -> bytes | None:
     if name in LITERALS_FLATE_DECODE:
-        return _predicted(_inflated(data), parameters)
+        return _predicted(_inflate(data), parameters)
     if name in LITERALS_ASCII85_DECODE:
         return ascii85decode(data)
     if name in LITERALS_ASCIIHEX_DECODE:
@@ -62,7 +62,7 @@ def _unpacked(data: bytes, name: Any, parameters: Any) -> bytes | None:
     return data
 
 
-def _inflated(data: bytes) -> bytes | None:
+def _inflate(data: bytes) -> bytes | None:
     """Return inflated data, up to the first damage."""
     unpacker, parts, size = zlib.decompressobj(), [], 0
     try:

@@ -188,7 +188,7 @@ class _Reader:
                 text = self._symbols(first, self.text[first:last])
                 found.letters += last - first
                 found.unknown += self._unknown(first, text)
-                yield Word(self._written(text, is_last=last == end), box)
+                yield Word(self._write(text, is_last=last == end), box)
 
     def line(self, words: list[Word], start: int, end: int) -> Line:
         first = next(number for number in range(start, end) if not self.text[number].isspace())
@@ -257,7 +257,7 @@ class _Reader:
             return False
         return letter == "\ufffd" or unicodedata.category(letter) in ("Co", "Cc", "Cn", "Cs")
 
-    def _written(self, text: str, *, is_last: bool) -> str:
+    def _write(self, text: str, *, is_last: bool) -> str:
         is_divided = is_last and len(text) > 1 and text[-1] in _HYPHENS and text[-2].isalpha()
         text = _LIGATURES.sub(lambda found: unicodedata.normalize("NFKC", found[0]), text).translate(_PLACES)
         if is_divided:

@@ -62,7 +62,7 @@ class WordStyles:
         if style_id is None or style_id not in self._elements:
             return PLAIN
         if style_id not in self._found:
-            self._found[style_id] = self._resolved(style_id)
+            self._found[style_id] = self._resolve(style_id)
         return self._found[style_id]
 
     def paragraph_style(self, properties: Any | None) -> tuple[str | None, WordStyle]:
@@ -72,7 +72,7 @@ class WordStyles:
             style_id = self._default
         return style_id, self.style(style_id)
 
-    def _resolved(self, style_id: str) -> WordStyle:
+    def _resolve(self, style_id: str) -> WordStyle:
         name = value_of(self._elements[style_id], "w:name") or ""
         hidden: bool | None = None
         font: str | None = None

@@ -150,7 +150,7 @@ class ApiEmbedder(ABC):
 
         async def fill(batch: Sequence[_Text]) -> None:
             async with places:
-                found = await self._guarded([text.text for text in batch], purpose, seconds, deadline)
+                found = await self._guard([text.text for text in batch], purpose, seconds, deadline)
                 for text, vector in zip(batch, found, strict=True):
                     vectors[text.place] = vector
 
@@ -185,7 +185,7 @@ class ApiEmbedder(ABC):
                 tokens = self._counter.count(text)
             yield _Text(place, text, tokens)
 
-    async def _guarded(
+    async def _guard(
         self, texts: list[str], purpose: EmbeddingPurpose, seconds: float | None, deadline: float | None
     ) -> list[Vector]:
         circuit = self._circuit

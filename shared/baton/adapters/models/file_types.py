@@ -104,7 +104,7 @@ def file_type(data: bytes, name: str | None, announced: str | None) -> FileType:
     ``announced`` is a media type, perhaps a wrong one. Like ``name``, it decides only the kind of a text.
     """
     media_type = MediaType.parse(announced)
-    found = _marked(data)
+    found = _find_by_mark(data)
     if found is None:
         found = _text(data, media_type, name or "")
     if found is None and _PDF_MARK in data[:_PDF_WITHIN]:
@@ -112,7 +112,7 @@ def file_type(data: bytes, name: str | None, announced: str | None) -> FileType:
     return found or _OTHER
 
 
-def _marked(data: bytes) -> FileType | None:
+def _find_by_mark(data: bytes) -> FileType | None:
     """Return the type that the first bytes of a file show."""
     for mark, found in _MARKS:
         if data.startswith(mark):

@@ -357,7 +357,7 @@ def _is_about_schema(words: str) -> bool:
 
 def _names(failure: ProviderFailure, name: str) -> bool:
     """Return whether a refusal names a field: by ``param``, by its place, or in its text."""
-    written = _written(name)
+    written = _write(name)
     param = failure.param.lower()
     root = re.split(r"[.\[]", param)[0]
     if param and root not in _PLACES and (re.fullmatch(rf"(.*\.)?{written}", param) or root == name):
@@ -373,12 +373,12 @@ def _names(failure: ProviderFailure, name: str) -> bool:
 
 def _place_of(failure: ProviderFailure, name: str) -> int:
     """Return where a refusal names a field, -1 for its ``param``."""
-    if re.search(rf"(^|\.){_written(name)}($|[.\[])", failure.param.lower()):
+    if re.search(rf"(^|\.){_write(name)}($|[.\[])", failure.param.lower()):
         return -1
-    found = re.search(rf"(?<![\w.]){_written(name)}(?!\w)", failure.text.lower())
+    found = re.search(rf"(?<![\w.]){_write(name)}(?!\w)", failure.text.lower())
     return found.start() if found is not None else len(failure.text)
 
 
-def _written(name: str) -> str:
+def _write(name: str) -> str:
     """Return how refusals write a field: ``reasoning_effort`` is ``reasoning.effort`` or ``reasoningEffort`` too."""
     return re.escape(name.lower()).replace("_", "[._]?")

@@ -45,13 +45,13 @@ def _facts(pattern: str, written: Any, known: Mapping[str, str], types: Mapping[
         if field in facts:
             raise ValueError(f"{place}: is given twice")
         try:
-            facts[field] = _checked(field, value, types[field])
+            facts[field] = _check(field, value, types[field])
         except ValueError as error:
             raise ValueError(f"{place}: {error}") from None
     return facts
 
 
-def _checked(field: str, value: Any, kind: Any) -> Any:
+def _check(field: str, value: Any, kind: Any) -> Any:
     try:
         checked = TypeAdapter(kind).validate_json(json.dumps(value), strict=True)
     except ValidationError as error:

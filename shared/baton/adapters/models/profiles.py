@@ -78,7 +78,7 @@ class Profiles:
         """
         before = self.of(model)
         facts = {
-            each.name: _added(each.name, before, profile)
+            each.name: _add(each.name, before, profile)
             for each in fields(ModelProfile)
             if getattr(since, each.name) != getattr(profile, each.name)
         }
@@ -130,7 +130,7 @@ def with_facts(profile: ModelProfile, facts: Mapping[str, Any]) -> ModelProfile:
     return replace(profile, **{**facts, **added})
 
 
-def _added(name: str, before: ModelProfile, profile: ModelProfile) -> Any:
+def _add(name: str, before: ModelProfile, profile: ModelProfile) -> Any:
     """Return the value of a fact, with what is known already if its values add up."""
     value = getattr(profile, name)
     return value | getattr(before, name) if name in ADDED else value

@@ -79,7 +79,7 @@ class ProviderModels:
         for model in asked:
             is_answering = False
             try:
-                provider, name = await self._selected(model)
+                provider, name = await self._select(model)
                 asking = replace(settings, model=name, fallback=())
                 stream = provider.stream(asking, prompts, thread_files=thread_files, tools=tools)
                 async with aclosing(stream) as chunks:
@@ -112,7 +112,7 @@ class ProviderModels:
             if isinstance(provider.made, Closable):
                 await provider.made.aclose()
 
-    async def _selected(self, name: str) -> tuple[ChatModel, str]:
+    async def _select(self, name: str) -> tuple[ChatModel, str]:
         """Return the model's provider and its name there. Raises ``ModelMisconfigured`` if it has none it can use."""
         selected = route(name, self._providers)
         provider = self._providers.get(selected.provider)

@@ -152,7 +152,7 @@ def _sendable(schema: dict[str, Any]) -> dict[str, Any]:
         json.dumps(schema, ensure_ascii=False, allow_nan=False).encode()
     except ValueError:
         text = encodable(json.dumps(schema, ensure_ascii=False))
-        mended: dict[str, Any] = json.loads(text, parse_constant=lambda _: _NO_NUMBER, object_pairs_hook=_numbered)
+        mended: dict[str, Any] = json.loads(text, parse_constant=lambda _: _NO_NUMBER, object_pairs_hook=_number)
         return mended
     except RecursionError:
         return {"properties": {}, "type": "object"}
@@ -224,7 +224,7 @@ def _target(root: Mapping[str, Any], ref: object) -> Mapping[str, Any] | None:
     return found if isinstance(found, Mapping) else None
 
 
-def _numbered(members: list[tuple[str, Any]]) -> dict[str, Any]:
+def _number(members: list[tuple[str, Any]]) -> dict[str, Any]:
     return {
         key: [each for each in value if each is not _NO_NUMBER] if isinstance(value, list) else value
         for key, value in members

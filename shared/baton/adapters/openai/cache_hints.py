@@ -29,10 +29,10 @@ def ends_of_prefixes(prompts: Sequence[Prompt | LaidMessage], most: int = MAX_BR
 
 def marked(messages: Sequence[dict[str, Any]], marks: Sequence[int]) -> list[dict[str, Any]]:
     """Return the messages with ``cache_control`` on the last content part of those at ``marks``."""
-    return [_marked(message) if index in marks else message for index, message in enumerate(messages)]
+    return [_mark(message) if index in marks else message for index, message in enumerate(messages)]
 
 
-def _marked(message: dict[str, Any]) -> dict[str, Any]:
+def _mark(message: dict[str, Any]) -> dict[str, Any]:
     content: Any = message.get("content")
     parts = [{"type": "text", "text": content}] if isinstance(content, str) and content else content
     if not isinstance(parts, list) or not parts:

@@ -96,17 +96,17 @@ class ChatAnswer(AnswerSoFar):
         try:
             if self._is_whole:
                 body = await read_whole(self._stream.response)
-                return None if body is None else self._taken_whole(body)
+                return None if body is None else self._take_whole(body)
             chunk = await anext(self._stream, None)
         except (OpenAIError, ValueError, RecursionError) as error:
             raise provider_failure(error) from None
-        return None if chunk is None else self._taken(chunk)
+        return None if chunk is None else self._take(chunk)
 
-    def _taken_whole(self, body: object) -> Sequence[ModelChunk]:
+    def _take_whole(self, body: object) -> Sequence[ModelChunk]:
         if not isinstance(body, dict) or body.get("error") or not body.get("choices"):
             raise ErrorBody.of(body).failure(IN_STREAM)
         choices = [{**each, "delta": each.get("message")} for each in body["choices"] if isinstance(each, dict)]
-        return self._taken(ChatCompletionChunk.construct(**{**body, "choices": choices}))
+        return self._take(ChatCompletionChunk.construct(**{**body, "choices": choices}))
 
     async def aclose(self) -> None:
         """See ``OpenedAnswer``."""
@@ -162,7 +162,7 @@ class ChatAnswer(AnswerSoFar):
         replay = Replay.ALWAYS if of_calls else self._profile.replay
         return ProviderParts.of(self._origin, replay, [*parts, *of_calls])
 
-    def _taken(self, chunk: object) -> Sequence[ModelChunk]:
+    def _take(self, chunk: object) -> Sequence[ModelChunk]:
         """Return what a chunk holds. Raises ``ContentFiltered``, ``ProviderFailure`` and ``ModelUnavailable``."""
         # The SDK does not validate responses, so a chunk may have any shape.
         if not isinstance(chunk, ChatCompletionChunk):

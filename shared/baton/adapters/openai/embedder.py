@@ -111,10 +111,10 @@ def _vectors(data: object, texts: int, dimensions: int) -> list[Vector]:
 
 
 def _numbers(given: object) -> Sequence[float]:
-    return _decoded(given) if isinstance(given, str) else given if isinstance(given, list) else ()
+    return _decode(given) if isinstance(given, str) else given if isinstance(given, list) else ()
 
 
-def _decoded(text: str) -> Sequence[float]:
+def _decode(text: str) -> Sequence[float]:
     try:
         return array("f", base64.b64decode(text, validate=True))
     except (binascii.Error, ValueError):

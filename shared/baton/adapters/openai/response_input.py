@@ -43,7 +43,7 @@ def response_tools(tools: OfferedTools, *, takes_strict: bool = True) -> list[Wi
 
 def _items(message: LaidMessage, tools: OfferedTools) -> list[Wire]:
     if message.role is Role.ASSISTANT:
-        return _replayed(message, tools) or _answer_items(message, tools)
+        return _replay(message, tools) or _answer_items(message, tools)
     if message.role is Role.TOOL:
         return [{"type": "function_call_output", "call_id": message.call_id, "output": message.text}]
     if message.role is Role.SYSTEM or not message.media:
@@ -57,7 +57,7 @@ def _answer_items(message: LaidMessage, tools: OfferedTools) -> list[Wire]:
     return [*texts, *(_call(call, tools) for call in message.calls)]
 
 
-def _replayed(message: LaidMessage, tools: OfferedTools) -> list[Wire]:
+def _replay(message: LaidMessage, tools: OfferedTools) -> list[Wire]:
     """Return an answer as its model gave it, reasoning in its place; nothing if its parts do not fit the message.
 
     Ids go back with reasoning only: OpenAI refuses an item that it knows to need reasoning which is missing.

@@ -84,13 +84,13 @@ class OutputItems:
         kind = _kind(event)
         if kind is None:
             return None
-        item = self._by_id.get(_text(_item(event).get("id"))) or self._added(kind, event)
-        return self._identified(item, event)
+        item = self._by_id.get(_text(_item(event).get("id"))) or self._add(kind, event)
+        return self._identify(item, event)
 
     def of(self, event: Mapping[str, Any], kind: ItemKind) -> OutputItem:
         """Return the item of ``kind`` that an event is about, a new one if none fits. Raises ``TooManyCalls``."""
         identity = _text(event.get("item_id"))
-        item = self._find(event, kind, identity) or self._added(kind, event)
+        item = self._find(event, kind, identity) or self._add(kind, event)
         if identity and not item.id:
             item.id = identity
             self._by_id.setdefault(identity, item)
@@ -102,7 +102,7 @@ class OutputItems:
         if kind is None:
             return None
         identity = _text(whole.get("id")) or _text(whole.get("call_id"))
-        item = self._identified(self._find(event, kind, identity) or self._added(kind, event), event)
+        item = self._identify(self._find(event, kind, identity) or self._add(kind, event), event)
         item.is_done = True
         return item
 
@@ -141,7 +141,7 @@ class OutputItems:
             found.append((item, ToolCall(identity, item.name, item.arguments)))
         return found
 
-    def _added(self, kind: ItemKind, event: Mapping[str, Any]) -> OutputItem:
+    def _add(self, kind: ItemKind, event: Mapping[str, Any]) -> OutputItem:
         if len(self.all) >= MAX_CALLS:
             raise TooManyCalls
         item = OutputItem(kind)
@@ -151,7 +151,7 @@ class OutputItems:
             self._by_index[index] = item
         return item
 
-    def _identified(self, item: OutputItem, event: Mapping[str, Any]) -> OutputItem:
+    def _identify(self, item: OutputItem, event: Mapping[str, Any]) -> OutputItem:
         """Take what the item of an event says of itself."""
         whole = _item(event)
         item.id = item.id or _text(whole.get("id"))

@@ -40,7 +40,7 @@ class Responses:
         laid = await laid_question(question, form, origin)
         fields = self._optional_fields(settings, profile, laid)
         sent = laid.features(*_names(fields), *settings.extra)
-        body = _joined(fields, {name: value for name, value in settings.extra.items() if name not in profile.dropped})
+        body = _join(fields, {name: value for name, value in settings.extra.items() if name not in profile.dropped})
         body |= {
             "model": settings.model,
             "input": input_items(laid.messages, laid.tools),
@@ -95,7 +95,7 @@ def _names(fields: Mapping[str, Any]) -> list[str]:
     return names + (["strict"] if any(tool["strict"] for tool in fields.get("tools", ())) else [])
 
 
-def _joined(fields: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
+def _join(fields: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields with further ones. Objects that both have, such as ``reasoning``, are joined."""
     joined = dict(fields)
     for name, value in extra.items():

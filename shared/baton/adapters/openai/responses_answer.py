@@ -77,7 +77,7 @@ class ResponsesAnswer(AnswerSoFar):
         if not isinstance(event, dict):
             raise ModelUnavailable
         try:
-            chunks = self._taken_whole(event) if self._is_whole else self._taken(event)
+            chunks = self._take_whole(event) if self._is_whole else self._take(event)
         except TooManyCalls:
             self.cut()
             return ()
@@ -109,7 +109,7 @@ class ResponsesAnswer(AnswerSoFar):
         finished = Finished(self.reason, self._model, self._usage, parts, self._dropped())
         return [*chunks, *(call for _, call in calls), finished]
 
-    def _taken(self, event: Mapping[str, Any]) -> Sequence[ModelChunk]:
+    def _take(self, event: Mapping[str, Any]) -> Sequence[ModelChunk]:
         """Return what an event holds. Raises ``ContentFiltered``, ``ProviderFailure`` and ``TooManyCalls``."""
         match event.get("type"):
             case "response.output_text.delta":
@@ -133,13 +133,13 @@ class ResponsesAnswer(AnswerSoFar):
             case "error":
                 raise streamed_failure(event)
             case kind if kind in _ENDS:
-                return self._finished(_ENDS[kind], _mapping(event.get("response")))
+                return self._finish(_ENDS[kind], _mapping(event.get("response")))
         return ()
 
-    def _taken_whole(self, response: Mapping[str, Any]) -> Sequence[ModelChunk]:
+    def _take_whole(self, response: Mapping[str, Any]) -> Sequence[ModelChunk]:
         if "output" not in response:
             raise streamed_failure(response)
-        return self._finished("completed", response)
+        return self._finish("completed", response)
 
     def _text(self, item: OutputItem, text: object) -> list[ModelChunk]:
         if not isinstance(text, str) or not text:
@@ -183,7 +183,7 @@ class ResponsesAnswer(AnswerSoFar):
             return self._text(item, _message_text(whole)[item.heard :])
         return []
 
-    def _finished(self, status: str, response: Mapping[str, Any]) -> list[ModelChunk]:
+    def _finish(self, status: str, response: Mapping[str, Any]) -> list[ModelChunk]:
         """Take the event that ends the answer."""
         said = response.get("status")
         status = said if said in ("completed", "failed", "incomplete") else status

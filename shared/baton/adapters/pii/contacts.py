@@ -70,7 +70,7 @@ def phone_numbers(text: str, regions: Sequence[str] = DEFAULT_REGIONS) -> Iterat
             if checked > MAX_MATCHED:
                 yield PiiSpan(start, end, PiiKind.PHONE)
             elif digits <= 15 or any(character in " ()-./\u00a0" for character in masked[start:end]):
-                yield from _matched(masked, start, end, regions)
+                yield from _match(masked, start, end, regions)
 
 
 def _pieces(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
@@ -90,7 +90,7 @@ def _between_gaps(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     yield start, end
 
 
-def _matched(text: str, start: int, end: int, regions: Sequence[str]) -> Iterator[PiiSpan]:
+def _match(text: str, start: int, end: int, regions: Sequence[str]) -> Iterator[PiiSpan]:
     piece = text[start:end]
     if start and text[start - 1].isalnum():
         return  # the end of a word or of a version, such as v1.2

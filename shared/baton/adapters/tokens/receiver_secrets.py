@@ -27,7 +27,7 @@ class ReceiverSecrets:
 
     def __init__(self, read_secret: Callable[[], str]) -> None:
         self._read_secret = read_secret
-        self._keys = ParsedText(_derived)
+        self._keys = ParsedText(_derive)
 
     def seal(self, place: str, secrets: Mapping[str, str]) -> str:
         """Return the secrets of the configuration at ``place``, sealed. Raises as ``read_secret`` does."""
@@ -51,6 +51,6 @@ class ReceiverSecrets:
         return self._keys.of(self._read_secret())
 
 
-def _derived(secret: str) -> Fernet:
+def _derive(secret: str) -> Fernet:
     material = HKDF(hashes.SHA256(), 32, salt=None, info=PURPOSE).derive(secret.encode())
     return Fernet(base64.urlsafe_b64encode(material))
