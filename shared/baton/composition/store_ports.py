@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from baton.domain.thread import LeaseTimes
     from baton.ports.a2a import A2ATasks
     from baton.ports.agents import AgentDefinitions
-    from baton.ports.audit import AuditLog
+    from baton.ports.audit import AuditTrail
     from baton.ports.clock import Clock, TimeZones
     from baton.ports.connections import LiveRegistry
     from baton.ports.documents import DocumentStore
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from baton.ports.messages import FeedbackStore
     from baton.ports.privacy import Erasure, ForgetRequests
     from baton.ports.procedures import CaptureStore, PrivateSkills, ProcedureStore
-    from baton.ports.run_records import McpCalls, RunRecords
+    from baton.ports.run_records import McpCalls, RunHistory
     from baton.ports.sources import SourceStore
     from baton.ports.stream_log import StreamLog
     from baton.ports.tenants import Retentions, TenantLimitStore
@@ -96,7 +96,7 @@ class StorePorts:
         return DynamoLiveRegistry(self.table, self.clock)
 
     @cached_property
-    def records(self) -> RunRecords:
+    def records(self) -> RunHistory:
         """Tool calls and sub-tasks."""
         from baton.adapters.dynamodb.run_records import DynamoRunRecords
 
@@ -180,7 +180,7 @@ class StorePorts:
         return DynamoIdleThreads(self.table, self.clock)
 
     @cached_property
-    def audit(self) -> AuditLog:
+    def audit(self) -> AuditTrail:
         """The audit log."""
         from baton.adapters.dynamodb.audit import DynamoAuditLog
 

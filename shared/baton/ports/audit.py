@@ -68,6 +68,10 @@ class AuditLog(Protocol):
         """Write one record into the caller's own tenant. Never raises: an audit fault must not change an answer."""
         ...
 
+
+class AuditTrail(AuditLog, Protocol):
+    """An audit log with readers."""
+
     async def of_thread(
         self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
     ) -> tuple[Sequence[AuditRecord], str | None]:

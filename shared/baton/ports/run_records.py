@@ -39,6 +39,31 @@ class RunRecords(Protocol):
         """Return all calls of the run whose first message is at ``first_ordinal``, in the order they were made."""
         ...
 
+    async def put_task(self, lease: Lease, task: Task) -> None:
+        """Store a sub-task. Large messages go to S3. Its id must be unique within the thread."""
+        ...
+
+    async def tasks(
+        self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
+    ) -> tuple[Sequence[Task], str | None]:
+        """Return a page of the thread's sub-tasks without their messages, newest first, and the next cursor.
+
+        Pages of long records are shorter. Raises ``InvalidRequest``.
+        """
+        ...
+
+    async def put_remote_task(self, lease: Lease, task: RemoteTask) -> None:
+        """Store the task of a remote agent that works on a message of the run."""
+        ...
+
+    async def remote_tasks(self, scope: Scope, thread_id: str, *, first_ordinal: int) -> Sequence[RemoteTask]:
+        """Return the tasks of remote agents that work on messages of the run whose first is at ``first_ordinal``."""
+        ...
+
+
+class RunHistory(RunRecords, Protocol):
+    """The records of runs with readers of a whole thread."""
+
     async def calls_between(
         self, scope: Scope, thread_id: str, *, first_ordinal: int, end_ordinal: int
     ) -> Sequence[ToolCallRecord]:
@@ -58,29 +83,8 @@ class RunRecords(Protocol):
         """
         ...
 
-    async def put_task(self, lease: Lease, task: Task) -> None:
-        """Store a sub-task. Large messages go to S3. Its id must be unique within the thread."""
-        ...
-
-    async def tasks(
-        self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
-    ) -> tuple[Sequence[Task], str | None]:
-        """Return a page of the thread's sub-tasks without their messages, newest first, and the next cursor.
-
-        Pages of long records are shorter. Raises ``InvalidRequest``.
-        """
-        ...
-
     async def task(self, scope: Scope, thread_id: str, task_id: str) -> Task | None:
         """Return one sub-task with its messages."""
-        ...
-
-    async def put_remote_task(self, lease: Lease, task: RemoteTask) -> None:
-        """Store the task of a remote agent that works on a message of the run."""
-        ...
-
-    async def remote_tasks(self, scope: Scope, thread_id: str, *, first_ordinal: int) -> Sequence[RemoteTask]:
-        """Return the tasks of remote agents that work on messages of the run whose first is at ``first_ordinal``."""
         ...
 
 

@@ -14,13 +14,13 @@ from baton.domain.identity import Scope
 from baton.domain.message import Role, StoredMessage
 from baton.domain.text import utf8_size
 from baton.domain.thread import Thread
-from baton.ports.audit import AuditLog
+from baton.ports.audit import AuditTrail
 from baton.ports.clock import Clock, TimeZones
 from baton.ports.episodes import Episodes
 from baton.ports.handoffs import HandoffStore, WorkflowStore
 from baton.ports.messages import FeedbackStore
 from baton.ports.procedures import PrivateSkills
-from baton.ports.run_records import RunRecords
+from baton.ports.run_records import RunHistory
 from baton.ports.threads import ThreadStore
 
 THREADS = 20
@@ -92,14 +92,14 @@ class Exports:
     """Reads the stored data of a user, a page at a time."""
 
     store: ThreadStore
-    records: RunRecords
+    records: RunHistory
     handoffs: HandoffStore
     workflows: WorkflowStore
     episodes: Episodes
     feedback: FeedbackStore
     time_zones: TimeZones
     private_skills: PrivateSkills
-    audit: AuditLog
+    audit: AuditTrail
     clock: Clock
 
     async def everything(self, scope: Scope, *, cursor: str | None = None) -> AsyncIterator[Exported]:

@@ -22,7 +22,7 @@ from baton.memory.agent_memory import AgentMemory
 from baton.memory.episodes.episode_documents import SUMMARY
 from baton.memory.recalled import NOTHING_FOUND, Found, MemorySearch
 from baton.ports.agent_client import AgentChunk, AgentDone, AgentTask
-from baton.ports.audit import AuditRecord, Once
+from baton.ports.audit import Once
 from baton.ports.chat_model import TextDelta
 from baton.ports.leases import Lease
 from baton.ports.tools import CallContext, OfferedTools, ToolFailed, ToolResult, Tools
@@ -123,16 +123,6 @@ class UnstoredRecords:
     ) -> Sequence[ToolCallRecord]:
         return ()
 
-    async def calls_between(
-        self, scope: Scope, thread_id: str, *, first_ordinal: int, end_ordinal: int
-    ) -> Sequence[ToolCallRecord]:
-        return ()
-
-    async def calls(
-        self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
-    ) -> tuple[Sequence[ToolCallRecord], str | None]:
-        return (), None
-
     async def put_task(self, lease: Lease, task: Task) -> None:
         """Store nothing."""
 
@@ -140,9 +130,6 @@ class UnstoredRecords:
         self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
     ) -> tuple[Sequence[Task], str | None]:
         return (), None
-
-    async def task(self, scope: Scope, thread_id: str, task_id: str) -> Task | None:
-        return None
 
     async def put_remote_task(self, lease: Lease, task: RemoteTask) -> None:
         """Store nothing."""
@@ -165,23 +152,6 @@ class UnkeptAudit:
         once: Once | None = None,
     ) -> None:
         """Record nothing."""
-
-    async def of_thread(
-        self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
-    ) -> tuple[Sequence[AuditRecord], str | None]:
-        return (), None
-
-    async def of_tenant(
-        self,
-        scope: Scope,
-        wanted: Mapping[str, str],
-        *,
-        limit: int,
-        cursor: str | None,
-        since: datetime | None = None,
-        until: datetime | None = None,
-    ) -> tuple[Sequence[AuditRecord], str | None]:
-        return (), None
 
 
 @dataclass(frozen=True, slots=True)
