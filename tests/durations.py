@@ -30,7 +30,7 @@ _spent = 0.0
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Charge imports and collection to an entry of their own."""
+    """Charge imports and collection to a separate entry."""
     _charge(COLLECTING)
 
 

@@ -6,7 +6,7 @@ USUAL = 15
 """The rest is for ``make properties``: with 100 each, properties took most of the time of the unit tests."""
 EXAMPLES = int(os.environ.get("BATON_EXAMPLES", USUAL))
 _REFERENCE = 40
-"""The number of usual examples that properties with a number of their own compare themselves with."""
+"""The number of usual examples that properties with a separate number compare themselves with."""
 
 
 def examples(count: int) -> int:

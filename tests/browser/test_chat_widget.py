@@ -55,7 +55,7 @@ async def test_an_answer_comes_in_front_of_the_readers_eyes(widget: Widget, mode
     await expect(widget.stop).to_be_hidden()
 
 
-async def test_messages_tell_the_time_zone_of_the_browser(
+async def test_messages_carry_the_time_zone_of_the_browser(
     browser: Browser, site: HostApplication, model: FaultModel
 ) -> None:
     context = await browser.new_context(locale="en-US", timezone_id="Pacific/Auckland")

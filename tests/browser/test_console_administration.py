@@ -88,8 +88,8 @@ async def write(console: Console, text: str) -> None:
 async def test_an_agent_is_made_edited_and_answers_as_it_was_edited(
     console: Console, new_user: NewUser, tenant: str, model: FaultModel
 ) -> None:
-    told: list[str] = []
-    console.page.on("console", lambda message: told.append(message.text) if message.type == "error" else None)
+    reported: list[str] = []
+    console.page.on("console", lambda message: reported.append(message.text) if message.type == "error" else None)
     page, main = console.page, console.main
     await console.open("/agents")
     await console.sign_in(tenant, "ada")
@@ -143,7 +143,7 @@ async def test_an_agent_is_made_edited_and_answers_as_it_was_edited(
     await main.get_by_role("button", name="Delete agent").click()
     await expect(main.get_by_role("link", name="assistant", exact=True)).to_be_visible()
     await expect(main.get_by_role("link", name="tutor", exact=True)).to_have_count(0)
-    assert [text for text in told if not any(known in text for known in EXPECTED)] == []
+    assert [text for text in reported if not any(known in text for known in EXPECTED)] == []
 
 
 async def test_of_two_administrators_the_later_one_keeps_both_definitions(

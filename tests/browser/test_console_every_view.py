@@ -57,10 +57,10 @@ async def test_every_view_shows_hostile_content_as_text_and_is_accessible_in_lig
     assert answer.status_code == 200, answer.text
     run = f"{session}/{answer.json()['runId']}"
     elsewhere: list[str] = []
-    told: list[str] = []
+    reported: list[str] = []
     page.on("request", lambda each: None if each.url.startswith((cloud.url, "data:")) else elsewhere.append(each.url))
-    page.on("console", lambda each: told.append(each.text) if each.type == "error" else None)
-    page.on("dialog", lambda each: told.append(each.message))
+    page.on("console", lambda each: reported.append(each.text) if each.type == "error" else None)
+    page.on("dialog", lambda each: reported.append(each.message))
     console = Console(page, cloud.url)
     await console.open()
     await console.sign_in(tenant)
@@ -83,7 +83,7 @@ async def test_every_view_shows_hostile_content_as_text_and_is_accessible_in_lig
                 found[f"{place} {scheme}"] = wrong
     assert found == {}, "\n".join(f"{place}: {each}" for place, wrong in found.items() for each in wrong)
     assert elsewhere == []
-    assert told == []
+    assert reported == []
 
 
 async def test_a_view_whose_permission_is_missing_says_so_and_asks_the_server_nothing(

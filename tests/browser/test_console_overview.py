@@ -47,7 +47,7 @@ async def test_an_administrator_sees_what_happened_and_goes_on_to_the_conversati
     await expect(console.main.get_by_role("table", name="Conversations").locator("tbody tr")).to_have_count(1)
 
 
-async def test_of_two_administrators_the_later_one_is_told_and_loses_nothing(page: Page, cloud: RunningCloud) -> None:
+async def test_of_two_administrators_the_later_one_learns_and_loses_nothing(page: Page, cloud: RunningCloud) -> None:
     tenant = f"t{uuid.uuid4().hex[:8]}"
     console = Console(page, cloud.url)
     await console.open("/limits")

@@ -39,9 +39,9 @@ async def test_the_page_keeps_its_own_policy_and_asks_no_other_host(
     page: Page, cloud: RunningCloud, model: FaultModel
 ) -> None:
     asked: list[str] = []
-    told: list[str] = []
+    reported: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
-    page.on("console", lambda message: told.append(message.text) if message.type == "error" else None)
+    page.on("console", lambda message: reported.append(message.text) if message.type == "error" else None)
     await page.goto(cloud.url)
     widget = Widget(page, cloud.url)
     await widget.say("**Hello** <b>you</b>")
@@ -49,7 +49,7 @@ async def test_the_page_keeps_its_own_policy_and_asks_no_other_host(
     await page.get_by_text("Events", exact=True).click()
     await expect(page.locator("#events")).to_contain_text("RUN_FINISHED")
     assert [url for url in asked if not url.startswith((cloud.url, "data:"))] == []
-    assert told == []
+    assert reported == []
 
 
 async def test_what_is_said_before_the_widget_is_ready_waits_for_it(
@@ -144,7 +144,7 @@ async def test_the_page_says_who_you_are_and_what_answers(
     await expect(page.locator("#offline")).to_be_visible(visible=is_offline)
 
 
-async def test_whoever_comes_back_from_the_editor_sees_why_an_edit_is_not_in_use(page: Page) -> None:
+async def test_a_user_who_comes_back_from_the_editor_sees_why_an_edit_is_not_in_use(page: Page) -> None:
     harness = await Harness(page).open()
     alert = page.get_by_role("complementary").get_by_role("alert")
     await expect(alert).to_be_hidden()

@@ -184,7 +184,7 @@ async def test_sources_and_tool_calls_of_stored_messages_are_shown(page: Page) -
     await expect(page.locator(".sources li")).to_have_text("Limits")
 
 
-async def test_events_told_again_after_a_reload_find_their_places(page: Page) -> None:
+async def test_events_reported_again_after_a_reload_find_their_places(page: Page) -> None:
     thread_id = "550e8400-e29b-41d4-a716-446655440000"
     said = {"runId": "run-1", "status": "complete"}
     messages: list[Json] = [

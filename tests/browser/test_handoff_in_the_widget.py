@@ -11,7 +11,7 @@ from tests.e2e.cloud import RunningCloud
 
 expect.set_options(timeout=60_000)
 
-WISH = "I want to create a skill that sends Slack alerts"
+REQUEST = "I want to create a skill that sends Slack alerts"
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ async def at_step(page: Page, step: int, label: str) -> None:
 
 async def test_a_skill_is_made_in_front_of_the_readers_eyes(open_page: Page) -> None:
     page = open_page
-    await page.get_by_role("button", name=WISH).click()
+    await page.get_by_role("button", name=REQUEST).click()
     await expect(page.locator(".note.handoff")).to_have_text("Connecting you with Skill Creation Assistant...")
     await expect(said(page)).to_have_count(1)
     await at_step(page, 1, "Gathering Requirements")
@@ -77,7 +77,7 @@ async def test_a_skill_is_made_in_front_of_the_readers_eyes(open_page: Page) -> 
 
 async def test_a_skill_that_is_given_up_is_offered_again(open_page: Page) -> None:
     page = open_page
-    await say(page, WISH, 1)
+    await say(page, REQUEST, 1)
     await say(page, "nothing", 2)
     await say(page, "cancel", 4)
     await expect(said(page).nth(2)).to_have_text("No problem! Returning you to the main assistant.")
@@ -104,7 +104,7 @@ async def test_a_skill_that_is_given_up_is_offered_again(open_page: Page) -> Non
 
 async def test_a_skill_goes_on_at_a_click_in_a_new_conversation(open_page: Page) -> None:
     page = open_page
-    await say(page, WISH, 1)
+    await say(page, REQUEST, 1)
     await say(page, "nothing", 2)
     await page.get_by_role("button", name="New conversation").click()
     await page.locator(".offers button").click()

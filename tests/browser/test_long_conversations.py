@@ -60,7 +60,7 @@ async def test_a_growing_answer_draws_itself_alone_and_of_that_the_last_block(pa
     assert await page.evaluate("drawn.messages") <= 10
 
 
-async def test_of_a_growing_list_only_the_last_entries_are_drawn_anew(page: Page) -> None:
+async def test_of_a_growing_list_only_the_last_entries_are_drawn_again(page: Page) -> None:
     harness = await Harness(page, thread_id=THREAD).open()
     await harness.begin("List everything")
     await harness.play(TextMessageStartEvent(message_id="t-1", role="assistant", name="Assistant"))
@@ -85,7 +85,7 @@ async def test_of_a_growing_list_only_the_last_entries_are_drawn_anew(page: Page
         "One mark * opens nothing; a bracket [ or `tick {number} may. ",
     ],
 )
-async def test_of_a_growing_paragraph_only_the_end_is_drawn_anew(page: Page, sentence: str) -> None:
+async def test_of_a_growing_paragraph_only_the_end_is_drawn_again(page: Page, sentence: str) -> None:
     harness = await Harness(page, thread_id=THREAD).open()
     await harness.begin("Tell me everything in one paragraph")
     await harness.play(TextMessageStartEvent(message_id="t-1", role="assistant", name="Assistant"))

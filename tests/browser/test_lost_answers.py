@@ -81,7 +81,7 @@ async def test_several_events_may_come_in_one_frame(page: Page) -> None:
     await expect(page.locator("article.assistant .body")).to_have_text("It was a dark and stormy night.")
 
 
-async def test_a_run_that_another_worker_begins_anew_shows_its_answer_alone(page: Page) -> None:
+async def test_a_run_that_another_worker_begins_again_shows_its_answer_alone(page: Page) -> None:
     harness = await Harness(page).open()
     frame = await harness.say("Tell me a story")
     run_id = await harness.run(frame["messageId"], "Tell me a story")
@@ -113,7 +113,7 @@ async def test_what_was_said_without_an_answer_is_said_again_after_a_reload(page
     assert [frame["content"] for frame in harness.frames if frame["action"] == "message"] == []
 
 
-async def test_a_wish_is_sent_again_until_a_later_ping_is_answered(page: Page) -> None:
+async def test_a_request_is_sent_again_until_a_later_ping_is_answered(page: Page) -> None:
     harness = await Harness(page).open()
     run_id = await harness.begin("Tell me a story")
     cancel = {"action": "cancel", "threadId": harness.thread_id, "runId": run_id}

@@ -12,7 +12,7 @@ from tests.integration.make_run.program import kill_everything, running
 
 expect.set_options(timeout=120_000)
 
-WISH = "Please write 300 words about lighthouses."
+REQUEST = "Please write 300 words about lighthouses."
 
 
 async def test_an_answer_goes_on_after_its_server_was_killed_and_started_again(page: Page, tmp_path: Path) -> None:
@@ -22,7 +22,7 @@ async def test_an_answer_goes_on_after_its_server_was_killed_and_started_again(p
         widget = Widget(page, url)
         await page.goto(url)
         await widget.connected()
-        await widget.say(WISH)
+        await widget.say(REQUEST)
         await expect(widget.said("assistant")).to_contain_text("lighthouses")
         kill_everything(process)
         await expect(widget.status).to_contain_text("No connection")
@@ -33,7 +33,7 @@ async def test_an_answer_goes_on_after_its_server_was_killed_and_started_again(p
         await expect(widget.said("assistant").last).to_contain_text("3")
         await expect(widget.stop).to_be_hidden()
         said = [await widget.said(role).all_inner_texts() for role in ("user", "assistant")]
-        assert said[0] == [WISH, "What is 2 + 1?"]
+        assert said[0] == [REQUEST, "What is 2 + 1?"]
         assert len(said[1]) == 2
         await page.reload()
         await widget.connected()

@@ -88,7 +88,7 @@ async def test_long_lines_of_code_scroll_in_their_own_box(page: Page) -> None:
     assert await page.locator(".scroller").evaluate("(box) => box.scrollWidth <= box.clientWidth")
 
 
-async def test_a_conversation_at_rest_stays_so_while_it_is_told_again(page: Page) -> None:
+async def test_a_conversation_at_rest_stays_so_while_it_is_replayed(page: Page) -> None:
     harness = await Harness(page).open()
     await harness.begin("I want a skill")
     await harness.end()

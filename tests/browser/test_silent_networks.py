@@ -138,7 +138,7 @@ async def test_an_acknowledgement_that_was_swallowed_makes_no_second_turn(
     assert len(model.requests) == 1
 
 
-async def test_a_wish_to_stop_that_was_swallowed_is_sent_again(
+async def test_a_request_to_stop_that_was_swallowed_is_sent_again(
     screen: Screen, network: LossyProxy, model: FaultModel
 ) -> None:
     await screen.open()

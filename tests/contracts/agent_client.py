@@ -102,7 +102,7 @@ class AgentClientContract:
         assert chunks[-1] == AgentDone()
         assert embassy.heard()[-1] == ("second", second.message, end.remote_task_id)
 
-    async def test_a_failure_tells_why(self, embassy: Embassy) -> None:
+    async def test_a_failure_shows_why(self, embassy: Embassy) -> None:
         with pytest.raises(AgentFailed) as failure:
             await consult(embassy, a_task(embassy.will_fail("no data today")))
         assert "no data today" in failure.value.reason
@@ -113,7 +113,7 @@ class AgentClientContract:
         assert text_of(chunks) == "Booked."
         assert chunks[-1] == AgentDone(report=report)
 
-    async def test_a_task_that_the_agent_has_lost_is_told_from_other_failures(self, embassy: Embassy) -> None:
+    async def test_a_task_that_the_agent_has_lost_is_distinguished_from_other_failures(self, embassy: Embassy) -> None:
         task = a_task(embassy.will_have_lost_the_task(), remote_task_id="no-such-task")
         with pytest.raises(TaskLost):
             await consult(embassy, task)

@@ -83,7 +83,7 @@ class BranchContract:
         assert question.branch == BranchStart("m2", is_regenerate=False, after_id="r1-1")
         await stores.store.release(lost)
 
-    async def test_a_branch_can_begin_the_conversation_anew(self, stores: Stores) -> None:
+    async def test_a_branch_can_begin_the_conversation_again(self, stores: Stores) -> None:
         thread_id = new_thread_id()
         await stores.turn(thread_id, 1)
         await branched(stores, thread_id, 2, parent=-1)

@@ -53,7 +53,7 @@ class CaptureContract:
         for late in (replace(begun, done=CaptureStep.STORE), replace(begun, status=CaptureStatus.FAILED)):
             assert await stores.capture_records.save(stores.ada, late) == ended
 
-    async def test_a_failed_record_is_begun_anew(self, stores: Stores) -> None:
+    async def test_a_failed_record_is_begun_again(self, stores: Stores) -> None:
         begun = capture(stores, new_thread_id())
         await stores.capture_records.save(stores.ada, replace(begun, done=CaptureStep.COMPARE))
         failed = replace(begun, status=CaptureStatus.FAILED)

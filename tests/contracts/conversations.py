@@ -41,7 +41,7 @@ class ConversationContract:
         [listed], _ = await stores.store.list_threads(stores.ada, limit=5, cursor=None)
         assert listed == thread
 
-    async def test_whoever_takes_the_lease_finds_the_conversation_state(self, stores: Stores) -> None:
+    async def test_the_next_holder_of_the_lease_finds_the_conversation_state(self, stores: Stores) -> None:
         conversation = await handed_over_thread(stores)
         assert conversation.workflow is not None
         lease = await stores.acquire(conversation.workflow.thread_id, message_id="m2", run_id="r2")

@@ -53,7 +53,7 @@ class HandoffContract:
         assert kept == replace(ended, ended_at=stores.clock.now())
         assert await stores.handoffs.get(stores.ada, first.thread_id, began.place) == kept
 
-    async def test_handoffs_of_one_run_are_told_apart_by_their_number(self, stores: Stores) -> None:
+    async def test_handoffs_of_one_run_are_distinguished_by_their_number(self, stores: Stores) -> None:
         lease = await stores.acquire(new_thread_id())
         refused = handoff(stores, lease).end(HandoffOutcome.REFUSED, stores.clock.now())
         lasting = replace(handoff(stores, lease), number=1, context_summary="Another.")

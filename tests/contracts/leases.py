@@ -338,7 +338,7 @@ class FenceContract:
         [piece] = (await stores.log.read(stores.ada, lease.thread_id, after=0)).pieces
         assert piece.run_id == "r2"
 
-    async def test_whoever_released_the_lease_does_not_hold_it(self, stores: Stores) -> None:
+    async def test_a_worker_that_released_the_lease_does_not_hold_it(self, stores: Stores) -> None:
         lease = await stores.acquire(new_thread_id())
         await stores.store.release(lease)
         with pytest.raises(LeaseLost):
@@ -346,7 +346,7 @@ class FenceContract:
         with pytest.raises(LeaseLost):
             await stores.commit(lease)
 
-    async def test_whoever_committed_does_not_hold_the_lease(self, stores: Stores) -> None:
+    async def test_a_worker_that_committed_does_not_hold_the_lease(self, stores: Stores) -> None:
         lease = await stores.turn(new_thread_id())
         with pytest.raises(LeaseLost):
             await stores.store.renew(lease, used_seq=lease.first_seq)
@@ -377,7 +377,7 @@ class TurnContract:
         assert await stores.store.open_turn(lease, turn(lease)) is None
         assert await stores.store.open_turn(lease, turn(lease)) is None
 
-    async def test_a_later_attempt_sees_the_earlier_and_claims_the_message_anew(self, stores: Stores) -> None:
+    async def test_a_later_attempt_sees_the_earlier_and_claims_the_message_again(self, stores: Stores) -> None:
         dead = await stores.acquire(new_thread_id())
         await stores.store.open_turn(dead, turn(dead))
         stores.clock.advance(60)

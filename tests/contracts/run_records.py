@@ -170,10 +170,10 @@ class RemoteTaskContract:
         first, second = (RemoteTask(f"m{n}", "web", f"remote-{n}", {"artifact a": 7, "message b": 0}) for n in range(2))
         for one in (first, second):
             await stores.records.put_remote_task(lease, one)
-        anew = replace(first, remote_task_id="remote-9", known={})
-        await stores.records.put_remote_task(lease, anew)
+        begun_again = replace(first, remote_task_id="remote-9", known={})
+        await stores.records.put_remote_task(lease, begun_again)
         found = await stores.records.remote_tasks(stores.ada, lease.thread_id, first_ordinal=lease.thread.next_ordinal)
-        assert list(found) == [anew, second]
+        assert list(found) == [begun_again, second]
         for scope, ordinal in ((stores.ada, 7), (Scope("other", "ada"), lease.thread.next_ordinal)):
             assert list(await stores.records.remote_tasks(scope, lease.thread_id, first_ordinal=ordinal)) == []
 
@@ -262,7 +262,7 @@ class TaskContract:
         assert await stores.records.task(stores.ada, new_thread_id(), "t1") is None
         assert await stores.records.task(stores.stranger, lease.thread_id, "t1") is None
 
-    async def test_calls_and_tasks_are_told_apart(self, stores: Stores) -> None:
+    async def test_calls_and_tasks_are_distinguished(self, stores: Stores) -> None:
         lease = await stores.acquire(new_thread_id())
         one, other = call(stores, lease, "same"), task(stores, lease, "same")
         await stores.records.put_call(lease, one)

@@ -309,7 +309,7 @@ class SearchContract:
             "open"
         }
 
-    async def test_whoever_lists_counts_and_deletes_needs_no_permission(self, index: SearchIndex) -> None:
+    async def test_listing_counting_and_deleting_need_no_permission(self, index: SearchIndex) -> None:
         ada = new_scope()
         closed = document("closed", "green", required_permission="notes:read")
         await index.put(ada, EPISODES, [document("open", "green"), closed])

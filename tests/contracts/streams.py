@@ -139,7 +139,7 @@ class LiveContract:
     async def test_nobody_is_attached_at_first(self, stores: Stores) -> None:
         assert await stores.live.live(stores.ada, new_thread_id()) == Live({})
 
-    async def test_what_a_lease_is_asked_about_is_live_until_it_is_asked_about_anew(self, stores: Stores) -> None:
+    async def test_what_a_lease_is_asked_about_is_live_until_it_is_asked_about_again(self, stores: Stores) -> None:
         thread_id, now = new_thread_id(), stores.clock.now()
         await stores.live.ask(stores.ada, thread_id, LeaseMark(3, now))
         await stores.live.ask(stores.ada, thread_id, LeaseMark(4, now))

@@ -160,7 +160,7 @@ class TakeoverContract:
         assert lease.first_seq == dead.end_seq
         assert lease.thread.last_seq < dead.first_seq
 
-    async def test_an_answer_tells_under_which_fence_it_was_written(self, stores: Stores) -> None:
+    async def test_an_answer_shows_under_which_fence_it_was_written(self, stores: Stores) -> None:
         dead = await stores.acquire(new_thread_id())
         await stores.store.open_turn(dead, turn(dead))
         for message in (said(dead), answered(dead, "complete")):

@@ -48,7 +48,7 @@ class OwnershipContract:
             with pytest.raises(ThreadUnavailable):
                 await stores.acquire(thread_id, scope=scope)
 
-    async def test_the_refusal_tells_baton_alone_whether_anybody_has_begun_the_thread(self, stores: Stores) -> None:
+    async def test_the_refusal_shows_baton_alone_whether_anybody_has_begun_the_thread(self, stores: Stores) -> None:
         thread_id = (await stores.turn(new_thread_id())).thread_id
         for scope in (stores.bob, stores.stranger, stores.ada):
             with pytest.raises(ThreadUnavailable) as refusal:
@@ -64,7 +64,7 @@ class OwnershipContract:
             with pytest.raises(ThreadUnavailable):
                 await stores.store.get_thread(scope, thread_id)
 
-    async def test_whoever_was_refused_changed_nothing(self, stores: Stores) -> None:
+    async def test_a_user_who_was_refused_changed_nothing(self, stores: Stores) -> None:
         thread_id = (await stores.turn(new_thread_id())).thread_id
         before = await stores.store.get_thread(stores.ada, thread_id)
         for scope in (stores.bob, stores.stranger):
@@ -93,7 +93,7 @@ class OwnershipContract:
         with pytest.raises(NoSuchThread):
             await stores.acquire(thread_id, scope=stores.stranger, may_create=False)
 
-    async def test_whoever_may_read_all_reads_but_does_not_write(self, stores: Stores) -> None:
+    async def test_a_user_who_may_read_all_reads_but_does_not_write(self, stores: Stores) -> None:
         thread_id = (await stores.turn(new_thread_id())).thread_id
         thread = await stores.store.get_thread(stores.auditor, thread_id)
         assert thread.user_id == "ada"
@@ -104,7 +104,7 @@ class OwnershipContract:
         with pytest.raises(ThreadUnavailable):
             await stores.store.check_writable(stores.auditor, thread_id)
 
-    async def test_whoever_may_read_all_reads_only_the_own_tenant(self, stores: Stores) -> None:
+    async def test_a_user_who_may_read_all_reads_only_the_own_tenant(self, stores: Stores) -> None:
         thread_id = (await stores.turn(new_thread_id())).thread_id
         elsewhere = Scope(stores.stranger.tenant_id, "auditor", frozenset({"thread:read_all"}))
         with pytest.raises(ThreadUnavailable):

@@ -101,8 +101,8 @@ class AgUiClient:
                 if answer["number"] == self.asked:  # not one that a test before has given up on
                     return answer
 
-    def _heard(self, told: Json) -> Heard:
-        return Heard(**told["answer"], warnings=told["warnings"])
+    def _heard(self, reported: Json) -> Heard:
+        return Heard(**reported["answer"], warnings=reported["warnings"])
 
 
 @pytest.fixture(scope="session")

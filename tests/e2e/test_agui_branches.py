@@ -67,8 +67,8 @@ async def pressed(folder: Path, version: str, kind: str, user: User, thread_id: 
         async with asyncio.timeout(PATIENCE_SECONDS):
             out, err = await process.communicate()
     assert process.returncode == 0, err.decode()
-    told: list[list[str]] = json.loads(out)
-    return told
+    reported: list[list[str]] = json.loads(out)
+    return reported
 
 
 def script(model: FaultModel) -> None:
@@ -84,15 +84,15 @@ async def stored(user: User, thread_id: str) -> list[str]:
 async def test_buttons_do_what_they_say(version: str, clients_folder: Path, alice: User, model: FaultModel) -> None:
     thread_id = new_id()
     script(model)
-    told = await pressed(clients_folder, version, "branching", alice, thread_id)
-    assert told[2:] == [
+    reported = await pressed(clients_folder, version, "branching", alice, thread_id)
+    assert reported[2:] == [
         ["First", "One.", "Second", "Three."],
         ["First", "One.", "Second", "Three."],
         ["First", "One.", "Second, better", "Four."],
         ["First", "One.", "Second, better", "Four.", "Third", "Five."],
         ["First, better", "Six."],
     ]
-    assert await stored(alice, thread_id) == told[-1]
+    assert await stored(alice, thread_id) == reported[-1]
     branches = (await alice.read(f"/threads/{thread_id}/branches"))["items"]
     assert [branch["text"] for branch in branches] == [
         "First",
@@ -103,11 +103,11 @@ async def test_buttons_do_what_they_say(version: str, clients_folder: Path, alic
     ]
 
 
-async def test_without_a_wish_nothing_branches(clients_folder: Path, alice: User, model: FaultModel) -> None:
+async def test_without_a_request_nothing_branches(clients_folder: Path, alice: User, model: FaultModel) -> None:
     thread_id = new_id()
     script(model)
-    told = await pressed(clients_folder, NEWER[0], "plain", alice, thread_id)
-    assert told[2] == told[3] == ["First", "One.", "Second", "Two."]
+    reported = await pressed(clients_folder, NEWER[0], "plain", alice, thread_id)
+    assert reported[2] == reported[3] == ["First", "One.", "Second", "Two."]
     assert await stored(alice, thread_id) == [
         *("First", "One.", "Second", "Two.", "Second, better", "Three.", "Third", "Four."),
         *("First, better", "Five."),

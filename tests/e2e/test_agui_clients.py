@@ -45,7 +45,7 @@ async def test_the_client_has_the_conversation_that_the_store_has(
     ]
 
 
-async def test_the_client_is_told_of_a_failed_run_and_goes_on(
+async def test_the_client_learns_of_a_failed_run_and_goes_on(
     client: AgUiClient, alice: User, model: FaultModel
 ) -> None:
     thread_id = new_id()

@@ -39,10 +39,10 @@ class Environments:
         process.stdin.write(json.dumps(request) + "\n")
         process.stdin.flush()
         lines = iter(process.stdout.readline, "")  # those of its log among them
-        told = json.loads(next((line for line in lines if line.startswith('{"answer": ')), '{"loaded": null}'))
-        assert told["loaded"] is not None, "standard error says why"
-        loaded = {name for name in told["loaded"] if name.partition(".")[0] not in MODULES_OF_PYTHON}
-        return told["answer"], loaded
+        reported = json.loads(next((line for line in lines if line.startswith('{"answer": ')), '{"loaded": null}'))
+        assert reported["loaded"] is not None, "standard error says why"
+        loaded = {name for name in reported["loaded"] if name.partition(".")[0] not in MODULES_OF_PYTHON}
+        return reported["answer"], loaded
 
     def close(self) -> None:
         """End them."""

@@ -9,7 +9,7 @@ SUMMARY = "A summary of them"
 WORDS = "and nothing else than that " * 8
 
 
-async def test_what_has_left_the_prompts_is_told_by_a_summary(socket: SocketClient, model: FaultModel) -> None:
+async def test_a_summary_has_what_left_the_prompts(socket: SocketClient, model: FaultModel) -> None:
     thread_id, agent = new_id(), {"agentId": "thrifty"}
     for number in range(40):
         await socket.say(f"{number} {WORDS}", thread_id=thread_id, **agent)
@@ -18,5 +18,5 @@ async def test_what_has_left_the_prompts_is_told_by_a_summary(socket: SocketClie
     asked = [str(body["messages"]) for body in model.bodies]
     assert SUMMARY in asked[-1], "the summary stands in the prompt"
     assert f"'content': '0 {WORDS}" not in asked[-1], "for what has left it"
-    told = [str(received.body["messages"]) for received in model.light_requests]
-    assert any("You keep the summary" in each for each in told), "which the light model has written"
+    reported = [str(received.body["messages"]) for received in model.light_requests]
+    assert any("You keep the summary" in each for each in reported), "which the light model has written"

@@ -123,7 +123,7 @@ TOKENLESS = (
 """Those of them that never look at one."""
 
 
-async def test_nothing_is_told_without_a_token(http_client: httpx.AsyncClient) -> None:
+async def test_nothing_is_reported_without_a_token(http_client: httpx.AsyncClient) -> None:
     for method, path in PROTECTED:
         refused = await http_client.request(method, path)
         check_problem(refused, 401, "unauthorized")
@@ -131,7 +131,7 @@ async def test_nothing_is_told_without_a_token(http_client: httpx.AsyncClient) -
 
 
 @pytest.mark.parametrize("path", ["/v1/threads", "/v1/threads/550e8400-e29b-41d4-a716-446655440000/events"])
-async def test_nothing_is_told_to_half_a_token(http_client: httpx.AsyncClient, path: str) -> None:
+async def test_nothing_is_reported_to_half_a_token(http_client: httpx.AsyncClient, path: str) -> None:
     for value in ("Bearer", "Basic YTpi", "Bearer x y"):
         refused = await http_client.get(path, headers={"Authorization": value})
         check_problem(refused, 401, "unauthorized")
@@ -357,7 +357,7 @@ async def test_every_route_is_described_with_examples(openapi: dict[str, Any]) -
             assert parameter.get("description") or parameter["schema"].get("description"), (where, parameter["name"])
 
 
-async def test_every_protected_route_tells_its_problems(openapi: dict[str, Any]) -> None:
+async def test_every_protected_route_shows_its_problems(openapi: dict[str, Any]) -> None:
     for path, method, operation in operations(openapi):
         if path in TOKENLESS:
             continue

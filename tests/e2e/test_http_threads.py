@@ -23,7 +23,7 @@ from tests.fault_model import FaultModel, answers
 UNAVAILABLE = "This conversation is not available to you. Please start a new one."
 
 
-async def test_a_thread_tells_what_it_is(alice: User, model: FaultModel) -> None:
+async def test_a_thread_shows_what_it_is(alice: User, model: FaultModel) -> None:
     thread_id = new_id()
     first = await alice.ask("Hello", sessionId=thread_id)
     second = await alice.ask("Hello", sessionId=thread_id)
@@ -50,7 +50,7 @@ async def test_a_thread_tells_what_it_is(alice: User, model: FaultModel) -> None
     }
 
 
-async def test_a_thread_tells_of_the_run_it_is_in(alice: User, model: FaultModel) -> None:
+async def test_a_thread_shows_the_run_it_is_in(alice: User, model: FaultModel) -> None:
     gate = Gate()
     model.script(gate.behaviour)
     body = run_input("Hello", message_id="m-1")
@@ -125,12 +125,12 @@ async def test_foreign_and_unknown_threads_are_refused_alike(
     elsewhere = f"t-{uuid.uuid4().hex}"
     theirs = (await new_user("alice", "thread:read_all", tenant=elsewhere).ask("Secret"))["sessionId"]
     bobs = (await new_user("bob").ask("Secret"))["sessionId"]
-    told = []
+    reported = []
     for thread_id in (theirs, bobs, new_id(), "no-such-booking"):
         problem = check_problem(await alice.get(f"/threads/{thread_id}{what}"), 404, "thread_unavailable")
         assert problem["detail"] == UNAVAILABLE
-        told.append({**problem, "requestId": ""})
-    assert told == told[:1] * 4
+        reported.append({**problem, "requestId": ""})
+    assert reported == reported[:1] * 4
     attempts = [item for item in cloud.audits(tenant) if item["user_id"] == "alice"]
     outcomes = {item["PK"].partition("#")[2]: (item["action"], item["outcome"]) for item in attempts}
     assert {outcomes.pop(theirs), outcomes.pop(bobs)} == {("thread.read", "denied")}

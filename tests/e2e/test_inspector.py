@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.e2e.fixtures import NewUser
 
 
-async def test_a_turns_context_can_be_inspected_by_whoever_may(new_user: NewUser) -> None:
+async def test_a_turns_context_can_be_inspected_by_a_user_who_may(new_user: NewUser) -> None:
     inspector, reader = new_user("ada", "context:inspect"), new_user("ada")
     answer = await inspector.ask("Hello")
     thread = f"/threads/{answer['sessionId']}"

@@ -38,7 +38,7 @@ async def asking(user: User, line: str = LINES[0], url: str | None = None, **opt
         yield client
 
 
-def told(result: types.CallToolResult) -> Json:
+def structured(result: types.CallToolResult) -> Json:
     content: Json = result.structured_content
     return content
 
@@ -68,8 +68,8 @@ async def test_a_conversation_of_several_turns(line: str, alice: User, model: Fa
 
     async with asking(alice, line) as client:
         assert [tool.name for tool in (await client.list_tools()).tools] == ["assistant", "careful"]
-        first = told(await client.call_tool("assistant", {"message": "Count"}, progress_callback=progress))
-        second = told(await client.call_tool("assistant", {"message": "On", "thread_id": first["thread_id"]}))
+        first = structured(await client.call_tool("assistant", {"message": "Count"}, progress_callback=progress))
+        second = structured(await client.call_tool("assistant", {"message": "On", "thread_id": first["thread_id"]}))
     assert (first["message"], first["state"], second["message"]) == ("One two three.", "completed", "Four.")
     assert steps == ["The agent is working.", "Assistant is answering."]
     messages = await alice.messages(first["thread_id"])
@@ -79,12 +79,12 @@ async def test_a_conversation_of_several_turns(line: str, alice: User, model: Fa
 async def test_an_approval_is_asked_and_given(line: str, alice: User, model: FaultModel) -> None:
     model.script(calls_tools(("delete_page", {"page": "home"}), text="May I?"), answers("That did not work."))
     async with asking(alice, line) as client:
-        asked = told(await client.call_tool("careful", {"message": "Delete it"}))
+        asked = structured(await client.call_tool("careful", {"message": "Delete it"}))
         assert asked["state"] == "input_required"
         [question] = asked["questions"]
         assert (question["tool"], json.loads(question["arguments"])) == ("delete_page", {"page": "home"})
         answer = {"approved": True, "interrupt_id": question["interrupt_id"]}
-        after = told(await client.call_tool("careful", {"thread_id": asked["thread_id"], "answer": answer}))
+        after = structured(await client.call_tool("careful", {"thread_id": asked["thread_id"], "answer": answer}))
     assert after["message"].endswith("That did not work.")  # after the sentence about tools that fail
     [call] = (await alice.read(f"/threads/{asked['thread_id']}/tool-calls"))["items"]
     assert call["toolName"] == "delete_page"
@@ -99,7 +99,7 @@ async def test_a_client_with_forms_asks_its_user(alice: User, model: FaultModel)
         return types.ElicitResult(action="decline")
 
     async with asking(alice, elicitation_callback=form) as client:
-        after = told(await client.call_tool("careful", {"message": "Delete it"}))
+        after = structured(await client.call_tool("careful", {"message": "Delete it"}))
     assert (len(shown), after["state"], after["message"]) == (1, "completed", "Then not.")
 
 
@@ -130,14 +130,14 @@ async def test_two_tenants_do_not_see_each_others_conversations_and_agents(
     assert created.status_code in (200, 201), created.text
     eve = new_user("alice", tenant="eves-own")
     async with asking(alice, line) as client:
-        begun = told(await client.call_tool("assistant", {"message": "A secret"}))
+        begun = structured(await client.call_tool("assistant", {"message": "A secret"}))
         assert "tutor" in [tool.name for tool in (await client.list_tools()).tools]
     async with asking(eve, line) as client:
         assert "tutor" not in [tool.name for tool in (await client.list_tools()).tools]
         with pytest.raises(MCPError, match="Unknown tool"):
             await client.call_tool("tutor", {"message": "Hello"})
         refused = await client.call_tool("assistant", {"message": "Go on", "thread_id": begun["thread_id"]})
-        assert told(refused)["code"] == "thread_unavailable"
+        assert structured(refused)["code"] == "thread_unavailable"
     assert len(await alice.messages(begun["thread_id"])) == 2
 
 
@@ -157,7 +157,7 @@ async def test_a_repeated_call_finds_the_answer_when_its_server_was_killed(
             await client.call_tool("assistant", {"message": "Tell me"}, progress_callback=kill, meta=meta)
     assert process.was_killed
     async with asking(alice, line) as client:
-        again = told(await client.call_tool("assistant", {"message": "Tell me"}, meta=meta))
+        again = structured(await client.call_tool("assistant", {"message": "Tell me"}, meta=meta))
     assert (again["message"], again["state"]) == ("Found again.", "completed")
     messages = await alice.messages(again["thread_id"])
     assert [each["content"] for each in messages if each["content"]] == ["Tell me", "Found again."]

@@ -45,7 +45,7 @@ async def test_a_run_begins_with_the_message_it_answers(socket: SocketClient) ->
     assert (message["id"], message["role"], message["content"]) == (message_id, "user", "Good morning")
 
 
-async def test_a_run_tells_the_state_who_speaks_and_what_it_cost(socket: SocketClient, model: FaultModel) -> None:
+async def test_a_run_shows_the_state_who_speaks_and_what_it_cost(socket: SocketClient, model: FaultModel) -> None:
     model.script(answers("Hello there."))
     run = await socket.say("Hi")
     state = run[1]["snapshot"]

@@ -21,19 +21,19 @@ def today(zone: str) -> str:
     return f"Today is {now:%A}, {now.day} {now:%B %Y} ({zone})."
 
 
-def told(model: FaultModel) -> object:
+def last_prompt_zone(model: FaultModel) -> object:
     """Return the text right before the message in the last prompt."""
     return model.requests[-1].prompts[-2][1]
 
 
-async def test_a_frame_tells_the_zone_and_later_ones_need_not(socket: SocketClient, model: FaultModel) -> None:
+async def test_a_frame_names_the_zone_and_later_ones_need_not(socket: SocketClient, model: FaultModel) -> None:
     thread_id = new_id()
     await socket.say("Hello", thread_id=thread_id, timeZone=HERE)
-    assert told(model) == today(HERE)
+    assert last_prompt_zone(model) == today(HERE)
     await socket.say("And now?", thread_id=thread_id)
-    assert told(model) == today(HERE)
+    assert last_prompt_zone(model) == today(HERE)
     await socket.say("Somewhere else", thread_id=new_id())
-    assert told(model) == today(HERE)
+    assert last_prompt_zone(model) == today(HERE)
 
 
 @pytest.mark.parametrize("zone", ["Mars/Olympus", "", 1, "A" * 5_000])
@@ -44,14 +44,14 @@ async def test_a_frame_with_an_unknown_zone_is_refused_by_name(socket: SocketCli
     assert refused["message"].startswith("timeZone ")
 
 
-async def test_every_way_knows_the_zone_that_another_has_told(
+async def test_every_interface_knows_the_zone_that_another_has_received(
     alice: User, socket: SocketClient, model: FaultModel
 ) -> None:
     await alice.ask("Hello", sessionId=new_id(), timeZone=ELSEWHERE)
-    assert told(model) == today(ELSEWHERE)
+    assert last_prompt_zone(model) == today(ELSEWHERE)
     await alice.run(run_input("Hello"))
-    assert told(model) == today(ELSEWHERE)
+    assert last_prompt_zone(model) == today(ELSEWHERE)
     await alice.run({**run_input("Hello"), "forwardedProps": {"timeZone": HERE}})
-    assert told(model) == today(HERE)
+    assert last_prompt_zone(model) == today(HERE)
     await socket.say("Hello")
-    assert told(model) == today(HERE)
+    assert last_prompt_zone(model) == today(HERE)

@@ -24,9 +24,9 @@ async def test_a_conversation_is_named_renamed_and_found_and_its_answer_rated(de
 
             renamed = await ada.request("PATCH", path, body={"title": "Ausflug an die Küste"})
             assert renamed.status_code == 200, renamed.text
-            [*_, told] = await socket.until(lambda event: event.get("name") == "thread_title")
-            assert told["value"] == {"title": "Ausflug an die Küste"}
-            assert "seq" not in told["metadata"]
+            [*_, reported] = await socket.until(lambda event: event.get("name") == "thread_title")
+            assert reported["value"] == {"title": "Ausflug an die Küste"}
+            assert "seq" not in reported["metadata"]
         for q in ("kuste", "PORTO"):
             assert [thread["id"] for thread in (await ada.read("/threads", q=q))["items"]] == [thread_id]
 

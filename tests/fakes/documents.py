@@ -70,7 +70,7 @@ class FakeIngestions:
 
     started: list[tuple[DocumentRef, int]] = field(default_factory=list)
     failure: Exception | None = None
-    """What starting comes to."""
+    """The result of starting."""
     pending: set[DocumentRef] = field(default_factory=set)
     """Versions whose runs wait for others or are in progress."""
     _names: set[tuple[DocumentRef, int, datetime]] = field(default_factory=set)

@@ -1,4 +1,4 @@
-"""What is removed, and who asked for it, in memory."""
+"""Removals and their requests, in memory."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class FakeErasure:
     stubborn: set[str] = field(default_factory=set)
     """Threads whose items cannot be removed."""
     steps: int = 0
-    """How many calls were made; ``crash_at`` is the one that fails."""
+    """The number of calls; ``crash_at`` is the one that fails."""
     crash_at: int | None = None
 
     def put(self, scope: Scope, thread_id: str, *, items: int = 1, parent: str | None = None) -> ThreadTrace:

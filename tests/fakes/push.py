@@ -64,13 +64,13 @@ class Posted:
 
 @dataclass
 class FakeWebhooks:
-    """``ports.webhooks.Webhooks``: receivers that answer as told."""
+    """``ports.webhooks.Webhooks``: receivers that answer as a test asks."""
 
     is_on: bool = True
     refused: set[str] = field(default_factory=set)
     """Hosts that the deployment does not call."""
     answers: list[int | type[WebhookRefused | WebhookUnreachable]] = field(default_factory=list)
-    """What the next requests get; 200 when there are no more."""
+    """The answers to the next requests; 200 when there are no more."""
     posted: list[Posted] = field(default_factory=list)
 
     def refusal(self, url: str) -> str | None:

@@ -21,7 +21,7 @@ class FakeSources:
         """(tenant, agent, source)."""
         self.page_records: dict[tuple[str, str, str], dict[str, SourcePage]] = {}
         self.before_write: Callable[[], Awaitable[None]] | None = None
-        """What happens before every write, such as a failure."""
+        """Called before every write, for example to fail."""
 
     async def create(self, scope: Scope, source: Source) -> Source:
         await self._call()

@@ -29,7 +29,7 @@ def test_what_no_statement_allows_is_denied() -> None:
     assert decided(get(), allow("dynamodb:GetItem", f"{TABLE}/index/idle")).result == "ImplicitlyDenied"
 
 
-def test_the_grant_that_allows_is_told_and_no_other() -> None:
+def test_the_grant_that_allows_is_reported_and_no_other() -> None:
     decision = decided(get(), allow(["dynamodb:Query", "dynamodb:GetItem"], [f"{TABLE}/index/idle", TABLE]))
     assert decision.result == "Allowed"
     assert decision.uses == {Grant("Role", "dynamodb:GetItem", TABLE)}
@@ -49,7 +49,7 @@ def test_conditions_count(tenant: str, result: str) -> None:
     assert decided(get(**{"dynamodb:LeadingKeys": [tenant]}), statement).result == result
 
 
-def test_what_is_denied_is_denied_whoever_allows_it() -> None:
+def test_what_is_denied_is_denied_even_if_another_statement_allows_it() -> None:
     deny = {"Effect": "Deny", "Action": "dynamodb:*", "Resource": "*"}
     assert decided(get(), allow("dynamodb:GetItem", TABLE), deny).result == "ExplicitlyDenied"
 

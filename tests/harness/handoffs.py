@@ -132,10 +132,10 @@ def advance(state: str, **data: Any) -> Answer:
 def texts(said: Said) -> list[tuple[str, str]]:
     """Speakers with their texts, in order."""
     names: dict[str, str] = {}
-    told: dict[str, str] = {}
+    reported: dict[str, str] = {}
     for event in said.events:
         if event.type == "TEXT_MESSAGE_START":
             names[event.body["messageId"]] = event.body["name"]
         elif event.type == "TEXT_MESSAGE_CONTENT":
-            told[event.body["messageId"]] = told.get(event.body["messageId"], "") + event.body["delta"]
-    return [(names[message_id], text) for message_id, text in told.items()]
+            reported[event.body["messageId"]] = reported.get(event.body["messageId"], "") + event.body["delta"]
+    return [(names[message_id], text) for message_id, text in reported.items()]

@@ -46,7 +46,7 @@ def offered(harness: Harness, time: int = -1) -> list[str]:
     return [spec.name for spec in harness.model.asked[time].tools]
 
 
-def told(said: Said) -> list[tuple[str, str]]:
+def prompt_text(said: Said) -> list[tuple[str, str]]:
     """The results of calls in a run's events, with how they ended."""
     results = [event.body for event in said.events if event.type == "TOOL_CALL_RESULT"]
     return [(each["content"], each["metadata"]["outcome"]) for each in results]

@@ -42,7 +42,7 @@ async def remember(
     dated = f"{at.date()}: {text}"
     view = IndexedText(dated, embedder.vector(dated) if is_embedded else None)
     around = {name: IndexedText(text, embedder.vector(text)) for name, text in (neighbours or {}).items()}
-    told = {"message_id": f"m-{uuid.uuid4()}", "role": "user"} if kind == MESSAGE else {}
+    reported = {"message_id": f"m-{uuid.uuid4()}", "role": "user"} if kind == MESSAGE else {}
     document = IndexDocument(
         id=document_id or str(uuid.uuid4()),
         source_id=f"episode-{at.date()}",
@@ -51,7 +51,7 @@ async def remember(
         at=at,
         thread_id=thread_id or str(uuid.uuid4()),
         embedder=embedder.name if is_embedded else None,
-        fields={"text": text, **told, **fields},
+        fields={"text": text, **reported, **fields},
     )
     await search.put(scope, IndexName.EPISODES, [document])
     return document

@@ -88,6 +88,6 @@ async def answer_and_die(harness: Harness, *answers: InterruptAnswer) -> None:
         await running
 
 
-def told_of_calls(harness: Harness) -> list[str]:
+def call_results(harness: Harness) -> list[str]:
     """The last results of calls that the model has read."""
     return [str(content) for role, content in harness.model.asked[-1].contents if role == "tool"]

@@ -99,7 +99,7 @@ def test_codes_and_words_are_those_of_the_app(stack: Stack, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["THROTTLED", "QUOTA_EXCEEDED"])
-def test_a_client_that_is_too_fast_is_told_when_to_come_again(stack: Stack, kind: str) -> None:
+def test_a_client_that_is_too_fast_learns_when_to_come_again(stack: Stack, kind: str) -> None:
     _, headers, problem = answer(stack, kind)
     assert problem["code"] == "rate_limited"
     assert int(headers["Retry-After"]) >= 1

@@ -149,13 +149,13 @@ def test_every_function_is_tried(product_stack: Stack) -> None:
 
 
 def test_the_local_cloud_finds_the_files_of_layers_where_they_are_packed(layers: Path) -> None:
-    brought = {
+    packaged = {
         (layer, f"/opt/{folder.name}", source)
         for layer, (_, source) in LAYER_FOLDERS.items()
         for folder in (layers / layer).iterdir()
         if folder.name != "python"
     }
-    assert brought == {(layer, folder, source) for layer, (folder, source) in LAYER_FOLDERS.items()}
+    assert packaged == {(layer, folder, source) for layer, (folder, source) in LAYER_FOLDERS.items()}
     for layer, (folder, source) in LAYER_FOLDERS.items():
         packed = {path.name for path in (layers / layer / folder.rpartition("/")[2]).iterdir()}
         assert packed <= {path.name for path in source.iterdir()}

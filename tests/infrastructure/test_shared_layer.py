@@ -56,7 +56,7 @@ def test_bytecode_is_not_compared_with_its_source_at_import(tmp_path: Path) -> N
     assert b"/opt/python/package/module.py" in bytecode.read_bytes()
 
 
-def test_a_missing_python_is_told_and_refused_where_bytecode_is_required(tmp_path: Path) -> None:
+def test_a_missing_python_is_reported_and_refused_where_bytecode_is_required(tmp_path: Path) -> None:
     (tmp_path / "python").mkdir()
     without = compile_layer(tmp_path, PYTHON_VERSION="9.9", UV="false")
     assert (without.returncode, "No Python 9.9" in without.stderr) == (0, True)

@@ -123,7 +123,7 @@ def test_the_steps_of_a_pipeline_outlast_their_function(stack: Stack, file: str,
         assert task["TimeoutSeconds"] > stack[function]["Timeout"]
 
 
-def test_every_step_is_told_everything_the_execution_was_told() -> None:
+def test_every_step_gets_everything_the_execution_was_given() -> None:
     """The samples in events/ are what the function gets; test_events has more of them."""
     definition = machine(ROOT / "statemachines/close_session.asl.json")
     sample = json.loads((ROOT / "events/states_closing_failed.json").read_text())

@@ -123,7 +123,7 @@ def test_the_bucket_is_private_encrypted_and_tidy(stack: Stack) -> None:
     assert statement["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
 
 
-def test_the_widget_is_served_only_if_it_is_wished_for(stack: Stack) -> None:
+def test_the_widget_is_served_only_if_it_is_requested(stack: Stack) -> None:
     assert stack.template["Parameters"]["ServeWidget"]["Default"] == "false"
     parts = {name: item for name, item in stack.resources.items() if name.startswith("Widget")}
     assert {item["Type"].rpartition("::")[2] for item in parts.values()} == {
@@ -165,7 +165,7 @@ def test_pages_of_any_origin_load_the_widget_over_tls(stack: Stack) -> None:
     assert (policy["Header"], policy["Value"]) == ("Cross-Origin-Resource-Policy", "cross-origin")
 
 
-def test_the_console_is_served_only_if_it_is_wished_for_and_has_an_issuer(stack: Stack) -> None:
+def test_the_console_is_served_only_if_it_is_requested_and_has_an_issuer(stack: Stack) -> None:
     assert stack.template["Parameters"]["ServeConsole"]["Default"] == "false"
     needed = [list(referred(each["Assert"])) for each in stack.template["Rules"]["ConsoleIdentity"]["Assertions"]]
     assert needed == [["ConsoleIssuer"], ["ConsoleClientId"]]
@@ -250,9 +250,9 @@ def test_an_answer_of_the_api_is_no_page_of_the_consoles_origin(stack: Stack) ->
     ],
 )
 def test_the_consoles_address_names_its_page(stack: Stack, asked: str, answered: str) -> None:
-    told = f"const it = handler({{ request: {{ uri: {json.dumps(asked)} }} }});"
-    told += "console.log(it.uri ?? `${it.statusCode} ${it.headers.location.value}`);"
-    done = run(TOOLS / "node", "-e", stack["ConsolePage"]["FunctionCode"] + told)
+    reported = f"const it = handler({{ request: {{ uri: {json.dumps(asked)} }} }});"
+    reported += "console.log(it.uri ?? `${it.statusCode} ${it.headers.location.value}`);"
+    done = run(TOOLS / "node", "-e", stack["ConsolePage"]["FunctionCode"] + reported)
     assert done.stdout.strip() == answered, done.stderr
 
 
@@ -347,7 +347,7 @@ def test_no_function_has_more_layers_than_lambda_allows(stack: Stack) -> None:
     assert all(len(function["Layers"]) <= 5 for function in stack.functions.values())
 
 
-def test_ingestion_is_told_of_every_content_of_a_document_and_of_nothing_else(product_stack: LocalStack) -> None:
+def test_ingestion_is_notified_of_every_content_of_a_document_and_of_nothing_else(product_stack: LocalStack) -> None:
     (rule,) = product_stack.object_rules
     assert rule.function == "IngestionFunction"
     key = f"acme/~documents/knowledge/doc_{'0' * 32}/1/original"
@@ -492,7 +492,7 @@ def test_which_agent_is_the_default_is_left_to_the_agents_files(source: Stack) -
         assert re.fullmatch(parameter["AllowedPattern"], allowed)
 
 
-def test_the_outputs_tell_where_everything_is(stack: Stack) -> None:
+def test_the_outputs_show_where_everything_is(stack: Stack) -> None:
     outputs: dict[str, Any] = stack.template["Outputs"]
     assert {"WebSocketUrl", "RestUrl", "TableName", "BucketName"} <= set(outputs)
     assert outputs["WebSocketUrl"]["Value"]["Fn::Sub"].startswith("wss://")

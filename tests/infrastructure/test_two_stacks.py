@@ -101,7 +101,7 @@ def test_a_stack_changes_no_setting_of_the_account(stack: Stack) -> None:
     assert {resource["Type"] for resource in stack.resources.values()} <= OF_ONE_STACK
 
 
-def test_names_that_do_not_tell_stacks_apart_would_be_found() -> None:
+def test_names_that_do_not_distinguish_stacks_would_be_found() -> None:
     assert shared(dict(resources_with_names())) == {"Alarm", "Group", "Layer", "Schedule", "Table"}
 
 

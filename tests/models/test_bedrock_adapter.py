@@ -303,7 +303,7 @@ async def test_a_conversation_that_is_too_long_is_an_overflow(make: Make, stand_
 
 
 @pytest.mark.parametrize("text", ["filter this", "filter this late", "refuse this"])
-async def test_filters_are_told_as_such(make: Make, text: str) -> None:
+async def test_filters_are_reported_as_such(make: Make, text: str) -> None:
     with pytest.raises(ContentFiltered):
         await Talk(make(), CLAUDE).say(text)
 

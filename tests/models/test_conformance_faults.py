@@ -128,7 +128,7 @@ QUOTA = {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": "You exceeded y
         (429, [{"error": QUOTA}]),
     ],
 )  # fmt: skip
-async def test_an_empty_account_is_told_as_such_at_once(stand_ins: StandIns, status: int, body: Any) -> None:
+async def test_an_empty_account_is_reported_as_such_at_once(stand_ins: StandIns, status: int, body: Any) -> None:
     stand_ins.journal.fail(*[Fault(status=status, body=body)] * 3)
     async with adapter(stand_ins, PLAIN) as model:
         with pytest.raises(OutOfCredit):

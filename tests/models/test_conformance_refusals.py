@@ -40,7 +40,9 @@ def narrow(stand_ins: StandIns, endpoint: Endpoint) -> None:
 
 
 @pytest.mark.parametrize(**named(OVERFLOWING))
-async def test_a_prompt_that_is_too_long_is_told_as_such_in_any_words(stand_ins: StandIns, endpoint: Endpoint) -> None:
+async def test_a_prompt_that_is_too_long_is_reported_as_such_in_any_words(
+    stand_ins: StandIns, endpoint: Endpoint
+) -> None:
     narrow(stand_ins, endpoint)
     async with adapter(stand_ins, endpoint) as model:
         with pytest.raises(ContextTooLong):
@@ -53,7 +55,7 @@ FILTERING = (*(each for each in CHAT if each.name != "gemma"), *RESPONSES_HOSTS,
 
 @pytest.mark.parametrize("text", ["filter this", "filter this late"])
 @pytest.mark.parametrize(**named(FILTERING))
-async def test_a_filtered_question_or_answer_is_told_as_such(
+async def test_a_filtered_question_or_answer_is_reported_as_such(
     stand_ins: StandIns, endpoint: Endpoint, text: str
 ) -> None:
     async with adapter(stand_ins, endpoint) as model:
@@ -75,7 +77,7 @@ async def test_what_a_guardrail_says_is_no_answer(stand_ins: StandIns) -> None:
 
 
 @pytest.mark.parametrize(**named((ADAPTERS[0], *RESPONSES_HOSTS)))
-async def test_a_model_that_declines_is_told_as_filtered(stand_ins: StandIns, endpoint: Endpoint) -> None:
+async def test_a_model_that_declines_is_reported_as_filtered(stand_ins: StandIns, endpoint: Endpoint) -> None:
     async with adapter(stand_ins, endpoint) as model:
         with pytest.raises(ContentFiltered):
             await Talk(model, endpoint).say("refuse this")

@@ -204,7 +204,7 @@ async def test_short_answers_are_not_used_up_by_thinking(make: Make, stand_ins: 
 
 @pytest.mark.parametrize("text", ["filter this", "filter this late", "refuse this"])
 @pytest.mark.parametrize("host", ["openai", "azure"])
-async def test_filters_and_refusals_are_told_as_such(make: Make, stand_ins: StandIns, host: str, text: str) -> None:
+async def test_filters_and_refusals_are_reported_as_such(make: Make, stand_ins: StandIns, host: str, text: str) -> None:
     with pytest.raises(ContentFiltered):
         await Talk(make(host), MODELS[host]).say(text)
     assert len(stand_ins.journal.requests) == 1

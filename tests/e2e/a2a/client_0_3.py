@@ -22,7 +22,7 @@ from a2a.types import (
 from conversing import Program
 
 
-def told(event):
+def as_json(event):
     """An event of the client: a task with the update that changed it."""
     task, update = event
     said = task.status.message
@@ -63,14 +63,14 @@ class Older(Program):
                     context_id=context_id,
                 )
                 async for event in client.send_message(message):
-                    yield told(event)
+                    yield as_json(event)
             elif do == "resume":
                 async for event in client.resubscribe(TaskIdParams(id=task_id)):
-                    yield told(event)
+                    yield as_json(event)
             elif do == "get":
-                yield told((await client.get_task(TaskQueryParams(id=task_id)), None))
+                yield as_json((await client.get_task(TaskQueryParams(id=task_id)), None))
             elif do == "cancel":
-                yield told((await client.cancel_task(TaskIdParams(id=task_id)), None))
+                yield as_json((await client.cancel_task(TaskIdParams(id=task_id)), None))
             elif do == "notify":
                 given = PushNotificationConfig(id="mine", url=hook, token="its token")
                 config = TaskPushNotificationConfig(task_id=task_id, push_notification_config=given)

@@ -48,7 +48,7 @@ class Heard:
             self.task.status.CopyFrom(response.status_update.status)
         elif kind == "artifact_update":
             self._grow(response.artifact_update)
-        return told(self.task, {"task": "task", "status_update": "status-update"}.get(kind, "artifact-update"))
+        return describe(self.task, {"task": "task", "status_update": "status-update"}.get(kind, "artifact-update"))
 
     def _grow(self, update):
         for artifact in self.task.artifacts:
@@ -61,7 +61,7 @@ class Heard:
         self.task.artifacts.append(update.artifact)
 
 
-def told(task, kind):
+def describe(task, kind):
     said = task.status.message
     return {
         "kind": kind,
@@ -114,9 +114,9 @@ class Current(Program):
                     ):
                         break
             elif do == "get":
-                yield told(await client.get_task(GetTaskRequest(id=task_id)), "task")
+                yield describe(await client.get_task(GetTaskRequest(id=task_id)), "task")
             elif do == "cancel":
-                yield told(await client.cancel_task(CancelTaskRequest(id=task_id)), "task")
+                yield describe(await client.cancel_task(CancelTaskRequest(id=task_id)), "task")
             elif do == "notify":
                 given = TaskPushNotificationConfig(task_id=task_id, id="mine", url=hook, token="its token")
                 kept = await client.create_task_push_notification_config(given)
@@ -136,7 +136,7 @@ class Current(Program):
                 while True:
                     page = await client.list_tasks(request)
                     for task in page.tasks:
-                        yield told(task, "task")
+                        yield describe(task, "task")
                     if not page.next_page_token:
                         return
                     request.page_token = page.next_page_token

@@ -49,12 +49,12 @@ class A2AClient:
         self.process.stdin.write(json.dumps(command).encode() + b"\n")
         while True:
             async with asyncio.timeout(PATIENCE_SECONDS):
-                told = await heard.get()
-            if "error" in told:
-                raise ClientFailed(told["error"])
-            if "done" in told:
+                reported = await heard.get()
+            if "error" in reported:
+                raise ClientFailed(reported["error"])
+            if "done" in reported:
                 return
-            yield told["event"]
+            yield reported["event"]
 
     async def all_of(self, user: User, do: str, **fields: object) -> list[Json]:
         """Everything that it hears."""
@@ -67,8 +67,8 @@ class A2AClient:
     async def _read(self) -> None:
         assert self.process.stdout is not None
         while line := await self.process.stdout.readline():
-            told = json.loads(line)
-            self._waiting[told["number"]].put_nowait(told)
+            reported = json.loads(line)
+            self._waiting[reported["number"]].put_nowait(reported)
 
     async def close(self) -> None:
         """End the process."""

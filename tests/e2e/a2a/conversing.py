@@ -30,12 +30,12 @@ class Program:
         number = command.pop("number")
         try:
             async for event in self.events(**command):
-                self._tell(number=number, event=event)
-            self._tell(number=number, done=True)
+                self._print(number=number, event=event)
+            self._print(number=number, done=True)
         except Exception as error:  # noqa: BLE001 - whatever it is, the test is told
-            self._tell(number=number, error=f"{type(error).__name__}: {error}")
+            self._print(number=number, error=f"{type(error).__name__}: {error}")
 
-    def _tell(self, **fields: object) -> None:
+    def _print(self, **fields: object) -> None:
         sys.stdout.write(json.dumps(fields) + "\n")
         sys.stdout.flush()
 

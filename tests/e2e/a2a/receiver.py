@@ -30,8 +30,8 @@ class Notification:
 
     @property
     def json(self) -> Json:
-        told: Json = json.loads(self.body)
-        return told
+        reported: Json = json.loads(self.body)
+        return reported
 
     def checked_by(self, keys: Json, *, audience: str, issuer: str) -> Json:
         """The claims of its signature, checked with the published keys."""

@@ -26,10 +26,10 @@ async def receiver() -> AsyncIterator[Receiver]:
 
 def task_in(notification: Notification, line: str) -> tuple[str, Json]:
     """State and body of the task that a client of the line gets; it is checked by the line's schema."""
-    told = notification.json
+    reported = notification.json
     if line == "0.3":
-        return v03.Task.model_validate(told).status.state.value, told
-    [(name, task)] = told.items()
+        return v03.Task.model_validate(reported).status.state.value, reported
+    [(name, task)] = reported.items()
     assert name == "task"
     check_message(Task(), task)
     return task["status"]["state"].removeprefix("TASK_STATE_").lower().replace("_", "-"), task
@@ -54,8 +54,8 @@ async def test_a_client_hears_of_every_state(
     task = await client.last_of(alice, "say", text="Count", streaming=streaming, hook=receiver.url)
     assert task_in(await receiver.next(), client.line)[0] == "working"
     ended = await receiver.next()
-    state, told = task_in(ended, client.line)
-    assert (state, told["id"], told["contextId"]) == ("input-required", task["taskId"], task["contextId"])
+    state, reported = task_in(ended, client.line)
+    assert (state, reported["id"], reported["contextId"]) == ("input-required", task["taskId"], task["contextId"])
     assert ended.headers["x-a2a-notification-token"] == "its token"
     keys = await keys_of(http_client, alice.cloud.url)
     claims = ended.checked_by(keys, audience=receiver.url, issuer=alice.cloud.url)
@@ -64,7 +64,9 @@ async def test_a_client_hears_of_every_state(
     assert await heard(receiver, client.line, 1) == ["canceled"]
 
 
-async def test_a_queued_message_is_told_by_whoever_takes_it_from_the_queue(alice: User, receiver: Receiver) -> None:
+async def test_a_queued_message_is_announced_by_the_tab_that_takes_it_from_the_queue(
+    alice: User, receiver: Receiver
+) -> None:
     said = {"kind": "message", "messageId": "m-1", "role": "user", "parts": [{"kind": "text", "text": "Hello"}]}
     how = {"blocking": False, "pushNotificationConfig": {"url": receiver.url}}
     call = {"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": {"message": said, "configuration": how}}

@@ -19,7 +19,7 @@ CAREFUL = {"agentId": "careful"}
 REFUSED = "The user refused this call. Do not try it again unless they ask for it."
 
 
-def told(heard: Heard, kind: str) -> list[Json]:
+def events_of(heard: Heard, kind: str) -> list[Json]:
     """Events about sub-agents: of that type, or CUSTOM ones under the name in lower case."""
     return heard.of_type(kind) + [each["value"] for each in heard.of_type("CUSTOM") if each["name"] == kind.lower()]
 
@@ -42,7 +42,7 @@ async def test_the_client_follows_tools_and_sub_agents_also_one_that_fails(
     assert len(heard.of_type("TOOL_CALL_RESULT")) == 3
 
     tasks = {each["taskId"]: each["status"] for each in (await alice.read(f"/threads/{thread_id}/tasks"))["items"]}
-    started, finished, failed = (told(heard, f"SUBAGENT_{what}") for what in ("STARTED", "FINISHED", "ERROR"))
+    started, finished, failed = (events_of(heard, f"SUBAGENT_{what}") for what in ("STARTED", "FINISHED", "ERROR"))
     assert sorted(tasks.values()) == ["completed", "failed"]
     assert {each["subagentRunId"] for each in started} == tasks.keys()
     assert [each["name"] for each in started] == ["Echo", "Echo"]
@@ -96,7 +96,7 @@ async def test_the_client_is_asked_and_its_answer_goes_on(client: AgUiClient, al
     ],
     ids=["cancelled", "as assistant-ui denies", "as the schema says"],
 )
-async def test_the_model_is_told_what_whoever_refuses_says(
+async def test_the_model_learns_the_comment_of_a_refusal(
     client: AgUiClient, alice: User, model: FaultModel, answer: Any, said: str
 ) -> None:
     thread_id = new_id()
@@ -132,5 +132,5 @@ async def test_a_client_that_is_new_can_read_a_thread_with_all_of_that(
     version = {} if client.is_older else {"protocolVersion": "1.0"}
     heard = await client.read(alice, thread_id, **version)
     check_heard(heard)
-    assert len(told(heard, "SUBAGENT_ERROR")) == 1
+    assert len(events_of(heard, "SUBAGENT_ERROR")) == 1
     assert heard.state == (await alice.read(f"/threads/{thread_id}"))["state"]

@@ -111,7 +111,7 @@ async def test_an_answer_over_another_connection_goes_on_once(waiting: Waiting, 
     assert await approvals_of(alice, waiting.thread_id) == [("alice", "approved")]
 
 
-async def test_whoever_watches_sees_it_go_on(waiting: Waiting, socket: SocketClient, alice: User) -> None:
+async def test_a_watcher_sees_it_go_on(waiting: Waiting, socket: SocketClient, alice: User) -> None:
     async with alice.connect() as elsewhere:
         await elsewhere.send("answer", **waiting.answer())
     run = await socket.until_end()
@@ -134,7 +134,7 @@ async def test_resuming_over_http_goes_on_once(waiting: Waiting, alice: User, mo
     assert int(number) + 1 == int(results(again)[0]), "the server was asked once for each approval"
 
 
-async def test_a_message_over_http_is_told_what_is_waited_for(alice: User, model: FaultModel) -> None:
+async def test_a_message_over_http_learns_what_is_waited_for(alice: User, model: FaultModel) -> None:
     model.script(calls_tools(CALL), answers("Counted."))
     answered = await alice.ask("Count", agentId="careful", messageId="m-1")
     again = await alice.ask("Count", sessionId=answered["sessionId"], messageId="m-1")
@@ -146,7 +146,7 @@ async def test_a_message_over_http_is_told_what_is_waited_for(alice: User, model
     assert text_of(run) == "Counted."
 
 
-async def test_a_connection_that_comes_later_is_told_what_is_waited_for(waiting: Waiting, alice: User) -> None:
+async def test_a_connection_that_comes_later_learns_what_is_waited_for(waiting: Waiting, alice: User) -> None:
     async with alice.connect() as elsewhere:
         await elsewhere.send("resume", threadId=waiting.thread_id, after=waiting.run[-1]["metadata"]["seq"])
         snapshot = await elsewhere.receive()
@@ -154,22 +154,22 @@ async def test_a_connection_that_comes_later_is_told_what_is_waited_for(waiting:
 
 
 @pytest.mark.parametrize(
-    ("status", "payload", "told"),
+    ("status", "payload", "expected"),
     [
         ("cancelled", None, REFUSED),
         ("resolved", {"approved": False, "comment": "Not today."}, f"{REFUSED} They said: Not today."),
     ],
 )
-async def test_a_refusal_is_told_to_the_model(
-    waiting: Waiting, alice: User, model: FaultModel, status: str, payload: Any, told: str
+async def test_a_refusal_is_reported_to_the_model(
+    waiting: Waiting, alice: User, model: FaultModel, status: str, payload: Any, expected: str
 ) -> None:
     run = await alice.run(waiting.resume(status, payload))
     check_run(run)
     assert run[-1]["outcome"] == {"type": "success"}
-    assert results(run) == [told]
-    assert list(model.requests[-1].tool_results.values()) == [told]
+    assert results(run) == [expected]
+    assert list(model.requests[-1].tool_results.values()) == [expected]
     [call] = await calls_of(alice, waiting.thread_id)
-    assert (call["succeeded"], call["output"], call["errorMessage"]) == (False, None, told)
+    assert (call["succeeded"], call["output"], call["errorMessage"]) == (False, None, expected)
     assert await approvals_of(alice, waiting.thread_id) == [("alice", "refused")]
 
 
@@ -180,8 +180,8 @@ async def test_a_plain_message_instead_cancels_the_question(
     model.script(answers("As you like."))
     run = await socket.say("Never mind", thread_id=waiting.thread_id)
     assert (run[-1]["outcome"], text_of(run)) == ({"type": "success"}, "As you like.")
-    [told] = model.requests[-1].tool_results.values()
-    assert told == "This call was not carried out: the conversation went on without it."
+    [reported] = model.requests[-1].tool_results.values()
+    assert reported == "This call was not carried out: the conversation went on without it."
     await socket.send("answer", **waiting.answer())
     refusal = await socket.refused()
     assert refusal["metadata"]["threadId"] == waiting.thread_id

@@ -66,8 +66,8 @@ async def test_the_research_question_is_answered_in_one_voice(demo_socket: Socke
     started = {event["subagentRunId"]: event["name"] for event in of_type(run, "SUBAGENT_STARTED")}
     assert sorted(started.values()) == ["Knowledge", "Research"]
     assert {event["subagentRunId"] for event in of_type(run, "SUBAGENT_FINISHED")} == started.keys()
-    told = [json.loads(event["content"]) for event in of_type(run, "TOOL_CALL_RESULT")]
-    assert {each["taskId"]: each["status"] for each in told} == dict.fromkeys(started, "completed")
+    reported = [json.loads(event["content"]) for event in of_type(run, "TOOL_CALL_RESULT")]
+    assert {each["taskId"]: each["status"] for each in reported} == dict.fromkeys(started, "completed")
 
     [opened] = of_type(run, "TEXT_MESSAGE_START")
     assert opened["name"] == "Assistant"

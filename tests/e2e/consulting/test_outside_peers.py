@@ -91,8 +91,8 @@ async def test_a_remote_agent_that_is_killed_while_it_works_does_not_fail_the_tu
     assert (error["subagentRunId"], error["code"], task["status"]) == (task["taskId"], "failed", "failed")
     assert task["error"]
     assert of_type(run, "TEXT_MESSAGE_END")[-1]["metadata"]["sources"] == []
-    [told] = model.requests[1].tool_results.values()
-    assert told.startswith("Error: Doomed-Echo could not answer")
+    [reported] = model.requests[1].tool_results.values()
+    assert reported.startswith("Error: Doomed-Echo could not answer")
 
 
 @pytest.mark.parametrize(
@@ -111,5 +111,5 @@ async def test_a_bad_call_goes_back_to_the_model(
     model.script(calls_tools(call), answers("Never mind."))
     answered = await alice.ask("Try it", agentId="conductor")
     assert answered["messages"][-1]["content"] == "Never mind."
-    [told] = model.requests[1].tool_results.values()
-    assert told.startswith(complaint)
+    [reported] = model.requests[1].tool_results.values()
+    assert reported.startswith(complaint)

@@ -18,9 +18,9 @@ async def test_a_consulted_partner_asks_for_an_approval_which_the_user_gives_as_
     model.script(calls_tools(("ask_partner", {"message": "Count."})), COUNT, answers("May it count?"))
     asked = await socket.say("Let it count", thread_id=thread_id, agentId="host")
     assert text_of(asked) == "May it count?"
-    [told] = model.requests[2].tool_results.values()
-    assert "May I use next_number?" in told
-    assert '"interrupts"' in told
+    [reported] = model.requests[2].tool_results.values()
+    assert "May I use next_number?" in reported
+    assert '"interrupts"' in reported
 
     yes = {"message": "They agree.", "data": {"approved": True}}
     model.script(calls_tools(("ask_partner", yes)), answers("It is one."), answers("It has counted."))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.e2e.agui_checks import check_agrees, check_heard
 from tests.e2e.agui_clients import AgUiClient, client, clients_folder, running_clients
-from tests.e2e.handoff.workflow_states import STATES, WISH
+from tests.e2e.handoff.workflow_states import REQUEST, STATES
 from tests.e2e.sockets import new_id
 from tests.e2e.users import User
 
@@ -14,7 +14,7 @@ __all__ = ["client", "clients_folder", "running_clients"]
 async def test_a_skill_is_made_by_a_client_of_either_line(client: AgUiClient, ada: User) -> None:
     thread_id = new_id()
     steps: list[str] = []
-    for text in (WISH, "Post them to #ops.", "send slack alert", "looks good", "yes"):
+    for text in (REQUEST, "Post them to #ops.", "send slack alert", "looks good", "yes"):
         heard = await client.run(ada, thread_id, text)
         check_heard(heard)
         # The first step of a run is the one that the conversation is in.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.e2e.fixtures import NewUser
 from tests.e2e.handoff.doors import Door, Heard, OverMessages, OverSocket
-from tests.e2e.handoff.workflow_states import STATES, WISH
+from tests.e2e.handoff.workflow_states import REQUEST, STATES
 from tests.e2e.sockets import new_id
 from tests.e2e.users import User
 
@@ -26,7 +26,7 @@ def check_place(heard: Heard, step: int, label: str) -> None:
 
 async def test_a_skill_is_made_in_a_conversation_and_works(door: Door, new_demo_user: NewUser) -> None:
     thread_id = new_id()
-    heard = await door.say(WISH, thread_id)
+    heard = await door.say(REQUEST, thread_id)
     check_place(heard, 1, "Gathering Requirements")
     if heard.events is not None:
         assert heard.notices == [CONNECTING]
@@ -72,7 +72,7 @@ async def test_a_skill_is_made_in_a_conversation_and_works(door: Door, new_demo_
 
 async def test_a_skill_that_was_given_up_waits_to_be_continued(door: Door) -> None:
     thread_id = new_id()
-    await door.say(WISH, thread_id)
+    await door.say(REQUEST, thread_id)
     await door.say("nothing", thread_id)
     heard = await door.say("cancel", thread_id)
     assert heard.said == [
@@ -95,10 +95,10 @@ async def test_a_skill_that_was_given_up_waits_to_be_continued(door: Door) -> No
     assert heard.last == "Great, your 'Slack Alert' skill is now active."
 
 
-async def test_whoever_disappears_is_welcomed_back_once(ada: User) -> None:
+async def test_a_user_who_disappears_is_welcomed_back_once(ada: User) -> None:
     first = new_id()
     async with OverSocket.of(ada) as door:
-        await door.say(WISH, first)
+        await door.say(REQUEST, first)
         await door.say("nothing", first)
     await close(ada, first)
 
@@ -124,7 +124,7 @@ async def test_whoever_disappears_is_welcomed_back_once(ada: User) -> None:
 async def test_without_the_permission_the_main_agent_stays(door: Door, new_demo_user: NewUser) -> None:
     async with type(door).of(new_demo_user("bob")) as denied:
         thread_id = new_id()
-        heard = await denied.say(WISH, thread_id)
+        heard = await denied.say(REQUEST, thread_id)
         assert heard.said == [(MAIN, "You don't have permission to create skills. Can I help with something else?")]
         assert (heard.state["activeAgent"]["name"], heard.state["workflow"]) == (MAIN, None)
         assert heard.notices == []
@@ -135,7 +135,7 @@ async def test_without_the_permission_the_main_agent_stays(door: Door, new_demo_
         assert len(denials) == 2
 
 
-async def test_a_wish_in_other_words_is_handed_over_by_the_main_agent(door: Door) -> None:
+async def test_a_request_in_other_words_is_handed_over_by_the_main_agent(door: Door) -> None:
     heard = await door.say("could you help me automate my weekly report as a skill?", new_id())
     assert {name for name, _ in heard.said} == {SPECIALIST}
     assert heard.state["workflow"]["name"] == "your Weekly Report skill"

@@ -51,10 +51,10 @@ async def test_a_maker_of_skills_replaces_nothing_and_reaches_nobody_else(
 ) -> None:
     procedure_id = await approved(boss)
 
-    told = await made_by(mallory, "call it Refund Policy", "call it Refunds")
-    assert "is taken by an approved procedure" in told[1]
-    assert told[-1] == "Great, your 'Refunds' skill is now active."
-    assert any("Only you can use it until it is shared." in each for each in told)
+    reported = await made_by(mallory, "call it Refund Policy", "call it Refunds")
+    assert "is taken by an approved procedure" in reported[1]
+    assert reported[-1] == "Great, your 'Refunds' skill is now active."
+    assert any("Only you can use it until it is shared." in each for each in reported)
 
     versions = (await boss.read(f"{PROCEDURES}/{procedure_id}"))["versions"]
     assert [(each["version"], each["status"], each["decidedBy"]) for each in versions] == [(1, "approved", "boss")]

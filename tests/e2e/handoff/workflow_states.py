@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-WISH = "I want to create a skill that sends Slack alerts"
+REQUEST = "I want to create a skill that sends Slack alerts"
 
 
 STATES = ["GATHERING_REQUIREMENTS", "DEFINING_TRIGGERS", "GENERATING_SKILL", "TESTING", "COMPLETE"]

@@ -102,7 +102,7 @@ async def check(harness: Harness, *, announced: int | None = 1) -> None:
     record = await harness.capture_records.get(scope, ref)
     assert record is not None
     assert record.status is CaptureStatus.ANNOUNCED
-    told = {(tenant, each.procedure_id, each.version) for tenant, each in harness.announcements.pending}
-    assert told == {(harness.ada.tenant_id, "report-an-outage", 1)}
+    reported = {(tenant, each.procedure_id, each.version) for tenant, each in harness.announcements.pending}
+    assert reported == {(harness.ada.tenant_id, "report-an-outage", 1)}
     if announced is not None:
         assert len(harness.announcements.pending) == announced

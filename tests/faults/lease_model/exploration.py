@@ -107,10 +107,10 @@ def inconsistencies(state: State, rules: Rules) -> Iterator[str]:
 
 
 def _with_previous(state: State) -> Iterator[tuple[Entry, int]]:
-    told = {m.first: m.previous for m in state.committed if m.first}
-    told |= {piece.first: piece.previous for piece in state.log if piece.message == NOBODY}
+    reported = {m.first: m.previous for m in state.committed if m.first}
+    reported |= {piece.first: piece.previous for piece in state.log if piece.message == NOBODY}
     for entry in expected(state):
-        yield entry, told.get(entry.first, NOBODY)
+        yield entry, reported.get(entry.first, NOBODY)
 
 
 def _went_back(before: State, after: State) -> str | None:

@@ -31,7 +31,7 @@ class Rules:
     """Every takeover is one more attempt."""
     numbers_reserved: bool = True
     """Acquiring moves the next sequence number beyond what the lease may use."""
-    jump_told: bool = True
+    jump_announced: bool = True
     """RUN_STARTED says from where clients drop, when its number does not follow the last committed one."""
     release_returns_own_numbers: bool = True
     """A release gives back what its own lease reserved, not what dead leases before it did."""

@@ -37,7 +37,7 @@ NOTICED_BY = {
     "orphan_first": (HELLO, OTHER, SWEEPER),
     "takeover_counts": (HELLO, CONFLICT, SWEEPER),
     "numbers_reserved": (HELLO, HELLO),
-    "jump_told": (HELLO, HELLO),
+    "jump_announced": (HELLO, HELLO),
     "release_returns_own_numbers": (HELLO, CLOSER, CLOSER),
     "adoption_needs_same_writer": (HELLO, HELLO),
     "adoption_needs_nobody_between": (HELLO, HELLO, CLOSER),

@@ -19,7 +19,7 @@ from tests.faults.lease_model.state import (
 
 def previous_seq(worker: Worker, rules: Rules) -> int:
     """``previousSeq`` of the worker's first event."""
-    return worker.last if rules.jump_told and worker.first > worker.last + 1 else NOBODY
+    return worker.last if rules.jump_announced and worker.first > worker.last + 1 else NOBODY
 
 
 def last_message(worker: Worker, rules: Rules) -> Msg:

@@ -59,7 +59,7 @@ class Workers:
     def events(self) -> list[dict[str, Any]]:
         return self.harness.connections.events("tab")
 
-    async def until_told(self, attempt: int) -> None:
+    async def until_event(self, attempt: int) -> None:
         """Wait until the tab has an event of an attempt."""
         while attempt not in self.attempts:  # noqa: ASYNC110 - time is virtual, and this looks on
             await asyncio.sleep(0.1)
@@ -80,12 +80,12 @@ def outcome_of(scenario: Callable[[Workers], Awaitable[None]], *, delay: int = 1
 def test_a_record_that_comes_again_goes_on_with_the_run_while_the_dead_workers_lease_lives() -> None:
     async def scenario(workers: Workers) -> None:
         _, held, worker = workers.work(1)
-        await workers.until_told(1)
+        await workers.until_event(1)
         worker.is_dead = True
         died = workers.loop.time()
         await asyncio.sleep(held.seconds_left())
         workers.work(2)
-        await workers.until_told(2)
+        await workers.until_event(2)
         assert workers.loop.time() - died < TIMES.hidden + 1 < TIMES.lease
 
     workers = outcome_of(scenario)
@@ -96,7 +96,7 @@ def test_a_record_that_comes_again_goes_on_with_the_run_while_the_dead_workers_l
 def test_a_worker_that_cannot_extend_its_record_keeps_the_run() -> None:
     async def scenario(workers: Workers) -> None:
         first, held, _ = workers.work(1, extends=False)
-        await workers.until_told(1)
+        await workers.until_event(1)
         await asyncio.sleep(held.seconds_left())
         second, _, _ = workers.work(2)
         await asyncio.wait([first, second], return_when=asyncio.FIRST_COMPLETED)
@@ -108,7 +108,7 @@ def test_a_worker_that_cannot_extend_its_record_keeps_the_run() -> None:
     assert workers.events[-1]["type"] == "RUN_FINISHED"
 
 
-def test_whoever_watches_is_told_everything_by_a_worker_whose_every_request_is_slow() -> None:
+def test_a_watcher_gets_everything_from_a_worker_whose_every_request_is_slow() -> None:
     async def scenario(workers: Workers) -> None:
         task, _, _ = workers.work(1)
         await task
@@ -138,7 +138,7 @@ def test_a_starved_worker_loses_its_run_once_at_most(seconds: float) -> None:
 def test_a_worker_that_wakes_up_after_its_successor_began_says_no_more() -> None:
     async def scenario(workers: Workers) -> None:
         first, held, worker = workers.work(1)
-        await workers.until_told(1)
+        await workers.until_event(1)
         workers.loop.freeze(worker, 2 * TIMES.hidden)
         await asyncio.sleep(held.seconds_left())
         second, _, _ = workers.work(2)
@@ -146,9 +146,9 @@ def test_a_worker_that_wakes_up_after_its_successor_began_says_no_more() -> None
         assert first.exception() is not None
 
     workers = outcome_of(scenario)
-    told = [event["metadata"]["attempt"] for event in workers.events if event["metadata"].get("attempt")]
-    assert told == sorted(told)
-    assert set(told) == {1, 2}
+    reported = [event["metadata"]["attempt"] for event in workers.events if event["metadata"].get("attempt")]
+    assert reported == sorted(reported)
+    assert set(reported) == {1, 2}
 
 
 def test_a_caller_who_comes_back_takes_over_from_a_dead_one_before_its_lease_ends() -> None:
@@ -157,11 +157,11 @@ def test_a_caller_who_comes_back_takes_over_from_a_dead_one_before_its_lease_end
         await workers.simulation.live.attach(
             workers.harness.ada, workers.harness.thread_id, "tab", workers.harness.clock.now().replace(year=2041)
         )
-        await workers.until_told(1)
+        await workers.until_event(1)
         process.is_dead = True
         died = workers.loop.time()
         again, _ = workers.call()
-        await workers.until_told(2)
+        await workers.until_event(2)
         assert workers.loop.time() - died < TIMES.lease / 2
         await again
 
@@ -207,10 +207,10 @@ def test_a_run_that_was_taken_over_is_not_presumed_dead_again_when_its_worker_is
             harness.ada, harness.thread_id, "tab", harness.clock.now().replace(year=2041)
         )
         _, dead = workers.call()
-        await workers.until_told(1)
+        await workers.until_event(1)
         dead.is_dead = True
         second, held_up = workers.call()
-        await workers.until_told(2)
+        await workers.until_event(2)
         workers.loop.freeze(held_up, TIMES.lease / 2)
         third, _ = workers.call()
         await asyncio.gather(second, third)
@@ -220,13 +220,13 @@ def test_a_run_that_was_taken_over_is_not_presumed_dead_again_when_its_worker_is
     assert workers.events[-1]["type"] == "RUN_FINISHED"
 
 
-def test_who_follows_a_run_is_told_of_its_workers_death_before_the_lease_ends() -> None:
+def test_who_follows_a_run_learns_of_its_workers_death_before_the_lease_ends() -> None:
     async def scenario(workers: Workers) -> None:
         harness = workers.harness
-        told: list[float] = []
+        reported: list[float] = []
 
         async def when_dead(*_: object) -> bool:
-            told.append(workers.loop.time())
+            reported.append(workers.loop.time())
             return False
 
         _, process = workers.call()
@@ -237,7 +237,7 @@ def test_who_follows_a_run_is_told_of_its_workers_death_before_the_lease_ends() 
             harness.ada, harness.thread_id, after=0, seconds=60, when_dead=when_dead
         ):
             pass
-        assert told
-        assert told[0] - died < TIMES.lease / 2
+        assert reported
+        assert reported[0] - died < TIMES.lease / 2
 
     outcome_of(scenario)

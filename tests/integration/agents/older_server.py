@@ -35,9 +35,9 @@ class Agent(AgentExecutor):
             await event_queue.enqueue_event(new_task(context.message))
         updater = TaskUpdater(event_queue, context.task_id, context.context_id)
         heard = self._heard.setdefault(context.task_id, [])
-        told = [part.root for part in context.message.parts]
-        words = next((part.text for part in reversed(told) if part.kind == "text"), "")
-        heard.append(words or next((str(part.data) for part in told if part.kind == "data"), "a file"))
+        reported = [part.root for part in context.message.parts]
+        words = next((part.text for part in reversed(reported) if part.kind == "text"), "")
+        heard.append(words or next((str(part.data) for part in reported if part.kind == "data"), "a file"))
         verb, _, rest = words.partition(" ")
         match verb:
             case "ask":

@@ -130,15 +130,15 @@ def chunk(text: str, *, append: bool = True) -> Json:
 
 def status(state: str, text: str | None = None) -> Json:
     """A change of the task's state."""
-    told: Json = {"state": state}
+    reported: Json = {"state": state}
     if text is not None:
-        told["message"] = {
+        reported["message"] = {
             "kind": "message",
             "messageId": f"m-{text}",
             "role": "agent",
             "parts": [{"kind": "text", "text": text}],
         }
-    return {"kind": "status-update", "taskId": "t1", "contextId": "c1", "status": told, "final": False}
+    return {"kind": "status-update", "taskId": "t1", "contextId": "c1", "status": reported, "final": False}
 
 
 def task(state: str, *texts: str) -> Json:

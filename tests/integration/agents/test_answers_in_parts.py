@@ -88,7 +88,7 @@ async def test_an_agent_that_has_restarted_has_lost_the_task_that_is_followed(
         await listen(client, defined(serve(RemoteAgent())), following(task, AgentStarted("of-another-process")))
 
 
-async def test_a_message_that_did_not_reach_the_task_is_sent_by_whoever_follows(
+async def test_a_message_that_did_not_reach_the_task_is_sent_by_the_follower(
     client: RemoteAgents, serve: Serve
 ) -> None:
     remote = RemoteAgent()

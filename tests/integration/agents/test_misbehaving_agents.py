@@ -79,9 +79,9 @@ async def test_an_answer_that_is_none_says_what_is_wrong(
     client: RemoteAgents, publish: Publish, behaviour: Behaviour, reason: str, streams: bool
 ) -> None:
     agent = defined(publish(RogueAgent(behaviour, streams=streams).app), consult_seconds=1)
-    said, told = await ask(client, agent)
+    said, reported = await ask(client, agent)
     assert said == ""
-    assert reason in told
+    assert reason in reported
 
 
 @pytest.mark.parametrize(
@@ -105,16 +105,16 @@ async def test_an_answer_that_is_none_says_what_is_wrong(
 async def test_a_stream_that_goes_wrong_keeps_what_was_said(
     client: RemoteAgents, publish: Publish, behaviour: Behaviour, said: str, reason: str
 ) -> None:
-    heard, told = await ask(client, defined(publish(RogueAgent(behaviour).app), consult_seconds=1 if said else 20))
+    heard, reported = await ask(client, defined(publish(RogueAgent(behaviour).app), consult_seconds=1 if said else 20))
     assert heard == said
-    assert reason in told
+    assert reason in reported
 
 
 async def test_endless_words_are_cut(client: RemoteAgents, publish: Publish) -> None:
     agent = RogueAgent(rogue.events(rogue.chunk("Blah " * 200), then="repeat"))
-    said, told = await ask(client, defined(publish(agent.app)))
+    said, reported = await ask(client, defined(publish(agent.app)))
     assert len(said) <= MAX_ANSWER_BYTES + 1_000
-    assert "longer than 1024 KiB" in told
+    assert "longer than 1024 KiB" in reported
     assert agent.calls == ["message/stream", "tasks/cancel"]
 
 
@@ -155,8 +155,8 @@ async def test_a_card_that_is_none_says_what_is_wrong(
         await send({"type": "http.response.start", "status": 404 if body is None else 200, "headers": []})
         await send({"type": "http.response.body", "body": body or b""})
 
-    _, told = await ask(client, defined(publish(cards) + path))
-    assert reason in told
+    _, reported = await ask(client, defined(publish(cards) + path))
+    assert reason in reported
 
 
 async def test_no_card_over_tls_leads_to_an_address_without(tmp_path: Path) -> None:
@@ -167,8 +167,8 @@ async def test_no_card_over_tls_leads_to_an_address_without(tmp_path: Path) -> N
 
     client = RemoteAgents(lambda: httpx.AsyncClient(verify=False), resolve)  # noqa: S501 - the test's own certificate
     with served(behind_a_proxy, self_signed(tmp_path)) as url:
-        _, told = await ask(client, defined(url))
-    assert "without encryption" in told
+        _, reported = await ask(client, defined(url))
+    assert "without encryption" in reported
     assert agent.calls == []
 
 
@@ -180,10 +180,10 @@ async def test_secrets_are_kept_out_of_reasons_words_and_logs(
         rogue.events(rogue.chunk(f"You sent {TOKEN}"), rogue.status("failed", f"I do not like {TOKEN}")),
     )
     with caplog.at_level(logging.DEBUG):
-        said, told = await ask(client, defined(publish(agent.app), headers=headers))
+        said, reported = await ask(client, defined(publish(agent.app), headers=headers))
         agent.behaviour = rogue.error(-32602, f"{TOKEN} is wrong")
         _, refused = await ask(client, defined(publish(agent.app), headers=headers))
-    assert "very-secret-token" not in said + told + refused + caplog.text
+    assert "very-secret-token" not in said + reported + refused + caplog.text
 
 
 async def test_headers_that_cannot_be_read_stop_the_call(publish: Publish) -> None:
@@ -192,8 +192,8 @@ async def test_headers_that_cannot_be_read_stop_the_call(publish: Publish) -> No
 
     agent = RogueAgent(rogue.result({}))
     client = RemoteAgents(http, nothing_there)
-    _, told = await ask(client, defined(publish(agent.app)))
-    assert "credentials" in told
+    _, reported = await ask(client, defined(publish(agent.app)))
+    assert "credentials" in reported
     assert agent.cards == 0
 
 

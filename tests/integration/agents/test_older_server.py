@@ -74,8 +74,8 @@ async def test_a_question_a_form_and_a_sign_in_go_on_in_one_task(client: RemoteA
             assert waits(chunks).needs_sign_in
             assert text_of(chunks) == "Open https://login.example"
     answer = replace(task, task_id="m9", message="", data={"seats": "two"}, remote_task_id=remote)
-    told = text_of(await listen(client, agent, answer))
-    assert told == "ask When?; form; sign-in Open https://login.example; {'seats': 'two'}"
+    reported = text_of(await listen(client, agent, answer))
+    assert reported == "ask When?; form; sign-in Open https://login.example; {'seats': 'two'}"
     with pytest.raises(TaskLost):
         await listen(client, agent, replace(answer, task_id="m10"))
 

@@ -63,7 +63,7 @@ async def test_pieces_of_an_artifact_come_as_they_are_made(client: RemoteAgents,
         ("mutter One two three", "Onetwothree"),
     ],
 )
-async def test_everything_is_told_once(
+async def test_everything_is_reported_once(
     client: RemoteAgents, serve: Serve, message: str, expected: str, streams: bool
 ) -> None:
     chunks = await listen(client, defined(serve(RemoteAgent(streams=streams))), message)
@@ -96,20 +96,20 @@ async def test_an_answered_question_is_not_asked_again(client: RemoteAgents, ser
         ("fail " + "why " * 1000, "…"),
     ],
 )
-async def test_a_failure_is_told_in_the_agents_words(
+async def test_a_failure_is_reported_in_the_agents_words(
     client: RemoteAgents, serve: Serve, message: str, reason: str, streams: bool
 ) -> None:
-    _, told = await fail(client, defined(serve(RemoteAgent(streams=streams))), message)
-    assert reason in told
-    assert len(told) < 400
+    _, reported = await fail(client, defined(serve(RemoteAgent(streams=streams))), message)
+    assert reason in reported
+    assert len(reported) < 400
 
 
 @BOTH
-async def test_whoever_reads_on_beyond_the_longest_answer_gets_a_failure(
+async def test_a_reader_beyond_the_longest_answer_gets_a_failure(
     client: RemoteAgents, serve: Serve, streams: bool
 ) -> None:
-    said, told = await fail(client, defined(serve(RemoteAgent(streams=streams))), "big 160")
-    assert "1024 KiB" in told
+    said, reported = await fail(client, defined(serve(RemoteAgent(streams=streams))), "big 160")
+    assert "1024 KiB" in reported
     assert len(said) <= 2 * MAX_ANSWER_BYTES  # one piece more than there is room for
 
 
@@ -185,8 +185,8 @@ async def test_credentials_do_not_go_to_another_origin_that_the_card_names(clien
 
 async def test_a_silent_stream_is_stopped_before_its_askers_time_is_over(client: RemoteAgents, serve: Serve) -> None:
     remote = RemoteAgent()
-    said, told = await fail(client, defined(serve(remote), consult_seconds=1), "hang One")
-    assert (said, told) == ("One", "The agent did not answer in time.")
+    said, reported = await fail(client, defined(serve(remote), consult_seconds=1), "hang One")
+    assert (said, reported) == ("One", "The agent did not answer in time.")
     assert await asyncio.to_thread(remote.cancelled.wait, 10)
 
 

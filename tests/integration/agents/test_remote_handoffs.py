@@ -169,5 +169,5 @@ def nested(levels: int) -> dict[str, Any]:
 async def test_data_that_the_protocol_cannot_carry_goes_as_text(serve: Serve, value: dict[str, Any]) -> None:
     client = RemoteAgents(http, resolve, breakers=CircuitBreakers(failures=1))
     agent = defined(serve(RemoteAgent()))
-    told = text_of(await listen(client, agent, replace(a_task("say Hello."), data=value)))
-    assert told == f"Hello.\n{json.dumps(value)}"
+    reported = text_of(await listen(client, agent, replace(a_task("say Hello."), data=value)))
+    assert reported == f"Hello.\n{json.dumps(value)}"

@@ -316,8 +316,10 @@ async def test_tokens_are_in_no_log_and_no_answer(
             await deployment.ask(deployment.agent("https://127.0.0.1:1", scope="other"), scope)
     assert echoed == "[secret]"
     subject = issuer.asked[0]["subject_token"]
-    told = caplog.text + repr(scope)
-    assert all(secret not in told for secret in (subject, issuer.issued[0], CLIENT_SECRET, str(scope.subject_token)))
+    reported = caplog.text + repr(scope)
+    assert all(
+        secret not in reported for secret in (subject, issuer.issued[0], CLIENT_SECRET, str(scope.subject_token))
+    )
 
 
 async def test_keys_can_be_replaced_while_turns_wait(deployment: Deployment, issuer: TokenEndpoint) -> None:

@@ -73,9 +73,9 @@ class TokenEndpoint:
         claims = {"sub": subject["sub"], "aud": form["audience"], "act": {"sub": CLIENT}, "scope": form.get("scope")}
         token = self._signed(claims, self.lifetime or 300)
         self.issued.append(token)
-        told = {
+        reported = {
             "access_token": token,
             "issued_token_type": "urn:ietf:params:oauth:token-type:access_token",
             "token_type": "Bearer",
         }
-        return JSONResponse(told | ({"expires_in": self.lifetime} if self.lifetime is not None else {}))
+        return JSONResponse(reported | ({"expires_in": self.lifetime} if self.lifetime is not None else {}))

@@ -52,7 +52,7 @@ class TestContextRecords(ContextRecordsContract):
     pass
 
 
-async def test_a_damaged_record_is_told_as_such(s3: Any) -> None:
+async def test_a_damaged_record_is_reported_as_such(s3: Any) -> None:
     contexts = S3ContextRecords(s3, BUCKET)
     await contexts.put(ADA, THREAD, "run-1", b"{}")
     [stored] = s3.list_objects_v2(Bucket=BUCKET)["Contents"]

@@ -175,13 +175,13 @@ def test_what_is_not_an_object_is_ignored(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_child_that_ends_while_starting_is_told_with_its_last_words() -> None:
+def test_a_child_that_ends_while_starting_is_reported_with_its_last_words() -> None:
     command = [sys.executable, "-c", "print('no such jar'); raise SystemExit(3)"]
     with pytest.raises(EngineFailed, match="exit code 3 while starting:\nno such jar"):
         start_on_free_port("An engine", lambda _: command, lambda _: False)
 
 
-def test_a_child_that_never_answers_is_told() -> None:
+def test_a_child_that_never_answers_is_reported() -> None:
     with pytest.raises(EngineFailed, match="An engine was not ready after 1 s"):
         start_on_free_port("An engine", lambda _: SLEEPER, lambda _: False, timeout=1)
 

@@ -40,16 +40,16 @@ def moto() -> Iterator[tuple[MotoServer, Any]]:
     server.stop()
 
 
-def test_an_object_that_was_stored_is_told_with_its_own_key(moto: tuple[MotoServer, Any]) -> None:
+def test_an_object_that_was_stored_is_reported_with_its_own_key(moto: tuple[MotoServer, Any]) -> None:
     server, s3 = moto
-    told: queue.SimpleQueue[tuple[str, str, int]] = queue.SimpleQueue()
-    server.created = lambda *created: told.put(created)
+    reported: queue.SimpleQueue[tuple[str, str, int]] = queue.SimpleQueue()
+    server.created = lambda *created: reported.put(created)
     s3.put_object(Bucket="files", Key="a b/\u00fc+%41", Body=b"12345")
-    assert told.get(timeout=SECONDS)[:2] == ("files", "a b/\u00fc+%41")
+    assert reported.get(timeout=SECONDS)[:2] == ("files", "a b/\u00fc+%41")
     s3.put_object_tagging(Bucket="files", Key="a b/\u00fc+%41", Tagging={"TagSet": [{"Key": "a", "Value": "b"}]})
     with pytest.raises(s3.exceptions.ClientError):
         s3.put_object(Bucket="files", Key="a b/\u00fc+%41", Body=b"again", IfNoneMatch="*")
-    assert told.empty()
+    assert reported.empty()
 
 
 def test_a_function_that_fails_is_invoked_again() -> None:

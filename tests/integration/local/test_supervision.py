@@ -33,11 +33,11 @@ def started(command: list[str]) -> ChildProcess:
     return child
 
 
-def told(caplog: pytest.LogCaptureFixture) -> list[str]:
+def log_lines(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.getMessage() for record in caplog.records if record.name == "baton_local.engines"]
 
 
-def test_an_engine_that_ends_is_started_again_and_each_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_engine_that_ends_is_started_again_and_each_is_reported_once(caplog: pytest.LogCaptureFixture) -> None:
     children = [started(SLEEPER)]
     restarts: queue.Queue[None] = queue.Queue()
 
@@ -53,12 +53,12 @@ def test_an_engine_that_ends_is_started_again_and_each_is_told_once(caplog: pyte
     supervisor.stop()
     assert len(children) == 3
     assert not any(child.running for child in children)
-    assert told(caplog)[:3] == [
+    assert log_lines(caplog)[:3] == [
         "An engine ended:\nup\nAn engine is started again.",
         "An engine runs again.",
         "An engine ended:\nup\nAn engine is started again.",
     ]
-    assert len(told(caplog)) <= 4
+    assert len(log_lines(caplog)) <= 4
 
 
 def test_an_engine_that_keeps_ending_is_given_up(
@@ -72,7 +72,7 @@ def test_an_engine_that_keeps_ending_is_given_up(
     )
 
 
-def test_an_engine_that_cannot_be_started_again_is_given_up_and_told_once(
+def test_an_engine_that_cannot_be_started_again_is_given_up_and_reported_once(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(supervision, "BACK_OFF_SECONDS", (0.0,) * 5)
@@ -83,7 +83,7 @@ def test_an_engine_that_cannot_be_started_again_is_given_up_and_told_once(
 
     Supervisor(started(DYING), again, lambda: None, failures.put)
     assert str(failures.get(timeout=20)).endswith("The last time: The disk is full.")
-    assert told(caplog) == ["An engine ended:\nno memory\nAn engine is started again."]
+    assert log_lines(caplog) == ["An engine ended:\nno memory\nAn engine is started again."]
 
 
 def test_dynamodb_local_keeps_its_endpoint_and_its_data(tmp_path: Path) -> None:

@@ -122,7 +122,7 @@ def test_keys_of_a_developers_own_stand_beside_the_local_one() -> None:
         (json.dumps({"local": ACME}), "the key local: this key id is the local cloud's own"),
     ],
 )
-def test_a_key_that_cannot_be_used_is_told_at_start(keys: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_that_cannot_be_used_is_reported_at_start(keys: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BATON_EMBED_KEYS", keys)
     with pytest.raises(LocalCloudError) as problem:
         LocalCloud(port=0)

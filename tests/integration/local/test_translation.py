@@ -52,7 +52,7 @@ def test_a_changed_template_is_translated_again(template: Path, tmp_path: Path, 
 
 
 @pytest.mark.parametrize("kept", [b"", b"{", b"\xff", b'{"checksum": "other"}', None])
-def test_a_file_that_cannot_be_used_is_written_anew(
+def test_a_file_that_cannot_be_used_is_written_again(
     template: Path, tmp_path: Path, translated: list[str], kept: bytes | None
 ) -> None:
     cache = tmp_path / "cache"

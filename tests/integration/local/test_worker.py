@@ -147,7 +147,7 @@ def test_with_more_busy_conversations_than_places_everyone_is_served(
     assert max(served.values()) <= 3
 
 
-def test_a_queue_that_does_not_answer_is_told_once_and_when_it_is_back(
+def test_a_queue_that_does_not_answer_is_reported_once_and_when_it_is_back(
     product_stack: Stack, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("baton_local.worker.RETRY_SECONDS", 0.01)
@@ -174,8 +174,10 @@ def test_a_queue_that_does_not_answer_is_told_once_and_when_it_is_back(
     worker.stop()
     sqs.close()
     engine.stop()
-    told = [record.getMessage().partition(":")[0] for record in caplog.records if record.name == "baton_local.worker"]
-    assert told == ["Cannot poll turns.fifo, and keep trying", "Poll turns.fifo again."]
+    reported = [
+        record.getMessage().partition(":")[0] for record in caplog.records if record.name == "baton_local.worker"
+    ]
+    assert reported == ["Cannot poll turns.fifo, and keep trying", "Poll turns.fifo again."]
 
 
 class Holder:

@@ -201,7 +201,7 @@ HOTEL = json.dumps({"openapi": "3.1.0", "paths": {"/rooms": {"get": {"operationI
 ISSUER = {"issuer": "http://127.0.0.1:9", "audience": "hotel"}
 
 
-def test_what_is_broken_is_told_at_the_start_and_to_the_user_and_nothing_waits_for_it(tmp_path: Path) -> None:
+def test_what_is_broken_is_reported_at_the_start_and_to_the_user_and_nothing_waits_for_it(tmp_path: Path) -> None:
     for name, text in (("concierge.yaml", CONCIERGE), ("guide.yaml", GUIDE), ("hotel.json", HOTEL)):
         (tmp_path / name).write_text(text)
     concierge, guide = tmp_path / "concierge.yaml", tmp_path / "guide.yaml"
@@ -212,7 +212,7 @@ def test_what_is_broken_is_told_at_the_start_and_to_the_user_and_nothing_waits_f
         said = [httpx.post(f"{url}/v1/messages", json={"message": "Hi"}, headers=headers, timeout=60) for _ in range(2)]
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=60)
-    told = [
+    reported = [
         line.removeprefix("WARNING baton_local: ")
         for line in err.splitlines()
         if line.startswith("WARNING baton_local: ")
@@ -226,8 +226,8 @@ def test_what_is_broken_is_told_at_the_start_and_to_the_user_and_nothing_waits_f
         (f"{guide}:5: remote.card_url: guide cannot be asked: ", "tried again"),
         ("BATON_TOKEN_ISSUERS: the keys of http://127.0.0.1:9 cannot be read: ", "refused"),
     ]
-    assert len(told) == len(expected), err
-    for line, (beginning, part) in zip(told, expected, strict=True):
+    assert len(reported) == len(expected), err
+    for line, (beginning, part) in zip(reported, expected, strict=True):
         assert line.startswith(beginning), line
         assert part in line
     for answer in said:
@@ -236,12 +236,12 @@ def test_what_is_broken_is_told_at_the_start_and_to_the_user_and_nothing_waits_f
         assert message["content"].startswith("I'm working with limited resources right now")
 
 
-def test_a_default_agent_that_cannot_be_told_is_asked_for_by_its_variable(tmp_path: Path) -> None:
+def test_an_unknown_default_agent_is_asked_for_by_its_variable(tmp_path: Path) -> None:
     for name in ("concierge", "waiter"):
         text = CONCIERGE.partition("tools:")[0].replace("concierge", name)
         (tmp_path / f"{name}.yaml").write_text(text)
-    code, told = refused(ROOT / "template.yaml", PORT="0", BATON_AGENTS_DIR=str(tmp_path))
+    code, reported = refused(ROOT / "template.yaml", PORT="0", BATON_AGENTS_DIR=str(tmp_path))
     assert code == 1
-    assert told.startswith("Baton cannot start. ")
-    assert "concierge, waiter" in told
-    assert "BATON_DEFAULT_AGENT" in told
+    assert reported.startswith("Baton cannot start. ")
+    assert "concierge, waiter" in reported
+    assert "BATON_DEFAULT_AGENT" in reported

@@ -29,13 +29,13 @@ def part(text: str, *, marked: bool = True) -> dict[str, object]:
     return {"type": "text", "text": text} | ({"cache_control": {"type": "ephemeral"}} if marked else {})
 
 
-async def test_nothing_is_told_unless_it_is_set(make_model: MakeModel, fault_model: FaultModel) -> None:
+async def test_nothing_is_reported_unless_it_is_set(make_model: MakeModel, fault_model: FaultModel) -> None:
     await ask(make_model(), KEYED, *MARKED)
     assert "prompt_cache_key" not in fault_model.bodies[0]
     assert "cache_control" not in str(fault_model.bodies[0])
 
 
-async def test_a_key_tells_which_requests_begin_alike(make_model: MakeModel, fault_model: FaultModel) -> None:
+async def test_a_key_marks_requests_that_begin_alike(make_model: MakeModel, fault_model: FaultModel) -> None:
     model = make_model(cache_hints=CacheHints.KEY)
     await ask(model, KEYED, *MARKED)
     await ask(model)

@@ -35,9 +35,9 @@ async def ask(model: OpenAIChatModel, *prompts: Prompt) -> tuple[str, Finished]:
 
 async def test_it_remembers_across_a_conversation(make_model: Callable[..., OpenAIChatModel], demo_url: str) -> None:
     model = make_model(base_url=demo_url)
-    told = Prompt(Role.USER, "My name is Ada.")
-    hello, _ = await ask(model, told)
-    text, end = await ask(model, told, Prompt(Role.ASSISTANT, hello), Prompt(Role.USER, "What is my name?"))
+    reported = Prompt(Role.USER, "My name is Ada.")
+    hello, _ = await ask(model, reported)
+    text, end = await ask(model, reported, Prompt(Role.ASSISTANT, hello), Prompt(Role.USER, "What is my name?"))
     assert text == "Your name is Ada."
     assert end.reason is FinishReason.STOP
     assert end.usage is not None

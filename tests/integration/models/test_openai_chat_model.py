@@ -68,7 +68,7 @@ async def test_the_request_says_what_the_prompts_and_settings_say(
     assert fault_model.requests[0].path == "/v1/chat/completions"
 
 
-async def test_what_a_request_is_about_is_told_only_where_it_is_wanted_and_within_openais_limits(
+async def test_metadata_is_sent_only_where_it_is_wanted_and_within_openais_limits(
     model: OpenAIChatModel, make_model: MakeModel, fault_model: FaultModel
 ) -> None:
     about = {"agent": "assistant", "workflow.data.steps": ["one"], "long": "x" * 600, "y" * 65: "", **_many(20)}

@@ -60,7 +60,7 @@ async def test_each_text_has_its_vector_of_length_1(embedder: OpenAIEmbedder, fa
     assert request.headers["authorization"] == f"Bearer {SECRET}"
 
 
-async def test_only_models_that_shorten_their_vectors_are_told_how_long(
+async def test_only_models_that_shorten_their_vectors_get_a_length(
     make_embedder: MakeEmbedder, fault_model: FaultModel
 ) -> None:
     await make_embedder("text-embedding-3-small").embed(["a"])

@@ -132,7 +132,7 @@ async def test_no_attempt_is_made_that_would_begin_after_the_models_time(
         ),
     ],
 )
-async def test_a_failure_that_stays_is_told_by_its_own_error(
+async def test_a_failure_that_stays_is_reported_by_its_own_error(
     model: OpenAIChatModel, fault_model: FaultModel, failure: Behaviour, expected: type[ModelError], said: str
 ) -> None:
     fault_model.otherwise = failure
@@ -143,7 +143,7 @@ async def test_a_failure_that_stays_is_told_by_its_own_error(
         assert len(fault_model.requests) == 1
 
 
-async def test_nobody_listening_is_told_as_unavailable(make_model: MakeModel) -> None:
+async def test_a_missing_listener_is_reported_as_unavailable(make_model: MakeModel) -> None:
     _, error = await ask_until_error(make_model(base_url="http://127.0.0.1:9/v1"))
     assert isinstance(error, ModelUnavailable)
 
@@ -166,7 +166,7 @@ async def test_silence_beyond_the_models_time_is_a_timeout_and_ends_the_request(
     await fault_model.wait_until(lambda server: server.hangups == len(server.requests) == 1)
 
 
-async def test_errors_tell_users_nothing_of_the_provider_and_the_log_does_not_keep_the_key(
+async def test_errors_show_users_nothing_of_the_provider_and_the_log_does_not_keep_the_key(
     model: OpenAIChatModel, fault_model: FaultModel, caplog: pytest.LogCaptureFixture
 ) -> None:
     fault_model.otherwise = fault.unauthorized()

@@ -102,13 +102,13 @@ async def test_an_endpoint_that_sends_no_answer_but_no_end_either_fails(
 ) -> None:
     floods = [flood() for _ in range(3)]
     fault_model.script(*floods)
-    text, told = await ask_until_error(model)
-    assert (text, type(told)) == ("", error)
+    text, reported = await ask_until_error(model)
+    assert (text, type(reported)) == ("", error)
     assert all(each.sent < fault.HUNDRED_MEGABYTES for each in floods)
     assert await floods[0].is_left()
 
 
 async def test_chunks_that_say_nothing_are_silence(model: OpenAIChatModel, fault_model: FaultModel) -> None:
     fault_model.script(fault.empty_flood())
-    text, told = await ask_until_error(model, dataclasses.replace(SETTINGS, timeout_seconds=0.2))
-    assert (text, type(told)) == ("", ModelTimeout)
+    text, reported = await ask_until_error(model, dataclasses.replace(SETTINGS, timeout_seconds=0.2))
+    assert (text, type(reported)) == ("", ModelTimeout)

@@ -114,7 +114,7 @@ class TestThread:
         assert done.detail["threadId"] == thread_id
         assert done.detail["counts"]["messages"] == 4
 
-    async def test_messages_are_refused_while_it_is_forgotten_and_begin_anew_afterwards(self, world: World) -> None:
+    async def test_messages_are_refused_while_it_is_forgotten_and_begin_again_afterwards(self, world: World) -> None:
         thread_id = await conversation(world, ADA)
         request = await world.app.privacy.forget_calls.forget_thread(ADA, thread_id)
         await world.app.privacy.forgetting.sweep(ADA, request.id, seconds=60)
@@ -148,7 +148,7 @@ class TestThread:
         assert world.versions() == []
 
     @pytest.mark.parametrize("is_stale", [False, True])
-    async def test_a_request_that_failed_or_lost_its_pipeline_is_made_anew(self, world: World, is_stale: bool) -> None:
+    async def test_a_request_that_failed_or_lost_its_pipeline_is_made_again(self, world: World, is_stale: bool) -> None:
         thread_id = await conversation(world, ADA)
         first = await world.app.privacy.forget_calls.forget_thread(ADA, thread_id)
         await world.app.privacy.forgetting.sweep(ADA, first.id, seconds=60)
@@ -241,9 +241,7 @@ class TestUser:
         assert world.search.documents[IndexName.EPISODES, "acme", "ada"] == {}
         assert len(world.search.documents[IndexName.EPISODES, "acme", "bob"]) == 1
 
-    async def test_the_users_last_time_zone_is_forgotten_unless_it_was_told_after_the_cutoff(
-        self, world: World
-    ) -> None:
+    async def test_the_users_last_time_zone_is_forgotten_unless_it_was_set_after_the_cutoff(self, world: World) -> None:
         for scope in (ADA, BOB):
             await world.harness.say(scope=scope, thread_id=new_thread_id(), time_zone="Europe/Vienna")
         request = await world.app.privacy.forget_calls.forget_user(ADA, "me")

@@ -108,7 +108,7 @@ class Conversations:
         line = next(line for line in self.process.stdout if "eloaded" in line)
         return line if line.startswith("Reloaded") else next(self.process.stdout)
 
-    def tells(self, beginning: str) -> str:
+    def reports(self, beginning: str) -> str:
         """Wait for a line that begins so, and return the rest of it."""
         assert self.process.stdout
         return next(line for line in self.process.stdout if line.startswith(beginning)).removeprefix(beginning).strip()

@@ -64,10 +64,10 @@ def test_a_project_of_an_earlier_release_goes_on_and_its_edits_are_used_by_the_n
     document, right = project / "documents/orders/returns.md", agent.read_text()
     with machine.developing(project) as user:
         known = "Documents that agents know now: "
-        assert user.tells(known) == "documents/orders/returns.md"
+        assert user.reports(known) == "documents/orders/returns.md"
         assert "within 30 days" in user.ask("s-three", "How long may I return goods?")
         document.write_text(document.read_text().replace("30 days", "60 days"))
-        assert user.tells(known) == "documents/orders/returns.md"
+        assert user.reports(known) == "documents/orders/returns.md"
         assert "within 60 days" in user.ask("s-four", "How long may I return goods?")
         before = ["Where is my order A-1002?", "The order A-1002 is being packed."]
         assert user.said("s-one") == before

@@ -52,7 +52,7 @@ async def test_migrating_twice_and_at_once_makes_each_index_once(
     assert await names(engine, layout) == {layout.version_name(index, 1) for index in IndexName}
 
 
-async def test_migrating_keeps_documents_and_tells_of_another_model(
+async def test_migrating_keeps_documents_and_reports_another_model(
     administration: OpenSearchAdministration, index: OpenSearchIndex
 ) -> None:
     ada = new_scope()

@@ -51,21 +51,21 @@ def deployment(opensearch: str, layout: Layout, monkeypatch: pytest.MonkeyPatch)
 @pytest.fixture
 def cloudformation() -> Iterator[Any]:
     """The answers to CloudFormation at ``url``, in ``answers``."""
-    told = SimpleNamespace(url="", answers=[])
+    reported = SimpleNamespace(url="", answers=[])
 
     class Handler(BaseHTTPRequestHandler):
         def do_PUT(self) -> None:
-            told.answers.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
+            reported.answers.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
             self.send_response(200)
             self.end_headers()
 
         def log_message(self, *_: object) -> None: ...
 
     server = HTTPServer(("127.0.0.1", 0), Handler)
-    told.url = f"http://127.0.0.1:{server.server_port}/answer"
+    reported.url = f"http://127.0.0.1:{server.server_port}/answer"
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
-    yield told
+    yield reported
     server.shutdown()
     thread.join()
     server.server_close()
@@ -84,7 +84,7 @@ def handle(event: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.usefixtures("deployment")
-async def test_a_deployment_makes_the_indices_and_tells_cloudformation(
+async def test_a_deployment_makes_the_indices_and_answers_cloudformation(
     engine: Engine, layout: Layout, cloudformation: Any
 ) -> None:
     for request in ("Create", "Update", "Delete"):
@@ -97,7 +97,7 @@ async def test_a_deployment_makes_the_indices_and_tells_cloudformation(
     assert (meta["embedder"], meta["dimensions"]) == ("some-model", 8)
 
 
-def test_a_failure_is_told_so_that_the_deployment_rolls_back(
+def test_a_failure_is_reported_so_that_the_deployment_rolls_back(
     deployment: dict[str, str], monkeypatch: pytest.MonkeyPatch, cloudformation: Any
 ) -> None:
     monkeypatch.setenv("BATON_SEARCH_URL", "http://127.0.0.1:9")

@@ -30,21 +30,21 @@ def stores(engine: Engine) -> Stores:
     return engine.stores()
 
 
-@pytest.mark.parametrize("is_told", [True, False])
+@pytest.mark.parametrize("answered", [True, False])
 @pytest.mark.parametrize(
     "wanted",
     [{}, {"source": SOURCE}, {"edited_from": 1}],
     ids=["pending", "of a source", "changed"],
 )
 async def test_a_version_is_saved_once(
-    engine: Engine, stores: Stores, wanted: dict[str, object], is_told: bool
+    engine: Engine, stores: Stores, wanted: dict[str, object], answered: bool
 ) -> None:
     await stores.procedures.put(stores.ada, procedure(stores, "The first."))
     edited_from = 1 if "edited_from" in wanted else None
     fields = {name: value for name, value in wanted.items() if name != "edited_from"}
     made: Procedure = replace(procedure(stores, "The second."), **fields)  # type: ignore[arg-type]
-    with lost_answers(engine.table.client, TRANSACTION, every=not is_told) as losses:
-        if is_told:
+    with lost_answers(engine.table.client, TRANSACTION, every=not answered) as losses:
+        if answered:
             await stores.procedures.put(stores.ada, made, edited_from=edited_from)
         else:
             with pytest.raises(StoreUnavailable):
@@ -56,14 +56,16 @@ async def test_a_version_is_saved_once(
     assert await statuses(stores) == [made.status, first]
 
 
-@pytest.mark.parametrize("is_told", [True, False])
+@pytest.mark.parametrize("answered", [True, False])
 @pytest.mark.parametrize("action", ProcedureAction)
-async def test_a_decision_is_taken_once(engine: Engine, stores: Stores, action: ProcedureAction, is_told: bool) -> None:
+async def test_a_decision_is_taken_once(
+    engine: Engine, stores: Stores, action: ProcedureAction, answered: bool
+) -> None:
     await stores.procedures.put(stores.ada, procedure(stores, "The first."))
     await decide(stores, 1, ProcedureAction.APPROVE)
     await stores.procedures.put(stores.ada, procedure(stores, "The second."))
-    with lost_answers(engine.table.client, TRANSACTION, every=not is_told):
-        if is_told:
+    with lost_answers(engine.table.client, TRANSACTION, every=not answered):
+        if answered:
             await decide(stores, 2, action)
         else:
             with pytest.raises(StoreUnavailable):
@@ -91,13 +93,13 @@ async def test_a_use_is_counted_once(engine: Engine, stores: Stores) -> None:
     assert (found.used, found.went_well) == (2, 2)
 
 
-@pytest.mark.parametrize("is_told", [True, False])
+@pytest.mark.parametrize("answered", [True, False])
 async def test_a_private_skill_is_saved_once_whose_answer_was_lost(
-    engine: Engine, stores: Stores, is_told: bool
+    engine: Engine, stores: Stores, answered: bool
 ) -> None:
     await save(stores)
-    with lost_answers(engine.table.client, "PutItem", every=not is_told) as losses:
-        if is_told:
+    with lost_answers(engine.table.client, "PutItem", every=not answered) as losses:
+        if answered:
             await save(stores, "Better.", made_of="w-2")
         else:
             with pytest.raises(StoreUnavailable):
@@ -107,13 +109,13 @@ async def test_a_private_skill_is_saved_once_whose_answer_was_lost(
     assert (again.version, again.draft.description) == (2, "Better.")
 
 
-@pytest.mark.parametrize("is_told", [True, False])
-async def test_a_skill_is_shared_once_whose_answer_was_lost(engine: Engine, stores: Stores, is_told: bool) -> None:
+@pytest.mark.parametrize("answered", [True, False])
+async def test_a_skill_is_shared_once_whose_answer_was_lost(engine: Engine, stores: Stores, answered: bool) -> None:
     former = await add_approved(stores.procedures, stores.bob, procedure(stores, "The administrator's."))
     await save(stores)
     await change(stores, SkillAction.OFFER)
-    with lost_answers(engine.table.client, TRANSACTION, every=not is_told) as losses:
-        if is_told:
+    with lost_answers(engine.table.client, TRANSACTION, every=not answered) as losses:
+        if answered:
             await share(stores, replaces=former.version)
         else:
             with pytest.raises(StoreUnavailable):

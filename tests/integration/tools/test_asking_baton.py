@@ -53,7 +53,7 @@ async def test_it_asks_once_however_often_it_tries(harness: Harness) -> None:
     assert len(served.harness.model.asked) == 1
 
 
-async def test_it_is_told_what_the_other_agent_asks_and_what_went_wrong(harness: Harness) -> None:
+async def test_it_learns_what_the_other_agent_asks_and_what_went_wrong(harness: Harness) -> None:
     served = McpServed.over(wiki(mcp=True))
     served.harness.model.script(Answer.calling(delete("home"), text="May I?"))
     async with serving(served) as agent:

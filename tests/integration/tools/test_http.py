@@ -42,11 +42,13 @@ async def test_an_operation_is_offered_as_declared(harness: Harness) -> None:
 async def test_placeholders_take_arguments_and_the_rest_goes_to_the_query(harness: Harness, service: int) -> None:
     agent = agent_with(http(service, "/crm/{id}/notes?v={v}", parameters=arguments("id", "v")))
 
-    told = json.loads((await harness.call(agent, "fetch", id="a/b c?#&%", v="1&admin=1", tag=["x", "y"], on=True)).text)
+    reported = json.loads(
+        (await harness.call(agent, "fetch", id="a/b c?#&%", v="1&admin=1", tag=["x", "y"], on=True)).text
+    )
 
-    assert (told["method"], told["path"]) == ("GET", "/crm/a%2Fb%20c%3F%23%26%25/notes")
-    assert told["query"] == [["v", "1&admin=1"], ["tag", "x"], ["tag", "y"], ["on", "true"]]
-    assert told["headers"]["idempotency-key"] == "key-1"
+    assert (reported["method"], reported["path"]) == ("GET", "/crm/a%2Fb%20c%3F%23%26%25/notes")
+    assert reported["query"] == [["v", "1&admin=1"], ["tag", "x"], ["tag", "y"], ["on", "true"]]
+    assert reported["headers"]["idempotency-key"] == "key-1"
 
 
 @pytest.mark.parametrize(
@@ -65,9 +67,13 @@ async def test_a_value_that_would_lead_elsewhere_is_refused(harness: Harness, se
 
 async def test_other_methods_send_json(harness: Harness, service: int) -> None:
     agent = agent_with(http(service, "/crm/{id}", method="PATCH", parameters=arguments("id", "name")))
-    told = json.loads((await harness.call(agent, "fetch", id="7", name="Grüße")).text)
-    assert (told["method"], told["path"], json.loads(told["body"])) == ("PATCH", "/crm/7", {"name": "Grüße"})
-    assert told["headers"]["content-type"] == "application/json"
+    reported = json.loads((await harness.call(agent, "fetch", id="7", name="Grüße")).text)
+    assert (reported["method"], reported["path"], json.loads(reported["body"])) == (
+        "PATCH",
+        "/crm/7",
+        {"name": "Grüße"},
+    )
+    assert reported["headers"]["content-type"] == "application/json"
 
 
 async def test_secrets_go_into_headers_and_come_back_hidden(
@@ -85,13 +91,17 @@ async def test_secrets_go_into_headers_and_come_back_hidden(
         with pytest.raises(ToolFailed) as failure:
             await harness.call(agent_with(http(service, "/status/500", headers=headers)), "fetch")
 
-    told = json.loads(answer.text)["headers"]
-    assert (told["authorization"], told["x-org"], told["x-plain"]) == ("Bearer [secret]", "[secret]", "shown")
+    reported = json.loads(answer.text)["headers"]
+    assert (reported["authorization"], reported["x-org"], reported["x-plain"]) == (
+        "Bearer [secret]",
+        "[secret]",
+        "shown",
+    )
     assert "s3cr3t" not in caplog.text + failure.value.message
     assert "org-4711" not in caplog.text
 
 
-async def test_a_reference_that_leads_nowhere_is_told_without_names(
+async def test_a_reference_that_leads_nowhere_is_reported_without_names(
     harness: Harness, service: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     agent = agent_with(http(service, headers={"Authorization": {"secret": "baton/dev/tools/none"}}))
@@ -116,7 +126,7 @@ async def test_a_reference_that_leads_nowhere_is_told_without_names(
         ("/redirect?to=%2Fredirect%3Fto%3D%252Fredirect%253Fto%253D%252Fx&code=303", ""),
     ],
 )
-async def test_what_a_service_answers_instead_is_told(harness: Harness, service: int, path: str, words: str) -> None:
+async def test_the_answer_of_another_service_is_reported(harness: Harness, service: int, path: str, words: str) -> None:
     agent = agent_with(http(service, path))
     if words:
         with pytest.raises(ToolFailed, match=f"(?s){words}"):
@@ -127,8 +137,8 @@ async def test_what_a_service_answers_instead_is_told(harness: Harness, service:
 
 async def test_redirects_at_the_same_place_are_followed_if_they_keep_the_method(harness: Harness, service: int) -> None:
     agent = agent_with(http(service, "/redirect?to=%2Fmoved&code=307", method="PUT", parameters=arguments("a")))
-    told = json.loads((await harness.call(agent, "fetch", a="1")).text)
-    assert (told["method"], told["path"], told["body"]) == ("PUT", "/moved", '{"a":"1"}')
+    reported = json.loads((await harness.call(agent, "fetch", a="1")).text)
+    assert (reported["method"], reported["path"], reported["body"]) == ("PUT", "/moved", '{"a":"1"}')
 
     agent = agent_with(http(service, "/redirect?to=%2Fmoved&code=302", method="PUT"))
     with pytest.raises(ToolFailed, match="another place"):
@@ -145,13 +155,13 @@ async def test_redirects_in_a_circle_end(harness: Harness) -> None:
 
 
 async def test_pages_are_text_pictures_are_named_and_nothing_is_done(harness: Harness, service: int) -> None:
-    async def told(path: str, **more: Any) -> str:
+    async def call(path: str, **more: Any) -> str:
         return (await harness.call(agent_with(http(service, path, **more)), "fetch")).text
 
-    assert await told("/page") == "<html>Welcome</html>"
-    assert await told("/picture") == "[image/png, 4 bytes, not shown]"
-    assert await told("/nothing", method="DELETE") == "Done (HTTP 204 No Content)."
-    assert json.loads(await told("/page", method="HEAD"))["status"] == 200
+    assert await call("/page") == "<html>Welcome</html>"
+    assert await call("/picture") == "[image/png, 4 bytes, not shown]"
+    assert await call("/nothing", method="DELETE") == "Done (HTTP 204 No Content)."
+    assert json.loads(await call("/page", method="HEAD"))["status"] == 200
 
 
 @pytest.mark.parametrize(
@@ -164,7 +174,7 @@ async def test_pages_are_text_pictures_are_named_and_nothing_is_done(harness: Ha
         b"HTTP/1.1 200 OK\r\nX: " + b"y" * 200_000 + b"\r\n\r\n",
     ],
 )
-async def test_a_service_that_dies_or_babbles_in_a_call_is_told(harness: Harness, answer: bytes) -> None:
+async def test_a_service_that_dies_or_babbles_in_a_call_is_reported(harness: Harness, answer: bytes) -> None:
     async with serving(answer) as port:
         with pytest.raises(ToolFailed, match="cannot be reached, or broke off"):
             await harness.call(agent_with(http(port)), "fetch")

@@ -41,7 +41,7 @@ async def test_a_tools_text_is_its_result(harness: Harness, files_port: int) -> 
     assert (await harness.call(agent, "files_search", query="notes")).text == "files found notes"
 
 
-async def test_structured_content_is_told_once(harness: Harness, files_port: int) -> None:
+async def test_structured_content_is_reported_once(harness: Harness, files_port: int) -> None:
     answer = await harness.call(agent_with(mcp(files_port)), "weather", city="Rome")
     assert json.loads(answer.text) == {"city": "Rome", "degrees": 21.5}
 
@@ -61,12 +61,12 @@ async def test_links_become_sources_and_images_are_named(harness: Harness, files
     assert dict(source) == {"kind": "resource", "id": url, "title": "Report", "url": url}
 
 
-async def test_a_tools_own_error_is_told_in_its_words(harness: Harness, files_port: int) -> None:
+async def test_a_tools_own_error_is_reported_in_its_words(harness: Harness, files_port: int) -> None:
     with pytest.raises(ToolFailed, match="cannot: no reason"):
         await harness.call(agent_with(mcp(files_port)), "refuse", reason="no reason")
 
 
-async def test_bad_arguments_are_told(harness: Harness, files_port: int) -> None:
+async def test_bad_arguments_are_reported(harness: Harness, files_port: int) -> None:
     with pytest.raises(ToolFailed, match=r"[Ii]nvalid|valid integer"):
         await harness.call(agent_with(mcp(files_port)), "add", a="two", b=3)
 

@@ -48,13 +48,13 @@ async def test_arguments_go_where_the_document_says(harness: Harness, service: i
         "body": {"name": "Rex"},
     }
 
-    told = json.loads((await harness.call(agent, "updatePet", **arguments)).text)
+    reported = json.loads((await harness.call(agent, "updatePet", **arguments)).text)
 
-    assert (told["method"], told["path"]) == ("PUT", "/api/pets/a%2Fb")
-    assert told["query"] == [["tags", "x"], ["tags", "y"], ["fields", "p,q"]]
-    assert json.loads(told["body"]) == {"name": "Rex"}
-    assert (told["headers"]["x-reason"], told["headers"]["idempotency-key"]) == ("ours", "key-1")
-    assert "x-evil" not in told["headers"]
+    assert (reported["method"], reported["path"]) == ("PUT", "/api/pets/a%2Fb")
+    assert reported["query"] == [["tags", "x"], ["tags", "y"], ["fields", "p,q"]]
+    assert json.loads(reported["body"]) == {"name": "Rex"}
+    assert (reported["headers"]["x-reason"], reported["headers"]["idempotency-key"]) == ("ours", "key-1")
+    assert "x-evil" not in reported["headers"]
 
 
 async def test_a_documents_file_below_the_agents_may_be_yaml(harness: Harness, service: int) -> None:
@@ -63,9 +63,9 @@ async def test_a_documents_file_below_the_agents_may_be_yaml(harness: Harness, s
     base = f"http://127.0.0.1:{service}/v2/"
     tool = {"type": "openapi", "spec": "specs/pets.yaml", "operation_id": "updatePet", "name": "pet", "base_url": base}
 
-    told = json.loads((await harness.call(agent_with(tool), "pet", petId="1", body={"name": "x"})).text)
+    reported = json.loads((await harness.call(agent_with(tool), "pet", petId="1", body={"name": "x"})).text)
 
-    assert told["path"] == "/v2/pets/1"
+    assert reported["path"] == "/v2/pets/1"
 
 
 async def test_a_file_outside_the_folder_is_not_read(harness: Harness, tmp_path: Path) -> None:
@@ -150,7 +150,7 @@ def test_a_reference_may_be_written_as_in_a_url() -> None:
     assert made.schema["properties"] == {"s": {"type": "integer"}}
 
 
-def test_parameters_that_share_a_name_are_told_apart() -> None:
+def test_parameters_that_share_a_name_are_distinguished() -> None:
     found = {
         "parameters": [
             {"name": "id", "in": "query", "schema": {"type": "string"}},

@@ -59,7 +59,7 @@ async def test_the_context_cannot_be_given_by_the_model(harness: Harness) -> Non
         await harness.call(agent_with(python("whoami")), "whoami", context={"scope": "root"})
 
 
-async def test_arguments_that_do_not_fit_are_told(harness: Harness) -> None:
+async def test_arguments_that_do_not_fit_are_reported(harness: Harness) -> None:
     with pytest.raises(ToolFailed, match=r"name: Field required.*nmae"):
         await harness.call(agent_with(python("greet")), "greet", nmae="Ada")
 

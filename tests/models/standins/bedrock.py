@@ -167,14 +167,14 @@ class Bedrock:
         read = total = 0
         parts: list[Any] = [*((body.get("toolConfig") or {}).get("tools") or ()), *(body.get("system") or ())]
         parts += [block for message in body["messages"] for block in message["content"]]
-        told: list[Any] = []
+        reported: list[Any] = []
         for part in parts:
             if "cachePoint" not in part:
-                told.append(part)
+                reported.append(part)
                 continue
-            prefix = json.dumps(told, sort_keys=True)
-            if tokens_of(told) >= MIN_CACHED:
-                total = tokens_of(told)
+            prefix = json.dumps(reported, sort_keys=True)
+            if tokens_of(reported) >= MIN_CACHED:
+                total = tokens_of(reported)
                 read = total if prefix in self._written else read
                 self._written.add(prefix)
         return read, total - read

@@ -124,8 +124,8 @@ class ConverseStream:
         if redacted and not blocked:
             content.append({"reasoningContent": {"redactedContent": redacted}})
         elif answer.thinking and not blocked:
-            told = {"text": answer.thinking if shown else ""} | ({"signature": signature} if signature else {})
-            content.append({"reasoningContent": {"reasoningText": told}})
+            reported = {"text": answer.thinking if shown else ""} | ({"signature": signature} if signature else {})
+            content.append({"reasoningContent": {"reasoningText": reported}})
         text = BLOCKED if blocked else answer.text
         content += [{"text": text}] if text else []
         for call, call_id in zip(answer.calls, ids, strict=True):

@@ -25,8 +25,8 @@ def call_of(block: Json) -> Call:
 def prefix(body: Json, messages: Sequence[Json]) -> str:
     """Return what a thinking block behind ``messages`` is bound to; cache points do not count."""
     tools = (body.get("toolConfig") or {}).get("tools") or []
-    told = [_without_points(each) for each in (body.get("system") or [], tools, list(messages))]
-    return json.dumps(told, sort_keys=True)
+    reported = [_without_points(each) for each in (body.get("system") or [], tools, list(messages))]
+    return json.dumps(reported, sort_keys=True)
 
 
 def signature(family: Family, body: Json, messages: Sequence[Json], thinking: str) -> str:

@@ -39,7 +39,7 @@ class Received:
     """True if the client left before the answer was complete."""
 
     @property
-    def told(self) -> Json:
+    def summary(self) -> Json:
         """The request as JSON, for the list that a running stand-in shows."""
         refused = self.refusal and {"status": self.refusal.status, "body": self.refusal.body}
         return {"who": self.who, "path": self.path, "body": self.body, "refused": refused, "ignored": self.ignored}
@@ -131,4 +131,4 @@ class Journal:
 
 def newest(requests: Iterable[Received], count: int = 20) -> list[Json]:
     """Return the last ``count`` requests as JSON, newest first."""
-    return [received.told for received in list(requests)[: -count - 1 : -1]]
+    return [received.summary for received in list(requests)[: -count - 1 : -1]]

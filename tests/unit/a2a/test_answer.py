@@ -46,40 +46,40 @@ def task(state: TaskState, *texts: str, said: Message | None = None, history: li
     return Task(id="t", status=TaskStatus(state=state, message=said), artifacts=artifacts, history=history or [])
 
 
-def told(answer: Answer, *responses: StreamResponse) -> str:
+def read_text(answer: Answer, *responses: StreamResponse) -> str:
     chunks = [chunk for response in responses for chunk in answer.take(response)]
     return "".join(chunk.text for chunk in chunks if isinstance(chunk, TextDelta))
 
 
 @given(WORDS, st.data())
-def test_every_word_is_told_once_however_often_the_task_is_shown(words: list[str], data: st.DataObject) -> None:
+def test_every_word_is_reported_once_however_often_the_task_is_shown(words: list[str], data: st.DataObject) -> None:
     answer, heard = Answer(None), ""
     for index, word in enumerate(words):
-        heard += told(answer, piece(word, append=index > 0 or data.draw(st.booleans())))
+        heard += read_text(answer, piece(word, append=index > 0 or data.draw(st.booleans())))
         known = data.draw(st.integers(0, index + 1))
-        heard += told(answer, StreamResponse(task=task(TaskState.TASK_STATE_WORKING, *words[:known])))
+        heard += read_text(answer, StreamResponse(task=task(TaskState.TASK_STATE_WORKING, *words[:known])))
     final = task(
         TaskState.TASK_STATE_COMPLETED, *words, said=message("".join(words)) if data.draw(st.booleans()) else None
     )
-    heard += told(answer, StreamResponse(task=final))
+    heard += read_text(answer, StreamResponse(task=final))
     assert heard == "".join(words)
     assert answer.done() == AgentDone()
 
 
 @given(WORDS)
-def test_looks_at_a_growing_task_tell_what_is_new(words: list[str]) -> None:
+def test_looks_at_a_growing_task_show_what_is_new(words: list[str]) -> None:
     answer = Answer(None)
     heard = [
-        told(answer, StreamResponse(task=task(TaskState.TASK_STATE_WORKING, *words[:n])))
+        read_text(answer, StreamResponse(task=task(TaskState.TASK_STATE_WORKING, *words[:n])))
         for n in range(1, len(words) + 1)
     ]
     assert heard == words
 
 
-def test_a_status_is_not_told_again_with_the_task() -> None:
+def test_a_status_is_not_reported_again_with_the_task() -> None:
     answer, said = Answer(None), message("Which city?")
-    assert told(answer, status(TaskState.TASK_STATE_INPUT_REQUIRED, said)) == "Which city?"
-    assert told(answer, StreamResponse(task=task(TaskState.TASK_STATE_INPUT_REQUIRED, said=said))) == ""
+    assert read_text(answer, status(TaskState.TASK_STATE_INPUT_REQUIRED, said)) == "Which city?"
+    assert read_text(answer, StreamResponse(task=task(TaskState.TASK_STATE_INPUT_REQUIRED, said=said))) == ""
     assert answer.done() == AgentDone("t")
 
 
@@ -95,23 +95,23 @@ def test_what_is_said_at_work_is_progress() -> None:
 def test_an_agent_that_says_everything_at_work_is_heard_at_the_end() -> None:
     answer = Answer(None)
     at_work = [status(TaskState.TASK_STATE_WORKING, message(text, text)) for text in ("It is ", "fine.")]
-    assert told(answer, *at_work) == ""
+    assert read_text(answer, *at_work) == ""
     history = [Message(message_id="q", role=Role.ROLE_USER, parts=[Part(text="Weather?")]), message("It is ", "It is ")]
     final = StreamResponse(task=task(TaskState.TASK_STATE_COMPLETED, history=history))
-    assert told(answer, final) == "It is fine."
+    assert read_text(answer, final) == "It is fine."
 
 
-def test_an_artifact_that_begins_anew_is_told_anew() -> None:
+def test_an_artifact_that_begins_again_is_reported_again() -> None:
     answer = Answer(None)
-    assert told(answer, piece("Draft"), piece("Final", append=False)) == "Draft\n\nFinal"
+    assert read_text(answer, piece("Draft"), piece("Final", append=False)) == "Draft\n\nFinal"
 
 
-def test_the_words_of_an_earlier_answer_are_not_told_again_but_may_be_repeated() -> None:
+def test_the_words_of_an_earlier_answer_are_not_sent_again_but_may_be_repeated() -> None:
     answer = Answer("t")
     answer.skip(task(TaskState.TASK_STATE_INPUT_REQUIRED, "Yes.", said=message("Sure?", "m1")))
-    assert told(answer, StreamResponse(task=task(TaskState.TASK_STATE_WORKING, "Yes."))) == ""
-    assert told(answer, piece("Yes.", artifact_id="a2")) == "Yes."
-    assert told(answer, status(TaskState.TASK_STATE_INPUT_REQUIRED, message("Sure?", "m2"))) == "\n\nSure?"
+    assert read_text(answer, StreamResponse(task=task(TaskState.TASK_STATE_WORKING, "Yes."))) == ""
+    assert read_text(answer, piece("Yes.", artifact_id="a2")) == "Yes."
+    assert read_text(answer, status(TaskState.TASK_STATE_INPUT_REQUIRED, message("Sure?", "m2"))) == "\n\nSure?"
 
 
 def test_a_task_that_still_waits_as_before_has_not_taken_the_message_up() -> None:
@@ -128,7 +128,7 @@ def test_a_task_that_still_waits_as_before_has_not_taken_the_message_up() -> Non
 @pytest.mark.parametrize("response", [StreamResponse()])
 def test_an_event_that_is_none_is_a_failure(response: StreamResponse) -> None:
     with pytest.raises(AgentFailed):
-        told(Answer(None), response)
+        read_text(Answer(None), response)
 
 
 def test_files_and_data_come_once_each_however_often_they_are_shown() -> None:
@@ -166,7 +166,7 @@ def test_a_form_that_is_asked_again_comes_again() -> None:
 
 def test_data_beyond_the_limit_becomes_text_that_is_cut() -> None:
     said = Message(message_id="m1", role=Role.ROLE_AGENT, parts=[Part(data=Value(string_value="x" * 500_000))])
-    heard = told(Answer(None), status(TaskState.TASK_STATE_COMPLETED, said))
+    heard = read_text(Answer(None), status(TaskState.TASK_STATE_COMPLETED, said))
     assert heard.startswith('[Data, of which this is the beginning: "xxx')
     assert len(heard) < 40_000
 
@@ -193,19 +193,19 @@ def test_twenty_thousand_updates_are_read_in_no_more_than_their_own_length() -> 
     for number in range(20_000):
         said = message(f"Step {number}", f"m{number}")
         list(answer.take(status(TaskState.TASK_STATE_WORKING, said)))
-    words = told(answer, StreamResponse(task=task(TaskState.TASK_STATE_COMPLETED)))
+    words = read_text(answer, StreamResponse(task=task(TaskState.TASK_STATE_COMPLETED)))
     assert words.endswith("Step 19999")
 
 
 def test_an_answer_in_countless_pieces_is_given_up() -> None:
     pieces = [piece("x", artifact_id=f"a{number}") for number in range(2_000)]
     with pytest.raises(AgentFailed, match="pieces"):
-        told(Answer(None), *pieces)
+        read_text(Answer(None), *pieces)
 
 
 def test_a_sign_in_is_asked_of_the_user_and_the_task_waits() -> None:
     answer = Answer(None)
-    asked = told(answer, status(TaskState.TASK_STATE_AUTH_REQUIRED, message("Open https://login.example.")))
+    asked = read_text(answer, status(TaskState.TASK_STATE_AUTH_REQUIRED, message("Open https://login.example.")))
     assert asked == "Open https://login.example."
     assert answer.done() == AgentDone("t", needs_sign_in=True)
 
@@ -213,20 +213,20 @@ def test_a_sign_in_is_asked_of_the_user_and_the_task_waits() -> None:
 class TestATaskThatIsTakenOver:
     """A dead worker has sent the message ``ours``; another one follows the task."""
 
-    def test_everything_is_told_from_the_message_on(self) -> None:
+    def test_everything_is_reported_from_the_message_on(self) -> None:
         answer = Answer("t")
         running = task(TaskState.TASK_STATE_WORKING, "It is ", history=[message("Weather?", "ours")])
         assert answer.resume(running, "ours", {})
-        assert told(answer, StreamResponse(task=running), piece("fine.")) == "It is fine."
+        assert read_text(answer, StreamResponse(task=running), piece("fine.")) == "It is fine."
 
-    def test_what_the_task_had_before_the_message_is_not_told_again(self) -> None:
+    def test_what_the_task_had_before_the_message_is_not_reported_again(self) -> None:
         first = Answer("t")
         first.skip(task(TaskState.TASK_STATE_INPUT_REQUIRED, "Draft. ", said=message("Sure?", "m1")))
         history = [message("Sure?", "m1"), message("Yes.", "ours")]
         done = task(TaskState.TASK_STATE_COMPLETED, "Draft. ", "Final.", history=history)
         second = Answer("t")
         assert second.resume(done, "ours", first.known)
-        assert told(second, StreamResponse(task=done)) == "Final."
+        assert read_text(second, StreamResponse(task=done)) == "Final."
         assert second.is_over
 
     @pytest.mark.parametrize("history", [[], [message("Sure?", "m1")]])
@@ -242,5 +242,5 @@ class TestATaskThatIsTakenOver:
         waiting.history.append(message("Yes.", "ours"))
         second = Answer("t")
         assert second.resume(waiting, "ours", first.known)
-        assert told(second, StreamResponse(task=waiting)) == ""
+        assert read_text(second, StreamResponse(task=waiting)) == ""
         assert not second.is_over

@@ -119,10 +119,10 @@ async def test_keys_that_are_none_are_an_error_that_does_not_quote_them(secret: 
 
 async def test_public_keys_are_served_without_private_parts() -> None:
     signer = JwkCardSigner(lambda: key_set(KEY, public_jwk(private_jwk(kid="older"))))
-    told = await signer.public_keys()
-    assert [key["kid"] for key in told["keys"]] == ["key-1", "older"]
-    assert all("d" not in key and key["use"] == "sig" for key in told["keys"])
-    verify_card(await signed(), public_keys(told))
+    reported = await signer.public_keys()
+    assert [key["kid"] for key in reported["keys"]] == ["key-1", "older"]
+    assert all("d" not in key and key["use"] == "sig" for key in reported["keys"])
+    verify_card(await signed(), public_keys(reported))
 
 
 # The client

@@ -71,7 +71,7 @@ async def test_a_card_at_the_older_address_is_known_there() -> None:
 
 
 @pytest.mark.parametrize("tag", [None, "", "no quotes", '"' + "x" * 201 + '"', '"\t"'])
-async def test_without_a_usable_tag_the_card_is_read_anew(tag: str | None) -> None:
+async def test_without_a_usable_tag_the_card_is_read_again(tag: str | None) -> None:
     server = CardServer(tag)
     await server.name_read()
     server.name = "Second"

@@ -10,7 +10,7 @@ from baton.ports.agent_client import AgentFile
 
 
 @pytest.mark.parametrize(
-    ("told", "kept"),
+    ("expected", "kept"),
     [
         ("https://files.example.com/1.pdf", "https://files.example.com/1.pdf"),
         ("HTTP://files.example.com/1.pdf", "HTTP://files.example.com/1.pdf"),
@@ -20,7 +20,7 @@ from baton.ports.agent_client import AgentFile
         ("/relative", None),
     ],
 )
-def test_a_file_has_no_address_but_one_of_the_web(told: str, kept: str | None) -> None:
-    [(_, file)] = extras_of(Artifact(artifact_id="1", parts=[Part(url=told, filename="1.pdf")]))
+def test_a_file_has_no_address_but_one_of_the_web(expected: str, kept: str | None) -> None:
+    [(_, file)] = extras_of(Artifact(artifact_id="1", parts=[Part(url=expected, filename="1.pdf")]))
     assert isinstance(file, AgentFile)
     assert (file.attachment.name, file.attachment.url) == ("1.pdf", kept)

@@ -15,27 +15,27 @@ from baton.ports.agent_client import AgentReport
 BOOKED = {"return": {"summary": "Booked.", "outcome": "completed"}}
 
 
-def told(metadata: dict[str, Any]) -> AgentReport | None:
+def report_of(metadata: dict[str, Any]) -> AgentReport | None:
     return report_in(Message(metadata=metadata).metadata)
 
 
 @pytest.mark.parametrize("metadata", [BOOKED, {EXTENSION_URI: BOOKED}, {EXTENSION_URI: BOOKED, "return": {}}])
 def test_a_report_stands_under_the_extensions_uri_or_by_itself(metadata: dict[str, Any]) -> None:
-    assert told(metadata) == AgentReport("Booked.", "completed")
+    assert report_of(metadata) == AgentReport("Booked.", "completed")
 
 
 @pytest.mark.parametrize(
     "metadata", [{}, {"return": True}, {"return": "Booked."}, {EXTENSION_URI: "return"}, {"returns": {}}]
 )
 def test_what_is_not_of_the_shape_is_no_report(metadata: dict[str, Any]) -> None:
-    assert told(metadata) is None
+    assert report_of(metadata) is None
 
 
 def test_what_a_report_leaves_out_is_empty() -> None:
-    assert told({"return": {}}) == AgentReport("", "")
-    assert told({"return": {"summary": 7, "outcome": ["done"]}}) == AgentReport("", "")
+    assert report_of({"return": {}}) == AgentReport("", "")
+    assert report_of({"return": {"summary": 7, "outcome": ["done"]}}) == AgentReport("", "")
 
 
 def test_a_long_report_is_cut() -> None:
-    report = told({"return": {"summary": "x" * 10_000, "outcome": "y" * 10_000}})
+    report = report_of({"return": {"summary": "x" * 10_000, "outcome": "y" * 10_000}})
     assert report == AgentReport("x" * MAX_SUMMARY, "y" * MAX_OUTCOME)

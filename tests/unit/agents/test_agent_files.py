@@ -132,9 +132,9 @@ def test_a_file_that_is_not_utf_8_is_named(tmp_path: Path) -> None:
         load_agent(tmp_path / "agent.yaml")
 
 
-def test_every_problem_of_a_file_is_told_at_once(tmp_path: Path) -> None:
-    told = problems(tmp_path / "agent.yaml", "id: X\nname: A\nmemory:\n  relevance_floor: 7\nextra: 1\n")
-    assert [line.rpartition(": ")[0].split(": ")[:2] for line in told] == [
+def test_every_problem_of_a_file_is_reported_at_once(tmp_path: Path) -> None:
+    reported = problems(tmp_path / "agent.yaml", "id: X\nname: A\nmemory:\n  relevance_floor: 7\nextra: 1\n")
+    assert [line.rpartition(": ")[0].split(": ")[:2] for line in reported] == [
         ["1", "id"],
         ["1", "description"],
         ["1", "system_prompt"],
@@ -143,15 +143,15 @@ def test_every_problem_of_a_file_is_told_at_once(tmp_path: Path) -> None:
     ]
 
 
-def test_the_problems_of_all_files_are_told_at_once(folder: Path) -> None:
+def test_the_problems_of_all_files_are_reported_at_once(folder: Path) -> None:
     (folder / "b.yaml").write_text("id: b\n")
     (folder / "c.yaml").write_text("nonsense")
     with pytest.raises(AgentFileError) as refusal:
         AgentFiles.load(folder)
-    told = str(refusal.value)
-    assert "b.yaml:1: name" in told
-    assert "c.yaml:1" in told
-    assert "assistant.yaml" not in told
+    reported = str(refusal.value)
+    assert "b.yaml:1: name" in reported
+    assert "c.yaml:1" in reported
+    assert "assistant.yaml" not in reported
 
 
 def test_two_files_cannot_define_one_agent(folder: Path) -> None:
@@ -173,9 +173,7 @@ def test_two_files_cannot_define_one_agent(folder: Path) -> None:
         ("handoffs: [web-x, web_x]", 6, "handoffs.1: 'web-x' and 'web_x' would have the same tool's name"),
     ],
 )
-def test_agents_that_agents_name_must_be_there_and_tell_apart(
-    folder: Path, named: str, line: int, problem: str
-) -> None:
+def test_agents_that_agents_name_must_be_there_and_differ(folder: Path, named: str, line: int, problem: str) -> None:
     for other in ("web-x", "web_x"):
         (folder / f"{other}.yaml").write_text(specialist(other))
     (folder / "assistant.yaml").write_text(f"{GOOD}{named}\n")
@@ -210,7 +208,7 @@ def test_an_agent_that_is_not_main_may_hand_over_for_it_can_lead_a_fork(folder: 
 
 
 @pytest.mark.parametrize(
-    ("fields", "told"),
+    ("fields", "expected"),
     [
         ("main: true\nremote: {card_url: 'https://agents.example.com'}\n", "a conversation cannot begin with"),
         ("handoffs: [other, other]\n", "two of the handoffs are to 'other'"),
@@ -219,19 +217,21 @@ def test_an_agent_that_is_not_main_may_hand_over_for_it_can_lead_a_fork(folder: 
         ("workflow:\n  name: x\n  states: [{name: A, label: A, final: true}]\n", "a workflow has at least two"),
     ],
 )
-def test_a_problem_is_told_in_plain_words(tmp_path: Path, fields: str, told: str) -> None:
+def test_a_problem_is_reported_in_plain_words(tmp_path: Path, fields: str, expected: str) -> None:
     [problem] = problems(tmp_path / "agent.yaml", GOOD.replace("main: true\n", "") + fields)
-    assert problem.split(": ", 2)[2].startswith(told)
+    assert problem.split(": ", 2)[2].startswith(expected)
 
 
-def test_a_misspelt_sentence_is_told_with_those_there_are_beside_every_other_problem(tmp_path: Path) -> None:
-    told = problems(tmp_path / "agent.yaml", GOOD + "colour: red\nsentences:\n  en: {conecting: Hello.}\nworkflow: ~\n")
-    assert [line.split(": ")[:2] for line in told] == [
+def test_a_misspelt_sentence_is_reported_with_the_known_ones_and_every_other_problem(tmp_path: Path) -> None:
+    reported = problems(
+        tmp_path / "agent.yaml", GOOD + "colour: red\nsentences:\n  en: {conecting: Hello.}\nworkflow: ~\n"
+    )
+    assert [line.split(": ")[:2] for line in reported] == [
         ["6", "colour"],
         ["9", "workflow"],
         ["8", "sentences.en.conecting"],
     ]
-    assert "connecting" in told[2].partition("there are ")[2].split(", ")
+    assert "connecting" in reported[2].partition("there are ")[2].split(", ")
 
 
 def test_one_agent_may_be_asked_and_handed_over_to(folder: Path) -> None:

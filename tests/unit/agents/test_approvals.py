@@ -11,7 +11,7 @@ from baton.domain.errors import InterruptUnavailable, InvalidRequest
 from baton.domain.interrupt import AnswerStatus, InterruptAnswer
 from baton.requests.parsing import answer_request, interrupt_answer
 from tests.harness.harness import Harness
-from tests.harness.wiki import answer, interrupted, no, told_of_calls, wiki, yes
+from tests.harness.wiki import answer, call_results, interrupted, no, wiki, yes
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ async def test_an_approval_in_time_counts_though_the_run_goes_on_later(harness: 
     harness.clock.advance(timedelta(days=8).total_seconds())
     await answer(harness, yes(second))
     assert [called.arguments for called in harness.tools.calls] == [{"page": "home"}]
-    approved, late = told_of_calls(harness)
+    approved, late = call_results(harness)
     assert approved == "home is gone."
     assert "in time" in late
 

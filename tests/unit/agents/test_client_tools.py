@@ -11,9 +11,9 @@ from baton.domain.tool_call import ToolCall
 from tests.fakes.chat_model import Answer
 from tests.harness.handoffs import MAKER, HandoffHarness, transfer
 from tests.harness.harness import ASSISTANT, Harness
-from tests.harness.page import PAGE, offered, paint, result, told
+from tests.harness.page import PAGE, offered, paint, prompt_text, result
 from tests.harness.sockets import Socketed
-from tests.harness.wiki import answer, told_of_calls
+from tests.harness.wiki import answer, call_results
 
 EXPERT = AgentDefinition(id="expert", name="Expert", description="Knows.", system_prompt="Be exact.")
 
@@ -30,7 +30,7 @@ async def test_an_agent_that_is_consulted_gets_neither() -> None:
     harness.model.script("Crimson it is.")
     (interrupt,) = said.last["outcome"]["interrupts"]
     assert (await answer(harness, result(interrupt))).text == "Crimson it is."
-    assert told_of_calls(harness) == ["Crimson.", "It is red now."]
+    assert call_results(harness) == ["Crimson.", "It is red now."]
 
 
 @pytest.mark.parametrize("takes", [True, False])
@@ -48,7 +48,7 @@ async def test_a_specialist_waits_for_the_page_and_goes_on() -> None:
     said = await harness.say(client=PAGE)
     (interrupt,) = said.last["outcome"]["interrupts"]
     said = await answer(harness, result(interrupt))
-    assert (said.text, told(said)) == ("Painted.", [("It is red now.", "succeeded")])
+    assert (said.text, prompt_text(said)) == ("Painted.", [("It is red now.", "succeeded")])
     assert "paint" in offered(harness)
 
 
@@ -79,5 +79,5 @@ async def test_a_message_over_the_queue_offers_the_same() -> None:
     answered = {"interruptId": interrupt["id"], "status": "resolved", "payload": {"done": True}}
     await socket.send("answer", **answered)
     await socket.work()
-    assert told_of_calls(harness) == ['{"done": true}']
+    assert call_results(harness) == ['{"done": true}']
     assert offered(harness)[-2:] == ["choose", "paint"]

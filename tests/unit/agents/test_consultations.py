@@ -132,7 +132,7 @@ async def test_each_consultation_is_a_task_with_its_messages_time_and_tokens(har
     assert said.last["usage"][0]["totalTokens"] == 36, "the turn has paid for all three model calls"
 
 
-async def test_a_remote_agent_is_told_thread_task_and_tenant(harness: Harness) -> None:
+async def test_a_remote_agent_gets_thread_task_and_tenant(harness: Harness) -> None:
     harness.model.script(Answer.calling(ask("web_research")), "Fine.")
     said = await harness.say()
     ((agent_id, task),) = harness.agent_client.asked
@@ -143,7 +143,7 @@ async def test_a_remote_agent_is_told_thread_task_and_tenant(harness: Harness) -
 
 
 @pytest.mark.parametrize("zone", ["Asia/Tokyo", None])
-async def test_a_remote_agent_is_told_the_users_time_zone_if_it_is_known(harness: Harness, zone: str | None) -> None:
+async def test_a_remote_agent_gets_the_users_time_zone_if_it_is_known(harness: Harness, zone: str | None) -> None:
     harness.model.script(Answer.calling(ask("web_research")), "Fine.")
     await harness.say(time_zone=zone)
     ((_, task),) = harness.agent_client.asked
@@ -156,9 +156,9 @@ async def test_a_remote_agents_question_goes_on_with_the_users_answer(harness: H
     )
     harness.model.script(Answer.calling(ask("web_research", "How warm was it?")), "For which year?")
     await harness.say("m1")
-    told = str(harness.model.asked[1].contents[-1][1])
-    assert told.startswith("For which year?")
-    assert "ask this agent again" in told
+    reported = str(harness.model.asked[1].contents[-1][1])
+    assert reported.startswith("For which year?")
+    assert "ask this agent again" in reported
     harness.model.script(Answer.calling(ask("web_research", "1999")), "12 degrees.")
     await harness.say("m2", "1999")
     assert harness.model.asked[3].contents[-1] == ("tool", "It was 12 degrees.")
@@ -307,7 +307,7 @@ async def test_a_call_of_an_asked_agent_that_runs_out_of_time_is_recorded() -> N
     assert {call.tool_name: call.succeeded for call in calls} == {"dig": False, "ask_knowledge": False}
 
 
-async def test_what_asked_agents_use_counts_against_the_budget_of_whoever_asks() -> None:
+async def test_the_tokens_of_asked_agents_count_against_the_budget_of_the_asking_agent() -> None:
     harness = Harness(assistant=asking(limits={"tokens": 1_000}), others=(KNOWLEDGE,))
     harness.model.script(
         Answer.calling(ask("knowledge")), Answer(("Types.",), usage=Usage(900_000, 10)), Answer(("Use types.",))
@@ -371,16 +371,16 @@ def with_file(name: str = "menu.pdf") -> list[dict[str, Any]]:
     ]
 
 
-async def test_files_of_the_message_go_along_and_what_cannot_is_told_and_audited(harness: Harness) -> None:
+async def test_files_of_the_message_go_along_and_what_cannot_is_reported_and_audited(harness: Harness) -> None:
     menu = Attachment("menu.pdf", "application/pdf", data=b"hi")
     harness.agent_client.script("web-research", Reply((NotSent(menu), "No file, no answer.")))
     harness.model.script(Answer.calling(ask("web_research")), "Fine.")
     await harness.say(content=with_file())
     ((_, task),) = harness.agent_client.asked
     assert task.attachments == (menu,)
-    told = str(harness.model.asked[1].contents[-1][1])
-    assert told.startswith("No file, no answer.")
-    assert "did not get: menu.pdf, application/pdf" in told
+    reported = str(harness.model.asked[1].contents[-1][1])
+    assert reported.startswith("No file, no answer.")
+    assert "did not get: menu.pdf, application/pdf" in reported
     records, _ = await harness.audit.of_thread(harness.ada, harness.thread_id, limit=10, cursor=None)
     assert records[0].detail["notPassedOn"] == {"application/pdf": 1}
 
@@ -394,8 +394,8 @@ async def test_files_of_a_remote_answer_are_kept_and_become_sources_of_the_answe
     harness.agent_client.script("web-research", Reply((*map(AgentFile, (kept, linked, refused)), "Here they are.")))
     harness.model.script(Answer.calling(ask("web_research")), "See the files.")
     said = await harness.say()
-    told = str(harness.model.asked[1].contents[-1][1])
-    assert told.split("\n")[1:] == [
+    reported = str(harness.model.asked[1].contents[-1][1])
+    assert reported.split("\n")[1:] == [
         "[File: a.pdf, application/pdf]",
         "[File: b, https://b.example/b]",
         "[File: c.mp3, audio/mpeg]",
@@ -407,14 +407,14 @@ async def test_files_of_a_remote_answer_are_kept_and_become_sources_of_the_answe
     assert await files.read(sources[0]["id"]) == b"body"
 
 
-async def test_a_form_of_a_remote_agent_is_told_and_answered_with_data(harness: Harness) -> None:
+async def test_a_form_of_a_remote_agent_is_shown_and_answered_with_data(harness: Harness) -> None:
     form = {"type": "object", "properties": {"seats": {"type": "integer"}}}
     harness.agent_client.script("web-research", Reply((AgentData(form),), end=AgentDone("remote-1")), "Booked.")
     harness.model.script(Answer.calling(ask("web_research", "Book")), "How many seats?")
     await harness.say("m1")
-    told = str(harness.model.asked[1].contents[-1][1])
-    assert json.dumps(form) in told
-    assert "in `data`" in told
+    reported = str(harness.model.asked[1].contents[-1][1])
+    assert json.dumps(form) in reported
+    assert "in `data`" in reported
     arguments = json.dumps({"message": "The seats.", "data": {"seats": 2}})
     harness.model.script(Answer.calling(ToolCall("c2", "ask_web_research", arguments)), "Booked.")
     await harness.say("m2", "Two")
@@ -422,7 +422,7 @@ async def test_a_form_of_a_remote_agent_is_told_and_answered_with_data(harness: 
     assert (task.remote_task_id, task.message, task.data) == ("remote-1", "The seats.", {"seats": 2})
 
 
-async def test_a_sign_in_that_a_remote_agent_wants_is_told_to_the_asking_agent(harness: Harness) -> None:
+async def test_a_sign_in_that_a_remote_agent_wants_is_reported_to_the_asking_agent(harness: Harness) -> None:
     wants = Reply(("Open https://login.example.",), end=AgentDone("remote-1", needs_sign_in=True))
     harness.agent_client.script("web-research", wants, "Rain.")
     harness.model.script(Answer.calling(ask("web_research", "Rain?")), "Please sign in at https://login.example.")

@@ -123,7 +123,7 @@ async def test_a_forced_call_is_forced_once_a_turn() -> None:
 # Thinking
 
 
-async def test_visible_thinking_is_told_apart_from_the_answer() -> None:
+async def test_visible_thinking_is_distinguished_from_the_answer() -> None:
     harness = Harness()
     harness.model.script(Answer((ReasoningDelta("The user "), ReasoningDelta("greets."), "Hello.")))
     said = await harness.say()
@@ -206,7 +206,7 @@ async def test_a_prompt_that_is_too_long_is_shortened_and_the_length_is_remember
     assert model.refused == refused
 
 
-async def test_a_message_that_is_too_long_by_itself_is_told_so_and_ends_nothing() -> None:
+async def test_a_message_that_is_too_long_by_itself_is_reported_as_such_and_ends_nothing() -> None:
     harness = Harness(model=ShortSighted(3_000))
     said = await harness.say("m1", content="many words " * 2_000)
     assert said.last["code"] == "context_too_long"

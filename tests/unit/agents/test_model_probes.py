@@ -75,7 +75,7 @@ async def test_a_model_that_can_do_everything_has_nothing_to_change() -> None:
     assert (report.works, report.dropped, report.learned, report.advice) == (True, (), {}, ())
 
 
-async def test_a_wrong_key_is_told_with_the_providers_words_and_nothing_else_is_asked() -> None:
+async def test_a_wrong_key_is_reported_with_the_providers_words_and_nothing_else_is_asked() -> None:
     model = AbleModel({Ability.TEXT: with_reason(ModelMisconfigured(), "Incorrect\nkey")})
     report = await report_of(model)
     text = row(report, Ability.TEXT)
@@ -128,7 +128,7 @@ async def test_a_schema_in_the_prompt_only_is_a_remark() -> None:
     assert (structured.works, "prompt" in (structured.remark or "")) == (True, True)
 
 
-async def test_an_image_that_was_not_seen_is_told_from_one_that_was_not_sent() -> None:
+async def test_an_image_that_was_not_seen_is_distinguished_from_one_that_was_not_sent() -> None:
     unseen = row(await report_of(AbleModel({Ability.IMAGE: "Blue."})), Ability.IMAGE)
     assert (unseen.works, unseen.remark) == (False, "it did not see that the image was green: it answered 'Blue.'")
     unsent = row(await report_of(AbleModel(refused=frozenset({"images"}))), Ability.IMAGE)

@@ -41,7 +41,7 @@ def test_the_user_hears_something_at_least_every_ten_seconds() -> None:
     assert max(later - earlier for earlier, later in itertools.pairwise(times)) <= 10
 
 
-def test_after_thirty_seconds_the_user_is_told_once_that_it_takes_longer() -> None:
+def test_after_thirty_seconds_the_user_learns_once_that_it_takes_longer() -> None:
     notices = [
         (at, operation["value"])
         for at, event in waited_for(95)
@@ -51,7 +51,7 @@ def test_after_thirty_seconds_the_user_is_told_once_that_it_takes_longer() -> No
     assert notices == [(30.0, "This is taking longer than expected. I'll let you know when I have results...")]
 
 
-def test_nobody_is_told_so_when_it_is_quick() -> None:
+def test_nobody_sees_a_notice_when_it_is_quick() -> None:
     assert [event.type.value for _, event in waited_for(3)] == ["ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA"]
 
 

@@ -38,7 +38,7 @@ def test_an_agent_of_ours_needs_one() -> None:
         AgentDefinition.model_validate({"id": "a", "name": "A", "description": "A.", "system_prompt": "  "})
 
 
-def test_a_wrong_address_is_the_only_thing_told() -> None:
+def test_a_wrong_address_is_the_only_thing_reported() -> None:
     assert "system_prompt" not in problem(card_url="ftp://x")
 
 

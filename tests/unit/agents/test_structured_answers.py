@@ -266,7 +266,7 @@ async def test_the_asking_agent_gets_the_json_as_the_result_of_its_call() -> Non
     assert harness.model.asked[2].contents[-1] == ("tool", WRITTEN)
 
 
-async def test_the_asking_agent_is_told_that_an_answer_was_invalid() -> None:
+async def test_the_asking_agent_learns_that_an_answer_was_invalid() -> None:
     expert = structured(id="expert", main=False, ends_conversations=False, tools=[])
     harness = harness_of(ASSISTANT.model_copy(update={"sub_agents": ("expert",)}), expert)
     asking = Answer.calling(ToolCall("call-1", "ask_expert", json.dumps({"message": "How cold?"})))

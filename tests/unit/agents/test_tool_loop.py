@@ -44,7 +44,7 @@ def results(said: Said) -> list[str]:
     return [event.body["content"] for event in said.events if event.type == "TOOL_CALL_RESULT"]
 
 
-async def test_the_model_is_told_what_its_call_has_brought_and_answers(harness: Harness) -> None:
+async def test_the_model_learns_what_its_call_has_returned_and_answers(harness: Harness) -> None:
     harness.model.script(Answer.calling(call(city="Oslo"), text="Let me see."), "It is sunny.")
     said = await harness.say()
 
@@ -153,8 +153,8 @@ async def test_calls_of_one_answer_run_at_the_same_time(harness: Harness) -> Non
     harness.model.script(Answer.calling(call("meet", 1, city="Oslo"), call("meet", 2, city="Rome")), "Both.")
     said = await harness.say()
     assert sorted(results(said)) == ["Oslo", "Rome"]
-    told = [content for role, content in harness.model.asked[1].contents if role == "tool"]
-    assert told == ["Oslo", "Rome"], "the model is told in the order of its calls"
+    reported = [content for role, content in harness.model.asked[1].contents if role == "tool"]
+    assert reported == ["Oslo", "Rome"], "the model is told in the order of its calls"
 
 
 @pytest.mark.parametrize(
@@ -207,13 +207,13 @@ async def test_a_long_result_is_cut_for_the_model_and_kept_whole() -> None:
     harness.tools.add("read", lambda: _text("x" * 5_000))
     harness.model.script(Answer.calling(call("read")), "Long.")
     await harness.say()
-    told = str(harness.model.asked[1].contents[-1][1])
-    assert len(told) < 400
-    assert "5000 characters" in told
+    reported = str(harness.model.asked[1].contents[-1][1])
+    assert len(reported) < 400
+    assert "5000 characters" in reported
     assert len(str((await records(harness))[0]["output"])) == 5_000
 
 
-async def test_a_tool_that_does_not_answer_in_time_is_an_outage_and_the_user_is_told(harness: Harness) -> None:
+async def test_a_tool_that_does_not_answer_in_time_is_an_outage_and_the_user_learns_it(harness: Harness) -> None:
     async def hang() -> str:
         await asyncio.sleep(60)
         return "never"
@@ -405,9 +405,9 @@ async def test_calls_without_end_are_neither_made_nor_kept(harness: Harness) -> 
     said = await harness.say()
     assert said.text == "Done."
     assert said.types.count("TOOL_CALL_START") == len(results(said)) == MAX_CALLS
-    told = harness.model.asked[1].prompts
-    assert [called.id for prompt in told for called in prompt.tool_calls] == [
-        prompt.tool_call_id for prompt in told if prompt.role is Role.TOOL
+    reported = harness.model.asked[1].prompts
+    assert [called.id for prompt in reported for called in prompt.tool_calls] == [
+        prompt.tool_call_id for prompt in reported if prompt.role is Role.TOOL
     ]
 
 

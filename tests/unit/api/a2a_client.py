@@ -64,7 +64,7 @@ class A2AServed(Served):
         self.queue = WorkedQueue(harness=self.harness)
         self.harness.queue = self.queue
         self.a2a = self.a2a or A2AAccess(pushes=True)
-        self.told = 0
+        self.answered_calls = 0
         """The number of calls with an answer, be it the first event of a stream."""
         super().__post_init__()
 
@@ -101,10 +101,10 @@ class A2AServed(Served):
         headers = {"A2A-Version": version} if version is not None else {}
         answer = await self.post_a2a(json.dumps(body).encode(), *permissions, headers=headers, **who)
         assert answer.status_code == 200, answer.text
-        told = responses(answer)
-        for each in told:
+        reported = responses(answer)
+        for each in reported:
             check_response(method, each, request_id=request_id)
-        return told
+        return reported
 
     async def post_a2a(
         self,
@@ -125,21 +125,21 @@ class A2AServed(Served):
         ) as client:
             return await client.post(path, content=body, headers={"Content-Type": "application/json"})
 
-    async def are_told(self, calls: int) -> None:
+    async def are_answered(self, calls: int) -> None:
         """Wait until so many calls have an answer."""
         async with asyncio.timeout(10):
-            while self.told < calls:  # noqa: ASYNC110 - an answer is counted where it is sent
+            while self.answered_calls < calls:  # noqa: ASYNC110 - an answer is counted where it is sent
                 await asyncio.sleep(0.001)
 
     async def _counted(self, scope: Any, receive: Any, send: Any) -> None:
-        is_told = False
+        is_answered = False
 
         async def counted(event: Any) -> None:
-            nonlocal is_told
+            nonlocal is_answered
             await send(event)
-            if event.get("body") and not is_told:
-                is_told = True
-                self.told += 1
+            if event.get("body") and not is_answered:
+                is_answered = True
+                self.answered_calls += 1
 
         await self.app(scope, receive, counted)
 

@@ -83,8 +83,8 @@ def response_in(answer: httpx.Response) -> Json:
 
 def structured(result: types.CallToolResult) -> Json:
     """The result for programs; the text says the same."""
-    told: Json = result.structured_content
+    reported: Json = result.structured_content
     assert isinstance(result.content[0], types.TextContent)
     if not result.is_error:
-        assert json.loads(result.content[0].text) == told
-    return told
+        assert json.loads(result.content[0].text) == reported
+    return reported

@@ -28,16 +28,16 @@ UNWATCHED = {
 
 
 class Rerunning(Served):
-    """Ada's conversation, and anybody who runs its turns again."""
+    """Ada's conversation, and the user who runs its turns again."""
 
-    async def rerun(self, message_id: str = "m1", *permissions: str, user: str = "ada", **wish: Any) -> httpx.Response:
+    async def rerun(self, message_id: str = "m1", *permissions: str, user: str = "ada", **body: Any) -> httpx.Response:
         harness = self.harness
         run_id = harness.request(message_id).run_id
         path = f"/threads/{harness.thread_id}/turns/{run_id}/rerun"
-        return await self.post(path, wish, *(permissions or (INSPECT,)), user=user)
+        return await self.post(path, body, *(permissions or (INSPECT,)), user=user)
 
-    async def ran(self, message_id: str = "m1", **wish: Any) -> dict[str, Any]:
-        answer = await self.rerun(message_id, **wish)
+    async def ran(self, message_id: str = "m1", **body: Any) -> dict[str, Any]:
+        answer = await self.rerun(message_id, **body)
         assert answer.status_code == 200, answer.text
         found: dict[str, Any] = answer.json()
         return found
@@ -45,19 +45,19 @@ class Rerunning(Served):
     def stored(self) -> str:
         """Everything that the ports hold, as text."""
         ports = {name: value for name, value in vars(self.harness).items() if name in {*FAKED} - UNWATCHED}
-        return "\n".join(f"{name}: {_told(port)}" for name, port in ports.items())
+        return "\n".join(f"{name}: {_listed(port)}" for name, port in ports.items())
 
 
-def _told(value: Any, depth: int = 0) -> str:
+def _listed(value: Any, depth: int = 0) -> str:
     """Return all of a fake's state. Locks and functions have none."""
     if value is None or isinstance(value, str | bytes | int | float | Enum) or depth > 12:
         return repr(value)
     if type(value).__name__ == "FakeAuditLog":
         return "the audit, which gets one record"
     if isinstance(value, dict):
-        return "; ".join(f"{key!r}: {_told(each, depth + 1)}" for key, each in value.items())
+        return "; ".join(f"{key!r}: {_listed(each, depth + 1)}" for key, each in value.items())
     if isinstance(value, list | tuple | set | frozenset):
-        return str([_told(each, depth + 1) for each in value])
+        return str([_listed(each, depth + 1) for each in value])
     if callable(value) or type(value).__module__.partition(".")[0] not in ("tests", "baton", "collections"):
         return str(value) if type(value).__module__ == "datetime" else type(value).__name__
     names = (
@@ -65,4 +65,6 @@ def _told(value: Any, depth: int = 0) -> str:
         if hasattr(value, "__dict__")
         else [*value.__slots__]
     )
-    return f"{type(value).__name__}({', '.join(f'{name}={_told(getattr(value, name), depth + 1)}' for name in names)})"
+    return (
+        f"{type(value).__name__}({', '.join(f'{name}={_listed(getattr(value, name), depth + 1)}' for name in names)})"
+    )

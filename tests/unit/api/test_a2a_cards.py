@@ -43,11 +43,11 @@ DESK = ASSISTANT.model_copy(update={"id": "desk", "name": "Desk", "main": False,
 
 @pytest.fixture
 def served() -> A2AServed:
-    told = ASSISTANT.model_dump() | {
+    reported = ASSISTANT.model_dump() | {
         "handoffs": [{"agent": "skill-guide", "reason": "For skills."}],
         "sub_agents": ["desk"],
     }
-    return A2AServed(Harness(assistant=AgentDefinition.model_validate(told), others=(GUIDE, DESK)))
+    return A2AServed(Harness(assistant=AgentDefinition.model_validate(reported), others=(GUIDE, DESK)))
 
 
 async def read(
@@ -68,40 +68,44 @@ async def card(served: A2AServed, *arguments: Any, **fields: Any) -> Json:
     answer = await read(served, *arguments, **fields)
     assert answer.status_code == 200
     assert answer.headers["Content-Type"] == "application/json"
-    told: Json = answer.json()
-    check_card(told)
-    return told
+    reported: Json = answer.json()
+    check_card(reported)
+    return reported
 
 
 async def test_the_card_of_the_default_agent_needs_no_token(served: A2AServed) -> None:
-    told = await card(served)
-    assert (told["name"], told["protocolVersion"], told["url"]) == ("Assistant", "0.3.0", "https://baton.test/a2a")
-    interfaces = told["supportedInterfaces"]
+    reported = await card(served)
+    assert (reported["name"], reported["protocolVersion"], reported["url"]) == (
+        "Assistant",
+        "0.3.0",
+        "https://baton.test/a2a",
+    )
+    interfaces = reported["supportedInterfaces"]
     assert [(each["protocolBinding"], each["protocolVersion"], each["url"]) for each in interfaces] == [
-        ("JSONRPC", "1.0", told["url"]),
-        ("JSONRPC", "0.3.0", told["url"]),
-        ("HTTP+JSON", "1.0", f"{told['url']}/v1"),
+        ("JSONRPC", "1.0", reported["url"]),
+        ("JSONRPC", "0.3.0", reported["url"]),
+        ("HTTP+JSON", "1.0", f"{reported['url']}/v1"),
     ]
-    assert told["additionalInterfaces"] == [
-        {"url": told["url"], "transport": "JSONRPC"},
+    assert reported["additionalInterfaces"] == [
+        {"url": reported["url"], "transport": "JSONRPC"},
     ]
-    assert [each["id"] for each in told["skills"]] == ["assistant", "desk"]
-    assert told["capabilities"]["streaming"] is True
-    assert told["capabilities"]["pushNotifications"] is True
-    assert await card(served, "/.well-known/agent.json") == told
+    assert [each["id"] for each in reported["skills"]] == ["assistant", "desk"]
+    assert reported["capabilities"]["streaming"] is True
+    assert reported["capabilities"]["pushNotifications"] is True
+    assert await card(served, "/.well-known/agent.json") == reported
 
 
 async def test_a_card_is_also_at_the_address_that_it_names(served: A2AServed) -> None:
     assert await card(served, "/a2a") == await card(served)
     guide = {"user": "ada"}
-    told = await card(served, "/a2a/skill-guide", "skill:create", **guide)
-    assert told["url"] == "https://baton.test/a2a/skill-guide"
-    assert told == await card(served, "/a2a/skill-guide/.well-known/agent-card.json", "skill:create", **guide)
+    reported = await card(served, "/a2a/skill-guide", "skill:create", **guide)
+    assert reported["url"] == "https://baton.test/a2a/skill-guide"
+    assert reported == await card(served, "/a2a/skill-guide/.well-known/agent-card.json", "skill:create", **guide)
 
 
 async def test_the_extended_card_is_also_where_older_clients_ask_for_it(served: A2AServed) -> None:
-    told = await card(served, "/agent/authenticatedExtendedCard", "skill:create", user="ada")
-    assert [each["id"] for each in told["skills"]] == ["assistant", "skill-guide", "desk"]
+    reported = await card(served, "/agent/authenticatedExtendedCard", "skill:create", user="ada")
+    assert [each["id"] for each in reported["skills"]] == ["assistant", "skill-guide", "desk"]
 
 
 async def test_the_extended_card_is_refused_without_a_token_even_where_calls_are_not() -> None:
@@ -114,8 +118,8 @@ async def test_the_extended_card_is_refused_without_a_token_even_where_calls_are
 
 
 async def test_the_extension_says_what_the_agent_can_do(served: A2AServed) -> None:
-    told = await card(served, "/a2a/skill-guide/.well-known/agent-card.json", "skill:create", user="ada")
-    (extension,) = told["capabilities"]["extensions"]
+    reported = await card(served, "/a2a/skill-guide/.well-known/agent-card.json", "skill:create", user="ada")
+    (extension,) = reported["capabilities"]["extensions"]
     assert extension["uri"] == EXTENSION_URI
     assert extension["params"] == {
         "multi_turn": True,
@@ -125,15 +129,15 @@ async def test_the_extension_says_what_the_agent_can_do(served: A2AServed) -> No
         "handoff_triggers": ["create skill"],
         "workflow_states": ["gathering", "complete"],
     }
-    assert (told["handoff_triggers"], told["workflow_states"]) == (["create skill"], ["gathering", "complete"])
-    assert told["capabilities"]["stateful_workflows"] is True
-    assert told["skills"][0]["tags"] == ["conversation", "workflow"]
-    assert told["url"] == "https://baton.test/a2a/skill-guide"
+    assert (reported["handoff_triggers"], reported["workflow_states"]) == (["create skill"], ["gathering", "complete"])
+    assert reported["capabilities"]["stateful_workflows"] is True
+    assert reported["skills"][0]["tags"] == ["conversation", "workflow"]
+    assert reported["url"] == "https://baton.test/a2a/skill-guide"
 
 
-async def test_whoever_may_see_more_agents_reads_of_them(served: A2AServed) -> None:
-    told = await card(served, "/.well-known/agent-card.json", "skill:create", user="ada")
-    assert [each["id"] for each in told["skills"]] == ["assistant", "skill-guide", "desk"]
+async def test_a_user_who_may_see_more_agents_reads_of_them(served: A2AServed) -> None:
+    reported = await card(served, "/.well-known/agent-card.json", "skill:create", user="ada")
+    assert [each["id"] for each in reported["skills"]] == ["assistant", "skill-guide", "desk"]
     extended = await served.call("agent/getAuthenticatedExtendedCard", {}, "skill:create")
     assert [each["id"] for each in extended["result"]["skills"]] == ["assistant", "skill-guide", "desk"]
     current = await served.call("GetExtendedAgentCard", {}, "skill:create", path="/a2a/skill-guide")
@@ -167,15 +171,15 @@ async def test_schemes_are_those_that_are_enforced(served: A2AServed) -> None:
     assert list((await card(served))["securitySchemes"]) == ["bearer"]
     services = served.app.state.use_cases
     served.app = create_app(services, a2a=A2AAccess(issuers=("https://login.example.com/",)))
-    told = await card(served)
-    assert told["securitySchemes"]["oidc"] == {
+    reported = await card(served)
+    assert reported["securitySchemes"]["oidc"] == {
         "type": "openIdConnect",
         "openIdConnectUrl": "https://login.example.com/.well-known/openid-configuration",
         "openIdConnectSecurityScheme": {
             "openIdConnectUrl": "https://login.example.com/.well-known/openid-configuration"
         },
     }
-    assert told["security"] == [{"bearer": []}, {"oidc": []}]
+    assert reported["security"] == [{"bearer": []}, {"oidc": []}]
     served.app = create_app(services, a2a=A2AAccess(is_open=True))
     assert "securitySchemes" not in await card(served)
 
@@ -188,9 +192,9 @@ async def test_where_the_address_is_set_no_other_is_named(served: A2AServed) -> 
         public = (await client.get("/.well-known/agent-card.json", headers=evil)).text
     call = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "GetExtendedAgentCard", "params": {}})
     extended = (await served.post_a2a(call.encode(), headers=evil)).text
-    for told in (public, extended):
-        assert "evil.example" not in told
-        assert "https://api.example.com/v/a2a" in told
+    for reported in (public, extended):
+        assert "evil.example" not in reported
+        assert "https://api.example.com/v/a2a" in reported
 
 
 @pytest.mark.parametrize(
@@ -234,13 +238,13 @@ def signing(**access: Any) -> A2AServed:
 
 async def test_a_card_is_signed_at_an_address_that_the_deployment_vouches_for() -> None:
     served = signing(public_url="https://api.example.com/v")
-    told = await card(served)
-    assert told["url"] == "https://api.example.com/v/a2a"
-    verify_card(told, public_keys({"keys": [public_jwk(KEY)]}))
-    header = jwt.utils.base64url_decode(told["signatures"][0]["protected"])
+    reported = await card(served)
+    assert reported["url"] == "https://api.example.com/v/a2a"
+    verify_card(reported, public_keys({"keys": [public_jwk(KEY)]}))
+    header = jwt.utils.base64url_decode(reported["signatures"][0]["protected"])
     assert json.loads(header)["jku"] == "https://api.example.com/v/.well-known/agent-card-keys.json"
     keys = (await read(served, "/.well-known/agent-card-keys.json")).json()
-    verify_card(told, public_keys(keys))
+    verify_card(reported, public_keys(keys))
 
 
 async def test_nothing_is_signed_that_only_the_requests_host_says() -> None:

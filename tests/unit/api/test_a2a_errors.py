@@ -72,9 +72,9 @@ def call(method: Any = SEND, params: Any = None, **fields: Any) -> bytes:
 async def test_calls_that_are_wrong(served: A2AServed, body: bytes, code: int, request_id: int | None) -> None:
     answer = await served.post_a2a(body)
     assert answer.status_code == 200
-    told = answer.json()
-    assert (told["error"]["code"], told["id"]) == (code, request_id)
-    check_error(told["error"])
+    reported = answer.json()
+    assert (reported["error"]["code"], reported["id"]) == (code, request_id)
+    check_error(reported["error"])
 
 
 @pytest.mark.parametrize(
@@ -110,8 +110,8 @@ async def test_calls_that_are_wrong(served: A2AServed, body: bytes, code: int, r
 async def test_messages_that_are_wrong(served: A2AServed, method: str, fields: Json, code: int) -> None:
     said = message("Hello", "m-1") | fields
     for is_blocking in (True, False):
-        told = await served.call(method, blocking(said, blocking=is_blocking))
-        assert told["error"]["code"] == code
+        reported = await served.call(method, blocking(said, blocking=is_blocking))
+        assert reported["error"]["code"] == code
     assert served.harness.model.asked == []
     assert served.queue.sent == []
 
@@ -148,7 +148,7 @@ async def test_task_and_context_that_do_not_belong_together(served: A2AServed) -
     assert (await served.call(SEND, blocking(said)))["error"]["code"] == -32602
 
 
-async def test_a_sender_that_wants_notifications_is_told_that_there_are_none() -> None:
+async def test_a_sender_that_wants_notifications_learns_that_there_are_none() -> None:
     served = A2AServed(a2a=A2AAccess())
     config = {"pushNotificationConfig": {"url": "https://example.com/hook"}}
     assert (await served.call(SEND, blocking(message("One", "m-1"), **config)))["error"]["code"] == -32003
@@ -168,15 +168,15 @@ async def test_versions_that_are_served(served: A2AServed, version: str) -> None
 
 @pytest.mark.parametrize("method", ["GetTask", "tasks/get"])
 async def test_a_version_that_is_not_served(served: A2AServed, method: str) -> None:
-    told = await served.call(method, {"id": "t"}, version="2.0")
-    assert told["error"]["code"] == -32009
+    reported = await served.call(method, {"id": "t"}, version="2.0")
+    assert reported["error"]["code"] == -32009
 
 
 async def test_a_call_without_an_id_is_answered(served: A2AServed) -> None:
     body = {"jsonrpc": "2.0", "method": SEND, "params": blocking(message())}
-    told = (await served.post_a2a(json.dumps(body).encode())).json()
-    assert told["id"] is None
-    assert told["result"]["status"]["state"] == "input-required"
+    reported = (await served.post_a2a(json.dumps(body).encode())).json()
+    assert reported["id"] is None
+    assert reported["result"]["status"]["state"] == "input-required"
 
 
 async def test_a_body_that_is_too_large(served: A2AServed) -> None:
@@ -195,9 +195,9 @@ async def test_a_long_message_is_taken(served: A2AServed) -> None:
 )
 async def test_more_parts_than_a_message_may_have(served: A2AServed, method: str, part: Json) -> None:
     body = call(method, {"message": message() | {"parts": [part] * 33}})
-    told = (await served.post_a2a(body)).json()
-    assert told["error"]["code"] == -32602
-    assert "1 to 32 parts" in told["error"]["message"]
+    reported = (await served.post_a2a(body)).json()
+    assert reported["error"]["code"] == -32602
+    assert "1 to 32 parts" in reported["error"]["message"]
 
 
 async def test_a_fault_says_nothing_of_itself(served: A2AServed, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,9 +205,9 @@ async def test_a_fault_says_nothing_of_itself(served: A2AServed, monkeypatch: py
         raise RuntimeError("a secret")
 
     monkeypatch.setattr(served.harness.store, "get_thread", failing)
-    told = await served.call("tasks/get", {"id": "550e8400-e29b-41d4-a716-446655440000.m-1"})
-    assert told["error"]["code"] == -32603
-    assert "secret" not in json.dumps(told)
+    reported = await served.call("tasks/get", {"id": "550e8400-e29b-41d4-a716-446655440000.m-1"})
+    assert reported["error"]["code"] == -32603
+    assert "secret" not in json.dumps(reported)
 
 
 # Tokens
@@ -330,11 +330,11 @@ def test_any_body_gets_a_response_of_json_rpc(body: bytes) -> None:
         assert answer.status_code == 200
         if answer.headers["Content-Type"].startswith("text/event-stream"):
             return
-        told = answer.json()
-        assert told["jsonrpc"] == "2.0"
-        assert ("error" in told) != ("result" in told)
-        if "error" in told:
-            assert told["error"]["code"] in ERROR_CODES - {-32603}
+        reported = answer.json()
+        assert reported["jsonrpc"] == "2.0"
+        assert ("error" in reported) != ("result" in reported)
+        if "error" in reported:
+            assert reported["error"]["code"] in ERROR_CODES - {-32603}
         await served.queue.settled()
 
     asyncio.run(check())

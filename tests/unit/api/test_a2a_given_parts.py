@@ -51,10 +51,10 @@ def test_what_is_base64_is_taken(content: bytes) -> None:
         ("-_-_", "is not base64"),
     ],
 )
-def test_what_is_no_base64_is_told_so(text: str, expected: str) -> None:
-    told = problem(file_of(text), is_older=True)
-    assert told.startswith("params.message.parts[0].file.bytes")
-    assert expected in told
+def test_what_is_no_base64_is_reported_as_such(text: str, expected: str) -> None:
+    reported = problem(file_of(text), is_older=True)
+    assert reported.startswith("params.message.parts[0].file.bytes")
+    assert expected in reported
 
 
 @pytest.mark.parametrize(

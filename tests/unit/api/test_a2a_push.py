@@ -222,7 +222,7 @@ async def test_a_configuration_is_forgotten_in_time(served: A2AServed) -> None:
 # Receivers and contents
 
 
-async def test_every_state_of_a_task_is_told(served: A2AServed) -> None:
+async def test_every_state_of_a_task_is_reported(served: A2AServed) -> None:
     config = {"pushNotificationConfig": {"url": URL}}
     served.harness.model.script("First.", "Second.")
     task = await sent(served, message("One", "m-1"), **config)
@@ -283,7 +283,7 @@ async def test_nothing_is_queued_for_tasks_without_a_configuration(served: A2ASe
     assert queue_of(served).sent == []
 
 
-async def test_other_tasks_of_the_conversation_are_not_told_of(served: A2AServed) -> None:
+async def test_other_tasks_of_the_conversation_are_not_reported(served: A2AServed) -> None:
     task = await sent(served, message("One", "m-1"), pushNotificationConfig={"url": URL})
     await worked_off(served)
     await sent(served, message("Elsewhere", "m-2", contextId=task["contextId"]))
@@ -304,14 +304,14 @@ async def test_the_end_of_a_session_completes_all_its_tasks_once(served: A2AServ
     assert await worked_off(served) == []
 
 
-async def test_a_cancellation_is_told(served: A2AServed) -> None:
+async def test_a_cancellation_is_reported(served: A2AServed) -> None:
     task = await sent(served, message("One", "m-1"), pushNotificationConfig={"url": URL})
     await worked_off(served)
     await served.call("tasks/cancel", {"id": task["id"]})
     assert states(await worked_off(served)) == ["canceled"]
 
 
-async def test_two_marks_of_a_task_within_minutes_are_both_told(served: A2AServed) -> None:
+async def test_two_marks_of_a_task_within_minutes_are_both_reported(served: A2AServed) -> None:
     """Here a configuration was set as the run ended, and the task is cancelled then. The queue drops repeated names."""
     task = await sent(served, message("One", "m-1"), pushNotificationConfig={"url": URL})
     await worked_off(served)
@@ -348,7 +348,7 @@ async def test_a_record_that_is_unreadable_is_counted(served: A2AServed) -> None
     assert counted == [Metric.INTERNAL_FAULTS]
 
 
-async def test_a_refused_message_is_told(served: A2AServed) -> None:
+async def test_a_refused_message_is_reported(served: A2AServed) -> None:
     harness, scope = served.harness, served.harness.ada
     served.queue.is_held = True
     params = {"message": message("One", "m-1"), "configuration": {"pushNotificationConfig": {"url": URL}}}
@@ -418,7 +418,7 @@ async def test_what_cannot_succeed_is_given_up(served: A2AServed, answer: Any) -
     assert queue_of(served).sent == []
 
 
-async def test_a_receiver_that_is_gone_is_told_nothing_more(served: A2AServed) -> None:
+async def test_a_receiver_that_is_gone_gets_nothing_more(served: A2AServed) -> None:
     task = await configured(served)
     hooks_of(served).answers = [410]
     assert len(await worked_off(served)) == 1
@@ -452,7 +452,7 @@ async def test_addresses_that_are_not_allowed_any_more_are_not_called(served: A2
     assert await worked_off(served) == []
 
 
-async def test_an_end_is_not_told_before_it_is_committed(served: A2AServed) -> None:
+async def test_an_end_is_not_announced_before_it_is_committed(served: A2AServed) -> None:
     """The worker queues it first, so that its death loses nothing."""
     gate = asyncio.Event()
     served.harness.model.script("First.", Answer(("One ", "two"), gate=gate, gate_at=1))
@@ -508,8 +508,8 @@ async def test_secrets_are_in_no_log_and_no_audit(
     hooks_of(served).answers = [500, 404]
     await worked_off(served)
     await worked_off(served)
-    told = capsys.readouterr().out + caplog.text + str(served.harness.audit.records) + str(queue_of(served))
-    assert "very-secret" not in told
+    reported = capsys.readouterr().out + caplog.text + str(served.harness.audit.records) + str(queue_of(served))
+    assert "very-secret" not in reported
     config = served.harness.push_configs.configs
     assert task["id"]
     assert "very-secret" not in repr(config)

@@ -47,12 +47,12 @@ class Watched(A2AServed):
         self.first_event = asyncio.Event()
 
     async def watched(self, scope: Any, receive: Any, send: Any) -> None:
-        async def told(message: Any) -> None:
+        async def send_and_note(message: Any) -> None:
             await send(message)
             if message.get("body", b"").startswith(b"data: "):
                 self.first_event.set()
 
-        await self.app(scope, receive, told)
+        await self.app(scope, receive, send_and_note)
 
 
 @pytest.fixture
@@ -172,7 +172,7 @@ async def test_an_agent_has_the_binding_at_an_address_of_its_own(served: Watched
 
 @pytest.mark.parametrize("version", ["0.3", "0.3.0", "", None])
 @pytest.mark.parametrize(("method", "path"), [("POST", "message:send"), ("POST", "message:stream"), ("GET", "tasks/x")])
-async def test_calls_of_0_3_are_told_to_use_json_rpc(
+async def test_calls_of_0_3_are_reported_to_use_json_rpc(
     served: Watched, http: httpx.AsyncClient, method: str, path: str, version: str | None
 ) -> None:
     """A call without a version is one of 0.3, as the specification says."""
@@ -236,8 +236,8 @@ def message(**fields: Any) -> Json:
 async def test_bodies_that_are_wrong(served: Watched, http: httpx.AsyncClient, path: str, body: Any) -> None:
     answer = await send(http, body, path)
     assert answer.status_code == 400
-    told = error_of(answer)
-    assert (told["code"], told["status"]) == (400, "INVALID_ARGUMENT")
+    reported = error_of(answer)
+    assert (reported["code"], reported["status"]) == (400, "INVALID_ARGUMENT")
     assert served.harness.model.asked == []
 
 
@@ -337,9 +337,9 @@ async def test_a_refusal_of_batons_own_keeps_its_http_status(
 
 def error_of(answer: httpx.Response) -> Json:
     """The error, which is the JSON of ``google.rpc.Status``."""
-    told: Json = answer.json()
-    assert set(told) == {"error"}
-    error: Json = told["error"]
+    reported: Json = answer.json()
+    assert set(reported) == {"error"}
+    error: Json = reported["error"]
     assert error["code"] == answer.status_code
     [info] = error["details"]
     assert info["@type"] == "type.googleapis.com/google.rpc.ErrorInfo"

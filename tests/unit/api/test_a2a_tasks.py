@@ -83,8 +83,8 @@ async def test_a_message_in_the_context_without_a_task_begins_another(served: A2
 @pytest.mark.parametrize("is_blocking", [True, False])
 async def test_a_conversation_of_another_deployment_is_one_here_too(served: A2AServed, *, is_blocking: bool) -> None:
     theirs = str(uuid.uuid5(uuid.NAMESPACE_DNS, "their conversation"))
-    told = message("One", "m-1", contextId=theirs, metadata={"thread_id": theirs, "tenant_id": "theirs"})
-    task = (await served.call("message/send", blocking(told, blocking=is_blocking)))["result"]
+    reported = message("One", "m-1", contextId=theirs, metadata={"thread_id": theirs, "tenant_id": "theirs"})
+    task = (await served.call("message/send", blocking(reported, blocking=is_blocking)))["result"]
     await served.queue.settled()
     assert task["contextId"] != theirs
     after = await sent(served, message("Two", "m-2", contextId=theirs))
@@ -208,13 +208,13 @@ async def test_a_follow_up_in_a_stream_has_the_history(served: A2AServed) -> Non
     assert [text_of(each) for each in first["result"]["history"]] == ["One", "Hello there.", "Two"]
 
 
-async def test_whoever_subscribes_again_gets_the_task_and_the_whole_answer(served: A2AServed) -> None:
+async def test_a_client_that_subscribes_again_gets_the_task_and_the_whole_answer(served: A2AServed) -> None:
     streaming, again = await _twice(served, "tasks/resubscribe")
-    told, repeated = await asyncio.gather(streaming, again)
+    reported, repeated = await asyncio.gather(streaming, again)
     results = [each["result"] for each in repeated]
     assert [each["kind"] for each in results] == ["task", *["artifact-update"] * (len(results) - 2), "status-update"]
     assert "".join(text_of(each["artifact"]) for each in results[1:-1]) == "One two"
-    assert results[-1] == told[-1]["result"]
+    assert results[-1] == reported[-1]["result"]
 
 
 async def test_a_subscription_of_the_current_line_stays_until_the_task_is_final(served: A2AServed) -> None:
@@ -235,10 +235,10 @@ async def _twice(served: A2AServed, method: str) -> tuple[asyncio.Task[list[Json
     gate = held_answer(served)
     streaming = asyncio.create_task(served.calls("message/stream", {"message": message("Count", "m-1")}))
     await served.harness.model_is_asked()
-    await served.are_told(1)
+    await served.are_answered(1)
     task_id = next(iter(await _tasks(served)))
     again = asyncio.create_task(served.calls(method, {"id": task_id}))
-    await served.are_told(2)
+    await served.are_answered(2)
     gate.set()
     return streaming, again
 
@@ -251,8 +251,8 @@ async def _tasks(served: A2AServed) -> list[str]:
 
 async def test_subscribing_to_a_task_that_waits_gives_the_task(served: A2AServed) -> None:
     task = await sent(served, message("One", "m-1"))
-    told = await served.calls("tasks/resubscribe", {"id": task["id"]})
-    assert [each["result"] for each in told] == [task]
+    reported = await served.calls("tasks/resubscribe", {"id": task["id"]})
+    assert [each["result"] for each in reported] == [task]
 
 
 async def test_nothing_more_happens_to_a_terminal_task(served: A2AServed) -> None:
@@ -418,12 +418,12 @@ async def test_an_answer_names_its_interrupt_by_a_text(wiki_served: A2AServed) -
 async def test_an_answer_in_a_stream(wiki_served: A2AServed) -> None:
     task = await asked(wiki_served)
     wiki_served.harness.model.script("Done.")
-    told = [
+    reported = [
         each["result"]
         for each in await wiki_served.calls("message/stream", {"message": message("yes", "m-2", taskId=task["id"])})
     ]
-    assert told[0]["status"]["state"] == "working"
-    assert text_of(told[-1]["status"]["message"]) == "Done."
+    assert reported[0]["status"]["state"] == "working"
+    assert text_of(reported[-1]["status"]["message"]) == "Done."
 
 
 # Parts
@@ -471,19 +471,21 @@ async def test_files_are_taken_by_types_that_stand_for_those_of_the_cards(
 
 async def test_the_thread_may_be_named_in_the_metadata(served: A2AServed) -> None:
     thread_id = served.harness.thread_id
-    told = {EXTENSION_URI: {"thread_id": thread_id, "tenant_id": "other", "user_id": "eve", "parent_task_id": "t-1"}}
-    task = await sent(served, message("One", "m-1", metadata=told))
+    reported = {
+        EXTENSION_URI: {"thread_id": thread_id, "tenant_id": "other", "user_id": "eve", "parent_task_id": "t-1"}
+    }
+    task = await sent(served, message("One", "m-1", metadata=reported))
     assert task["contextId"] == thread_id
     owner = await served.harness.store.get_thread(served.harness.ada, thread_id)
     assert owner.user_id == "ada"
 
 
 @pytest.mark.parametrize(
-    "told",
+    "expected",
     [{"thread_id": 1}, {"thread_id": "other"}, {"parent_task_id": ["t"]}, {"handoff": "yes"}, {"time_zone": 1}],
 )
-async def test_metadata_of_the_wrong_shape_is_refused(served: A2AServed, told: Json) -> None:
-    said = message("One", "m-1", contextId=served.harness.thread_id, metadata={EXTENSION_URI: told})
+async def test_metadata_of_the_wrong_shape_is_refused(served: A2AServed, expected: Json) -> None:
+    said = message("One", "m-1", contextId=served.harness.thread_id, metadata={EXTENSION_URI: expected})
     assert (await served.call("message/send", blocking(said)))["error"]["code"] == -32602
     assert served.harness.model.asked == []
 
@@ -499,8 +501,8 @@ async def test_the_task_of_somebody_else_does_not_exist(served: A2AServed) -> No
             unknown = await served.call(method, {"id": task["id"][:-1] + "x"}, **who)
             assert refused["error"] == unknown["error"]
             assert refused["error"]["code"] == -32001
-        told = message("Two", "m-2", taskId=task["id"])
-        assert (await served.call("message/send", blocking(told), **who))["error"]["code"] == -32001
+        reported = message("Two", "m-2", taskId=task["id"])
+        assert (await served.call("message/send", blocking(reported), **who))["error"]["code"] == -32001
     assert (await served.call("tasks/get", {"id": task["id"]}))["result"] == task
 
 
@@ -508,8 +510,8 @@ async def test_the_task_of_somebody_else_does_not_exist(served: A2AServed) -> No
 async def test_a_foreign_context_is_refused_in_the_one_way(served: A2AServed, is_blocking: bool) -> None:
     task = await sent(served, message("One", "m-1"))
     for who in ({"user": "eve"}, {"tenant": "other"}):
-        told = blocking(message("Two", "m-2", contextId=task["contextId"]), blocking=is_blocking)
-        error = (await served.call("message/send", told, **who))["error"]
+        reported = blocking(message("Two", "m-2", contextId=task["contextId"]), blocking=is_blocking)
+        error = (await served.call("message/send", reported, **who))["error"]
         assert error["message"] == "This conversation is not available to you. Please start a new one."
         assert error["data"]["code"] == "thread_unavailable"
 
@@ -535,8 +537,8 @@ async def test_messages_from_elsewhere_are_no_tasks(served: A2AServed) -> None:
 
 async def test_an_agent_has_an_address_of_its_own() -> None:
     served = A2AServed()
-    told = await served.call("message/send", blocking(message("Hi", "m-1")), "archive:read", path="/a2a/librarian")
-    task = told["result"]
+    reported = await served.call("message/send", blocking(message("Hi", "m-1")), "archive:read", path="/a2a/librarian")
+    task = reported["result"]
     assert task["metadata"][EXTENSION_URI]["agent_id"] == "librarian"
     elsewhere = blocking(message("Hi", "m-2", taskId=task["id"]))
     refused = await served.call("message/send", elsewhere, "archive:read", path="/a2a/assistant")
@@ -553,8 +555,8 @@ async def test_no_conversation_begins_with_a_specialist() -> None:
     helper = ASSISTANT.model_copy(update={"id": "helper", "name": "Helper", "main": False})
     served = A2AServed(Harness(others=(helper,)))
     for is_blocking in (True, False):
-        told = blocking(message("Hi", "m-1"), blocking=is_blocking)
-        refused = await served.call("message/send", told, path="/a2a/helper")
+        reported = blocking(message("Hi", "m-1"), blocking=is_blocking)
+        refused = await served.call("message/send", reported, path="/a2a/helper")
         assert refused["error"]["code"] == -32602
 
 
@@ -566,7 +568,7 @@ async def test_two_streams_may_follow_one_task(served: A2AServed) -> None:
     task = (await served.call("message/send", {"message": message("Count", "m-1")}))["result"]
     await served.harness.model_is_asked()
     streams = [asyncio.ensure_future(served.calls("tasks/resubscribe", {"id": task["id"]})) for _ in range(2)]
-    await served.are_told(3)
+    await served.are_answered(3)
     gate.set()
     one, other = await asyncio.gather(*streams)
     assert [each["result"]["kind"] for each in one] == [each["result"]["kind"] for each in other]
@@ -592,17 +594,17 @@ async def test_times_are_utc(served: A2AServed) -> None:
 async def test_a_stream_ends_with_its_token_and_the_run_goes_on() -> None:
     served = A2AServed(token_seconds=0.3)
     gate = held_answer(served)
-    told = asyncio.ensure_future(served.calls("message/stream", {"message": message("Count", "m-1")}))
-    *_, last = await told
+    reported = asyncio.ensure_future(served.calls("message/stream", {"message": message("Count", "m-1")}))
+    *_, last = await reported
     gate.set()
     assert last["error"]["data"]["code"] == "token_expired"
     served.token_seconds = 3600.0
-    task_id = (await _first(told))["id"]
+    task_id = (await _first(reported))["id"]
     async with asyncio.timeout(10):
         while (await served.call("tasks/get", {"id": task_id}))["result"]["status"]["state"] != "input-required":  # noqa: ASYNC110
             await asyncio.sleep(0.05)
 
 
-async def _first(told: asyncio.Future[list[Json]]) -> Json:
-    first: Json = (await told)[0]["result"]
+async def _first(reported: asyncio.Future[list[Json]]) -> Json:
+    first: Json = (await reported)[0]["result"]
     return first

@@ -22,26 +22,26 @@ async def test_an_approver_hears_how_the_run_ends_and_nothing_of_what_is_said(se
     assert (await served.get(f"/threads/{served.harness.thread_id}", "tool:approve", user="boss")).status_code == 404
     first = await served.post("/runs", resume(served, interrupt), "tool:approve", user="boss")
     repeated = await served.post("/runs", resume(served, interrupt), "tool:approve", user="boss")
-    for told in (first, repeated):
-        assert told.status_code == 200
-        assert '"type":"RUN_FINISHED"' in told.text
-        assert "secret" not in told.text
-        assert "home is gone" not in told.text
-        assert "Delete it." not in told.text
+    for reported in (first, repeated):
+        assert reported.status_code == 200
+        assert '"type":"RUN_FINISHED"' in reported.text
+        assert "secret" not in reported.text
+        assert "home is gone" not in reported.text
+        assert "Delete it." not in reported.text
     assert [called.arguments for called in served.harness.tools.calls] == [{"page": "home"}]
 
 
 @pytest.mark.parametrize(
     ("user", "permissions"), [("ada", ()), ("boss", ("tool:approve", "thread:read_all"))], ids=["its user", "a reader"]
 )
-async def test_whoever_may_read_the_conversation_hears_all_of_it(
+async def test_a_user_who_may_read_the_conversation_hears_all_of_it(
     served: Served, user: str, permissions: tuple[str, ...]
 ) -> None:
     (interrupt,) = await interrupted(served.harness)
     served.harness.model.script("A secret of ada's.")
-    told = await served.post("/runs", resume(served, interrupt), *permissions, user=user)
-    assert "A secret of ada's." in told.text
-    assert "home is gone" in told.text
+    reported = await served.post("/runs", resume(served, interrupt), *permissions, user=user)
+    assert "A secret of ada's." in reported.text
+    assert "home is gone" in reported.text
 
 
 async def test_a_stranger_may_not_answer(served: Served) -> None:
@@ -115,6 +115,6 @@ async def test_who_may_approve_for_others_says_nothing_in_their_name(served: Ser
     (interrupt,) = await interrupted(served.harness)
     served.harness.model.script("As you like.")
     body = instead(served, interrupt, "m2", "Delete everything.")
-    told = await served.post("/runs", body, "tool:approve", "thread:read_all", user="boss")
-    assert "The user refused this call." in told.text
+    reported = await served.post("/runs", body, "tool:approve", "thread:read_all", user="boss")
+    assert "The user refused this call." in reported.text
     assert await said_by_users(served) == ["m1"]

@@ -93,8 +93,8 @@ async def test_branches_are_listed_with_what_they_begin_with() -> None:
     await say(served, "w-1", None, branch={"from": "m-2", "regenerate": True})
     await say(served, "m-3", "Second, better", branch={"from": "m-2"})
     items, cursor = await served.items(f"/threads/{THREAD}/branches")
-    told = ("branchId", "messageId", "regenerate", "selected", "text")
-    assert [tuple(each[name] for name in told) for each in items] == [
+    reported = ("branchId", "messageId", "regenerate", "selected", "text")
+    assert [tuple(each[name] for name in reported) for each in items] == [
         ("b2", "m-2", False, False, "Second"),
         ("b4", "m-2", True, False, "Second"),
         ("b6", "m-3", False, True, "Second, better"),
@@ -193,10 +193,10 @@ async def test_a_fork_begins_with_the_selected_branch() -> None:
 async def test_two_regenerates_and_a_selection_at_once_leave_one_conversation() -> None:
     served = await talked()
     served.harness.model.otherwise = Answer(("Again.",))
-    wish = {"branch": {"from": "m-2", "regenerate": True}}
+    again = {"branch": {"from": "m-2", "regenerate": True}}
     await asyncio.gather(
-        say(served, "w-1", None, **wish),
-        say(served, "w-2", None, **wish),
+        say(served, "w-1", None, **again),
+        say(served, "w-2", None, **again),
         served.post(f"/threads/{THREAD}/branches/b2/select", None),
     )
     items, _ = await served.items(f"/threads/{THREAD}/branches")

@@ -8,7 +8,7 @@ import pytest
 
 from tests.fakes.chat_model import Answer
 from tests.harness.page import choose, offered, paint
-from tests.harness.wiki import delete, told_of_calls, wiki
+from tests.harness.wiki import call_results, delete, wiki
 from tests.unit.api.resuming import events_of
 from tests.unit.api.served import Served
 
@@ -76,7 +76,7 @@ async def test_a_tool_message_goes_on_with_the_run(served: Served) -> None:
     events = events_of(await served.post("/runs", body))
     assert (events[0]["runId"], events[0]["parentRunId"]) == ("r-2", "r-1")
     assert "There you are." in str(events)
-    assert told_of_calls(served.harness) == ["It is red now."]
+    assert call_results(served.harness) == ["It is red now."]
     # The client has its own message with the result: a second one would double it.
     assert [event["type"] for event in events if event.get("name") == "tool_call_result"] == ["CUSTOM"]
     assert "TOOL_CALL_RESULT" not in [event["type"] for event in events]
@@ -94,7 +94,7 @@ async def test_results_may_come_one_by_one(served: Served) -> None:
     served.harness.model.script("Both.")
     events = events_of(await served.post("/runs", run_input(served, *said, tool(second, "other"), tool(first))))
     assert "Both." in str(events)
-    assert told_of_calls(served.harness) == ["It is red now.", "2"]
+    assert call_results(served.harness) == ["It is red now.", "2"]
 
 
 async def test_results_beside_a_message_are_bounded_and_the_newest_count(served: Served) -> None:
@@ -103,7 +103,7 @@ async def test_results_beside_a_message_are_bounded_and_the_newest_count(served:
     made_up = [tool(f"{call[:-7]}{number:07x}", "x" * 32_000) for number in range(60)]
     thanks = {"id": "m-2", "role": "user", "content": "Thanks!"}
     await served.post("/runs", run_input(served, *said, *made_up, tool(call), thanks, runId="r-2"))
-    assert told_of_calls(served.harness) == ["It is red now."]
+    assert call_results(served.harness) == ["It is red now."]
     turn = await served.harness.store.get_turn(served.harness.ada, served.harness.thread_id, "m-2")
     assert turn is not None
     assert turn.client is not None
@@ -119,7 +119,7 @@ async def test_an_approval_and_a_result_come_together(served: Served) -> None:
     served.harness.model.script("Done.")
     resume = [{"interruptId": interrupt["id"], "status": "resolved", "payload": {"approved": True}}]
     await served.post("/runs", run_input(served, *said, tool(call), resume=resume))
-    assert told_of_calls(served.harness) == ["It is red now.", "home is gone."]
+    assert call_results(served.harness) == ["It is red now.", "home is gone."]
 
 
 async def test_later_results_of_one_exchange_answer_the_last_run(served: Served) -> None:
@@ -138,10 +138,10 @@ async def test_resume_brings_a_result_as_well(served: Served) -> None:
     resume = [{"interruptId": call, "status": "resolved", "payload": {"painted": True}}]
     events = events_of(await served.post("/runs", run_input(served, messages=[], resume=resume)))
     assert "TOOL_CALL_RESULT" in [event["type"] for event in events]
-    assert told_of_calls(served.harness) == ['{"painted": true}']
+    assert call_results(served.harness) == ['{"painted": true}']
 
 
-async def test_a_failed_call_is_told_as_such(served: Served) -> None:
+async def test_a_failed_call_is_reported_as_such(served: Served) -> None:
     said, (call,) = await asked(served)
     served.harness.model.script("A pity.")
     await served.post("/runs", run_input(served, *said, tool(call, "Error: no canvas", error="no canvas")))
@@ -202,11 +202,11 @@ async def test_a_tool_with_the_name_of_the_agents_own_is_refused(served: Served)
     assert (await served.get(f"/threads/{served.harness.thread_id}")).status_code == 404
 
 
-async def test_what_follows_a_thread_over_http_is_told_the_same(served: Served) -> None:
+async def test_a_thread_followed_over_http_has_the_same_events(served: Served) -> None:
     await asked(served)
-    told = events_of(await served.get(f"/threads/{served.harness.thread_id}/events", after=0))
-    assert "outcome" not in told[-1]
-    assert told[-1]["metadata"]["clientTools"]
+    reported = events_of(await served.get(f"/threads/{served.harness.thread_id}/events", after=0))
+    assert "outcome" not in reported[-1]
+    assert reported[-1]["metadata"]["clientTools"]
 
 
 async def test_a_user_who_writes_on_brings_what_the_page_has_done(served: Served) -> None:
@@ -215,12 +215,12 @@ async def test_a_user_who_writes_on_brings_what_the_page_has_done(served: Served
     served.harness.model.script("You are welcome.")
     more = {"id": "m2", "role": "user", "content": "Thanks!"}
     events = events_of(await served.post("/runs", run_input(served, *said, tool(call), more, runId="r-2")))
-    assert told_of_calls(served.harness) == ["It is red now."]
+    assert call_results(served.harness) == ["It is red now."]
     assert "TOOL_CALL_RESULT" not in [event["type"] for event in events]
     answered = [{"id": "a2", "role": "assistant", "content": "You are welcome."}]
     last = {"id": "m3", "role": "user", "content": "Bye"}
     await served.post("/runs", run_input(served, *said, tool(call), more, *answered, last, runId="r-3"))
-    assert told_of_calls(served.harness) == ["It is red now."]
+    assert call_results(served.harness) == ["It is red now."]
     calls, _ = await served.items(f"/threads/{served.harness.thread_id}/tool-calls")
     assert len(calls) == 1
 
@@ -228,16 +228,16 @@ async def test_a_user_who_writes_on_brings_what_the_page_has_done(served: Served
 async def test_a_regenerated_answer_that_calls_the_page_goes_on_with_its_result(served: Served) -> None:
     said, (call,) = await asked(served)
     served.harness.model.script(Answer.calling(paint("blue")), "Blue.", "And on.")
-    wish = {"branch": {"from": "m1", "regenerate": True}}
+    again = {"branch": {"from": "m1", "regenerate": True}}
     again = events_of(
-        await served.post("/runs", run_input(served, *said, tool(call), forwardedProps=wish, runId="r-2"))
+        await served.post("/runs", run_input(served, *said, tool(call), forwardedProps=again, runId="r-2"))
     )
     (blue,) = called(again)[0]["toolCalls"]
     events = events_of(await served.post("/runs", run_input(served, *called(again), tool(blue["id"], "It is blue."))))
     assert "Blue." in str(events)
-    assert told_of_calls(served.harness) == ["It is blue."]
+    assert call_results(served.harness) == ["It is blue."]
     assert served.harness.model.asked[-1].contents[-3][1] == "Make it red."
     more = {"id": "m2", "role": "user", "content": "More"}
     await served.post("/runs", run_input(served, more, runId="r-4"))
-    assert told_of_calls(served.harness) == ["It is blue."]
+    assert call_results(served.harness) == ["It is blue."]
     assert (await served.post("/runs", run_input(served, *said, tool(call)))).status_code == 409

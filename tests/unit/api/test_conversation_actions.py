@@ -298,7 +298,7 @@ async def test_workflows_are_listed_for_their_user_wherever_they_are() -> None:
     assert (await served.get("/workflows", "thread:read_all", user="boss")).json()["items"] == []
 
 
-async def test_the_forks_of_a_conversation_are_listed_for_whoever_may_read_it() -> None:
+async def test_the_forks_of_a_conversation_are_listed_for_a_user_who_may_read_it() -> None:
     served = await handed_over()
     assert await served.items("/threads", parentThreadId=served.harness.thread_id) == ([], None)
     of_it = {"parentThreadId": served.harness.thread_id}

@@ -139,6 +139,6 @@ async def test_a_cancelled_call_is_refused_with_any_comment(payload: Any) -> Non
     body["resume"][0]["status"] = "cancelled"
     if payload is MISSING:
         del body["resume"][0]["payload"]
-    told = await served.post("/runs", body)
-    assert "The user refused this call." in told.text
+    reported = await served.post("/runs", body)
+    assert "The user refused this call." in reported.text
     assert served.harness.tools.calls == []

@@ -101,7 +101,7 @@ async def test_a_client_that_aborts_stops_its_run_and_what_was_said_is_kept() ->
     assert (said.text, said.status.value) == ("One ", "cancelled")
 
 
-async def test_a_client_that_wishes_it_finds_the_whole_answer_later() -> None:
+async def test_a_client_that_asks_for_it_finds_the_whole_answer_later() -> None:
     async with answering(SOON, onDisconnect="continue") as (served, client, gate):
         await client.leave()
         await asyncio.sleep(0.2)

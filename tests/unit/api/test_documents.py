@@ -79,7 +79,7 @@ async def test_a_document_is_announced_and_gets_an_address_for_exactly_its_bytes
     assert items == [document]
 
 
-async def test_the_status_tells_how_far_it_is_and_which_pages_failed(served: Served) -> None:
+async def test_the_status_shows_how_far_it_is_and_which_pages_failed(served: Served) -> None:
     document_id = (await added(served, documentId=ID))["document"]["id"]
     errors = (PageError(3, "The page holds no text."),)
     finish(
@@ -181,7 +181,7 @@ async def test_a_deletion_whose_pipeline_did_not_start_is_repeated(served: Serve
 
 
 @pytest.mark.parametrize(
-    ("fields", "status", "name", "told"),
+    ("fields", "status", "name", "expected"),
     [
         ({"name": ""}, 422, "invalid_request", "name must be"),
         ({"name": "a\nb.pdf"}, 422, "invalid_request", "name must be"),
@@ -209,11 +209,11 @@ async def test_a_deletion_whose_pipeline_did_not_start_is_repeated(served: Serve
     ],
 )
 async def test_what_is_not_acceptable_is_refused_by_the_name_of_its_field(
-    served: Served, fields: dict[str, Any], status: int, name: str, told: str
+    served: Served, fields: dict[str, Any], status: int, name: str, expected: str
 ) -> None:
     answer = await served.raw("/agents/assistant/documents", PDF | fields, WRITE)
     assert code(answer) == (status, name)
-    assert answer.json()["detail"].startswith(told)
+    assert answer.json()["detail"].startswith(expected)
     assert records(served).records == {}
 
 
@@ -226,7 +226,7 @@ ROUTES = [
 
 
 @pytest.mark.parametrize(("method", "path", "action"), ROUTES)
-async def test_whoever_lacks_the_permission_is_refused_and_written_down(
+async def test_a_user_who_lacks_the_permission_is_refused_and_written_down(
     served: Served, method: str, path: str, action: str
 ) -> None:
     await added(served, documentId=ID)

@@ -342,11 +342,11 @@ async def test_messages_without_a_text_are_left_out_of_an_import(served: Served)
 
 @pytest.mark.parametrize("times", [("10:00", "10:00", "10:00"), ("10:02", "10:01", "10:00")])
 async def test_imported_messages_keep_their_order_whatever_their_times(served: Served, times: tuple[str, ...]) -> None:
-    told = [
+    reported = [
         {"role": "user", "content": f"Message {number}", "timestamp": f"2025-06-02T{time}:00Z"}
         for number, time in enumerate(times)
     ]
-    await imported(served, {"sessionId": "s", "messages": told})
+    await imported(served, {"sessionId": "s", "messages": reported})
     messages, _ = await served.items("/threads/s/messages")
     assert [each["content"] for each in messages] == ["Message 0", "Message 1", "Message 2"]
 

@@ -56,7 +56,7 @@ async def test_lists_can_be_followed_to_their_ends(sweep: Sweep) -> None:
 
 
 @pytest.mark.parametrize("caller", [caller for caller in CALLERS if caller != "the user, who may do everything"])
-async def test_whoever_asks_is_answered_as_described(sweep: Sweep, caller: str) -> None:
+async def test_every_caller_is_answered_as_described(sweep: Sweep, caller: str) -> None:
     await sweep.ask_as(caller)
 
 

@@ -114,21 +114,21 @@ async def test_below_an_agent(method: str, path: str, kind: str) -> None:
     body = BODIES.get(last)
     if "/a2a/" in path:
         body = {"message": message("Hello", "m-1")} if method == "POST" else None
-    told = []
+    reported = []
     for agent_id in (HIDDEN[kind], UNKNOWN):
         served = await served_with_agents(A2AServed if "/a2a/" in path else Served)
         calls = noted(served)
         filled = re.sub(r"\{\w+\}", "1", path.replace("{agent_id}", agent_id))
         answer = await asked(served, method, filled, body if method in ("POST", "PUT") else None)
         assert answer.status_code == 404, answer.text
-        told.append((answer.text.replace(agent_id, "X").split('"requestId"')[0], calls))
-    assert told[0] == told[1]
+        reported.append((answer.text.replace(agent_id, "X").split('"requestId"')[0], calls))
+    assert reported[0] == reported[1]
 
 
 @pytest.mark.parametrize("kind", HIDDEN)
 @pytest.mark.parametrize("where", ["messages", "runs", "import", "fork", "a2a", "mcp"])
 async def test_where_an_agent_is_named(where: str, kind: str) -> None:
-    told = []
+    reported = []
     thread_id = str(uuid.uuid4())
     for agent_id in (HIDDEN[kind], UNKNOWN):
         served = await served_with_agents(A2AServed if where == "a2a" else Served)
@@ -153,9 +153,9 @@ async def test_where_an_agent_is_named(where: str, kind: str) -> None:
         }
         path, body = requests[where]
         answer = await asked(served, "POST", path, body)
-        told.append((answer.status_code, calls))
-    assert told[0] == told[1]
-    assert told[0][0] != 500
+        reported.append((answer.status_code, calls))
+    assert reported[0] == reported[1]
+    assert reported[0][0] != 500
 
 
 def thread_operations() -> list[tuple[str, str]]:
@@ -180,7 +180,7 @@ THREAD_BODIES: dict[str, Json] = {
 async def test_below_a_conversation(method: str, path: str) -> None:
     """Mapped ids, which nobody can begin a conversation under. They can be computed from the user's and the host's."""
     body = THREAD_BODIES.get(path.rpartition("/")[2], {}) if method in ("POST", "PATCH") else None
-    told = []
+    reported = []
     for given in ("order-1", "never-begun"):
         served = Served(Harness())
         await served.post("/messages", {"sessionId": "order-1", "message": "Hello", "messageId": "m1"})
@@ -189,14 +189,14 @@ async def test_below_a_conversation(method: str, path: str) -> None:
         filled = re.sub(r"\{\w+\}", "m1", path.replace("{thread_id}", thread_id))
         async with served._client("eve", *(each for each in Permission if each != "thread:read_all")) as client:
             answer = await client.request(method, f"http://baton.test{filled}", json=body)
-        told.append((answer.status_code, re.sub(r'"requestId":"[^"]*"', "", answer.text), calls))
+        reported.append((answer.status_code, re.sub(r'"requestId":"[^"]*"', "", answer.text), calls))
         if answer.status_code == 422:
             pytest.fail(answer.text)
-    assert told[0] == told[1]
+    assert reported[0] == reported[1]
 
 
 async def test_episodes_of_others() -> None:
-    told = []
+    reported = []
     for is_known in (True, False):
         served = Served()
         await served.harness.say()
@@ -205,13 +205,13 @@ async def test_episodes_of_others() -> None:
         assert episode_id is not None
         calls = noted(served)
         answer = await served.get(f"/episodes/{episode_id if is_known else uuid.uuid4()}", user="eve")
-        told.append((answer.status_code, calls))
-    assert told[0] == told[1]
+        reported.append((answer.status_code, calls))
+    assert reported[0] == reported[1]
 
 
 @pytest.mark.parametrize("where", ["messages", "runs", "answers", "mcp", "task"])
 async def test_where_a_conversation_is_named(where: str) -> None:
-    told = []
+    reported = []
     for given in ("order-1", "never-begun"):
         served = A2AServed()
         await served.post("/messages", {"sessionId": "order-1", "message": "Hello", "messageId": "m1"})
@@ -236,5 +236,5 @@ async def test_where_a_conversation_is_named(where: str) -> None:
         path, body = requests[where]
         async with served._client("eve") as client:
             answer = await client.post(f"http://baton.test{path}", json=body)
-        told.append((answer.status_code, re.sub(r'"requestId":"[^"]*"|' + thread_id, "", answer.text), calls))
-    assert told[0] == told[1]
+        reported.append((answer.status_code, re.sub(r'"requestId":"[^"]*"|' + thread_id, "", answer.text), calls))
+    assert reported[0] == reported[1]

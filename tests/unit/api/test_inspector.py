@@ -85,7 +85,7 @@ async def test_a_record_holds_the_exact_messages_and_both_counts_of_their_tokens
     assert [item["text"] for item in block(record, "current")["items"]] == [QUESTION]
 
 
-async def test_a_record_tells_what_a_model_did_not_take_and_how_its_tokens_were_spent() -> None:
+async def test_a_record_shows_what_a_model_did_not_take_and_how_its_tokens_were_spent() -> None:
     harness = Harness()
     signed = ProviderParts.of("chat:here/m", Replay.ALWAYS, [{"fields": {"thinking": "secret"}}])
     harness.model.script(
@@ -236,12 +236,12 @@ async def test_a_turn_is_shown_with_the_feedback_on_its_answers(redacts: bool) -
     body = {"rating": "down", "comment": "Ask ada@example.com."}
     rated = (await served.post(f"{thread}/messages/{messages[3]['id']}/feedback", body)).json()
     turns, _ = await served.items(f"{thread}/turns")
-    told = {"messageId": messages[3]["id"], **rated["feedback"]}
-    assert [turn.get("feedback") for turn in turns] == [[told], None]
-    for turn, shown in zip(turns, ([told], []), strict=True):
+    reported = {"messageId": messages[3]["id"], **rated["feedback"]}
+    assert [turn.get("feedback") for turn in turns] == [[reported], None]
+    for turn, shown in zip(turns, ([reported], []), strict=True):
         record = (await served.get(f"{thread}/turns/{turn['runId']}/context", INSPECT)).json()
         if redacts and shown:
-            shown = [{**told, "comment": "Ask [email]."}]
+            shown = [{**reported, "comment": "Ask [email]."}]
         assert record["feedback"] == shown
 
 

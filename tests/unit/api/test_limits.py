@@ -63,7 +63,7 @@ async def test_a_tenant_may_choose_less_than_the_deployment_and_not_more() -> No
     assert (await served.get("/tenant/limits", MANAGE)).json() == set_to
 
 
-async def test_the_later_of_two_administrators_is_told() -> None:
+async def test_the_later_of_two_administrators_learns_it() -> None:
     served = with_deployment()
     first = await put(served, {"agents": 1}, read='"0"')
     assert first.headers["ETag"] == '"1"'

@@ -10,7 +10,7 @@ from tests.unit.api.served import Served
 
 
 @pytest.mark.parametrize(
-    ("path", "body", "told"),
+    ("path", "body", "expected"),
     [
         ("/messages", [], "The body must be a JSON object."),
         ("/messages", "text", "The body must be a JSON object."),
@@ -20,7 +20,7 @@ from tests.unit.api.served import Served
         ("/episodes/import", {"sessionId": "s", "messages": ["Hello"]}, "messages[0]: Input should be "),
     ],
 )
-async def test_the_error_names_what_was_sent(path: str, body: Any, told: str) -> None:
+async def test_the_error_names_what_was_sent(path: str, body: Any, expected: str) -> None:
     refused = await Served().post(path, body)
     assert (refused.status_code, refused.json()["code"]) == (422, "invalid_request")
-    assert refused.json()["detail"].startswith(told)
+    assert refused.json()["detail"].startswith(expected)

@@ -65,7 +65,7 @@ async def test_many_tools_come_in_pages(served: McpServed) -> None:
             await client.list_tools(cursor="x")
 
 
-async def test_a_tool_tells_what_its_calls_may_do() -> None:
+async def test_a_tool_shows_what_its_calls_may_do() -> None:
     acting = {"type": "python", "name": "delete", "description": "Deletes.", "entry_point": "wiki:delete"}
     actor = AgentDefinition.model_validate(ASSISTANT.model_dump() | {"id": "actor", "main": False, "tools": [acting]})
     asking = open_to_mcp(id="asking", sub_agents=("actor",))
@@ -75,8 +75,8 @@ async def test_a_tool_tells_what_its_calls_may_do() -> None:
     assert (plain.title, plain.description) == ("Assistant", "Answers.")
     for tool, acts in ((plain, False), (indirect, True)):
         assert tool.annotations is not None
-        told = tool.annotations.model_dump(exclude={"title"})
-        assert told == {
+        reported = tool.annotations.model_dump(exclude={"title"})
+        assert reported == {
             "read_only_hint": False,
             "idempotent_hint": False,
             "destructive_hint": acts,
@@ -101,16 +101,16 @@ async def test_a_failure_of_the_model_is_a_result_and_the_conversation_goes_on(s
     served.harness.model.script(ModelUnavailable(), ModelUnavailable(), ModelUnavailable(), "Here again.")
     async with served.client(mode=mode) as client:
         failed = await client.call_tool("assistant", {"message": "Hello"})
-        told = structured(failed)
+        reported = structured(failed)
         assert failed.is_error
-        assert (told["state"], told["code"], told["retryable"]) == ("failed", "model_unavailable", True)
+        assert (reported["state"], reported["code"], reported["retryable"]) == ("failed", "model_unavailable", True)
         served.harness.model.forget()
         served.harness.model.script("Here again.")
-        after = await client.call_tool("assistant", {"message": "Again", "thread_id": told["thread_id"]})
+        after = await client.call_tool("assistant", {"message": "Again", "thread_id": reported["thread_id"]})
     assert structured(after)["message"] == "Here again."
 
 
-async def test_progress_is_told_while_the_agent_works(mode: str) -> None:
+async def test_progress_is_reported_while_the_agent_works(mode: str) -> None:
     served = McpServed.over(timing=Timing(comment_seconds=1.0))
     gate = asyncio.Event()
     served.harness.model.script(Answer(("Slow.",), gate=gate))
@@ -133,7 +133,7 @@ async def test_progress_is_told_while_the_agent_works(mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_a_call_tells_the_users_time_zone_in_its_meta(served: McpServed, mode: str) -> None:
+async def test_a_call_carries_the_users_time_zone_in_its_meta(served: McpServed, mode: str) -> None:
     async with served.client(mode=mode) as client:
         zone: Any = {TIME_ZONE_KEY: "Asia/Tokyo"}
         structured(await client.call_tool("assistant", {"message": "Hello"}, meta=zone))
@@ -167,12 +167,12 @@ async def test_another_users_conversation_is_as_unknown_as_one_that_does_not_exi
     for who in ({"user": "eve"}, {"tenant": "eves-own"}):
         async with served.client(**who) as client:  # type: ignore[arg-type]
             for fields in ({"message": "Go on."}, {"answer": {"approved": True}}):
-                told = [
+                reported = [
                     structured(await client.call_tool("assistant", {"thread_id": each} | fields))
                     for each in (begun["thread_id"], unknown)
                 ]
-                assert told[0] == told[1]
-                assert told[0]["code"] == "thread_unavailable"
+                assert reported[0] == reported[1]
+                assert reported[0]["code"] == "thread_unavailable"
     assert len(served.harness.model.asked) == asked
     refusals = {(each.scope.user_id, each.outcome) for each in served.harness.audit.records}
     assert ("eve", "denied") in refusals

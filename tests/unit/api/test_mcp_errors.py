@@ -115,12 +115,12 @@ async def test_wrong_arguments_are_a_result_that_says_what_is_wrong(served: McpS
         body, headers = call(version, name="assistant", arguments=arguments)
         if arguments is None:
             del body["params"]["arguments"]
-        told = response_in(await served.send(body, **headers))
-        if "error" in told:  # text that JSON cannot hold
-            assert told["error"]["code"] in (-32700, -32602), arguments
+        reported = response_in(await served.send(body, **headers))
+        if "error" in reported:  # text that JSON cannot hold
+            assert reported["error"]["code"] in (-32700, -32602), arguments
             continue
-        assert told["result"]["isError"] is True, arguments
-        assert told["result"]["structuredContent"]["code"] == "invalid_request", arguments
+        assert reported["result"]["isError"] is True, arguments
+        assert reported["result"]["structuredContent"]["code"] == "invalid_request", arguments
     assert served.harness.model.asked == []
 
 
@@ -132,8 +132,8 @@ async def test_a_call_of_another_shape_is_an_error_of_the_protocol(
     served: McpServed, version: str | None, params: Json
 ) -> None:
     body, headers = call(version, **params)
-    told = response_in(await served.send(body, **headers))
-    assert told["error"]["code"] in (-32602, -32020)
+    reported = response_in(await served.send(body, **headers))
+    assert reported["error"]["code"] in (-32602, -32020)
     assert served.harness.model.asked == []
 
 
@@ -149,8 +149,8 @@ async def test_an_unknown_method_is_not_found(served: McpServed, version: str | 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_message_of_a_megabyte_is_too_large(served: McpServed, version: str | None) -> None:
     body, headers = call(version, name="assistant", arguments={"message": "x" * (1024 * 1024 + 1)})
-    told = response_in(await served.send(body, **headers))
-    assert told["result"]["structuredContent"]["code"] == "message_too_large"
+    reported = response_in(await served.send(body, **headers))
+    assert reported["result"]["structuredContent"]["code"] == "message_too_large"
     assert served.harness.model.asked == []
     assert (await served.send(b" " * (6 * 1024 * 1024), **headers)).status_code == 413
 
@@ -159,8 +159,8 @@ async def test_a_message_of_a_megabyte_is_too_large(served: McpServed, version: 
 async def test_a_key_must_be_text(served: McpServed, key: Any) -> None:
     body, headers = call("2026-07-28", name="assistant", arguments={"message": "Hello"})
     body["params"]["_meta"]["baton.dev/idempotency-key"] = key
-    told = response_in(await served.send(body, **headers))
-    assert told["result"]["structuredContent"]["code"] == "invalid_request"
+    reported = response_in(await served.send(body, **headers))
+    assert reported["result"]["structuredContent"]["code"] == "invalid_request"
 
 
 @pytest.mark.parametrize(
@@ -176,15 +176,15 @@ async def test_a_key_must_be_text(served: McpServed, key: Any) -> None:
 async def test_answers_to_forms_that_nobody_was_shown_are_refused(served: McpServed, fields: Json) -> None:
     body, headers = call("2026-07-28", name="assistant", arguments={"message": "Hello"})
     body["params"] |= fields
-    told = response_in(await served.send(body, **headers))
-    assert told["result"]["isError"] is True
+    reported = response_in(await served.send(body, **headers))
+    assert reported["result"]["isError"] is True
     assert served.harness.model.asked == []
 
 
 async def test_a_call_without_a_token_is_led_to_who_issues_them(served: McpServed) -> None:
-    told = await served.send(request("ping"), user=None)
-    assert (told.status_code, told.json()["code"]) == (401, "unauthorized")
-    assert told.headers["www-authenticate"] == f'Bearer resource_metadata="{METADATA}/mcp"'
+    reported = await served.send(request("ping"), user=None)
+    assert (reported.status_code, reported.json()["code"]) == (401, "unauthorized")
+    assert reported.headers["www-authenticate"] == f'Bearer resource_metadata="{METADATA}/mcp"'
     bad = await served.send(request("ping"), user=None, Authorization="Bearer x")
     assert bad.status_code == 401
     assert bad.headers["www-authenticate"] == f'Bearer error="invalid_token", resource_metadata="{METADATA}/mcp"'
@@ -194,10 +194,10 @@ async def test_a_call_without_a_token_is_led_to_who_issues_them(served: McpServe
 async def test_the_metadata_names_the_issuers(served: McpServed, issuers: tuple[str, ...]) -> None:
     served.app = create_app(served.app.state.use_cases, a2a=A2AAccess(issuers=issuers))
     for path, resource in (("", "http://baton.test"), ("/mcp", "http://baton.test/mcp")):
-        told = (await served.request("GET", f"/.well-known/oauth-protected-resource{path}")).json()
-        assert told["resource"] == resource
-        assert told.get("authorization_servers", []) == list(issuers)
-        assert told["bearer_methods_supported"] == ["header"]
+        reported = (await served.request("GET", f"/.well-known/oauth-protected-resource{path}")).json()
+        assert reported["resource"] == resource
+        assert reported.get("authorization_servers", []) == list(issuers)
+        assert reported["bearer_methods_supported"] == ["header"]
 
 
 @pytest.mark.parametrize(
@@ -233,19 +233,19 @@ async def test_a_call_ends_when_the_token_does_and_the_run_goes_on() -> None:
     gate = asyncio.Event()
     served.harness.model.script(Answer(("Said.",), gate=gate))
     async with served.client() as client:
-        told = structured(await client.call_tool("assistant", {"message": "Hello"}))
-    assert told["code"] == "token_expired"
+        reported = structured(await client.call_tool("assistant", {"message": "Hello"}))
+    assert reported["code"] == "token_expired"
     gate.set()
     served.token_seconds = 3600.0
     async with served.client() as client:
-        after = structured(await client.call_tool("assistant", {"message": "And?", "thread_id": told["thread_id"]}))
+        after = structured(await client.call_tool("assistant", {"message": "And?", "thread_id": reported["thread_id"]}))
     assert after["state"] == "completed"
-    messages, _ = await served.items(f"/threads/{told['thread_id']}/messages")
+    messages, _ = await served.items(f"/threads/{reported['thread_id']}/messages")
     assert [each["content"] for each in messages][:2] == ["Hello", "Said."]
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_a_fault_of_ours_tells_nothing_of_the_inside(
+async def test_a_fault_of_ours_shows_nothing_of_the_inside(
     served: McpServed, version: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def broken(*arguments: Any, **options: Any) -> Any:
@@ -311,7 +311,7 @@ def test_anything_gets_an_answer() -> None:
             answer = runner.run(served.send(body, **headers))
             assert answer.status_code in (200, 202, 400, 404, 406), answer.text
             if answer.status_code != 202 and answer.content:
-                told = response_in(answer)
-                assert told.get("error", {}).get("code") != -32603, told
+                reported = response_in(answer)
+                assert reported.get("error", {}).get("code") != -32603, reported
 
         check()

@@ -112,8 +112,8 @@ async def test_a_client_with_forms_asks_its_user(
 
     async with served.client(elicitation_callback=form) as client:
         served.harness.model.script(Answer.calling(delete("home"), text="May I?"), "All right.")
-        told = structured(await client.call_tool("assistant", {"message": "Delete it."}))
-    assert told["state"] == state
+        reported = structured(await client.call_tool("assistant", {"message": "Delete it."}))
+    assert reported["state"] == state
     assert deleted(served) == done
     [text] = shown
     assert 'delete {"page": "home"}' in text

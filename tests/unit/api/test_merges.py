@@ -182,5 +182,5 @@ async def test_a_merge_asks_no_model_and_is_known_to_the_parents_next_turn() -> 
     await served.post(f"/threads/{fork_id}/merge", {})
     assert len(served.harness.model.asked) == asked
     await ask(served, served.harness.thread_id, "m3", "And now?")
-    told = [prompt.content for prompt in served.harness.model.asked[-1].prompts if prompt.role is Role.ASSISTANT]
-    assert any("From the fork." in str(content) for content in told)
+    reported = [prompt.content for prompt in served.harness.model.asked[-1].prompts if prompt.role is Role.ASSISTANT]
+    assert any("From the fork." in str(content) for content in reported)

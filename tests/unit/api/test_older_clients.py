@@ -31,8 +31,8 @@ __all__ = ["clients_folder", "running_clients"]
 async def test_an_older_client_takes_whatever_baton_can_emit(
     running_clients: dict[str, AgUiClient], version: str, emitted: list[Event]
 ) -> None:
-    told = [downgrade(event).body for event in emitted]
-    assert await running_clients[version].complaints(told) == []
+    reported = [downgrade(event).body for event in emitted]
+    assert await running_clients[version].complaints(reported) == []
 
 
 def test_every_event_that_baton_emits_is_among_those() -> None:
@@ -93,24 +93,26 @@ WORDS: list[tuple[dict[str, Any], dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("body", "told"), WORDS, ids=[body["type"] for body, _ in WORDS])
-async def test_what_an_older_client_lacks_is_told_in_its_own_words(
-    running_clients: dict[str, AgUiClient], body: dict[str, Any], told: dict[str, Any]
+@pytest.mark.parametrize(("body", "expected"), WORDS, ids=[body["type"] for body, _ in WORDS])
+async def test_an_older_client_gets_new_states_in_its_own_words(
+    running_clients: dict[str, AgUiClient], body: dict[str, Any], expected: dict[str, Any]
 ) -> None:
     if body["type"] == "RUN_STARTED":  # as it was logged by a release that left out what was empty
-        body, told = ({**each, "input": {"threadId": "t-1", "runId": "r-1", **each["input"]}} for each in (body, told))
-    assert downgrade(Event(body)).body == told
+        body, expected = (
+            {**each, "input": {"threadId": "t-1", "runId": "r-1", **each["input"]}} for each in (body, expected)
+        )
+    assert downgrade(Event(body)).body == expected
     for version in OLDER:
-        assert await running_clients[version].complaints([told]) == []
+        assert await running_clients[version].complaints([expected]) == []
 
 
 @given(events)
 def test_every_event_becomes_one_of_the_same_number_and_about_the_same(event: Event) -> None:
-    told = downgrade(event)
-    assert told.seq == event.seq
-    assert told.body.get("metadata") == event.body.get("metadata")
-    assert downgrade(told) == told
-    assert json.loads(told.json()) == told.body
+    reported = downgrade(event)
+    assert reported.seq == event.seq
+    assert reported.body.get("metadata") == event.body.get("metadata")
+    assert downgrade(reported) == reported
+    assert json.loads(reported.json()) == reported.body
 
 
 @given(events)
@@ -121,12 +123,12 @@ def test_to_translate_an_event_changes_nothing_of_it(event: Event) -> None:
 
 
 @pytest.mark.parametrize("version", ["1.0", "1.7", "2.0", "10.0", "1", "next", ""])
-def test_whoever_sends_a_version_from_1_0_on_or_an_unknown_one_is_told_it_as_it_is(version: str) -> None:
+def test_a_client_that_sends_a_version_from_1_0_on_or_an_unknown_one_gets_it_unchanged(version: str) -> None:
     assert conversion_for(version) is keep
 
 
 @pytest.mark.parametrize("version", [None, "0.9", "0.0"])
-def test_whoever_sends_none_is_told_it_in_older_words(version: str | None) -> None:
+def test_a_client_that_sends_none_gets_it_in_older_words(version: str | None) -> None:
     assert conversion_for(version) is downgrade
 
 

@@ -82,7 +82,7 @@ async def test_yaml_is_taken_as_in_a_file(authors: Authors) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "expected"),
     [
         (TUTOR | {"model": {"temprature": 1}}, "model.temprature: Extra inputs are not permitted."),
         (TUTOR | {"memory": {"semanticTopK": 99}}, "memory.semanticTopK: Input should be less than or equal to 50."),
@@ -112,11 +112,13 @@ async def test_yaml_is_taken_as_in_a_file(authors: Authors) -> None:
         ),
     ],
 )
-async def test_an_invalid_agent_is_told_with_its_fields_and_not_stored(authors: Authors, body: Any, told: str) -> None:
+async def test_an_invalid_agent_is_refused_with_its_fields_and_not_stored(
+    authors: Authors, body: Any, expected: str
+) -> None:
     for dry_run in ("false", "true"):
         refused = await authors.put("tutor", body, dryRun=dry_run)
         assert (refused.status_code, refused.json()["code"]) == (422, "invalid_agent")
-        assert told in refused.json()["detail"]
+        assert expected in refused.json()["detail"]
     assert (await authors.call("GET", "/agents/tutor")).status_code == 404
 
 
@@ -124,7 +126,7 @@ YAML = """\
 name: Tutor
 description: Helps.
 main: true
-# What it is told.
+# Errors that it gets.
 system_prompt: |
   You help the user.
   Never tell the answer.
@@ -184,7 +186,7 @@ SECRET = {"secret": "baton/model-key"}
 
 
 @pytest.mark.parametrize(
-    ("fields", "told"),
+    ("fields", "expected"),
     [
         ({"tools": [TOOL | {"headers": {"X-Note": SECRET}}]}, "tools.0.headers.X-Note: a tenant's agent cannot use"),
         (
@@ -259,11 +261,11 @@ SECRET = {"secret": "baton/model-key"}
     ],
 )
 async def test_a_tenants_agent_gets_nothing_that_is_the_deployments(
-    authors: Authors, fields: dict[str, Any], told: str
+    authors: Authors, fields: dict[str, Any], expected: str
 ) -> None:
     refused = await authors.put("tutor", TUTOR | fields)
     assert (refused.status_code, refused.json()["code"]) == (422, "invalid_agent"), refused.text
-    assert told in refused.json()["detail"]
+    assert expected in refused.json()["detail"]
 
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "ROLLBACK"])
@@ -287,7 +289,9 @@ async def test_agents_that_ship_are_not_changed(authors: Authors, method: str) -
         ("GET", "/agents/tutor/versions/1", None),
     ],
 )
-async def test_whoever_may_not_write_agents_changes_none(authors: Authors, method: str, path: str, body: Any) -> None:
+async def test_a_user_who_may_not_write_agents_changes_none(
+    authors: Authors, method: str, path: str, body: Any
+) -> None:
     await authors.put("tutor", TUTOR)
     async with authors.served._client("bob") as client:
         refused = await client.request(method, path, json=body)
@@ -327,16 +331,16 @@ async def test_what_belongs_to_a_deleted_agent_is_not_gained_by_making_it_again(
     assert (await authors.put("secret", TUTOR, "board")).status_code == 201
 
 
-async def test_a_dry_run_tells_the_changes_and_stores_nothing(authors: Authors) -> None:
+async def test_a_dry_run_shows_the_changes_and_stores_nothing(authors: Authors) -> None:
     await authors.put("tutor", TUTOR)
     better = TUTOR | {"systemPrompt": "Ask two questions.", "memory": {"retrievedTokens": 10}}
-    told = await authors.put("tutor", better, dryRun="true")
-    assert told.status_code == 200
-    assert told.json()["changes"] == [
+    reported = await authors.put("tutor", better, dryRun="true")
+    assert reported.status_code == 200
+    assert reported.json()["changes"] == [
         {"field": "memory.retrievedTokens", "before": 2000, "after": 10},
         {"field": "systemPrompt", "before": "Ask one question at a time.", "after": "Ask two questions."},
     ]
-    assert (told.json()["version"], told.json()["isStored"]) == (2, False)
+    assert (reported.json()["version"], reported.json()["isStored"]) == (2, False)
     assert (await authors.call("GET", "/agents/tutor")).json()["version"] == 1
 
 
@@ -527,7 +531,7 @@ def test_an_owner_is_no_field_of_a_definition() -> None:
     assert "tenantId" not in definition.of_tenant("acme", 1).model_dump(by_alias=True)
 
 
-async def test_many_problems_of_a_definition_are_told_up_to_a_limit(authors: Authors) -> None:
+async def test_many_problems_of_a_definition_are_reported_up_to_a_limit(authors: Authors) -> None:
     text = "name: T\ndescription: d\nsystem_prompt: p\n" + "".join(f"x{number}: 1\n" for number in range(5_000))
     refused = (await authors.put("tutor", text)).json()
     assert [each["line"] for each in refused["errors"]] == list(range(4, 24))

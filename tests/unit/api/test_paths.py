@@ -77,7 +77,7 @@ async def test_a_method_that_a_path_does_not_take_is_refused_with_those_it_takes
             assert set(answer.headers["allow"].split(", ")) == methods, (method, path)
 
 
-def test_every_route_that_takes_a_body_tells_that_it_may_be_malformed() -> None:
+def test_every_route_that_takes_a_body_shows_that_it_may_be_malformed() -> None:
     for path, method, operation in described(Served()):
         # A2A and MCP answer such a body by JSON-RPC's own error.
         if "requestBody" in operation and not path.startswith(("/a2a", "/mcp")):

@@ -48,9 +48,9 @@ async def test_a_reader_gets_placeholders_for_personal_data(served: Served) -> N
     for path, text in answers.items():
         assert MAIL not in text, path
         assert "1234567" not in text, path
-    told = "".join(answers.values())
-    assert "[email]" in told
-    assert "[phone]" in told
+    reported = "".join(answers.values())
+    assert "[email]" in reported
+    assert "[phone]" in reported
 
 
 @pytest.mark.parametrize(("user", "more"), [("ada", ()), ("boss", (Permission.PII_READ,))])
@@ -68,9 +68,9 @@ async def test_a_text_is_not_sent_to_a_reader_in_pieces(served: Served) -> None:
     path = f"/threads/{served.harness.thread_id}/events"
     events = [json.loads(line[6:]) for line in (await served.get(path)).text.splitlines() if line.startswith("data: ")]
     for after in range(events[-1]["metadata"]["seq"] + 1):
-        told = (await served.get(path, *READER, user="boss", after=after)).text
+        reported = (await served.get(path, *READER, user="boss", after=after)).text
         for piece in ("ada.lovelace", "lovelace@", "example.com", "1234567", "660"):
-            assert piece not in told, after
+            assert piece not in reported, after
 
 
 async def test_a_reader_who_follows_is_audited_once_in_a_while(served: Served) -> None:
@@ -85,10 +85,10 @@ async def test_json_of_tools_is_redacted_whatever_its_members_are_called() -> No
     redacted = await build(Served().harness).privacy.readers.redact({"input": found, "messageId": "m-1"})
     assert redacted["messageId"] == "m-1"
     assert redacted["input"]["userId"] == MAIL  # ids of users are shown as they are
-    told = json.dumps({name: each for name, each in redacted["input"].items() if name != "userId"})
-    assert MAIL not in told
-    assert "1234567" not in told
-    assert '"id": "c-1"' in told
+    reported = json.dumps({name: each for name, each in redacted["input"].items() if name != "userId"})
+    assert MAIL not in reported
+    assert "1234567" not in reported
+    assert '"id": "c-1"' in reported
 
 
 async def test_numbers_in_json_of_tools_are_redacted_like_texts() -> None:
@@ -97,9 +97,9 @@ async def test_numbers_in_json_of_tools_are_redacted_like_texts() -> None:
     calls: dict[str, Any] = {"customer_id": 4111111111111111, "contacts": [people], "orderNumber": 123456789}
     shape: dict[str, Any] = {"input": calls, "timestamp": 1763900000000}
     redacted = await readers.redact(shape)
-    told = json.dumps(redacted)
+    reported = json.dumps(redacted)
     for number in ("6502530000", "436601234567", "4111111111111111"):
-        assert number not in told
+        assert number not in reported
     shown = redacted["input"]["contacts"][0]
     assert (shown["phone"], shown["mobileNumbers"], shown["age"]) == ("[phone]", ["[phone 2]", 12], 41)
     assert redacted["input"]["customer_id"] == shown["card_number"] == "[card]"

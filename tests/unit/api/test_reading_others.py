@@ -60,7 +60,7 @@ async def test_a_refused_read_is_audited_as_denied_only(served: Served) -> None:
     assert (record.scope.user_id, record.outcome) == ("eve", "denied")
 
 
-async def test_an_upload_tells_nothing_of_another_users_mapped_id() -> None:
+async def test_an_upload_shows_nothing_of_another_users_mapped_id() -> None:
     """The id is refused in use or not: it could be computed from the user's and the host's."""
     served = Served()
     used = (await served.post("/messages", {"sessionId": "order-1", "message": "Hello"})).json()["sessionId"]

@@ -142,8 +142,8 @@ async def test_a_recorded_call_gets_its_result_and_another_one_is_not_executed()
     }
     assert (rome["isRecorded"], rome["outcome"]) == (False, "not_executed")
     assert rome["output"].startswith("Not executed: this is a dry run")
-    told = [each["content"] for each in ran["context"]["calls"][1]["messages"] if each["role"] == "tool"]
-    assert told == ["Sunny in Bern.", rome["output"]]
+    reported = [each["content"] for each in ran["context"]["calls"][1]["messages"] if each["role"] == "tool"]
+    assert reported == ["Sunny in Bern.", rome["output"]]
     assert len((await harness.records.calls(harness.ada, harness.thread_id, limit=50, cursor=None))[0]) == 1
 
 
@@ -374,7 +374,7 @@ async def test_a_call_that_needs_an_approval_waits_and_asks_nobody() -> None:
     assert (await harness.store.get_thread(harness.ada, harness.thread_id)).pending is None
 
 
-@pytest.mark.parametrize("wish", [{"model": ""}, {"agentVersion": 0}, {"without": [""]}, {"without": ["x"] * 201}])
-async def test_a_wish_that_is_not_one_is_refused(served: Rerunning, wish: dict[str, Any]) -> None:
+@pytest.mark.parametrize("options", [{"model": ""}, {"agentVersion": 0}, {"without": [""]}, {"without": ["x"] * 201}])
+async def test_a_request_that_is_not_one_is_refused(served: Rerunning, options: dict[str, Any]) -> None:
     await served.harness.say("m1")
-    assert (await served.rerun(**wish)).status_code == 422
+    assert (await served.rerun(**options)).status_code == 422

@@ -320,6 +320,6 @@ async def test_what_is_private_is_followed_by_its_maker_as_words_of_theirs() -> 
     on = await Attempt.begun()
     await on.boss("DELETE", f"{PATH}/refund-policy?version=1")
     assert "PWNED" in await on.prompt_for("mallory")
-    told = on.harness.model.asked[-1].prompts
-    assert {prompt.role.value for prompt in told if "PWNED" in str(prompt.content)} == {"context"}
+    reported = on.harness.model.asked[-1].prompts
+    assert {prompt.role.value for prompt in reported if "PWNED" in str(prompt.content)} == {"context"}
     assert "PWNED" not in await on.prompt_for("victim")

@@ -46,7 +46,7 @@ async def test_a_reader_goes_on_from_a_turn_in_a_copy_of_their_own(served: Serve
     assert len(await said_in(served, served.harness.thread_id, "ada")) == 6
 
 
-async def test_the_question_can_be_asked_anew(served: Served) -> None:
+async def test_the_question_can_be_asked_again(served: Served) -> None:
     child = (await copied(served, *READER, includeTurn=False)).json()
     assert await said_in(served, child["id"]) == ["First", "One."]
 

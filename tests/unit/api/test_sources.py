@@ -104,7 +104,7 @@ async def test_a_source_is_refreshed_before_its_time(served: Served) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "name", "told"),
+    ("body", "name", "expected"),
     [
         ({"kind": "rss", "url": "https://docs.example.com/"}, "invalid_request", "kind must be"),
         ({"kind": "sitemap"}, "invalid_request", "A source of the kind sitemap has url"),
@@ -140,10 +140,12 @@ async def test_a_source_is_refreshed_before_its_time(served: Served) -> None:
         ({"kind": "s3", "prefix": "s3://shared/a/acme/c/"}, "source_refused", "This deployment does not allow"),
     ],
 )
-async def test_what_is_not_acceptable_is_refused(served: Served, body: dict[str, Any], name: str, told: str) -> None:
+async def test_what_is_not_acceptable_is_refused(
+    served: Served, body: dict[str, Any], name: str, expected: str
+) -> None:
     answer = await add(served, body)
     assert code(answer) == (422, name)
-    assert answer.json()["detail"].startswith(told)
+    assert answer.json()["detail"].startswith(expected)
     assert records(served).records == {}
 
 
@@ -165,7 +167,7 @@ ROUTES = [
 
 
 @pytest.mark.parametrize(("method", "path", "action"), ROUTES)
-async def test_whoever_lacks_the_permission_is_refused_and_written_down(
+async def test_a_user_who_lacks_the_permission_is_refused_and_written_down(
     served: Served, method: str, path: str, action: str
 ) -> None:
     answer = await (

@@ -41,9 +41,9 @@ def comments(answer: httpx.Response) -> int:
 async def test_a_stream_is_numbered_events_that_no_proxy_keeps_back() -> None:
     served = Served()
     answer = await served.post("/runs", run_input(served))
-    told = answer.text.removesuffix("\n\n").split("\n\n")
-    fields = [[line.partition(": ") for line in event.split("\n")] for event in told]
-    assert [[name for name, _, _ in event] for event in fields] == [["id", "data"]] * len(told)
+    reported = answer.text.removesuffix("\n\n").split("\n\n")
+    fields = [[line.partition(": ") for line in event.split("\n")] for event in reported]
+    assert [[name for name, _, _ in event] for event in fields] == [["id", "data"]] * len(reported)
     for [(_, _, number), (_, _, data)] in fields:
         assert json.loads(data)["metadata"]["seq"] == int(number)
     assert answer.headers["Content-Type"].partition(";")[0] == "text/event-stream"
@@ -59,7 +59,7 @@ async def test_a_silent_run_shows_that_it_lives() -> None:
     assert '"type":"RUN_FINISHED"' in answer.text
 
 
-async def test_a_run_with_something_to_tell_makes_no_comment() -> None:
+async def test_a_run_with_events_sends_no_comment() -> None:
     served = Served(timing=Timing(comment_seconds=LONG))
     answer = await served.post("/runs", run_input(served))
     assert comments(answer) == 0
@@ -135,7 +135,7 @@ async def test_a_stream_ends_with_its_token_and_the_run_goes_on(path: str) -> No
     assert '"type":"RUN_FINISHED"' in finished.text
 
 
-async def test_a_stream_that_ends_before_its_token_tells_nothing_of_it() -> None:
+async def test_a_stream_that_ends_before_its_token_shows_nothing_of_it() -> None:
     served = Served(token_seconds=LONG)
     assert "token_expired" not in (await served.post("/runs", run_input(served))).text
     assert "token_expired" not in (await served.get(f"/threads/{served.harness.thread_id}/events")).text

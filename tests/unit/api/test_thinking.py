@@ -34,22 +34,22 @@ async def test_a_reader_without_the_right_to_personal_data_gets_a_whole_thought_
     await served.harness.say()
     path = f"/threads/{served.harness.thread_id}/events"
     for after in range(10):
-        told = (await served.get(path, Permission.THREAD_READ_ALL, user="boss", after=after)).text
-        assert not any(piece in told for piece in ("ada.love", "lace@", "ple.com")), after
-        bodies = [json.loads(line[6:]) for line in told.splitlines() if line.startswith("data: ")]
+        reported = (await served.get(path, Permission.THREAD_READ_ALL, user="boss", after=after)).text
+        assert not any(piece in reported for piece in ("ada.love", "lace@", "ple.com")), after
+        bodies = [json.loads(line[6:]) for line in reported.splitlines() if line.startswith("data: ")]
         deltas = [body["delta"] for body in bodies if body["type"] == "REASONING_MESSAGE_CONTENT"]
         assert deltas in ([], ["I write to [email] now."])
-        assert ("REASONING_MESSAGE_END" in told) == (after < 8)
+        assert ("REASONING_MESSAGE_END" in reported) == (after < 8)
 
 
-async def test_clients_of_a2a_are_not_told_what_was_thought() -> None:
+async def test_clients_of_a2a_do_not_learn_what_was_thought() -> None:
     served = A2AServed()
-    told = await served.calls("message/stream", {"message": message("Hello")})
-    assert "Hello there." in json.dumps(told)
-    assert "greet" not in json.dumps(told)
+    reported = await served.calls("message/stream", {"message": message("Hello")})
+    assert "Hello there." in json.dumps(reported)
+    assert "greet" not in json.dumps(reported)
 
 
-async def test_clients_of_mcp_are_not_told_what_was_thought() -> None:
+async def test_clients_of_mcp_do_not_learn_what_was_thought() -> None:
     served = McpServed.over(Harness(assistant=open_to_mcp()))
     steps: list[str | None] = []
 

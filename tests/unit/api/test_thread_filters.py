@@ -28,7 +28,7 @@ async def found(served: Served, **params: Any) -> list[str]:
     return [thread["userId"] for thread in answer.json()["items"]]
 
 
-async def test_a_turn_tells_its_model_its_cost_and_the_time_to_its_first_word() -> None:
+async def test_a_turn_shows_its_model_its_cost_and_the_time_to_its_first_word() -> None:
     served = priced()
     await served.harness.say()
     [turn], _ = await served.items(f"/threads/{served.harness.thread_id}/turns")
@@ -41,7 +41,7 @@ async def test_a_turn_tells_its_model_its_cost_and_the_time_to_its_first_word() 
     assert (thread["cost"], thread["lastError"]) == (turn["cost"], None)
 
 
-async def test_a_failed_turn_tells_its_error_and_its_thread_remembers_it() -> None:
+async def test_a_failed_turn_shows_its_error_and_its_thread_remembers_it() -> None:
     served = priced()
     harness = served.harness
     harness.model.script(ModelUnavailable("Down."))

@@ -38,7 +38,7 @@ def served() -> Served:
     return Served(Harness(clock=FakeClock(MORNING), recalls=True))
 
 
-def told(served: Served) -> list[str]:
+def zones_of_prompts(served: Served) -> list[str]:
     """Return the last prompt of the agent's model."""
     return [str(content) for _, content in served.harness.model.asked[-1].contents]
 
@@ -48,7 +48,7 @@ async def ask(served: Served, text: str = QUESTION, **fields: Any) -> list[str]:
     body = {"sessionId": new_thread_id(), "message": text, **fields}
     answer = await served.post("/messages", body)
     assert answer.status_code == 200, answer.text
-    return told(served)
+    return zones_of_prompts(served)
 
 
 async def remembered(served: Served, messages: list[dict[str, Any]], **fields: Any) -> None:
@@ -91,9 +91,9 @@ async def test_the_index_has_the_users_day_too(served: Served) -> None:
     assert all(text.startswith("2026-11-20: ") for text in views)
 
 
-async def test_a_prompt_without_memories_tells_the_day(served: Served) -> None:
+async def test_a_prompt_without_memories_names_the_day(served: Served) -> None:
     assert await ask(served, "Which weekday is tomorrow?", timeZone="Asia/Tokyo") == [
-        told(served)[0],
+        zones_of_prompts(served)[0],
         "Today is Sunday, 22 November 2026 (Asia/Tokyo).",
         "Which weekday is tomorrow?",
     ]
@@ -134,7 +134,7 @@ async def test_an_import_without_local_times_has_the_days_of_the_users_last_zone
     assert (await ask(served))[1].split("\n")[1:] == [f"- 2026-11-20: {SAID}"]
 
 
-async def test_an_import_does_not_tell_where_the_user_is_now(served: Served) -> None:
+async def test_an_import_does_not_change_where_the_user_is_now(served: Served) -> None:
     await remembered(served, DENTIST, timeZone="America/Los_Angeles")
     assert (await ask(served))[2] == "Today is Saturday, 21 November 2026 (UTC)."
 
@@ -192,18 +192,18 @@ async def test_an_import_with_an_unknown_zone_is_refused_by_name(served: Served,
 
 
 @pytest.mark.parametrize("props", [{"timeZone": "Asia/Tokyo"}, {"runConfig": {"timeZone": "Asia/Tokyo"}}])
-async def test_a_run_tells_its_zone_among_the_forwarded_properties(served: Served, props: dict[str, Any]) -> None:
+async def test_a_run_names_its_zone_among_the_forwarded_properties(served: Served, props: dict[str, Any]) -> None:
     await served.post("/runs", run_body(served, **props))
-    assert told(served)[-2] == "Today is Sunday, 22 November 2026 (Asia/Tokyo)."
+    assert zones_of_prompts(served)[-2] == "Today is Sunday, 22 November 2026 (Asia/Tokyo)."
 
 
-async def test_a_zone_that_is_null_is_none_that_is_told(served: Served) -> None:
+async def test_a_zone_that_is_null_counts_as_missing(served: Served) -> None:
     assert (await ask(served, timeZone=None))[-2] == "Today is Saturday, 21 November 2026 (UTC)."
     await served.post("/runs", run_body(served, timeZone=None))
-    assert told(served)[-2] == "Today is Saturday, 21 November 2026 (UTC)."
+    assert zones_of_prompts(served)[-2] == "Today is Saturday, 21 November 2026 (UTC)."
 
 
-async def test_an_approval_tells_the_zone_of_the_user_and_not_of_whoever_approves() -> None:
+async def test_an_approval_shows_the_zone_of_the_user_and_not_of_the_approver() -> None:
     for user, permissions, day in (
         ("ada", (), "Today is Sunday, 22 November 2026 (Asia/Tokyo)."),
         ("boss", ("tool:approve",), "Today is Saturday, 21 November 2026 (UTC)."),
@@ -214,7 +214,7 @@ async def test_an_approval_tells_the_zone_of_the_user_and_not_of_whoever_approve
         body = resume(served, interrupt) | {"forwardedProps": {"timeZone": "Asia/Tokyo"}}
         answer = await served.post("/runs", body, *permissions, user=user)
         assert answer.status_code == 200
-        assert day in told(served)
+        assert day in zones_of_prompts(served)
         assert (await served.harness.time_zones.last(served.harness.ada) is not None) is (user == "ada")
 
 

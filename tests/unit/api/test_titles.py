@@ -42,7 +42,7 @@ async def test_a_renamed_thread_has_its_title_wherever_it_is_shown() -> None:
     assert await audited(served) == [("thread.rename", "renamed")]
 
 
-async def test_open_connections_are_told_of_a_new_title() -> None:
+async def test_open_connections_learn_of_a_new_title() -> None:
     served = await talked()
     harness = served.harness
     thread_id = thread_ref(harness.ada, THREAD).id
@@ -51,8 +51,8 @@ async def test_open_connections_are_told_of_a_new_title() -> None:
     await harness.live.attach(harness.ada, thread_id, "c-2", now)
     for _ in range(2):
         await rename(served, "Lisbon")
-    told = [json.loads(frame) for frame in harness.connections.frames["c-1"]]
-    assert told == [
+    reported = [json.loads(frame) for frame in harness.connections.frames["c-1"]]
+    assert reported == [
         {
             "type": "CUSTOM",
             "name": "thread_title",

@@ -73,7 +73,7 @@ async def test_it_opens_after_so_many_failures_in_a_row(street: Street) -> None:
     assert (turned_away.value.name, turned_away.value.retry_after_seconds) == ("model", 30)
 
 
-async def test_a_success_in_between_starts_the_count_anew(street: Street) -> None:
+async def test_a_success_in_between_starts_the_count_again(street: Street) -> None:
     await street.fail(2)
     await street.call()
     await street.fail(2)
@@ -102,7 +102,7 @@ async def test_a_trial_that_succeeds_closes_it(street: Street) -> None:
     assert not await street.is_open()
 
 
-async def test_a_trial_that_fails_opens_it_anew(street: Street) -> None:
+async def test_a_trial_that_fails_opens_it_again(street: Street) -> None:
     await street.fail(3)
     street.clock.now += 30
     await street.fail()

@@ -97,7 +97,7 @@ def test_a_function_is_called_and_the_run_goes_on_with_its_result(served: Served
         ('{"colour": "blue", "shade": "dark"}', "ValueError: shade: .*integer.*"),
     ],
 )
-def test_a_function_that_fails_is_told_to_the_model(served: Served, arguments: str, reason: str) -> None:
+def test_a_function_that_fails_is_reported_to_the_model(served: Served, arguments: str, reason: str) -> None:
     served.script.answer(RUNS, waiting_for_tool("set_colour", arguments), stream(*run("I cannot.", start=6)))
     assert served.client.runs.create("Do", thread_id=THREAD_ID, tools=[set_colour]).text == "I cannot."
     [answer] = answers(served)
@@ -105,7 +105,7 @@ def test_a_function_that_fails_is_told_to_the_model(served: Served, arguments: s
     assert re.match(reason, answer["payload"]["reason"])
 
 
-def test_a_result_that_is_too_large_is_told_to_the_model(served: Served) -> None:
+def test_a_result_that_is_too_large_is_reported_to_the_model(served: Served) -> None:
     def read_everything() -> str:
         """Read everything."""
         return "x" * 40_000

@@ -128,7 +128,7 @@ def test_messages_stand_for_events_that_the_log_no_longer_has(served: Served) ->
     assert seqs(asked(served)) == [1, 2, None, 6, 7]
 
 
-def test_an_answer_given_long_ago_is_told_as_a_whole(served: Served) -> None:
+def test_an_answer_given_long_ago_is_sent_as_a_whole(served: Served) -> None:
     about = {"metadata": {"replayed": True, "runId": "run-0", "threadId": THREAD_ID}}
     messages = [{"id": "u", "role": "user", "content": "Hello"}, {"id": "a", "role": "assistant", "content": "Hi."}]
     snapshot = {"type": "MESSAGES_SNAPSHOT", "messages": messages}

@@ -27,7 +27,7 @@ ANSWER = {
 }
 
 
-def told(client: Baton, script: Script, **fields: str) -> str | None:
+def sent_zone(client: Baton, script: Script, **fields: str) -> str | None:
     """The time zone of a message."""
     script.answer("POST /v1/messages", httpx.Response(200, json=ANSWER))
     client.messages.create("Hello", **fields)  # type: ignore[arg-type]
@@ -68,7 +68,7 @@ def test_the_machines_zone_is_where_its_clock_is_linked_to(local: Path, target: 
     assert machine_time_zone(linked(local, target)) == zone
 
 
-def test_a_machine_without_the_link_tells_nothing(local: Path) -> None:
+def test_a_machine_without_the_link_knows_no_zone(local: Path) -> None:
     assert machine_time_zone(local) is None
     local.write_bytes(b"TZif2")
     assert machine_time_zone(local) is None
@@ -97,7 +97,7 @@ def test_the_environment_comes_first(
     assert machine_time_zone(local) == zone
 
 
-def test_messages_tell_the_machines_zone_unless_another_or_none_is_given(
+def test_messages_carry_the_machines_zone_unless_another_or_none_is_given(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TZ", "Europe/Vienna")
@@ -106,19 +106,19 @@ def test_messages_tell_the_machines_zone_unless_another_or_none_is_given(
     def client(**fields: str) -> Baton:
         return Baton("http://baton.test", token="t", http_client=http, **fields)  # type: ignore[arg-type]
 
-    assert told(client(), served.script) == "Europe/Vienna"
-    assert told(client(time_zone="Asia/Tokyo"), served.script) == "Asia/Tokyo"
-    assert told(client(time_zone=""), served.script) is None
-    assert told(client(), served.script, time_zone="Asia/Tokyo") == "Asia/Tokyo"
-    assert told(client(), served.script, time_zone="") is None
-    assert told(client().with_options(time_zone="Asia/Tokyo"), served.script) == "Asia/Tokyo"
-    assert told(client().with_options(time_zone=""), served.script) is None
-    assert told(client(time_zone="Asia/Tokyo").with_options(max_retries=1), served.script) == "Asia/Tokyo"
+    assert sent_zone(client(), served.script) == "Europe/Vienna"
+    assert sent_zone(client(time_zone="Asia/Tokyo"), served.script) == "Asia/Tokyo"
+    assert sent_zone(client(time_zone=""), served.script) is None
+    assert sent_zone(client(), served.script, time_zone="Asia/Tokyo") == "Asia/Tokyo"
+    assert sent_zone(client(), served.script, time_zone="") is None
+    assert sent_zone(client().with_options(time_zone="Asia/Tokyo"), served.script) == "Asia/Tokyo"
+    assert sent_zone(client().with_options(time_zone=""), served.script) is None
+    assert sent_zone(client(time_zone="Asia/Tokyo").with_options(max_retries=1), served.script) == "Asia/Tokyo"
     monkeypatch.setenv("TZ", "UTC")
-    assert told(client(), served.script) is None
+    assert sent_zone(client(), served.script) is None
 
 
-def test_a_run_tells_the_zone(served: Served) -> None:
+def test_a_run_names_the_zone(served: Served) -> None:
     served.script.answer("POST /v1/runs", problem(422, "invalid_request"))
     client = served.client.with_options(time_zone="Asia/Tokyo")
     with pytest.raises(APIStatusError):
@@ -126,7 +126,7 @@ def test_a_run_tells_the_zone(served: Served) -> None:
     assert json.loads(served.script.requests[-1].content)["forwardedProps"]["timeZone"] == "Asia/Tokyo"
 
 
-def test_an_import_tells_the_zone_of_then_and_not_the_machines(served: Served) -> None:
+def test_an_import_has_the_zone_of_then_and_not_the_machines(served: Served) -> None:
     client = served.client.with_options(time_zone="Asia/Tokyo")
     answer = {"episodeId": ANSWER["sessionId"], "sessionId": ANSWER["sessionId"]}
     for fields in ({}, {"time_zone": "Europe/Vienna"}):

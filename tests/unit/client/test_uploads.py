@@ -22,6 +22,6 @@ def test_documents_have_the_servers_types_also_where_the_system_knows_none(
     assert type_by_name(f"page.{ending}") in MEDIA_TYPES
 
 
-def test_a_name_may_tell_nothing() -> None:
+def test_a_name_may_imply_nothing() -> None:
     assert content_type_of("page.unknown") is None
     assert content_type_of("page") is None

@@ -44,7 +44,7 @@ def test_only_the_version_that_was_shown_is_replaced(server: ScriptedServer, fol
     assert sent.content == AGENT.encode()
 
 
-def test_a_change_of_somebody_else_is_told_and_kept(server: ScriptedServer, folder: Path) -> None:
+def test_a_change_of_somebody_else_is_reported_and_kept(server: ScriptedServer, folder: Path) -> None:
     known(server)
     server.answer("PUT /v1/agents/shop", answered(CHANGE), problem(412, "agent_version_mismatch", "It is version 4."))
     ended = server.run("apply", str(folder), "--yes")

@@ -114,7 +114,7 @@ def test_a_conversation_is_followed_to_the_end_of_a_run(server: ScriptedServer) 
     assert server.requests[-1].url.params["after"] == "7"
 
 
-def test_a_token_that_expires_in_the_stream_is_told_and_the_run_goes_on(server: ScriptedServer) -> None:
+def test_a_token_that_expires_in_the_stream_is_reported_and_the_run_goes_on(server: ScriptedServer) -> None:
     expiry = {"type": "RUN_ERROR", "code": "token_expired", "message": "Come again.", "metadata": {}}
     server.answer("POST /v1/runs", stream(BEGUN, *said("One ")[:2], expiry))
     ended = server.run("chat", "-m", "Hi")

@@ -110,7 +110,7 @@ def test_sessions_are_exported_without_a_last_line(server: ScriptedServer, tmp_p
     assert json.loads(goal.read_text()) == {"sessionId": "s", "messages": []}
 
 
-def test_what_is_left_of_a_forgotten_user_is_told(server: ScriptedServer) -> None:
+def test_what_is_left_of_a_forgotten_user_is_reported(server: ScriptedServer) -> None:
     request = {"requestId": "r", "status": "failed", "counts": {"messages": 3}, "residue": {"episodes": 1}}
     server.answer("DELETE /v1/users/ada/memory", httpx.Response(202, json=request))
     ended = server.run("users", "forget", "ada", "--yes")
@@ -146,9 +146,9 @@ def test_doctor_tries_each_model_and_fails_if_agents_cannot_work_with_one(server
     assert "  tool call          no  model_refused: no tools; not sent: top_p\n" in failed.stdout
     assert "-> Choose another." in failed.stdout
     assert "Not usable as they are: big." in failed.stderr
-    told = json.loads(server.run("doctor", "--models", "--json").stdout)
-    assert [(each["name"], each["ok"]) for each in told["models"]] == [("big", False), ("small", True)]
-    assert told["ok"] is False
+    answered = json.loads(server.run("doctor", "--models", "--json").stdout)
+    assert [(each["name"], each["ok"]) for each in answered["models"]] == [("big", False), ("small", True)]
+    assert answered["ok"] is False
 
 
 def test_doctor_says_who_may_check_models(server: ScriptedServer) -> None:
@@ -209,7 +209,7 @@ def reported(models: list[dict[str, Any]], request: httpx.Request, *, works: boo
     return httpx.Response(200, json=report)
 
 
-def test_a_broken_configuration_is_told(server: ScriptedServer) -> None:
+def test_a_broken_configuration_is_reported(server: ScriptedServer) -> None:
     server.folder.mkdir()
     (server.folder / "config.toml").write_text("profiles = [")
     ended = server.run("threads", "list")

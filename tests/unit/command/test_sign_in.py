@@ -45,7 +45,7 @@ def test_signing_in_waits_for_the_user_and_keeps_the_token(issuer: ScriptedServe
     assert issuer.run("threads", "list").exit_code == 3
 
 
-def test_a_refused_sign_in_is_told(issuer: ScriptedServer) -> None:
+def test_a_refused_sign_in_is_reported(issuer: ScriptedServer) -> None:
     issuer.answer("POST /token", httpx.Response(400, json={"error": "access_denied"}))
     assert issuer.run(*LOGIN).exit_code == 3
 
@@ -92,7 +92,7 @@ def test_an_absent_command_says_where_it_comes_from() -> None:
         assert "pip install 'baton-conversations[local]'" in ended.stderr
 
 
-def test_a_local_server_that_is_not_there_is_told_by_its_address(server: ScriptedServer) -> None:
+def test_a_local_server_that_is_not_there_is_reported_by_its_address(server: ScriptedServer) -> None:
     def refused(request: httpx.Request) -> httpx.Response:
         raise httpx.ConnectError("refused", request=request)
 

@@ -162,7 +162,7 @@ async def test_a_bad_request_gets_openais_error(api: httpx.AsyncClient, change: 
     assert (error["type"], error["param"], error["code"]) == ("invalid_request_error", param, None)
 
 
-async def test_a_rule_that_fails_is_told_as_a_fault_of_the_server(tmp_path: Path) -> None:
+async def test_a_rule_that_fails_is_reported_as_a_fault_of_the_server(tmp_path: Path) -> None:
     script = tmp_path / "script.yaml"
     script.write_text("scenes:\n  message:\n    - say: '{{ said + 1 }}'\n")
     transport = httpx.ASGITransport(create_app({"BATON_DEMO_SCRIPT": str(script)}))

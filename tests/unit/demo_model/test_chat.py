@@ -58,14 +58,14 @@ def test_what_cannot_be_calculated_gets_another_answer(said: str) -> None:
     assert "=" not in ask(DEMO, said).text
 
 
-def test_a_text_has_as_many_words_as_were_wished_for() -> None:
+def test_a_text_has_as_many_words_as_were_asked_for() -> None:
     assert len(ask(DEMO, "Write 500 words about bees").text.split()) == 500
     assert len(ask(DEMO, "Write 999999 words").text.split()) == 5000
     assert "about bees" in ask(DEMO, "Tell me a story about bees").text
 
 
 def test_it_answers_questions_about_its_story() -> None:
-    told = ["Tell me a story about whales", ask(DEMO, "Tell me a story about whales").text]
+    reported = ["Tell me a story about whales", ask(DEMO, "Tell me a story about whales").text]
     for question, answer in [
         ("Who is Mara?", "Mara packed bread, a lamp and a small notebook"),
         ("What did the sailor say?", "“do not look far. Look long.”"),
@@ -73,8 +73,8 @@ def test_it_answers_questions_about_its_story() -> None:
         ("Tell me another story", "Here is another one about whales."),
         ("Who is Jonas?", "Jonas had a map"),
     ]:
-        told += [question, ask(DEMO, *told, question).text]
-        assert answer in told[-1]
+        reported += [question, ask(DEMO, *reported, question).text]
+        assert answer in reported[-1]
 
 
 def test_it_ends_the_conversation_where_it_may() -> None:
@@ -101,8 +101,8 @@ def test_it_describes_what_is_attached() -> None:
 def test_a_tool_is_called_that_the_user_names() -> None:
     call = Call("find_page", {"text": "otters and seals"})
     assert ask(DEMO, "Use the find_page tool for otters and seals", tools=["find_page"]).calls == (call,)
-    told = ask(DEMO, "Use find_page for otters", called(call), *answered("Otters swim."), tools=["find_page"])
-    assert told.text == "According to `find_page`:\n\nOtters swim."
+    reported = ask(DEMO, "Use find_page for otters", called(call), *answered("Otters swim."), tools=["find_page"])
+    assert reported.text == "According to `find_page`:\n\nOtters swim."
     assert ask(DEMO, "Use find_page for otters").calls == ()
 
 
@@ -118,12 +118,14 @@ def test_a_specialist_that_the_script_does_not_know_hands_back(said: str) -> Non
 
 
 def test_it_sums_up_for_a_specialist() -> None:
-    told = "user: Hello\nassistant: Hi!\nuser: I want to create a skill."
-    assert ask(DEMO, told, task="handoff_summary").text == "User wants to create a skill."
-    told = {"messages": [{"role": "user", "text": "Hello"}, {"role": "user", "text": 'I\'d like to make a "skill"!'}]}
-    assert ask(DEMO, json.dumps(told), task="handoff_summary").text == 'User wants to make a "skill".'
-    told["messages"].append({"role": "user", "text": "Make me one"})
-    assert ask(DEMO, json.dumps(told), task="handoff_summary").text == "Make me one"
+    reported = "user: Hello\nassistant: Hi!\nuser: I want to create a skill."
+    assert ask(DEMO, reported, task="handoff_summary").text == "User wants to create a skill."
+    reported = {
+        "messages": [{"role": "user", "text": "Hello"}, {"role": "user", "text": 'I\'d like to make a "skill"!'}]
+    }
+    assert ask(DEMO, json.dumps(reported), task="handoff_summary").text == 'User wants to make a "skill".'
+    reported["messages"].append({"role": "user", "text": "Make me one"})
+    assert ask(DEMO, json.dumps(reported), task="handoff_summary").text == "Make me one"
 
 
 # Past conversations
@@ -153,7 +155,7 @@ def test_it_answers_from_what_is_recalled(said: str) -> None:
     assert ask(DEMO, said, recalled__1=json.dumps(MISO)).text == ON_THE_DAY
 
 
-def test_it_tells_everything_that_is_recalled_with_its_date() -> None:
+def test_it_shows_everything_that_is_recalled_with_its_date() -> None:
     recalled = {f"recalled__{number}": json.dumps(each) for number, each in enumerate((MISO, FACT, CHUNK), start=1)}
     assert ask(DEMO, "And what about tea?", **recalled).text.split("\n\n") == [
         ON_THE_DAY,
@@ -166,7 +168,7 @@ def of_miso(**fields: str | None) -> str:
     return json.dumps({**MISO, **fields})
 
 
-def test_what_users_said_comes_before_what_they_were_told_and_each_thing_once() -> None:
+def test_what_users_said_comes_before_the_answers_and_each_thing_once() -> None:
     recalled = {
         "recalled__1": of_miso(role="assistant", text="Your cat is Miso. I will remember it."),
         "recalled__2": of_miso(),
@@ -175,19 +177,19 @@ def test_what_users_said_comes_before_what_they_were_told_and_each_thing_once() 
     assert ask(DEMO, "What is my cat?", **recalled).text == ON_THE_DAY
 
 
-def test_a_message_that_a_fact_has_replaced_is_not_told() -> None:
+def test_a_message_that_a_fact_has_replaced_is_not_quoted() -> None:
     recalled = {
         "recalled__1": of_miso(text="My favourite colour is green"),
         "recalled__2": of_miso(kind="fact", role=None, text="The user said: “My favourite colour is red”"),
         "recalled__3": of_miso(),
     }
-    told = ask(DEMO, "What is my favourite colour?", **recalled).text
-    assert told == "From our conversation of 2026-03-14: The user said: “My favourite colour is red”"
+    reported = ask(DEMO, "What is my favourite colour?", **recalled).text
+    assert reported == "From our conversation of 2026-03-14: The user said: “My favourite colour is red”"
 
 
-def test_what_others_said_is_told_if_there_is_nothing_else() -> None:
-    told = ask(DEMO, "What is my cat?", recalled__1=of_miso(role="assistant", text="A tabby.")).text
-    assert told == "On 2026-03-14 you were told: “A tabby.”"
+def test_what_others_said_is_quoted_if_there_is_nothing_else() -> None:
+    reported = ask(DEMO, "What is my cat?", recalled__1=of_miso(role="assistant", text="A tabby.")).text
+    assert reported == "On 2026-03-14 you were told: “A tabby.”"
 
 
 def test_what_it_says_of_itself_is_no_memory() -> None:
@@ -209,7 +211,7 @@ def test_what_was_said_of_something_else_is_no_answer(said: str, answer: str) ->
     assert ask(DEMO, said, recalled__1=json.dumps(MISO)).text == answer
 
 
-def test_what_this_conversation_tells_comes_before_the_past() -> None:
+def test_statements_of_this_conversation_come_before_the_past() -> None:
     said = ["My cat is Rex.", "!", "What is my cat?"]
     assert ask(DEMO, *said, recalled__1=json.dumps(MISO)).text == "Your cat is Rex."
 
@@ -242,6 +244,6 @@ def test_it_calls_what_a_page_offers(said: str, call: Call) -> None:
 
 def test_it_says_what_the_page_has_answered() -> None:
     call = Call("change_background", {"color": "red"})
-    told = ask(DEMO, "Make the background red", called(call), *answered("It is red now."), tools=PAGE)
-    assert told.text == "The background is changed. The page says: “It is red now.”"
-    assert told.calls == ()
+    reported = ask(DEMO, "Make the background red", called(call), *answered("It is red now."), tools=PAGE)
+    assert reported.text == "The background is changed. The page says: “It is red now.”"
+    assert reported.calls == ()

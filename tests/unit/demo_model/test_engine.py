@@ -88,8 +88,8 @@ def test_only_tools_that_are_offered_are_called(booking: Engine) -> None:
 
 def test_results_are_read_as_text_and_as_json(booking: Engine) -> None:
     asked = called(Call("forecast", {}))
-    told = answered('{"sky": "blue", "about": "21 degrees"}')
-    assert ask(booking, "Graz", asked, *told).text == "It is 21 in Graz: blue"
+    reported = answered('{"sky": "blue", "about": "21 degrees"}')
+    assert ask(booking, "Graz", asked, *reported).text == "It is 21 in Graz: blue"
 
 
 def test_a_call_is_not_repeated_within_a_turn(booking: Engine) -> None:
@@ -102,7 +102,7 @@ def test_a_call_is_not_repeated_within_a_turn(booking: Engine) -> None:
     assert (reply.text, reply.calls) == ("", ())
 
 
-def test_what_a_request_does_not_tell_is_empty(booking: Engine) -> None:
+def test_what_a_request_lacks_is_empty(booking: Engine) -> None:
     assert ask(booking, "x", unfinished='{"w": " Ada"}').text == "Hello Ada,"
     for metadata in ({"unfinished": '{"w": " Ada'}, {"workflow": "none", "workflow__state": "x"}, {"workflow": "[1]"}):
         assert ask(booking, "x", **metadata).text == "Hello,"
@@ -130,7 +130,7 @@ def test_quoted_context_is_no_message_of_the_user(booking: Engine, messages: lis
     assert ask(booking, *({"role": "user", "content": content} for content in messages)).text == "Hello,"
 
 
-def test_a_template_that_fails_tells_its_place(tmp_path: Path) -> None:
+def test_a_template_that_fails_shows_its_place(tmp_path: Path) -> None:
     script = "scenes:\n  message:\n    - say: '{{ said + 1 }}'\n"
     with pytest.raises(ScriptError, match=r"script\.yaml:3: scenes\.message\.0: TypeError"):
         ask(engine(tmp_path, script), "Hello")

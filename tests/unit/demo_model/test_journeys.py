@@ -16,7 +16,7 @@ from tests.harness.harness import Said
 from tests.harness.remembered import learn
 from tests.unit.demo_model.demo import Demo
 
-WISH = "I want to create a skill that sends Slack alerts"
+REQUEST = "I want to create a skill that sends Slack alerts"
 STICK = "A baton is a stick, and how and why do I wave it?"
 MAIN, MAKER = "Assistant", "Skill Creation Assistant"
 
@@ -81,7 +81,7 @@ async def test_an_answer_that_found_nothing_says_so_and_has_no_sources(demo: Dem
 
 
 async def test_a_skill_is_made(demo: Demo) -> None:
-    [(name, opening)] = await demo.say(WISH)
+    [(name, opening)] = await demo.say(REQUEST)
     assert name == MAKER
     assert "I'll call it “Slack Alert”" in opening
     assert await demo.state() == "GATHERING_REQUIREMENTS"
@@ -111,7 +111,7 @@ async def test_a_skill_is_made(demo: Demo) -> None:
 
 
 async def test_a_workflow_is_resumed_in_words_and_at_a_click(demo: Demo) -> None:
-    await demo.say(WISH)
+    await demo.say(REQUEST)
     await demo.say("nothing")
     [*_, (name, offered)] = await demo.say("cancel")
     assert (name, offered) == (MAIN, "Let me know if you'd like to continue creating that skill later.")
@@ -148,11 +148,11 @@ async def test_what_is_no_answer_is_asked_again_and_not_kept(demo: Demo, reply: 
     assert await demo.state() == "DEFINING_TRIGGERS"
 
 
-async def test_a_trigger_that_is_refused_is_told_and_replaced(demo: Demo) -> None:
-    await demo.say(WISH)
+async def test_a_trigger_that_is_refused_is_reported_and_replaced(demo: Demo) -> None:
+    await demo.say(REQUEST)
     await demo.say("nothing")
-    [(_, told)] = await demo.say("create skill")
-    assert told.startswith("That does not work yet: ")
-    assert "'create skill'" in told
+    [(_, reported)] = await demo.say("create skill")
+    assert reported.startswith("That does not work yet: ")
+    assert "'create skill'" in reported
     assert "separated by commas" in (await demo.say("the triggers"))[-1][1]
     assert "Here is the SKILL.md:" in (await demo.say("yell"))[-1][1]

@@ -52,12 +52,12 @@ def proposed() -> set[str]:
     tutorial = (ROOT / "docs" / "tutorial" / "first-conversation.md").read_text(encoding="utf-8")
     readme = (ROOT / "README.md").read_text(encoding="utf-8").replace("\n", " ")
     offered = re.findall(r"`([^`]+)`", ask(shipped(), "What can you do?", tools=TOOLS).text)
-    told = re.findall(r'"(?:message|content)": "([^"]+)"', tutorial)
+    reported = re.findall(r'"(?:message|content)": "([^"]+)"', tutorial)
     return {
         *re.findall(r"data-try>([^<]+)<", page),
         *offered,
         *re.findall(r'(?:ask|say) "([^"]+)"', readme),
-        *(text for text in told if "..." not in text),
+        *(text for text in reported if "..." not in text),
     }
 
 
@@ -96,10 +96,10 @@ async def test_a_new_conversation_remembers_it(
     await demo.remember_by_meaning(encoder, question)
     await demo.say(said)
     await demo.begin_another()
-    told = await demo.answer(question)
-    assert answer in told
-    assert re.match(r"On \d{4}-\d\d-\d\d you told me: |From our conversation of ", told)
-    assert "\n" not in told
+    reported = await demo.answer(question)
+    assert answer in reported
+    assert re.match(r"On \d{4}-\d\d-\d\d you told me: |From our conversation of ", reported)
+    assert "\n" not in reported
 
 
 async def test_a_new_conversation_knows_what_has_changed_since(demo: Demo, encoder: SentenceEncoder) -> None:
@@ -115,8 +115,8 @@ async def test_a_new_conversation_knows_what_has_changed_since(demo: Demo, encod
 
 async def test_a_question_during_a_skill_is_answered_and_not_kept(demo: Demo) -> None:
     await demo.say("I want to create a skill that sends Slack alerts")
-    told = await demo.answer("What do you need to know?")
-    assert "What should its result look like?" in told
+    reported = await demo.answer("What do you need to know?")
+    assert "What should its result look like?" in reported
     assert await demo.state() == "GATHERING_REQUIREMENTS"
     assert "Here is the SKILL.md" not in await demo.answer("Post them to #ops")
     assert await demo.state() == "DEFINING_TRIGGERS"

@@ -20,7 +20,7 @@ DATES = "My birthday is on 3 May. My flight to Rome leaves at 9:30 tomorrow."
 
 
 @pytest.mark.parametrize(
-    ("told", "question", "answer"),
+    ("expected", "question", "answer"),
     [
         (ADA, "Where do I live?", "You live in Vienna."),
         (ADA, "which city do i live in", "You live in Vienna."),
@@ -73,9 +73,9 @@ DATES = "My birthday is on 3 May. My flight to Rome leaves at 9:30 tomorrow."
         ("I used to live in Bern, but now I live in Basel.", "Where did I live?", "You used to live in Bern."),
     ],
 )
-def test_a_question_is_answered_by_what_was_told(told: str, question: str, answer: str) -> None:
-    assert answer_from([told], question) == answer
-    assert ask(DEMO, told, "!", question, tools=["ask_knowledge"]).text == answer
+def test_a_question_is_answered_by_earlier_statements(expected: str, question: str, answer: str) -> None:
+    assert answer_from([expected], question) == answer
+    assert ask(DEMO, expected, "!", question, tools=["ask_knowledge"]).text == answer
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_a_question_is_answered_by_what_was_told(told: str, question: str, answe
         "what " * 100,
     ],
 )
-def test_what_was_not_told_answers_nothing(question: str) -> None:
+def test_what_was_not_said_answers_nothing(question: str) -> None:
     assert answer_from([ADA], question) == ""
 
 
@@ -120,7 +120,7 @@ def test_the_newest_statement_counts_and_likings_add_up() -> None:
         ("Who is the mayor?", ""),
     ],
 )
-def test_it_says_what_was_not_told(question: str, left: str) -> None:
+def test_it_says_what_was_not_reported(question: str, left: str) -> None:
     assert untold(question) == left
 
 
@@ -143,8 +143,8 @@ def fact(text: str, date: str = "2026-03-14") -> dict[str, str | None]:
 def test_a_past_conversation_is_quoted_where_it_answers(question: str, quote: str) -> None:
     recalled = [message("Tell me a story"), message(ADA), message("Where do I live?", role="assistant")]
     assert [each["quote"] for each in recollections(recalled, question)] == [quote]
-    told = ask(DEMO, question, recalled__1=json.dumps(recalled[0]), recalled__2=json.dumps(recalled[1])).text
-    assert told == f"On 2026-03-14 you told me: “{quote}”"
+    reported = ask(DEMO, question, recalled__1=json.dumps(recalled[0]), recalled__2=json.dumps(recalled[1])).text
+    assert reported == f"On 2026-03-14 you told me: “{quote}”"
 
 
 def test_of_past_conversations_the_latest_counts_and_facts_before_messages() -> None:
@@ -162,11 +162,11 @@ def test_within_a_day_the_later_message_counts_and_a_fact_is_as_old_as_its_messa
     )
     known = [fact("The user said: “I live in Vienna.”"), first, message("Noted.", role="assistant"), later]
     assert [each["quote"] for each in recollections(known, "Where do I live?")] == ["I moved to Graz."]
-    told = [
+    reported = [
         message("I'm a nurse and my pin is 7.", at="2026-03-14T09:00:00+00:00"),
         fact("The user said: “My pin is 7.”"),
     ]
-    assert [each["quote"] for each in recollections(told, "What is my pin?")] == ["My pin is 7."]
+    assert [each["quote"] for each in recollections(reported, "What is my pin?")] == ["My pin is 7."]
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_facts_are_read_as_any_model_notes_them(text: str) -> None:
     assert [each["quote"] for each in recollections([fact(text)], "Where do I live?")] == [text]
 
 
-def test_both_memories_tell_all_that_is_known() -> None:
-    told = ask(DEMO, "I like tea.", "!", "What do you know about me?", recalled__1=json.dumps(message(ADA))).text
-    assert "- You like tea." in told
-    assert "On 2026-03-14 you told me: “I live in Vienna.”" in told
+def test_both_memories_show_all_that_is_known() -> None:
+    reported = ask(DEMO, "I like tea.", "!", "What do you know about me?", recalled__1=json.dumps(message(ADA))).text
+    assert "- You like tea." in reported
+    assert "On 2026-03-14 you told me: “I live in Vienna.”" in reported

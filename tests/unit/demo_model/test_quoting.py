@@ -42,7 +42,7 @@ def test_whole_sentences_are_quoted(text: str) -> None:
     assert quoted(QUESTION, text) == [CRYOSTAT]
 
 
-def test_a_row_of_a_sheet_is_told_with_the_names_of_its_columns_where_no_sentence_answers() -> None:
+def test_a_row_of_a_sheet_is_quoted_with_the_names_of_its_columns_where_no_sentence_answers() -> None:
     assert quoted("What is the price of a dome ticket?", "Ticket | Price\nGarden | 3\nDome | 14") == [
         "Ticket: Dome; Price: 14."
     ]
@@ -56,9 +56,9 @@ def test_at_most_three_are_quoted_and_the_best_comes_first() -> None:
 
 def test_what_says_what_a_thing_is_comes_first() -> None:
     used = "Each telescope has a cryostat that is cold."
-    told = "A **cryostat** is a vessel that keeps cold."
-    assert quoted("What is a cryostat?", used, told)[0] == told
-    assert quoted("What is a cryostat?", f"{used} {told}") == [told]
+    reported = "A **cryostat** is a vessel that keeps cold."
+    assert quoted("What is a cryostat?", used, reported)[0] == reported
+    assert quoted("What is a cryostat?", f"{used} {reported}") == [reported]
 
 
 @pytest.mark.parametrize(
@@ -101,8 +101,8 @@ def test_the_agent_quotes_title_and_page(question: str) -> None:
 def test_an_answer_gives_the_quotes_and_says_plainly_if_there_are_none() -> None:
     found = f"- “{CRYOSTAT}” (Manual, page 57)"
     asked = ask(DEMO, QUESTION, tools=["ask_knowledge"])
-    told = ask(DEMO, QUESTION, called(*asked.calls), *answered(found), tools=["ask_knowledge"])
-    assert told.text == f"This is what the documents say:\n\n{found}"
+    reported = ask(DEMO, QUESTION, called(*asked.calls), *answered(found), tools=["ask_knowledge"])
+    assert reported.text == f"This is what the documents say:\n\n{found}"
     nothing = ask(DEMO, QUESTION, agent="knowledge", recalled__1=json.dumps(chunk("Tickets cost 3 euros."))).text
-    told = ask(DEMO, QUESTION, called(*asked.calls), *answered(nothing), tools=["ask_knowledge"])
-    assert told.text.startswith("I found nothing about this in the documents")
+    reported = ask(DEMO, QUESTION, called(*asked.calls), *answered(nothing), tools=["ask_knowledge"])
+    assert reported.text.startswith("I found nothing about this in the documents")

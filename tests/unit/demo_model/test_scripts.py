@@ -20,16 +20,16 @@ def problems(folder: Path, script: str) -> list[str]:
     """The reported problems of a script, without its folder."""
     path = folder / "script.yaml"
     path.write_text(script, encoding="utf-8")
-    with pytest.raises(ScriptError) as told:
+    with pytest.raises(ScriptError) as raised:
         Script.read(path)
-    return str(told.value).replace(f"{path}:", "").splitlines()
+    return str(raised.value).replace(f"{path}:", "").splitlines()
 
 
 MESSAGE = "scenes:\n  message:\n"
 
 
 @pytest.mark.parametrize(
-    ("script", "told"),
+    ("script", "expected"),
     [
         ("scenes: [", "2: did not find expected node content"),
         ("- say: x", "1: the file must be a mapping of fields"),
@@ -46,17 +46,17 @@ MESSAGE = "scenes:\n  message:\n"
         (f"{MESSAGE}    - next: a\n  a:\n    - next: a", "4: scenes.a: the scene leads back to itself"),
     ],
 )
-def test_a_mistake_is_told_with_its_place(tmp_path: Path, script: str, told: str) -> None:
+def test_a_mistake_is_reported_with_its_place(tmp_path: Path, script: str, expected: str) -> None:
     [problem] = problems(tmp_path, script)
-    assert problem.startswith(told)
+    assert problem.startswith(expected)
 
 
-def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
-    told = problems(tmp_path, f"{MESSAGE}    - say: '{{{{ x }}}}'\n    - next: gone\n      says: '['")
-    assert [problem.split(":")[0] for problem in told] == ["3", "5", "4"]
+def test_all_mistakes_are_reported_at_once(tmp_path: Path) -> None:
+    reported = problems(tmp_path, f"{MESSAGE}    - say: '{{{{ x }}}}'\n    - next: gone\n      says: '['")
+    assert [problem.split(":")[0] for problem in reported] == ["3", "5", "4"]
 
 
-def test_a_file_that_is_missing_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_missing_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ScriptError, match=r"gone\.yaml:1: .*No such file"):
         create_app({"BATON_DEMO_SCRIPT": str(tmp_path / "gone.yaml")})
 
@@ -67,8 +67,8 @@ def test_the_script_of_the_guide_plays_what_it_shows(tmp_path: Path) -> None:
     asked = ask(demo, "Please book a room to Graz", tools={"find_rooms": {}})
     assert asked.text == "Let me look for a room in Graz."
     assert asked.calls == (Call("find_rooms", {"city": "Graz", "nights": 2}),)
-    told = answered('{"rooms": [{"name": "Blue"}, {"name": "Red"}]}')
-    assert ask(demo, "Please book a room to Graz", called(*asked.calls), *told).text.endswith("\n\n- Blue\n- Red")
+    reported = answered('{"rooms": [{"name": "Blue"}, {"name": "Red"}]}')
+    assert ask(demo, "Please book a room to Graz", called(*asked.calls), *reported).text.endswith("\n\n- Blue\n- Red")
 
 
 def test_the_guide_lists_every_field_and_variable() -> None:
@@ -90,23 +90,23 @@ MESSAGES = [
 
 
 def test_the_script_that_ships_summarizes_sessions_that_have_ended() -> None:
-    told = ask(shipped(), json.dumps({"messages": MESSAGES}), task="episode_summary").text
-    assert told.startswith('On 2026-03-14 the user said: “I moved to "Bern" <today>.” and “What is my name?”.')
+    reported = ask(shipped(), json.dumps({"messages": MESSAGES}), task="episode_summary").text
+    assert reported.startswith('On 2026-03-14 the user said: “I moved to "Bern" <today>.” and “What is my name?”.')
     parts = ask(shipped(), json.dumps({"summaries": ["One.", "Two."]}), task="episode_summary").text
     assert parts == "One. Two."
 
 
 def test_the_script_that_ships_lists_what_users_said_about_themselves_as_facts() -> None:
-    told = json.loads(ask(shipped(), json.dumps({"messages": MESSAGES}), task="episode_facts").text)
+    reported = json.loads(ask(shipped(), json.dumps({"messages": MESSAGES}), task="episode_facts").text)
     text = 'The user said: “I moved to "Bern" <today>.”'
-    assert told == {"facts": [{"text": text, "date": "2026-03-14", "sources": [1]}]}
+    assert reported == {"facts": [{"text": text, "date": "2026-03-14", "sources": [1]}]}
     assert json.loads(ask(shipped(), '{"messages": []}', task="episode_facts").text) == {"facts": []}
 
 
 def test_the_script_that_ships_leaves_its_own_excuses_out_of_summaries() -> None:
     excuse = {**MESSAGES[1], "text": ask(shipped(), "Blue elephants?").text}
-    told = ask(shipped(), json.dumps({"messages": [MESSAGES[0], excuse]}), task="episode_summary").text
-    assert told == 'On 2026-03-14 the user said: “I moved to "Bern" <today>.”.'
+    reported = ask(shipped(), json.dumps({"messages": [MESSAGES[0], excuse]}), task="episode_summary").text
+    assert reported == 'On 2026-03-14 the user said: “I moved to "Bern" <today>.”.'
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_the_script_that_ships_leaves_its_own_excuses_out_of_summaries() -> None
         ("Nothing of the kind", "I like tea", None),
     ],
 )
-def test_the_script_that_ships_tells_what_replaces_an_earlier_fact(now: str, before: str, relation: str | None) -> None:
+def test_the_script_that_ships_shows_what_replaces_an_earlier_fact(now: str, before: str, relation: str | None) -> None:
     noise = {"n": 1, "date": "2026-03-01", "text": "The user said: “I like walking.”"}
     data = {
         "facts": [noise, {"n": 2, "date": "2026-03-14", "text": f"The user said: “{now}”"}],

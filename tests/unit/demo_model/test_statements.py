@@ -9,7 +9,7 @@ from baton_local.demo_model.language.statements import statements
 from baton_local.demo_model.telling import acknowledgement, facts_in
 
 
-def told(text: str) -> list[str]:
+def replies(text: str) -> list[str]:
     return [each.reply for each in statements(text) if not each.is_implied]
 
 
@@ -41,7 +41,7 @@ def told(text: str) -> list[str]:
     ],
 )
 def test_a_message_is_read_as_its_statements(text: str, each: list[str]) -> None:
-    assert told(text) == each
+    assert replies(text) == each
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_names_are_implied(text: str, implied: list[str]) -> None:
         ("I'm sure I've seen it", "You are sure you have seen it"),
     ],
 )
-def test_what_is_said_in_the_first_person_is_told_in_the_second(said: str, heard: str) -> None:
+def test_statements_in_the_first_person_are_repeated_in_the_second(said: str, heard: str) -> None:
     assert second_person(said) == heard
 
 
@@ -88,11 +88,11 @@ def test_what_is_said_in_the_first_person_is_told_in_the_second(said: str, heard
         "",
     ],
 )
-def test_what_tells_no_fact_is_not_acknowledged(said: str) -> None:
+def test_what_states_no_fact_is_not_acknowledged(said: str) -> None:
     assert acknowledgement(said) == ""
 
 
-def test_a_pronoun_stands_for_what_was_told_before() -> None:
+def test_a_pronoun_stands_for_what_was_said_before() -> None:
     assert acknowledgement("He is called Rex.", ["I have a dog."]) == "Your dog is called Rex."
     assert acknowledgement("He is called Rex.") == ""
 

@@ -15,7 +15,7 @@ from tests.harness.state_checks import active, call, changed, check_handoffs, de
 
 
 @pytest.mark.parametrize(
-    ("call_", "told"),
+    ("call_", "expected"),
     [
         (call("advance_workflow", state="BUILD"), "ASK is not complete"),
         (call("advance_workflow", state="BUILD", data={"name": 7}), "data does not fit"),
@@ -27,14 +27,14 @@ from tests.harness.state_checks import active, call, changed, check_handoffs, de
     ],
 )
 async def test_what_a_workflow_does_not_allow_is_explained_to_the_model_and_changes_nothing(
-    call_: ToolCall, told: str
+    call_: ToolCall, expected: str
 ) -> None:
     harness = HandoffHarness(transfer(), Answer(("Name?",)), Answer.calling(call_), Answer(("Once more, please.",)))
     await harness.say()
     before = await harness.state()
     said = await harness.say("m2", "Box")
 
-    assert told in (await results(harness))[-1]
+    assert expected in (await results(harness))[-1]
     assert (await results(harness))[-1].startswith("Error: ")
     assert await harness.state() == before
     assert [event.type for event in said.events if event.type in ("STATE_DELTA", "ACTIVITY_SNAPSHOT")] == []
@@ -96,8 +96,8 @@ async def test_of_two_transfers_in_one_answer_the_first_takes_place() -> None:
 async def test_a_refused_transfer_does_not_undo_another_one_of_the_same_answer() -> None:
     harness = HandoffHarness(Answer.calling(to("locked", "a"), to("maker", "b")))
     await harness.say()
-    told = (await results(harness))[1]
-    assert (await active(harness) == "maker") is (told == "The user is being connected with Maker.")
+    reported = (await results(harness))[1]
+    assert (await active(harness) == "maker") is (reported == "The user is being connected with Maker.")
 
 
 async def test_a_refused_transfer_does_not_undo_a_return_of_the_same_answer() -> None:
@@ -141,7 +141,7 @@ async def test_advancing_and_returning_in_one_answer_does_both() -> None:
 # A specialist that never returns
 
 
-async def test_whoever_is_with_a_specialist_that_never_returns_can_always_leave() -> None:
+async def test_a_user_who_is_with_a_specialist_that_never_returns_can_always_leave() -> None:
     harness = HandoffHarness(
         transfer(
             "helper",

@@ -85,7 +85,7 @@ async def test_an_answer_without_end_is_cut_kept_and_marked(model: EndlessModel)
     assert said.last["outcome"] == {"type": "success"}
 
 
-async def test_a_repeated_message_is_told_the_same_end(model: EndlessModel) -> None:
+async def test_a_repeated_message_learns_the_same_end(model: EndlessModel) -> None:
     harness = Harness(model=model)
     said = await harness.say()
     again = await harness.say()
@@ -105,7 +105,7 @@ async def test_what_follows_a_cut_answer_stays_within_its_budget(model: EndlessM
     assert sum(len(str(prompt.content)) for prompt in model.asked[-1].prompts) < 10_000
 
 
-async def test_the_model_is_told_that_its_answer_was_cut() -> None:
+async def test_the_model_learns_that_its_answer_was_cut() -> None:
     harness = Harness()
     harness.model.script(Answer(("Once upon a time",), reason=FinishReason.LENGTH), "there was.")
     said = await harness.say("m1")
@@ -167,7 +167,7 @@ async def test_a_remote_agents_answer_without_end_is_cut() -> None:
     assert len(harness.agent_client.stopped) == 1
 
 
-async def test_a_specialist_elsewhere_is_cut_kept_and_told_to_stop() -> None:
+async def test_a_specialist_elsewhere_is_cut_kept_and_asked_to_stop() -> None:
     harness = RelayHarness()
     harness.agent_client.script("booker", Reply((PIECE,) * 1_000, end=AgentDone("remote-1")))
     said = await harness.say()

@@ -125,7 +125,7 @@ def test_a_remote_agent_has_no_schema() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("answer", "expected"),
     [
         ({"total": 1, "lines": []}, []),
         ({"total": 1, "lines": [], "payer": None}, []),
@@ -143,8 +143,8 @@ def test_a_remote_agent_has_no_schema() -> None:
         ([], ["it must be of type object"]),
     ],
 )
-def test_what_is_wrong_with_an_answer_is_said_in_words_of_the_schema(answer: Any, told: list[str]) -> None:
-    assert list(violations(INVOICE, answer)) == told
+def test_what_is_wrong_with_an_answer_is_said_in_words_of_the_schema(answer: Any, expected: list[str]) -> None:
+    assert list(violations(INVOICE, answer)) == expected
 
 
 def test_a_few_violations_are_named() -> None:
@@ -166,6 +166,6 @@ SECRET = "Ada-Lovelace"
     )
 )
 def test_nothing_of_an_answer_is_quoted(answer: Any) -> None:
-    told = json.dumps(list(violations(INVOICE, answer)))
-    assert SECRET not in told
-    assert "7777777" not in told
+    reported = json.dumps(list(violations(INVOICE, answer)))
+    assert SECRET not in reported
+    assert "7777777" not in reported

@@ -140,7 +140,7 @@ def test_a_document_has_a_registered_type_as_soon_as_it_is_known(essence: str, n
         ("image/png", "a.txt", b"a", None),
     ],
 )
-def test_the_content_tells_pages_from_other_texts(
+def test_the_content_distinguishes_pages_from_other_texts(
     essence: str, name: str, body: bytes, form: DocumentFormat | None
 ) -> None:
     assert text_format(formats_of(MediaType(essence), name), body) is form

@@ -88,7 +88,7 @@ def test_a_handoff_is_declared_by_the_targets_id_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fields", "told"),
+    ("fields", "expected"),
     [
         ({"handoffs": ["a"]}, "cannot hand over to itself"),
         ({"handoffs": ["b", {"agent": "b"}]}, "two of the handoffs are to 'b'"),
@@ -105,8 +105,8 @@ def test_a_handoff_is_declared_by_the_targets_id_alone() -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_refused(fields: dict[str, Any], told: str) -> None:
-    with pytest.raises(ValidationError, match=told):
+def test_what_is_wrong_is_refused(fields: dict[str, Any], expected: str) -> None:
+    with pytest.raises(ValidationError, match=expected):
         agent("a", **fields)
 
 
@@ -168,7 +168,7 @@ def test_a_declared_target_may_be_handed_over_to() -> None:
         ({"target": GUIDE, "is_available": False}, RefusalReason.UNAVAILABLE),
     ],
 )
-def test_the_reason_that_lasts_longest_is_told(given: dict[str, Any], reason: RefusalReason) -> None:
+def test_the_reason_that_lasts_longest_is_reported(given: dict[str, Any], reason: RefusalReason) -> None:
     refused = refusal(**given)
     assert refused is not None
     assert refused.reason is reason
@@ -194,8 +194,8 @@ def test_refusals_have_the_sentences_of_the_target_or_the_session() -> None:
     busy = refusal(GUIDE, source=MAIN, workflow=begun(), session=MAKER)
     assert busy is not None
     assert (busy.sentence, busy.session) == ("busy", "skill creation")
-    told = sentence(MAKER, "busy", session=busy.session or "")
-    assert told == "You're currently in a skill creation session. Would you like to finish that first?"
+    reported = sentence(MAKER, "busy", session=busy.session or "")
+    assert reported == "You're currently in a skill creation session. Would you like to finish that first?"
     nested = refusal(GUIDE, source=MAIN, session=MAKER)
     assert nested is not None
     assert (nested.sentence, nested.session) == ("busy", "Maker")

@@ -72,7 +72,7 @@ def test_a_file_that_people_have_edited_is_read_as_well() -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "expected"),
     [
         (MARKDOWN, "", "begins with front matter"),
         (MARKDOWN, "# Slack Alert\n", "begins with front matter"),
@@ -104,9 +104,9 @@ def test_a_file_that_people_have_edited_is_read_as_well() -> None:
         ("2. Post the alert.", "x" * MAX_BYTES, "at most 64 KB"),
     ],
 )
-def test_what_is_no_skill_is_refused_with_the_reason(old: str, new: str, told: str) -> None:
+def test_what_is_no_skill_is_refused_with_the_reason(old: str, new: str, expected: str) -> None:
     assert old in MARKDOWN
-    assert told in problems(MARKDOWN.replace(old, new, 1))
+    assert expected in problems(MARKDOWN.replace(old, new, 1))
 
 
 def test_a_file_without_steps_is_no_skill() -> None:
@@ -135,7 +135,7 @@ def test_fields_that_make_no_skill_are_refused(wrong: dict[str, Any]) -> None:
         draft_from(wrong)
 
 
-def test_samples_tell_which_messages_the_skill_answers() -> None:
+def test_samples_show_which_messages_the_skill_answers() -> None:
     trials = try_draft(DRAFT, ["Please send a Slack alert", "What is Slack?", "Alert the team on Slack!"])
     assert [trial.trigger for trial in trials] == ["send slack alert", None, r"alert (me|the team) on slack"]
     assert [trial.matches for trial in trials] == [True, False, True]

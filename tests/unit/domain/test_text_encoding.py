@@ -135,7 +135,7 @@ def test_a_charset_in_which_most_of_the_text_is_nothing_is_overruled(charset: st
 
 
 @pytest.mark.parametrize(("text", "label"), PAIRS)
-def test_the_content_tells_the_encoding_where_nothing_else_does(text: str, label: str) -> None:
+def test_the_content_shows_the_encoding_where_nothing_else_does(text: str, label: str) -> None:
     assert decode_text(encoded(text, label)) == text
 
 
@@ -158,7 +158,7 @@ def test_the_content_tells_the_encoding_where_nothing_else_does(text: str, label
         ("品名;價格\n蘋果;十元\n", "big5"),
     ],
 )
-def test_a_table_of_a_few_names_tells_its_encoding(text: str, label: str) -> None:
+def test_a_table_of_a_few_names_shows_its_encoding(text: str, label: str) -> None:
     assert decode_text(encoded(text, label), MediaType("text/csv", None)) == text
 
 
@@ -171,7 +171,7 @@ def test_markup_around_words_does_not_hide_their_script(text: str, label: str) -
 @pytest.mark.parametrize("text", [text for text, _ in ENCODED])
 @pytest.mark.parametrize("codec", WIDE)
 @pytest.mark.parametrize("broken_off", [0, 1])
-def test_wide_text_is_told_without_a_mark_and_with_half_a_character_at_its_end(
+def test_wide_text_is_reported_without_a_mark_and_with_half_a_character_at_its_end(
     text: str, codec: str, broken_off: int
 ) -> None:
     decoded = decode_text(text.encode(codec) + b"\x41"[:broken_off])

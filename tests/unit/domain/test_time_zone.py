@@ -88,7 +88,7 @@ def test_seconds_of_an_offset_do_not_count() -> None:
     assert offset_zone(timedelta(hours=-23, minutes=-59, seconds=-59)) == "UTC-23:59"
 
 
-def test_today_is_told_with_its_weekday_and_its_zone() -> None:
+def test_today_is_named_with_its_weekday_and_its_zone() -> None:
     late = datetime(2026, 11, 26, 23, 30, tzinfo=UTC)
     assert Today.at(late, None).sentence == "Today is Thursday, 26 November 2026 (UTC)."
     assert Today.at(late, "Europe/Vienna").sentence == "Today is Friday, 27 November 2026 (Europe/Vienna)."

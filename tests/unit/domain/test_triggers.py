@@ -94,7 +94,7 @@ def test_a_pattern_is_found_where_it_covers_whole_words(pattern: str, text: str,
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "expected"),
     [
         ("", "1 to 200 characters"),
         (" \t", "1 to 200 characters"),
@@ -122,13 +122,13 @@ def test_a_pattern_is_found_where_it_covers_whole_words(pattern: str, text: str,
         ("(skill)?", "nearly every message"),
     ],
 )
-def test_what_is_no_trigger_is_refused_with_the_reason(wrong: str, told: str) -> None:
+def test_what_is_no_trigger_is_refused_with_the_reason(wrong: str, expected: str) -> None:
     with pytest.raises(ValidationError) as refusal:
         trigger.validate_python(wrong)
-    assert told in str(refusal.value)
+    assert expected in str(refusal.value)
 
 
-def test_the_first_trigger_that_matches_is_told() -> None:
+def test_the_first_trigger_that_matches_is_reported() -> None:
     assert matching(["build skill", "skill"], "my skill") == "skill"
     assert matching(["build skill", "skill"], "build my skill") == "build skill"
     assert matching([], "anything") is None

@@ -99,7 +99,7 @@ def test_a_way_with_a_condition_is_shut_until_it_holds() -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "data", "told"),
+    ("state", "data", "expected"),
     [
         ("nowhere", {}, "There is no state 'nowhere'."),
         ("x" * 5000, {}, "There is no state 'xxx"),
@@ -111,9 +111,9 @@ def test_a_way_with_a_condition_is_shut_until_it_holds() -> None:
         ("GATHER", {"name": "é" * MAX_DATA}, "at most 64 KB"),
     ],
 )
-def test_what_does_not_fit_is_refused_with_the_reason(state: str, data: dict[str, Any], told: str) -> None:
+def test_what_does_not_fit_is_refused_with_the_reason(state: str, data: dict[str, Any], expected: str) -> None:
     refusal = refused(begun(), state, data)
-    assert told in str(refusal)
+    assert expected in str(refusal)
     assert len(str(refusal)) < 1_000
 
 
@@ -206,7 +206,7 @@ def test_what_is_over_is_not_taken_up() -> None:
         ),
     ],
 )
-def test_a_changed_definition_is_told_and_nothing_is_lost(
+def test_a_changed_definition_is_reported_and_nothing_is_lost(
     states: list[dict[str, Any]], goes_on_in: str, reason: str | None
 ) -> None:
     left = save(definition(), moved(("BUILD", NAMED), ("TEST", {}), ("TEST", {"score": 0.5})), LATER)

@@ -40,7 +40,7 @@ def test_ways_lead_to_the_next_state_and_back_to_earlier_ones_unless_declared() 
 
 
 @pytest.mark.parametrize(
-    ("states", "told"),
+    ("states", "expected"),
     [
         ([state("A"), state("B")], "no state is final"),
         ([END, state("A")], "the first state, DONE, is final"),
@@ -62,13 +62,13 @@ def test_ways_lead_to_the_next_state_and_back_to_earlier_ones_unless_declared() 
         ([state("A", collects=collects(a={"anyOf": [{"pattern": "["}]})), END], "is not a 'regex'"),
     ],
 )
-def test_states_that_lead_nowhere_are_refused(states: list[dict[str, Any]], told: str) -> None:
-    with pytest.raises(ValidationError, match=told):
+def test_states_that_lead_nowhere_are_refused(states: list[dict[str, Any]], expected: str) -> None:
+    with pytest.raises(ValidationError, match=expected):
         definition(*states, title=None)
 
 
 @pytest.mark.parametrize(
-    ("when", "told"),
+    ("when", "expected"),
     [
         ({"field": "approved"}, "exactly one of equals, present and in"),
         ({"field": "approved", "equals": True, "present": True}, "exactly one of"),
@@ -80,13 +80,13 @@ def test_states_that_lead_nowhere_are_refused(states: list[dict[str, Any]], told
         ({"field": "approved", "like": "x"}, "like"),
     ],
 )
-def test_conditions_on_what_is_not_collected_are_refused(when: dict[str, Any], told: str) -> None:
-    with pytest.raises(ValidationError, match=told):
+def test_conditions_on_what_is_not_collected_are_refused(when: dict[str, Any], expected: str) -> None:
+    with pytest.raises(ValidationError, match=expected):
         definition(*STATES[:2], {**STATES[2], "transitions": [{"to": "DONE", "when": when}]}, STATES[3])
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "expected"),
     [
         ({"title": "your {colour} skill"}, "placeholder {colour}, which no state collects"),
         ({"untitled": "your {name} skill"}, "it has no placeholders"),
@@ -96,8 +96,8 @@ def test_conditions_on_what_is_not_collected_are_refused(when: dict[str, Any], t
         ({"colour": "red"}, "colour"),
     ],
 )
-def test_other_fields_are_checked_too(changes: dict[str, Any], told: str) -> None:
-    with pytest.raises(ValidationError, match=told):
+def test_other_fields_are_checked_too(changes: dict[str, Any], expected: str) -> None:
+    with pytest.raises(ValidationError, match=expected):
         definition(**changes)
 
 

@@ -47,7 +47,7 @@ class WorkflowLife(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.now = NOW
-        self.told: dict[tuple[str, str], Any] = {}
+        self.accepted: dict[tuple[str, str], Any] = {}
         """The last accepted values, by state and field."""
 
     @initialize()
@@ -65,7 +65,7 @@ class WorkflowLife(RuleBasedStateMachine):
             assert self.workflow == before
             return
         assert before.status is WorkflowStatus.ACTIVE
-        self.told |= {(left, field): value for field, value in data.items()}
+        self.accepted |= {(left, field): value for field, value in data.items()}
         if self.workflow.state != left:
             assert self.workflow.state in [way.to for way in self.definition.ways(left)]
             if self.definition.place(self.workflow.state) > self.definition.place(left):
@@ -105,7 +105,7 @@ class WorkflowLife(RuleBasedStateMachine):
         assert self.workflow.state in (before.state, self.definition.first.name)
 
     @rule(number=st.integers(0, len(DEFINITIONS) - 1))
-    def the_agent_is_deployed_anew(self, number: int) -> None:
+    def the_agent_is_deployed_again(self, number: int) -> None:
         self.definition = DEFINITIONS[number]
         if self.workflow.status is WorkflowStatus.ACTIVE and self.workflow.version != self.definition.version:
             with pytest.raises(IllegalTransition):
@@ -140,7 +140,7 @@ class WorkflowLife(RuleBasedStateMachine):
 
     @invariant()
     def nothing_collected_is_lost(self) -> None:
-        for (state, field), value in self.told.items():
+        for (state, field), value in self.accepted.items():
             assert self.workflow.data[state][field] == value
 
     @invariant()

@@ -19,7 +19,7 @@ def bomb(first: str, opened: str, closed: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "told"),
+    ("text", "line", "expected"),
     [
         (bomb("[x, x]", "[", "]"), 6, "its aliases (*name) stand for too much"),
         (bomb("{x: 1}", "{<<: [", "]}"), 6, "its aliases (*name) stand for too much"),
@@ -35,13 +35,13 @@ def bomb(first: str, opened: str, closed: str) -> str:
         ("a: 1\n---\nb: 2", 2, "but found another document"),
     ],
 )
-def test_what_is_refused_is_told_with_its_line(text: str, line: int, told: str) -> None:
+def test_what_is_refused_is_reported_with_its_line(text: str, line: int, expected: str) -> None:
     with pytest.raises(InvalidYaml) as refusal:
         read_yaml(text)
-    assert (refusal.value.line, str(refusal.value)[: len(told)]) == (line, told)
+    assert (refusal.value.line, str(refusal.value)[: len(expected)]) == (line, expected)
 
 
-def test_a_field_that_is_there_twice_is_told_without_its_values() -> None:
+def test_a_field_that_is_there_twice_is_reported_without_its_values() -> None:
     with pytest.raises(InvalidYaml) as refusal:
         read_yaml("token: hunter2\ntoken: hunter3")
     assert "hunter" not in str(refusal.value)

@@ -121,7 +121,7 @@ def test_an_answer_that_is_no_json_is_left_to_botocore(
     assert client.get_item(TableName="table") == botocore_client.get_item(TableName="table")
 
 
-def test_a_refused_write_still_tells_the_existing_item(server: Server, client: Any) -> None:
+def test_a_refused_write_still_shows_the_existing_item(server: Server, client: Any) -> None:
     server.status = 400
     server.body = json.dumps(
         {"__type": "com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException", "Item": {"body": {"B": "aGk="}}}

@@ -27,11 +27,11 @@ def make(request: pytest.FixtureRequest) -> Callable[..., Any]:
 async def test_the_resolved_address_is_connected_to_and_the_host_keeps_its_name(make: Any) -> None:
     seen: list[bytes] = []
 
-    async def tell(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def answer_hello(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         seen.append(b"called")
         writer.write(reply(b"hello"))
 
-    async with serving(tell) as port, make(AT_HOME, resolve=Names(["127.0.0.1"])) as client:
+    async with serving(answer_hello) as port, make(AT_HOME, resolve=Names(["127.0.0.1"])) as client:
         answer = await client.get(f"http://api.example.com:{port}/")
 
     assert (answer.text, seen) == ("hello", [b"called"])

@@ -89,7 +89,7 @@ def html(body: bytes = b"<p>Hello</p>", *headers: str) -> Answer:
     return "200 OK", ["Content-Type: Text/HTML; charset=utf-8", *headers], body
 
 
-async def test_a_page_comes_with_what_tells_whether_it_has_changed(site: Site) -> None:
+async def test_a_page_comes_with_what_shows_whether_it_has_changed(site: Site) -> None:
     site.answers["/a?x=1"] = html(b"A", 'ETag: "1"', "Last-Modified: Mon, 02 Mar 2026 10:00:00 GMT")
     content = await reader().fetch(site.url("/a?x=1"), limit=LIMIT)
     assert content == PageContent(b"A", "Text/HTML; charset=utf-8", '"1"', "Mon, 02 Mar 2026 10:00:00 GMT")
@@ -138,14 +138,14 @@ async def test_redirects_are_followed_and_judged_again(site: Site) -> None:
     content = await reader(local).fetch(site.url("/a"), limit=LIMIT)
     assert content is not None
     assert content.body == b"B"
-    for path, told in (
+    for path, reported in (
         ("/out", "not among the hosts"),
         ("/in", "not among the hosts"),
         ("/file", "no http or https"),
         ("/broken", "no address|cannot be re"),
         ("/round", "more than 5 times"),
     ):
-        with pytest.raises(PageUnavailable, match=told):
+        with pytest.raises(PageUnavailable, match=reported):
             await reader(local).fetch(site.url(path), limit=LIMIT)
 
 
@@ -158,15 +158,15 @@ async def test_private_addresses_are_refused_whatever_they_are_called(site: Site
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("answer", "expected"),
     [
         (html(b"x" * (LIMIT + 1)), "more than 1000 bytes"),
         (html(b"x", "Content-Encoding: gzip"), "answers compressed"),
     ],
 )
-async def test_what_is_too_much_is_not_read(site: Site, answer: Answer, told: str) -> None:
+async def test_what_is_too_much_is_not_read(site: Site, answer: Answer, expected: str) -> None:
     site.answers["/a"] = answer
-    with pytest.raises(PageUnavailable, match=told):
+    with pytest.raises(PageUnavailable, match=expected):
         await reader().fetch(site.url("/a"), limit=LIMIT)
 
 

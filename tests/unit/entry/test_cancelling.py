@@ -91,8 +91,8 @@ async def test_what_nobody_has_begun_is_refused_and_nobody_is_denied_anything(ha
     with pytest.raises(ThreadUnavailable):
         await harness.app.approvals.owner(harness.ada, unused, [])
     actions = ["run.cancel", "thread.close", "thread.exit", "thread.continue", "thread.close", "thread.fork"]
-    told = [(record.action, record.outcome) for record in harness.audit.records]
-    assert told == [(action, "not_found") for action in (*actions, "thread.write", "tool.approve")]
+    reported = [(record.action, record.outcome) for record in harness.audit.records]
+    assert reported == [(action, "not_found") for action in (*actions, "thread.write", "tool.approve")]
 
 
 async def test_a_foreign_id_that_begins_no_conversation_is_a_denial(harness: Harness) -> None:

@@ -103,8 +103,8 @@ async def test_a_continue_that_was_refused_for_a_missing_permission_works_once_i
     harness, workflow_id = await left()
     here = ThreadRef(harness.thread_id, may_create=False)
     refused = await harness.controls.request_continue(harness.ada, here, workflow_id)
-    told = texts(await harness.act(refused))
-    assert told == [("Assistant", "You don't have permission to use Maker. Can I help with something else?")]
+    reported = texts(await harness.act(refused))
+    assert reported == [("Assistant", "You don't have permission to use Maker. Can I help with something else?")]
     granted = await harness.controls.request_continue(PERMITTED, here, workflow_id)
     said = await harness.act(granted, PERMITTED)
 

@@ -44,7 +44,7 @@ async def reason_of(reader: ChildProcessReader, body: bytes, form: DocumentForma
     return raised.value.reason
 
 
-async def test_pages_of_a_pdf_are_told_apart() -> None:
+async def test_pages_of_a_pdf_are_distinguished() -> None:
     body = documents.pdf([("Spring", ["Sow peas."]), ("Autumn", ["Dig."])])
     found = await ChildProcessReader().read(body, "garden.pdf", DocumentFormat.PDF, seconds=60)
     assert (found.text, found.pages, found.is_cut) == (

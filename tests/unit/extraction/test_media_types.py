@@ -58,7 +58,7 @@ def test_an_office_file_may_be_announced_as_an_archive(form: DocumentFormat, con
         ("a.html", "application/xhtml+xml", "html"),
     ],
 )
-def test_texts_are_told_apart_by_type_and_name(name: str, content_type: str, form: str) -> None:
+def test_texts_are_distinguished_by_type_and_name(name: str, content_type: str, form: str) -> None:
     assert Extractor().detect(b"a;b\n1;2\n", name, content_type) == form
 
 

@@ -51,7 +51,7 @@ LAUGHS = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "expected"),
     [
         (f'<!DOCTYPE u [<!ENTITY l0 "lol">{LAUGHS}]><urlset>&l9;</urlset>'.encode(), "document type"),
         (b'<!DOCTYPE u SYSTEM "file:///etc/passwd"><urlset/>', "document type"),
@@ -65,10 +65,10 @@ LAUGHS = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
         (b"\x1f\x8bnonsense", "cannot be decompressed"),
     ],
 )
-def test_what_is_no_sitemap_is_refused(body: bytes, told: str) -> None:
+def test_what_is_no_sitemap_is_refused(body: bytes, expected: str) -> None:
     with pytest.raises(DocumentUnreadable) as raised:
         read_sitemap(body, limit=10)
-    assert told in raised.value.detail
+    assert expected in raised.value.detail
 
 
 @pytest.mark.parametrize(

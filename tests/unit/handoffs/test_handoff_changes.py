@@ -261,7 +261,7 @@ async def test_what_the_handoff_itself_requires_is_required_in_later_turns_too(b
 # Definitions that change, and time that passes
 
 
-async def test_a_workflow_whose_state_is_gone_begins_anew_and_keeps_what_was_collected() -> None:
+async def test_a_workflow_whose_state_is_gone_begins_again_and_keeps_what_was_collected() -> None:
     harness = HandoffHarness(transfer(), Answer(("Name?",)), advance("BUILD", name="Box"), Answer(("Building.",)))
     await harness.say()
     await harness.say("m2", "Box")

@@ -259,7 +259,7 @@ async def test_a_user_who_disappeared_is_offered_to_go_on_once_even_in_another_t
     assert (await harness.state())["workflow"]["name"] == "your Box"
 
 
-async def test_a_user_who_comes_back_to_where_a_workflow_was_is_told_where_it_went() -> None:
+async def test_a_user_who_comes_back_to_where_a_workflow_was_learns_where_it_went() -> None:
     harness = HandoffHarness(transfer(), Answer(("Name?",)), advance("BUILD", name="Box"), Answer(("Building.",)))
     await harness.say()
     await harness.say("m2", "Box")

@@ -63,7 +63,7 @@ async def test_a_specialist_has_a_window_of_its_own_until_it_hands_back(mode: st
     assert shown[-1] == "after question 0"
 
 
-async def test_a_second_session_of_a_specialist_begins_anew() -> None:
+async def test_a_second_session_of_a_specialist_begins_again() -> None:
     harness = ThriftyHarness(context_mode="forked")
     await harness.hand_over("trigger")
     await harness.talk("first", 20)
@@ -75,7 +75,7 @@ async def test_a_second_session_of_a_specialist_begins_anew() -> None:
 
 
 @pytest.mark.parametrize(("mode", "is_secret"), [("summary", True), ("recent", True), ("full", False)])
-async def test_a_specialists_summary_tells_only_what_it_may_see(mode: str, is_secret: bool) -> None:
+async def test_a_specialists_summary_shows_only_what_it_may_see(mode: str, is_secret: bool) -> None:
     harness = ThriftyHarness(context_mode=mode, recent_messages=1)
     await harness.say("m0", "The password is swordfish.")
     await harness.talk("before", 12)
@@ -121,7 +121,7 @@ async def test_the_main_agents_summary_is_not_shown_to_a_specialist(mode: str) -
     assert "swordfish" not in str(asked)
 
 
-async def test_a_second_session_is_not_told_the_summary_of_the_first() -> None:
+async def test_a_second_session_does_not_get_the_summary_of_the_first() -> None:
     harness = ThriftyHarness(context_mode="recent", recent_messages=16)
     await harness.hand_over("trigger")
     harness.queue.sent.clear()

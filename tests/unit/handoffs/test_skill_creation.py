@@ -81,7 +81,7 @@ async def test_a_skill_that_is_not_ready_is_not_saved(last: Answer, reason: str)
 
 
 @pytest.mark.parametrize("scope", [ProcedureScope.AGENT, ProcedureScope.TENANT])
-async def test_the_name_of_an_approved_procedure_is_refused_when_it_is_told(scope: ProcedureScope) -> None:
+async def test_the_name_of_an_approved_procedure_is_refused_when_it_is_given(scope: ProcedureScope) -> None:
     harness = SkillHarness(
         Answer(("Summary.",)),
         advance("DEFINING_TRIGGERS", name="slack  ALERT", description="Posts an alert to Slack."),
@@ -95,7 +95,7 @@ async def test_the_name_of_an_approved_procedure_is_refused_when_it_is_told(scop
     assert await harness.procedures.approved(harness.ada, "assistant", of=scope) == [former]
 
 
-async def test_the_user_is_told_before_they_agree_that_the_skill_is_theirs_alone() -> None:
+async def test_the_user_learns_before_they_agree_that_the_skill_is_theirs_alone() -> None:
     tested = advance("TESTING", samples=["send a slack alert"])
     done = advance("COMPLETE", samples=["send a slack alert"], approved=True)
     harness = SkillHarness(*drafting(tested, done, calling("return_to_main", summary="Made.", outcome="completed")))
@@ -183,7 +183,7 @@ async def test_a_second_skill_has_to_wait_and_answers_are_not_taken_for_one(text
     assert ((MAKER.name, busy) in texts(said)) is is_refused
 
 
-async def test_a_skill_over_the_limit_is_not_saved_and_the_user_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_skill_over_the_limit_is_not_saved_and_the_user_learns_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("baton.handoffs.skill_making.MAX_PRIVATE", 0)
     done = advance("COMPLETE", samples=["send slack alert"], approved=True)
     harness = SkillHarness(*drafting(done, Answer(("A skill has to be removed first.",))))

@@ -85,7 +85,7 @@ def test_a_host_may_keep_its_private_key_to_itself(algorithm: str, private: Any,
 
 class TestTime:
     @pytest.mark.parametrize("seconds_ago", [1, 20, 3600])
-    def test_an_expired_token_is_told_apart(self, seconds_ago: int) -> None:
+    def test_an_expired_token_is_distinguished(self, seconds_ago: int) -> None:
         with pytest.raises(TokenExpired):
             verifier().verify(token(SECRET, exp=seconds_from_now(-seconds_ago)))
 

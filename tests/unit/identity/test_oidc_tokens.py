@@ -69,7 +69,7 @@ def test_a_good_token_is_trusted(issuer: LocalIssuer) -> None:
     assert (scope.tenant_id, scope.user_id, scope.permissions) == ("acme", "ada", frozenset({"audit:read"}))
 
 
-def test_an_expired_token_is_told_apart(issuer: LocalIssuer) -> None:
+def test_an_expired_token_is_distinguished(issuer: LocalIssuer) -> None:
     with pytest.raises(TokenExpired):
         verifier(issuer).verify(signed(issuer, exp=seconds_from_now(-1)))
 

@@ -102,7 +102,7 @@ async def test_nothing_is_read_before_its_time(world: World) -> None:
     assert (await world.later(timedelta(minutes=1))).sources == 1
 
 
-async def test_a_failing_page_keeps_its_document_and_is_told(world: World) -> None:
+async def test_a_failing_page_keeps_its_document_and_is_reported(world: World) -> None:
     world.web.pages = {f"{SITE}/a": page("A"), f"{SITE}/b": page("B")}
     source = await world.create(urls=list(world.web.pages))
     await world.refresh()
@@ -115,20 +115,22 @@ async def test_a_failing_page_keeps_its_document_and_is_told(world: World) -> No
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "expected"),
     [
         (page("\x89PNG", content_type="image/png"), "It is image/png"),
         (page("{}", content_type="application/json"), "It is application/json"),
         (page(""), "It is empty."),
     ],
 )
-async def test_what_is_no_document_is_told_and_leaves_nothing(world: World, content: PageContent, told: str) -> None:
+async def test_what_is_no_document_is_reported_and_leaves_nothing(
+    world: World, content: PageContent, expected: str
+) -> None:
     world.web.pages = {f"{SITE}/a": content}
     source = await world.create(urls=[f"{SITE}/a"])
     await world.refresh()
     assert world.alive() == {}
     [error] = (await world.source(source)).errors
-    assert error.message.startswith(told)
+    assert error.message.startswith(expected)
 
 
 @pytest.mark.parametrize(
@@ -154,7 +156,7 @@ async def test_a_title_is_decoded_as_the_text_is(
     assert (document.title, document.latest.content_type) == ("Отпуск & больничный", taken)
 
 
-async def test_a_page_without_an_ending_and_a_type_is_told_by_its_content(world: World) -> None:
+async def test_a_page_without_an_ending_and_a_type_is_recognised_by_its_content(world: World) -> None:
     world.web.pages = {f"{SITE}/a": page("Text.", content_type=""), f"{SITE}/b.png": page("", content_type="")}
     source = await world.create(urls=list(world.web.pages))
     await world.refresh()

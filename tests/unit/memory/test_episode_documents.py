@@ -115,7 +115,7 @@ async def test_without_an_embedder_documents_have_words_only() -> None:
     assert await embed_documents(documents, NoEmbedder()) == documents
 
 
-async def test_an_embedder_that_fails_is_told() -> None:
+async def test_an_embedder_that_fails_is_reported() -> None:
     with pytest.raises(EmbedderUnavailable):
         await embed_documents(
             episode_documents(episode(), said(texts(3)), None, ()), FakeEmbedder(failure=EmbedderUnavailable())

@@ -195,7 +195,7 @@ async def test_an_embedding_that_is_known_is_not_made_again(index: FakeSearchInd
     assert embedder.embedded == []
 
 
-async def test_a_search_that_fails_is_told(index: FakeSearchIndex, search: EpisodeSearch) -> None:
+async def test_a_search_that_fails_is_reported(index: FakeSearchIndex, search: EpisodeSearch) -> None:
     index.failure = SearchUnavailable()
     with pytest.raises(SearchUnavailable):
         await search.search(ADA, "bicycle", limit=5)

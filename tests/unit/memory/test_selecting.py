@@ -95,7 +95,7 @@ def test_knowledge_and_episodes_keep_within_their_tokens_and_numbers(found: Foun
 
 
 @given(everything_found, memories)
-def test_every_found_item_is_told_of_once_with_a_reason_where_it_is_left_out(
+def test_every_found_item_is_recorded_once_with_a_reason_where_it_is_left_out(
     found: Found, memory: MemorySettings
 ) -> None:
     made = chosen(found, memory)
@@ -126,16 +126,16 @@ def test_nothing_below_the_floor_is_recalled(found: Found, memory: MemorySetting
 def test_items_stand_in_the_order_of_their_dates_each_on_one_line(found: Found) -> None:
     made = chosen(found)
     if made.episodes.prompts:
-        told = lines(made)
-        assert len(told) == len(made.episodes.included)
-        dates = [line[2:12] for line in told]
+        reported = lines(made)
+        assert len(reported) == len(made.episodes.included)
+        dates = [line[2:12] for line in reported]
         assert dates == sorted(dates)
 
 
 @given(everything_found)
 def test_no_text_is_recalled_twice(found: Found) -> None:
-    told = [item.text.casefold().strip(" .") for item in chosen(found).episodes.included]
-    assert len(told) == len(set(told))
+    reported = [item.text.casefold().strip(" .") for item in chosen(found).episodes.included]
+    assert len(reported) == len(set(reported))
 
 
 @given(st.text())
@@ -215,7 +215,7 @@ def test_of_texts_that_say_the_same_the_latest_stays() -> None:
 SAID = "My locker at the pool has the code 4711."
 
 
-def test_what_only_quotes_another_item_is_not_told_again() -> None:
+def test_what_only_quotes_another_item_is_not_quoted_again() -> None:
     said = episode("said", SAID, role="user", score=0.3)
     noted = episode("noted", f"The user said: “{SAID}”", kind="fact")
     answer = episode("answer", f"On 2026-03-14 you said: “{SAID}”", role="assistant", score=0.9)
@@ -231,7 +231,7 @@ def test_what_only_quotes_another_item_is_not_told_again() -> None:
     assert best.score == 0.9
 
 
-def test_an_answer_that_quotes_several_items_is_not_told_again() -> None:
+def test_an_answer_that_quotes_several_items_is_not_quoted_again() -> None:
     other = "My bicycle stands behind the station."
     answer = episode("answer", f"You said “{SAID}” and “{other}”", role="assistant")
     made = recalled(episode("a", SAID, role="user"), episode("b", other, role="user"), answer)
@@ -259,7 +259,7 @@ def test_a_user_who_repeats_and_a_fact_that_no_longer_holds_stay() -> None:
     assert reasons(made) == {"again": None, "noted": None, "said": None}
 
 
-def test_a_superseded_fact_is_told_with_its_validity() -> None:
+def test_a_superseded_fact_is_shown_with_its_validity() -> None:
     fact = episode("a", "The user lives in Bern.", title="noted", superseded_at=datetime(2026, 5, 1, tzinfo=UTC))
     assert lines(recalled(fact)) == [
         '- 2026-03-14: noted (no longer valid since 2026-05-01): "The user lives in Bern."'
@@ -276,7 +276,7 @@ def test_a_question_that_was_asked_before_does_not_answer_itself() -> None:
     assert reasons(recalled(episode("a", "what is my cat called"))) == {"a": "repeats the message"}
 
 
-def test_a_long_text_is_told_by_the_part_that_has_the_words() -> None:
+def test_a_long_text_is_quoted_by_the_part_that_has_the_words() -> None:
     text = "nothing " * 500 + "the cat is called Miso " + "nothing " * 500
     shown = excerpt(text, frozenset({"cat", "called"}), 1_000)
     assert "the cat is called Miso" in shown
@@ -406,7 +406,7 @@ def known(*found: FoundItem) -> dict[str, str | None]:
     return {item.id: item.reason for item in recalled.knowledge.items}
 
 
-def test_knowledge_far_below_the_best_is_left_out_and_told_with_the_reason() -> None:
+def test_knowledge_far_below_the_best_is_left_out_and_recorded_with_the_reason() -> None:
     found = chunk("a", "By hand.", 0.8), chunk("b", "With lever 4.", 0.4), chunk("c", "Boats are green.", 0.399, 0.4)
     assert known(*found) == {"a": None, "b": None, "c": "far below the best: 0.399 < 0.5 of 0.800"}
 

@@ -34,11 +34,11 @@ def harness() -> Harness:
     return Harness()
 
 
-def facts(*told: dict[str, Any]) -> str:
-    return json.dumps({"facts": list(told)})
+def facts(*reported: dict[str, Any]) -> str:
+    return json.dumps({"facts": list(reported)})
 
 
-def told(text: str, on: str = "2026-03-14", sources: Any = (1,)) -> dict[str, Any]:
+def stated(text: str, on: str = "2026-03-14", sources: Any = (1,)) -> dict[str, Any]:
     return {"text": text, "date": on, "sources": list(sources)}
 
 
@@ -66,7 +66,7 @@ async def documents(harness: Harness, **chosen: Any) -> list[IndexDocument]:
     return [document async for document in listed]
 
 
-def everything_told(harness: Harness) -> str:
+def all_prompts(harness: Harness) -> str:
     """All that the model was given."""
     return "\n".join(str(prompt.content) for asked in harness.model.asked for prompt in asked.prompts)
 
@@ -76,7 +76,7 @@ MOVED = ("I moved to Bern yesterday.", "Write to ada@example.com or call +41 44 
 
 async def test_an_episode_gets_summary_facts_and_documents(harness: Harness) -> None:
     await session(harness, *MOVED)
-    harness.model.script("Ada moved to Bern.", facts(told("Ada lives in Bern.", sources=[1, 3])))
+    harness.model.script("Ada moved to Bern.", facts(stated("Ada lives in Bern.", sources=[1, 3])))
     episode = await run(harness)
     assert (episode.status, episode.missing, episode.attempts) == (EpisodeStatus.COMPLETE, (), 1)
     assert episode.summary == "Ada moved to Bern."
@@ -99,25 +99,25 @@ async def test_what_a_content_filter_stopped_is_neither_summarized_nor_indexed(
     await harness.say("m2", "Go on.")
     await close(harness)
     harness.model.asked.clear()
-    harness.model.script("A summary.", facts(told("Ada has a dog.")))
+    harness.model.script("A summary.", facts(stated("Ada has a dog.")))
     await run(harness)
-    assert "Rufus" in everything_told(harness)
+    assert "Rufus" in all_prompts(harness)
     indexed = str([document.fields for document in await documents(harness)])
     assert "Rufus" in indexed
     for text in ("unspeakable", "The beginning of"):
-        assert text not in everything_told(harness)
+        assert text not in all_prompts(harness)
         assert text not in indexed
 
 
 async def test_what_is_summarized_and_indexed_has_no_personal_data(harness: Harness) -> None:
     await session(harness, *MOVED)
     harness.embedder.embedded.clear()  # a turn embeds its question as it is
-    harness.model.script("Ada is at ada@example.com.", facts(told("Call Ada at +41 44 668 18 00.")))
+    harness.model.script("Ada is at ada@example.com.", facts(stated("Call Ada at +41 44 668 18 00.")))
     episode = await run(harness)
     assert episode.summary == "Ada is at [email]."
     assert episode.facts[0].text == "Call Ada at [phone]."
     kept = repr([document.views for document in await documents(harness)])
-    for place in (everything_told(harness), kept, *harness.embedder.embedded):
+    for place in (all_prompts(harness), kept, *harness.embedder.embedded):
         assert "ada@example.com" not in place
         assert "668 18 00" not in place
     assert "Write to [email] or call [phone]." in kept
@@ -141,7 +141,7 @@ async def test_days_are_the_users_until_their_time_zone_changes(harness: Harness
         await harness.say(f"m{number}", "My dentist appointment is tomorrow.", time_zone=zone)
     await close(harness)
     harness.model.asked.clear()
-    harness.model.script("A summary.", facts(told("Ada has an appointment.", on="no day", sources=[3])))
+    harness.model.script("A summary.", facts(stated("Ada has an appointment.", on="no day", sources=[3])))
     episode = await run(harness)
     shown = json.loads(str(harness.model.asked[0].prompts[1].content))["messages"]
     assert [(each["date"], each["weekday"]) for each in shown] == [
@@ -195,8 +195,8 @@ async def test_facts_can_be_switched_off(harness: Harness) -> None:
 JUNK = [
     {"facts": "none"},
     {"facts": [None, 7, "text", {"text": ""}, {"text": 3, "sources": [1]}, {"sources": [1]}]},
-    {"facts": [told("No such message", sources=[99, -1, 0, "1", None, True])][:1]},
-    {"facts": [told("No sources", sources=[])]},
+    {"facts": [stated("No such message", sources=[99, -1, 0, "1", None, True])][:1]},
+    {"facts": [stated("No sources", sources=[])]},
     {"other": []},
 ]
 
@@ -213,8 +213,8 @@ async def test_junk_among_the_facts_is_dropped(harness: Harness, junk: dict[str,
 
 async def test_facts_are_bounded_in_number_and_length_and_are_stored_once(harness: Harness) -> None:
     await session(harness, *MOVED)
-    many = [told(f"Fact {number}. " + "x" * 1000) for number in range(500)]
-    harness.model.script("A summary. " * 1000, facts(told("Same.", on="nonsense"), told("same."), *many))
+    many = [stated(f"Fact {number}. " + "x" * 1000) for number in range(500)]
+    harness.model.script("A summary. " * 1000, facts(stated("Same.", on="nonsense"), stated("same."), *many))
     episode = await run(harness)
     assert len(episode.facts) <= MAX_FACTS
     assert all(len(fact.text) <= MAX_FACT for fact in episode.facts)
@@ -239,7 +239,7 @@ async def test_an_answer_without_json_is_asked_for_again_and_then_given_up(harne
     await run(harness, ClosingStep.STORE)
     with pytest.raises(JunkAnswer):
         await run(harness, ClosingStep.SUMMARIZE)
-    harness.model.script("A summary.", answer, "```json\n" + facts(told("Ada lives in Bern.")) + "\n```")
+    harness.model.script("A summary.", answer, "```json\n" + facts(stated("Ada lives in Bern.")) + "\n```")
     assert len((await run(harness)).facts) == 1
 
 
@@ -252,7 +252,7 @@ async def test_without_a_model_an_episode_is_readable_and_a_later_run_completes_
     episode = await run(harness, ClosingStep.COMPARE, ClosingStep.INDEX, ClosingStep.COMPLETE)
     assert (episode.status, episode.missing) == (EpisodeStatus.COMPLETE, (EpisodePart.SUMMARY, EpisodePart.FACTS))
     assert {document.kind for document in await documents(harness)} == {"message"}
-    harness.model.script("Ada moved.", facts(told("Ada lives in Bern.")))
+    harness.model.script("Ada moved.", facts(stated("Ada lives in Bern.")))
     episode = await run(harness)
     assert (episode.summary, episode.missing, episode.attempts) == ("Ada moved.", (), 2)
     assert {document.kind for document in await documents(harness)} == {"message", "summary", "fact"}
@@ -265,7 +265,7 @@ async def test_without_search_an_episode_is_readable_and_a_later_run_completes_i
     await session(harness, *MOVED)
     down = harness.search if isinstance(failure, SearchUnavailable) else harness.embedder
     down.failure = failure
-    harness.model.script("Ada moved.", facts(told("Ada lives in Bern.")))
+    harness.model.script("Ada moved.", facts(stated("Ada lives in Bern.")))
     await run(harness, ClosingStep.STORE, ClosingStep.SUMMARIZE)
     for step in (ClosingStep.COMPARE, ClosingStep.INDEX):
         with pytest.raises(type(failure)):
@@ -304,17 +304,17 @@ async def test_messages_that_are_in_the_index_are_not_embedded_again(
 
 async def test_a_step_that_runs_again_changes_nothing(harness: Harness) -> None:
     await session(harness, *MOVED)
-    harness.model.script("Ada moved.", facts(told("Ada lives in Bern.")))
+    harness.model.script("Ada moved.", facts(stated("Ada lives in Bern.")))
     steps = [step for step in ClosingStep if step is not ClosingStep.COMPLETE]
     episode, found = await run(harness, *steps), await documents(harness)
-    harness.model.script("Another summary.", facts(told("Another fact.")))
+    harness.model.script("Another summary.", facts(stated("Another fact.")))
     again = await run(harness, *(step for step in steps for _ in range(2)))
     assert (again, await documents(harness)) == (episode, found)
 
 
 async def test_two_closings_at_once_agree(harness: Harness) -> None:
     await session(harness, *MOVED)
-    harness.model.otherwise = Answer((facts(told("Ada lives in Bern.")),))
+    harness.model.otherwise = Answer((facts(stated("Ada lives in Bern.")),))
     for step in ClosingStep:
         await asyncio.gather(run(harness, step), run(harness, step))
     episode = await harness.episodes.get(harness.ada, harness.thread_id, 1)
@@ -326,7 +326,7 @@ async def test_two_closings_at_once_agree(harness: Harness) -> None:
 
 
 async def test_a_worker_may_die_at_every_write(harness: Harness) -> None:
-    harness.model.otherwise = Answer((facts(told("Ada lives in Bern.")),))
+    harness.model.otherwise = Answer((facts(stated("Ada lives in Bern.")),))
     expected: list[Any] = []
     for at in range(1, 20):
         await session(harness, *MOVED)
@@ -415,7 +415,7 @@ async def test_an_episode_that_is_removed_while_it_is_indexed_leaves_nothing(
 async def test_long_conversations_are_summarized_in_parts_of_bounded_size(harness: Harness) -> None:
     texts = [f"Message {number}: " + "very long " * 2_000 for number in range(40)]
     await session(harness, *texts)
-    harness.model.otherwise = Answer((facts(told("A fact.", sources=[1])),))
+    harness.model.otherwise = Answer((facts(stated("A fact.", sources=[1])),))
     episode = await run(harness, ClosingStep.STORE, ClosingStep.SUMMARIZE)
     tasks = [asked.settings.metadata["task"] for asked in harness.model.asked]
     assert tasks.count("episode_summary") == tasks.count("episode_facts") + 1
@@ -430,7 +430,7 @@ async def test_long_conversations_are_summarized_in_parts_of_bounded_size(harnes
 async def fact_of(harness: Harness, text: str, on: str, *pairs: dict[str, Any]) -> Episode:
     """An episode with one fact; ``pairs`` is what the model says about it and others."""
     await session(harness, "Hello", "Listen")
-    harness.model.script("A summary.", facts(told(text, on)), json.dumps({"pairs": list(pairs)}))
+    harness.model.script("A summary.", facts(stated(text, on)), json.dumps({"pairs": list(pairs)}))
     return await run(harness)
 
 

@@ -19,7 +19,7 @@ from baton.composition.metrics import counted, write_metrics
 from baton.domain.metrics import Metric, count, count_failures, counting
 from tests.unit.metrics.written import ROOT, counts, lines
 
-Told = list[dict[Metric, int]]
+Written = list[dict[Metric, int]]
 
 
 @pytest.fixture(autouse=True)
@@ -63,52 +63,52 @@ def test_invocations_at_the_same_time_keep_their_counts_apart() -> None:
             count(Metric.QUEUED_TURNS_FAILED)
             await asyncio.to_thread(count, Metric.AUDIT_RECORDS_LOST)
 
-    def invocation(number: int) -> Told:
-        told: Told = []
-        with counting(lambda counts: told.append(dict(counts))):
+    def invocation(number: int) -> Written:
+        reported: Written = []
+        with counting(lambda counts: reported.append(dict(counts))):
             together.wait()
             event_loop.run(work(number))
-        return told
+        return reported
 
     with ThreadPoolExecutor(4) as threads:
-        told = list(threads.map(invocation, range(1, 5)))
-    assert told == [[{Metric.QUEUED_TURNS_FAILED: n, Metric.AUDIT_RECORDS_LOST: n}] for n in range(1, 5)]
+        reported = list(threads.map(invocation, range(1, 5)))
+    assert reported == [[{Metric.QUEUED_TURNS_FAILED: n, Metric.AUDIT_RECORDS_LOST: n}] for n in range(1, 5)]
 
 
-async def test_what_outlasts_its_invocation_is_told_when_it_happens() -> None:
-    told: Told = []
+async def test_work_that_outlasts_its_invocation_is_reported_when_it_happens() -> None:
+    reported: Written = []
     over = asyncio.Event()
 
     async def work() -> None:
         await over.wait()
         count(Metric.INTERNAL_FAULTS)
 
-    with counting(lambda counts: told.append(dict(counts))):
+    with counting(lambda counts: reported.append(dict(counts))):
         task = asyncio.ensure_future(work())
         count(Metric.REQUESTS_FAILED)
-    assert told == [{Metric.REQUESTS_FAILED: 1}]
+    assert reported == [{Metric.REQUESTS_FAILED: 1}]
     over.set()
     await task
-    assert told == [{Metric.REQUESTS_FAILED: 1}, {Metric.INTERNAL_FAULTS: 1}]
+    assert reported == [{Metric.REQUESTS_FAILED: 1}, {Metric.INTERNAL_FAULTS: 1}]
 
 
-def test_nothing_is_told_of_nothing_nor_outside_of_an_invocation() -> None:
-    told: Told = []
+def test_nothing_is_logged_without_a_cause_or_outside_of_an_invocation() -> None:
+    reported: Written = []
     count(Metric.INTERNAL_FAULTS)
-    with counting(lambda counts: told.append(dict(counts))):
+    with counting(lambda counts: reported.append(dict(counts))):
         pass
-    assert told == []
+    assert reported == []
 
 
 def test_only_failures_are_counted() -> None:
-    told: Told = []
-    with counting(lambda counts: told.append(dict(counts))):
+    reported: Written = []
+    with counting(lambda counts: reported.append(dict(counts))):
         for error in (KeyError("k"), ValueError("v"), KeyError("k")):
             with pytest.raises(type(error)), count_failures(Metric.DEAD_TURNS_FAILED, but=(ValueError,)):
                 raise error
         with count_failures(Metric.DEAD_TURNS_FAILED):
             pass
-    assert told == [{Metric.DEAD_TURNS_FAILED: 2}]
+    assert reported == [{Metric.DEAD_TURNS_FAILED: 2}]
 
 
 async def test_a_request_writes_down_what_went_wrong_in_it(capsys: pytest.CaptureFixture[str]) -> None:

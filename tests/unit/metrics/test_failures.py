@@ -501,8 +501,8 @@ async def retention_that_cannot_be_started(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 async def test_a_sweep_without_failures_returns_the_counts_of_all_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
-    told = await asyncio.to_thread(Sweeping("none").handler(monkeypatch), {}, Context())
-    assert {"looked_at", "documents", "runs", "retentions"} <= told.keys()
+    reported = await asyncio.to_thread(Sweeping("none").handler(monkeypatch), {}, Context())
+    assert {"looked_at", "documents", "runs", "retentions"} <= reported.keys()
 
 
 class Failing:

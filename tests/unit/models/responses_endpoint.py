@@ -182,8 +182,8 @@ def answered(chunks: Sequence[ModelChunk]) -> Prompt:
 
 def message(text: str, *, item_id: str = "msg_1", phase: str | None = None) -> dict[str, Any]:
     content = [{"type": "output_text", "text": text, "annotations": []}]
-    told = {"type": "message", "id": item_id, "role": "assistant", "status": "completed", "content": content}
-    return told | ({"phase": phase} if phase else {})
+    reported = {"type": "message", "id": item_id, "role": "assistant", "status": "completed", "content": content}
+    return reported | ({"phase": phase} if phase else {})
 
 
 def call(name: str, arguments: str, *, item_id: str = "fc_1", call_id: str = "call_1") -> dict[str, Any]:
@@ -198,8 +198,8 @@ def call(name: str, arguments: str, *, item_id: str = "fc_1", call_id: str = "ca
 
 
 def reasoning(encrypted: str, *, item_id: str = "rs_1", summary: Sequence[str] = ()) -> dict[str, Any]:
-    told = [{"type": "summary_text", "text": text} for text in summary]
-    return {"type": "reasoning", "id": item_id, "summary": told, "encrypted_content": encrypted}
+    reported = [{"type": "summary_text", "text": text} for text in summary]
+    return {"type": "reasoning", "id": item_id, "summary": reported, "encrypted_content": encrypted}
 
 
 # The events of answers, as OpenAI sends them

@@ -164,7 +164,7 @@ async def test_a_drawing_of_markup_is_text() -> None:
     assert framed.startswith('<document name="logo.svg" type="image/svg+xml"')
 
 
-async def test_a_long_text_is_cut_and_the_model_is_told() -> None:
+async def test_a_long_text_is_cut_and_the_model_learns_it() -> None:
     framed = await piece_of(document(b"x" * (MAX_CHARACTERS + 1), "text/plain"))
     assert isinstance(framed, str)
     assert f"[cut: the document has {MAX_CHARACTERS + 1} characters]" in framed
@@ -287,7 +287,9 @@ async def test_a_model_that_reads_no_pdf_is_given_its_text() -> None:
     ],
 )
 @pytest.mark.parametrize("announced", ["application/zip", "application/octet-stream", "application/msword", "text/csv"])
-async def test_office_files_are_told_by_their_content(content: bytes, form: DocumentFormat, announced: str) -> None:
+async def test_office_files_are_recognised_by_their_content(
+    content: bytes, form: DocumentFormat, announced: str
+) -> None:
     reader = CountingReader()
     await piece_of(document(content, announced, "file"), EVERYTHING, reader)
     assert reader.asked == [(f"file.{form.value}", form, MAX_READING_SECONDS)]

@@ -181,10 +181,10 @@ async def test_neither_keys_nor_signatures_are_logged(caplog: pytest.LogCaptureF
     caplog.set_level(logging.DEBUG, "baton")
     with pytest.raises(ModelRefused):
         await ask(ScriptedBedrock([refused(400, "ValidationException", "No.")]))
-    told = " ".join(str(record.__dict__) for record in caplog.records)
-    assert "request-1" in told
-    assert "wJalrXUtnFEMI" not in told
-    assert "Signature" not in told
+    reported = " ".join(str(record.__dict__) for record in caplog.records)
+    assert "request-1" in reported
+    assert "wJalrXUtnFEMI" not in reported
+    assert "Signature" not in reported
 
 
 # Learning from refusals
@@ -212,7 +212,7 @@ async def test_neither_keys_nor_signatures_are_logged(caplog: pytest.LogCaptureF
         ),
     ],
 )
-async def test_a_setting_that_is_refused_is_left_out_and_told(
+async def test_a_setting_that_is_refused_is_left_out_and_reported(
     message: str, settings: dict[str, Any], model: str
 ) -> None:
     bedrock = ScriptedBedrock([refused(400, "ValidationException", message), SAYS_HELLO])

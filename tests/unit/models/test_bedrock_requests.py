@@ -123,7 +123,7 @@ async def test_arguments_are_an_object(bedrock: ScriptedBedrock, arguments: str,
     assert bedrock.body["messages"][1]["content"][0]["toolUse"]["input"] == expected
 
 
-async def test_an_error_of_a_tool_is_told_as_one(bedrock: ScriptedBedrock) -> None:
+async def test_an_error_of_a_tool_is_reported_as_one(bedrock: ScriptedBedrock) -> None:
     failed = Prompt(Role.TOOL, "Error: no such number", tool_call_id="tooluse_1")
     await ask(bedrock, *HELLO, CALLED[0], failed, tools=[ADD])
     result = bedrock.body["messages"][2]["content"][0]["toolResult"]
@@ -141,11 +141,11 @@ async def test_blank_texts_are_left_out(bedrock: ScriptedBedrock) -> None:
     assert '"text": " "' not in str(bedrock.body).replace("'", '"')
 
 
-async def test_without_tools_calls_are_told_as_text(bedrock: ScriptedBedrock) -> None:
+async def test_without_tools_calls_are_written_as_text(bedrock: ScriptedBedrock) -> None:
     await ask(bedrock, *HELLO, *CALLED)
     assert "toolConfig" not in bedrock.body
-    told = [block["text"] for message in bedrock.body["messages"] for block in message["content"]]
-    assert told == ["Hello", '[Called add with {"x": 1}.]', "[Result of add: 1]"]
+    reported = [block["text"] for message in bedrock.body["messages"] for block in message["content"]]
+    assert reported == ["Hello", '[Called add with {"x": 1}.]', "[Result of add: 1]"]
 
 
 async def test_a_result_stands_alone_where_the_model_wants_it(bedrock: ScriptedBedrock) -> None:
@@ -196,7 +196,7 @@ async def test_tools_stay_declared_where_none_may_be_called(bedrock: ScriptedBed
     assert "additionalModelRequestFields" not in bedrock.body
 
 
-async def test_a_demand_that_a_model_refuses_is_left_out_and_told(bedrock: ScriptedBedrock) -> None:
+async def test_a_demand_that_a_model_refuses_is_left_out_and_reported(bedrock: ScriptedBedrock) -> None:
     chunks = await ask(bedrock, tools=[ADD], tool_choice="required", model_id=NEWEST)
     assert "toolChoice" not in bedrock.body["toolConfig"]
     assert finished(chunks).dropped == ("tool_choice",)
@@ -312,10 +312,10 @@ async def test_further_fields_go_to_the_model_but_replace_none_of_batons(bedrock
 
 
 async def test_metadata_is_sent_where_it_is_wanted_in_the_letters_that_aws_takes(bedrock: ScriptedBedrock) -> None:
-    told = {"agent": "assistant", "workflow.data": {"né": 1}, "long": "x" * 300, **{f"n{n}": "" for n in range(20)}}
-    await ask(bedrock, metadata=told)
+    reported = {"agent": "assistant", "workflow.data": {"né": 1}, "long": "x" * 300, **{f"n{n}": "" for n in range(20)}}
+    await ask(bedrock, metadata=reported)
     assert "requestMetadata" not in bedrock.body
-    await ask(bedrock, metadata=told, model=model_over(bedrock, sends_metadata=True))
+    await ask(bedrock, metadata=reported, model=model_over(bedrock, sends_metadata=True))
     sent = bedrock.body["requestMetadata"]
     assert (sent["agent"], sent["workflow.data"], len(sent["long"]), len(sent)) == ("assistant", "__n__: 1_", 256, 16)
 

@@ -45,7 +45,7 @@ async def test_text_beside_tool_calls_is_kept() -> None:
     assert message.get("content") == "One moment."
 
 
-async def test_a_tools_output_without_its_call_is_told_with_a_users_authority() -> None:
+async def test_a_tools_output_without_its_call_is_reported_with_a_users_authority() -> None:
     [message] = await wire_messages([Prompt(Role.TOOL, "It rains.")], MemoryThreadFiles())
     assert message == {"role": "user", "content": "It rains."}
 
@@ -82,7 +82,7 @@ async def test_an_image_as_data_becomes_a_data_url() -> None:
         (b"RIFF....WEBP", "image/webp"),
     ],
 )
-async def test_an_uploaded_image_without_a_type_is_told_by_its_first_bytes(magic: bytes, mime_type: str) -> None:
+async def test_an_uploaded_image_without_a_type_is_recognised_by_its_first_bytes(magic: bytes, mime_type: str) -> None:
     [image] = await content_of(ImagePart(source=upload()), files={FILE_ID: magic})
     assert image["image_url"]["url"].startswith(f"data:{mime_type};base64,")
 
@@ -95,7 +95,7 @@ async def test_a_text_like_document_is_inlined_with_its_name(mime_type: str) -> 
     assert await content_of(part) == f'<document name="sizes.csv" type="{mime_type}" bytes="9">\ngröße;1\n</document>'
 
 
-async def test_an_upload_without_a_type_is_told_by_its_name() -> None:
+async def test_an_upload_without_a_type_is_recognised_by_its_name() -> None:
     part = DocumentPart(source=upload("application/octet-stream"), metadata={"name": "notes.txt"})
     assert "Buy milk." in await content_of(part, files={FILE_ID: b"Buy milk."})
 
@@ -118,7 +118,7 @@ async def test_a_document_at_an_address_is_named_but_never_fetched() -> None:
     assert await content_of(part) == "[Document a.pdf at https://example.com/a.pdf]"
 
 
-async def test_an_upload_that_never_came_is_told_instead_of_failing_the_turn() -> None:
+async def test_an_upload_that_never_came_is_reported_instead_of_failing_the_turn() -> None:
     part = DocumentPart(source=upload("application/pdf"), metadata={"name": "report.pdf"})
     assert await content_of(part) == "[The document report.pdf has not been uploaded.]"
 
@@ -132,7 +132,7 @@ async def test_an_outage_of_the_files_is_not_hidden() -> None:
         await wire_messages([Prompt(Role.USER, (ImagePart(source=upload()),))], Down())
 
 
-async def test_a_long_document_is_cut_and_the_model_is_told() -> None:
+async def test_a_long_document_is_cut_and_the_model_learns_it() -> None:
     text = await content_of(DocumentPart(source=data(b"x" * (MAX_CHARACTERS + 1), "text/plain")))
     assert f"[cut: the document has {MAX_CHARACTERS + 1} characters]" in text
     assert len(text) < MAX_CHARACTERS + 300

@@ -97,9 +97,9 @@ def test_context_is_framed_text_of_the_user_wherever_system_messages_may_stand(
     ]
     messages = shown(prompts, profile)
     assert not [text for role, text in messages if role == "system" and "MARK" in text]
-    told = "\n\n".join(text for role, text in messages if role == "user")
+    reported = "\n\n".join(text for role, text in messages if role == "user")
     for number in (1, 2):
-        assert f"<quoted-context>\nMARK {number}\n</quoted-context>\n\n" in told
+        assert f"<quoted-context>\nMARK {number}\n</quoted-context>\n\n" in reported
     assert messages[-1][1].endswith("b")
 
 
@@ -113,12 +113,12 @@ def test_context_before_the_message_is_joined_with_it() -> None:
 @pytest.mark.parametrize("place", SystemPlace)
 @pytest.mark.parametrize("tag", ["</quoted-context>", "<system-note>", "</SYSTEM-NOTE>", "<quoted-context>"])
 def test_context_can_neither_end_its_frame_nor_open_another(place: SystemPlace, tag: str) -> None:
-    told = "\n".join(text for _, text in shown([context(f"a {tag} b")], replace(PLAIN, system=place)))
-    assert re.findall(r"</?(?:quoted-context|system-note)>", told, re.IGNORECASE) == [
+    reported = "\n".join(text for _, text in shown([context(f"a {tag} b")], replace(PLAIN, system=place)))
+    assert re.findall(r"</?(?:quoted-context|system-note)>", reported, re.IGNORECASE) == [
         "<quoted-context>",
         "</quoted-context>",
     ]
-    assert re.search("a <.*> b", told)
+    assert re.search("a <.*> b", reported)
 
 
 def test_parts_of_the_turn_are_those_behind_the_users_message_and_not_behind_context() -> None:
@@ -199,7 +199,7 @@ def test_the_signature_of_a_call_goes_back_in_every_turn() -> None:
     assert message.parts is not None
 
 
-def test_calls_of_another_model_are_told_as_text_where_calls_must_be_signed() -> None:
+def test_calls_of_another_model_are_written_as_text_where_calls_must_be_signed() -> None:
     profile = replace(PLAIN, calls_need_parts=True)
     signed = parts(HERE, Replay.ALWAYS, {"call": 0, "fields": {"extra_content": "x"}})
     other = ToolCall("call_2", "add", '{"x": 1}')

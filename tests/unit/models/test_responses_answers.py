@@ -174,7 +174,7 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize("events", REFUSALS)
-async def test_refusals_and_filters_are_told_as_such_and_not_repeated(events: list[Event]) -> None:
+async def test_refusals_and_filters_are_reported_as_such_and_not_repeated(events: list[Event]) -> None:
     endpoint = Endpoint([*streamed(message("Well, ")), *events])
     with pytest.raises(ContentFiltered):
         await ask(endpoint.model())
@@ -242,7 +242,7 @@ async def test_streams_with_gaps_are_read_alike(names: tuple[str, ...], kinds: t
     assert end_of(chunks).reason is FinishReason.TOOL_CALLS
 
 
-async def test_items_under_one_index_are_told_apart_by_their_ids() -> None:
+async def test_items_under_one_index_are_distinguished_by_their_ids() -> None:
     events = answers(message("Hi."), call("add", '{"x": 1}'), call("add", '{"x": 2}', item_id="fc_2", call_id="call_2"))
     chunks = await heard(*[event | ({"output_index": 0} if "output_index" in event else {}) for event in events])
     assert text_of(chunks) == "Hi."
@@ -264,7 +264,7 @@ async def test_an_answer_that_is_no_stream_is_read_whole() -> None:
 
 
 @pytest.mark.parametrize("body", [{"error": {"code": "server_error", "message": "No."}}, {"object": "list"}])
-async def test_a_failure_that_is_no_stream_is_told_as_such(body: Any) -> None:
+async def test_a_failure_that_is_no_stream_is_reported_as_such(body: Any) -> None:
     endpoint = Endpoint(Whole(body))
     with pytest.raises(ModelUnavailable):
         await ask(endpoint.model(max_retries=1))

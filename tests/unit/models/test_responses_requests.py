@@ -244,9 +244,9 @@ async def test_reasoning_goes_back_verbatim_and_in_its_place() -> None:
 
 async def test_two_messages_of_an_answer_go_back_as_they_were() -> None:
     messages = (message("First."), message("Second.", item_id="msg_2", phase="final_answer"))
-    told = await answer(reasoning("secret"), *messages)
-    assert told.content == "First.\n\nSecond."
-    body = await asked(*HELLO, told)
+    reported = await answer(reasoning("secret"), *messages)
+    assert reported.content == "First.\n\nSecond."
+    body = await asked(*HELLO, reported)
     assert body["input"][2:] == list(messages)
 
 
@@ -276,14 +276,14 @@ async def test_parts_of_other_models_are_not_sent() -> None:
     signed = ProviderParts(
         "bedrock:eu-west-1/claude", Replay.ALWAYS, ({"item": {"type": "reasoning", "signature": "x"}}, {"call": 0})
     )
-    told = Prompt(Role.ASSISTANT, "", tool_calls=(ToolCall("tooluse_1", "add", "{}"),), provider_parts=signed)
-    body = await asked(*HELLO, told, Prompt(Role.TOOL, "2", tool_call_id="tooluse_1"), tools=[ADD])
+    reported = Prompt(Role.ASSISTANT, "", tool_calls=(ToolCall("tooluse_1", "add", "{}"),), provider_parts=signed)
+    body = await asked(*HELLO, reported, Prompt(Role.TOOL, "2", tool_call_id="tooluse_1"), tools=[ADD])
     assert [item["type"] for item in body["input"]] == ["message", "function_call", "function_call_output"]
 
 
 async def test_parts_that_no_longer_fit_their_message_are_left_out() -> None:
-    told = await answer(*WORKS)
-    body = await asked(*HELLO, replace(told, content="One..."), RESULT, tools=[ADD])
+    reported = await answer(*WORKS)
+    body = await asked(*HELLO, replace(reported, content="One..."), RESULT, tools=[ADD])
     assert [item["type"] for item in body["input"]] == ["message", "message", "function_call", "function_call_output"]
     assert body["input"][1] == {"type": "message", "role": "assistant", "content": "One..."}
 
@@ -292,21 +292,21 @@ async def test_parts_that_no_longer_fit_their_message_are_left_out() -> None:
     "lost", [{"type": "reasoning", "id": "rs_1", "summary": []}, reasoning("", item_id="rs_1")], ids=["none", "empty"]
 )
 async def test_reasoning_without_its_content_spoils_all_of_an_answers_reasoning(lost: dict[str, Any]) -> None:
-    told = await answer(lost, reasoning("secret", item_id="rs_2"), call("add", "{}"))
-    assert told.provider_parts is None
+    reported = await answer(lost, reasoning("secret", item_id="rs_2"), call("add", "{}"))
+    assert reported.provider_parts is None
 
 
 async def test_a_call_keeps_the_id_that_its_history_gave_it() -> None:
-    told = await answer(reasoning("secret"), call("add", "{}", call_id="call_0"))
-    renamed = replace(told, tool_calls=(replace(told.tool_calls[0], id="call_ours"),))
+    reported = await answer(reasoning("secret"), call("add", "{}", call_id="call_0"))
+    renamed = replace(reported, tool_calls=(replace(reported.tool_calls[0], id="call_ours"),))
     body = await asked(*HELLO, renamed, Prompt(Role.TOOL, "2", tool_call_id="call_ours"), tools=[ADD])
     assert [item["call_id"] for item in body["input"][2:]] == ["call_ours", "call_ours"]
 
 
 async def test_an_id_that_openai_refuses_is_replaced_alike_for_a_call_and_its_result() -> None:
     foreign = "functions/add:" + "x" * 80
-    told = Prompt(Role.ASSISTANT, "", tool_calls=(ToolCall(foreign, "add", "{}"),))
-    body = await asked(*HELLO, told, Prompt(Role.TOOL, "2", tool_call_id=foreign), tools=[ADD])
+    reported = Prompt(Role.ASSISTANT, "", tool_calls=(ToolCall(foreign, "add", "{}"),))
+    body = await asked(*HELLO, reported, Prompt(Role.TOOL, "2", tool_call_id=foreign), tools=[ADD])
     [called, result] = body["input"][1:]
     assert called["call_id"] == result["call_id"]
     assert re.fullmatch(r"\w{1,40}", called["call_id"])

@@ -50,8 +50,8 @@ async def test_thinking_comes_before_its_answer_and_over_every_connection() -> N
     assert (thought(said.events), said.text) == ("".join(THOUGHTS), "Hello there.")
     assert len({event.body["messageId"] for event in said.events if "messageId" in event.body}) == 2
     check_run([event.body for event in said.events])
-    told = [event for frame in harness.connections.frames["c1"] for event in events_in(frame)]
-    assert [event["type"] for event in told if event["metadata"].get("seq")] == said.types
+    reported = [event for frame in harness.connections.frames["c1"] for event in events_in(frame)]
+    assert [event["type"] for event in reported if event["metadata"].get("seq")] == said.types
 
 
 async def test_no_message_contains_thinking_however_it_is_read() -> None:

@@ -81,8 +81,8 @@ async def test_a_task_becomes_a_pending_procedure_and_is_announced(harness: Harn
     assert made.source is not None
     assert made.source.thread_id == harness.thread_id
     assert made.source.message_ids[0] == "m1"
-    [(tenant, told)] = harness.announcements.pending
-    assert (tenant, told.agent_id, told.procedure_id, told.version) == ("acme", "assistant", made.id, 1)
+    [(tenant, reported)] = harness.announcements.pending
+    assert (tenant, reported.agent_id, reported.procedure_id, reported.version) == ("acme", "assistant", made.id, 1)
     assert await harness.procedures.approved(harness.ada, "assistant") == []
 
 
@@ -96,9 +96,9 @@ async def test_a_pending_procedure_is_used_by_no_turn(harness: Harness) -> None:
 
 async def test_the_light_model_is_given_no_specifics(harness: Harness) -> None:
     await captured(harness, IS_TASK, drafted())
-    told = "\n".join(str(prompt.content) for asked in harness.model.asked for prompt in asked.prompts)
+    reported = "\n".join(str(prompt.content) for asked in harness.model.asked for prompt in asked.prompts)
     for specific in (CUSTOMER, CHANNEL, "TICKET-4711", "Outage of the portal"):
-        assert specific not in told
+        assert specific not in reported
     record = json.loads(str(harness.model.asked[0].prompts[1].content))["record"]
     assert record[0] == {"by": "user", "text": "Please report an outage of {customer} to {channel}."}
     assert {name: value for name, value in record[3].items() if name != "outcome"} == {
@@ -118,10 +118,10 @@ async def test_what_the_light_model_says_is_generalized_again(harness: Harness) 
         {"text": f"Look up {CUSTOMER.lower()} with crm_find.", "condition": f"not for {CHANNEL}"},
         {"text": f"Write to ada@example.com or call +41 44 668 18 00 about TICKET-4711 with {SECRET}."},
     ]
-    told = drafted(
+    reported = drafted(
         name=f"Outage of {CUSTOMER}", description=f"For {{{CUSTOMER}}}.", steps=steps, triggers=["report it"]
     )
-    made = await captured(harness, IS_TASK, told)
+    made = await captured(harness, IS_TASK, reported)
     text = skill_markdown(made.draft)
     for specific in (CUSTOMER, CUSTOMER.lower(), CHANNEL, "ada@", "668 18 00", "4711", SECRET):
         assert specific not in text
@@ -136,8 +136,8 @@ async def test_names_from_the_results_of_tools_are_in_no_draft() -> None:
     harness.model.asked.clear()
     steps = [{"text": "Open a ticket for Zyxel Networks GmbH."}, {"text": "Tell Jane Doe with slack_post."}]
     made = await captured(harness, IS_TASK, drafted(steps=steps))
-    told = "\n".join(str(prompt.content) for asked in harness.model.asked for prompt in asked.prompts)
-    assert [name for name in ("Jane", "Zyxel") if name in told or name in skill_markdown(made.draft)] == []
+    reported = "\n".join(str(prompt.content) for asked in harness.model.asked for prompt in asked.prompts)
+    assert [name for name in ("Jane", "Zyxel") if name in reported or name in skill_markdown(made.draft)] == []
 
 
 async def test_hostile_output_stays_bounded_lines_of_data(harness: Harness) -> None:
@@ -148,13 +148,13 @@ async def test_hostile_output_stays_bounded_lines_of_data(harness: Harness) -> N
         "no step",
         {"text": 7},
     ]
-    told = drafted(
+    reported = drafted(
         steps=steps,
         triggers=[".*", "a", "x" * 300, "{customer} outage", 7, "report the outage now"],
         allowed_tools=["delete_everything", "crm_find", "ask_boss", "crm_find", 7],
         extra="field",
     )
-    made = await captured(harness, IS_TASK, told)
+    made = await captured(harness, IS_TASK, reported)
     assert parse_skill_markdown(skill_markdown(made.draft)) == made.draft
     assert len(made.draft.steps) <= 15
     assert all(len(step.text) <= 400 and step.text.isprintable() for step in made.draft.steps)
@@ -252,7 +252,7 @@ async def test_a_repeated_capture_asks_no_model(harness: Harness) -> None:
     assert len(harness.announcements.pending) == 1
 
 
-async def test_a_failed_capture_is_begun_anew(harness: Harness) -> None:
+async def test_a_failed_capture_is_begun_again(harness: Harness) -> None:
     scope, ref, _ = harness.captures.started[-1]
     await harness.app.procedures.capture.give_up(scope, ref)
     record = await harness.capture_records.get(scope, ref)

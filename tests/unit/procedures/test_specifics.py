@@ -82,8 +82,8 @@ def test_too_many_literals_are_noticed() -> None:
 
 async def test_braces_hide_nothing() -> None:
     known = specifics({"customer": "miller"})
-    told = "Write to {miller} and {ada@example.com} about {Some Thing}, {customer} and {case_4711}."
-    made = await known.generalise(told)
+    reported = "Write to {miller} and {ada@example.com} about {Some Thing}, {customer} and {case_4711}."
+    made = await known.generalise(reported)
     assert made == "Write to {value} and {email} about Some Thing, {customer} and {value}."
     assert not known.remain_in(made)
     for secret in ("miller", "ada@", "4711"):

@@ -20,7 +20,7 @@ def test_a_new_project_lacks_nothing(project: Project, capsys: pytest.CaptureFix
     assert capsys.readouterr().out == "2 agents, no problems.\n"
 
 
-def test_a_wrong_field_is_told_with_file_and_line(project: Project) -> None:
+def test_a_wrong_field_is_reported_with_file_and_line(project: Project) -> None:
     edited(project.agents / "assistant.yaml", "main: true", "mian: true")
     agents, problems = examined(project)
     assert agents == []
@@ -28,7 +28,7 @@ def test_a_wrong_field_is_told_with_file_and_line(project: Project) -> None:
     assert str(problems[0]) == "agents/assistant.yaml:6: mian: Extra inputs are not permitted"
 
 
-def test_two_agents_of_one_id_are_told(project: Project) -> None:
+def test_two_agents_of_one_id_are_reported(project: Project) -> None:
     (project.agents / "second.yaml").write_text((project.agents / "orders.yaml").read_text())
     _, (problem,) = examined(project)
     assert (problem.file, problem.line, problem.field) == ("agents/second.yaml", 3, "id")
@@ -59,7 +59,7 @@ def test_all_of_tools_and_servers_and_remote_agents_is_reached(project: Project)
     assert "ZeroDivisionError at broken.py:1" in problems[2].message
 
 
-def test_a_model_of_no_provider_is_told_where_the_deployment_has_no_default_one(
+def test_a_model_of_no_provider_is_reported_where_the_deployment_has_no_default_one(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     orders = project.agents / "orders.yaml"
@@ -76,8 +76,12 @@ def test_a_program_reads_the_problems_as_json(project: Project, capsys: pytest.C
     edited(project.agents / "assistant.yaml", "id: assistant", "id: [")
     with pytest.raises(typer.Exit) as ended:
         check(project.folder, as_json=True)
-    told = json.loads(capsys.readouterr().out)
-    assert (ended.value.exit_code, told["ok"], told["problems"][0]["file"]) == (1, False, "agents/assistant.yaml")
+    reported = json.loads(capsys.readouterr().out)
+    assert (ended.value.exit_code, reported["ok"], reported["problems"][0]["file"]) == (
+        1,
+        False,
+        "agents/assistant.yaml",
+    )
 
 
 def test_outside_of_a_project_the_exit_code_is_that_of_wrong_usage(project: Project) -> None:

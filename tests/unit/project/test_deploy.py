@@ -41,7 +41,7 @@ def test_a_parameter_of_the_stage_wins_over_the_projects(project: Project) -> No
     assert chosen == ["DefaultAgent=orders"]
 
 
-def test_a_stage_that_is_not_there_is_told_with_those_that_are(project: Project) -> None:
+def test_a_stage_that_is_not_there_is_reported_with_those_that_are(project: Project) -> None:
     with pytest.raises(ProjectProblem, match="There are: dev, prod"):
         plan(project, "staging")
 

@@ -45,11 +45,11 @@ class Developer:
         self.folder = folder
         self.server = Server()
         self.agents = ["assistant", "orders"]
-        self.told: list[str] = []
+        self.reports: list[str] = []
         self.start()
 
     def start(self) -> None:
-        self.running = DocumentFolder(self.folder, self.server, self.told.append, lambda: self.agents)
+        self.running = DocumentFolder(self.folder, self.server, self.reports.append, lambda: self.agents)
 
     def writes(self, place: str, text: str) -> None:
         path = self.folder / place
@@ -58,9 +58,9 @@ class Developer:
 
     def looks(self) -> list[str]:
         """Return the report of one look at the folder."""
-        self.told.clear()
+        self.reports.clear()
         self.running.take_over()
-        return list(self.told)
+        return list(self.reports)
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ def test_a_file_that_is_removed_is_no_document_any_more(developer: Developer) ->
     assert developer.looks() == ["Documents that agents know now: documents/orders/returns.md"]
 
 
-def test_what_cannot_be_a_document_is_told_once_and_keeps_nothing_else_back(developer: Developer) -> None:
+def test_what_cannot_be_a_document_is_reported_once_and_keeps_nothing_else_back(developer: Developer) -> None:
     developer.writes("orders/empty.md", "")
     developer.writes("orders/odd.md", "?")
     developer.writes("nobody/page.md", "# Page")

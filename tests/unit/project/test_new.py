@@ -62,16 +62,16 @@ def test_outside_of_projects_it_is_said_how_to_make_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "expected"),
     [
         ("defualt_agent = 'a'", "tool.baton: defualt_agent"),
         ("allowed_hosts = 3", "allowed_hosts"),
         ("= =", "cannot be"),
     ],
 )
-def test_a_setting_that_is_not_known_is_named(project: Project, wrong: str, told: str) -> None:
+def test_a_setting_that_is_not_known_is_named(project: Project, wrong: str, expected: str) -> None:
     edited(project.folder / "pyproject.toml", "allowed_hosts = []", wrong)
-    with pytest.raises(ProjectProblem, match=told):
+    with pytest.raises(ProjectProblem, match=expected):
         Project.found(project.folder)
 
 

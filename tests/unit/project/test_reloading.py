@@ -26,8 +26,8 @@ class Developer:
     def __init__(self, project: Project) -> None:
         self.project = project
         self.tools = PythonTools(lambda: OutsideSettings().packages)
-        self.told: list[str] = []
-        self.reloader = Reloader(project.agents, project.tools, self.told.append)
+        self.reports: list[str] = []
+        self.reloader = Reloader(project.agents, project.tools, self.reports.append)
 
     @property
     def orders(self) -> AgentDefinition:
@@ -76,7 +76,7 @@ def test_an_edit_of_an_agent_is_there_at_once_and_a_turn_that_runs_keeps_its_own
     running = developer.orders
     developer.edits("agents/orders.yaml", "name: Orders", "name: Logistics")
     assert (running.name, developer.orders.name, developer.problems) == ("Orders", "Logistics", [])
-    assert developer.told == ["Reloaded: assistant, orders"]
+    assert developer.reports == ["Reloaded: assistant, orders"]
 
 
 def test_an_edit_of_a_tool_is_there_for_the_next_turn_and_not_for_one_that_runs(developer: Developer) -> None:
@@ -88,7 +88,7 @@ def test_an_edit_of_a_tool_is_there_for_the_next_turn_and_not_for_one_that_runs(
 
 
 @pytest.mark.parametrize(
-    ("file", "old", "new", "told"),
+    ("file", "old", "new", "expected"),
     [
         ("agents/orders.yaml", "name: Orders", "name: [", "agents/orders.yaml:"),
         (
@@ -104,18 +104,18 @@ def test_an_edit_of_a_tool_is_there_for_the_next_turn_and_not_for_one_that_runs(
         (ORDERS, "(number: ", "(other, number: ", "order_status cannot be used: order_status: the parameter other"),
     ],
 )
-def test_what_cannot_be_used_is_told_and_what_was_there_goes_on_until_it_is_mended(
-    developer: Developer, file: str, old: str, new: str, told: str
+def test_what_cannot_be_used_is_reported_and_what_was_there_goes_on_until_it_is_mended(
+    developer: Developer, file: str, old: str, new: str, expected: str
 ) -> None:
     before = developer.orders
     assert "is on its way" in developer.state_of(before, "A-1001")
     developer.edits(file, old, new)
-    assert told in "\n".join(developer.problems)
-    assert developer.told[-1].startswith("Not reloaded; what was there before goes on until this is mended:\n")
+    assert expected in "\n".join(developer.problems)
+    assert developer.reports[-1].startswith("Not reloaded; what was there before goes on until this is mended:\n")
     assert developer.orders is before
     assert "is on its way" in developer.state_of(developer.orders, "A-1001")
     developer.edits(file, new, old)
-    assert (developer.problems, developer.told[-1]) == ([], "Reloaded: assistant, orders")
+    assert (developer.problems, developer.reports[-1]) == ([], "Reloaded: assistant, orders")
 
 
 def test_a_tool_that_did_not_work_at_the_start_hinders_no_edit_of_an_agent(project: Project) -> None:
@@ -151,7 +151,7 @@ def test_a_module_that_is_new_can_be_used_by_one_that_was_there(developer: Devel
     assert developer.state_of(developer.orders, "7") == "The parcel 7 is on its way."
 
 
-def test_a_new_module_that_raises_changes_nothing_and_is_told_with_its_line(developer: Developer) -> None:
+def test_a_new_module_that_raises_changes_nothing_and_is_reported_with_its_line(developer: Developer) -> None:
     developer.writes("tools/parcels/states.py", f"raise RuntimeError('no key')\n{PARCELS}")
     developer.edits("agents/orders.yaml", ENTRY_POINT, "entry_point: parcels.states:order_status")
     assert "parcels/states.py:1: RuntimeError: no key" in developer.problems[0]
@@ -161,17 +161,17 @@ def test_a_new_module_that_raises_changes_nothing_and_is_told_with_its_line(deve
 
 
 @pytest.mark.parametrize(
-    ("removed", "told"),
+    ("removed", "expected"),
     [
         (ORDERS, "shop_tools.orders:order_status cannot be used: ModuleNotFoundError: No module named 'shop_tools.ord"),
         ("tools/shop_tools", "shop_tools.orders:order_status cannot be used: there is no package 'shop_tools' in "),
         ("tools", "shop_tools.orders:order_status cannot be used: there is no package 'shop_tools' in "),
     ],
 )
-def test_what_is_removed_goes_on_until_no_agent_needs_it(developer: Developer, removed: str, told: str) -> None:
+def test_what_is_removed_goes_on_until_no_agent_needs_it(developer: Developer, removed: str, expected: str) -> None:
     assert "is on its way" in developer.state_of(developer.orders, "A-1001")
     developer.removes(removed)
-    assert told in developer.problems[0]
+    assert expected in developer.problems[0]
     assert developer.problems[0].startswith(str(developer.project.agents / "orders.yaml:12: tools.0: "))
     assert "is on its way" in developer.state_of(developer.orders, "A-1001")
     file = developer.project.agents / "orders.yaml"

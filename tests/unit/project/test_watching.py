@@ -24,23 +24,23 @@ class Watched:
         self.tools, self.documents = folder / "tools", folder / "documents"
         self.tools.mkdir()
         self._stopped = threading.Event()
-        self._told: queue.SimpleQueue[Path] = queue.SimpleQueue()
+        self._reported: queue.SimpleQueue[Path] = queue.SimpleQueue()
         self._changes = changes_in([self.tools, self.documents], self._stopped)
         self._thread = threading.Thread(target=self._watch)
         self._thread.start()
 
-    def tells(self, path: Path) -> bool:
+    def reports(self, path: Path) -> bool:
         """Wait until ``path`` is reported."""
-        while self._told.get(timeout=PATIENCE_SECONDS) != path:
+        while self._reported.get(timeout=PATIENCE_SECONDS) != path:
             pass
         return True
 
-    def tells_edits(self, path: Path) -> bool:
+    def reports_edits(self, path: Path) -> bool:
         """Save a file until that is reported. A folder that was replaced is watched a moment later."""
         for number in range(MAX_EDITS):
             path.write_text(f"# Page {number}")
             with suppress(queue.Empty):
-                while self._told.get(timeout=PATIENCE_SECONDS / MAX_EDITS) != path:
+                while self._reported.get(timeout=PATIENCE_SECONDS / MAX_EDITS) != path:
                     pass
                 return True
         return False
@@ -52,7 +52,7 @@ class Watched:
     def _watch(self) -> None:
         for changed in self._changes:
             for path in sorted(changed):
-                self._told.put(path)
+                self._reported.put(path)
 
 
 @pytest.fixture
@@ -64,11 +64,11 @@ def watched(tmp_path: Path) -> Iterator[Watched]:
 
 def test_a_folder_that_comes_later_or_is_replaced_is_watched_as_well(watched: Watched) -> None:
     watched.documents.mkdir()
-    assert watched.tells(watched.documents)
+    assert watched.reports(watched.documents)
     page = watched.documents / "page.md"
     page.write_text("# Page")
-    assert watched.tells(page)
+    assert watched.reports(page)
     shutil.rmtree(watched.documents)
-    assert watched.tells(watched.documents)
+    assert watched.reports(watched.documents)
     watched.documents.mkdir()
-    assert watched.tells_edits(page)
+    assert watched.reports_edits(page)

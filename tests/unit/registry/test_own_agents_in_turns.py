@@ -76,7 +76,7 @@ async def test_a_failed_read_uses_the_copy_for_an_hour() -> None:
     assert await worker.names() == {"tutor": "Tutor"}
 
 
-async def test_without_a_copy_a_failed_read_is_told() -> None:
+async def test_without_a_copy_a_failed_read_is_reported() -> None:
     worker = Worker()
     worker.store.fails = StoreUnavailable()
     worker.own.begin(ADA)

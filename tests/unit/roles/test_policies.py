@@ -45,7 +45,7 @@ def test_patterns_are_those_of_iam(action: str | list[str], resource: str | list
     assert allows(GET, statement(action, resource)) is allowed
 
 
-def test_what_is_denied_is_denied_whoever_allows_it() -> None:
+def test_what_is_denied_is_denied_even_if_another_statement_allows_it() -> None:
     deny = {**statement("s3:*", "*"), "Effect": "Deny"}
     assert not allows(GET, statement("*", "*"), deny)
 

@@ -62,7 +62,7 @@ def test_a_call_is_one_action_on_one_resource(
     ("operation", "parameters"),
     [("GetItem", {"Key": KEY}), ("UpdateItem", {"Key": KEY}), ("DeleteItem", {"Key": KEY}), ("PutItem", {"Item": KEY})],
 )
-def test_a_call_on_an_item_tells_its_partition(operation: str, parameters: dict[str, Any]) -> None:
+def test_a_call_on_an_item_names_its_partition(operation: str, parameters: dict[str, Any]) -> None:
     asked = requests("dynamodb", operation, {"TableName": "test-1", **parameters}, NAMES)
     assert asked == [Request(f"dynamodb:{operation}", TABLE, LEADING)]
 

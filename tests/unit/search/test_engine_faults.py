@@ -183,7 +183,7 @@ async def test_a_mapping_conflict_is_not_repeated_and_a_wrong_dimension_is_named
         await put(index, "a")
 
 
-async def test_a_version_that_is_retired_during_a_write_is_read_anew(
+async def test_a_version_that_is_retired_during_a_write_is_read_again(
     engine: tuple[Scripted, OpenSearchIndex],
 ) -> None:
     scripted, index = engine

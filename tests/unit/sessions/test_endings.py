@@ -111,7 +111,7 @@ async def test_a_closing_that_fails_keeps_nobody_waiting(harness: Harness) -> No
     assert await close(harness) == episode_id(harness.thread_id, 1)
 
 
-async def test_everybody_watching_is_told_that_the_thread_is_closed(harness: Harness) -> None:
+async def test_everybody_watching_learns_that_the_thread_is_closed(harness: Harness) -> None:
     said = await harness.say(subscriber=harness.subscriber("tab"))
     closed = await close(harness)
     event = harness.connections.events("tab")[-1]

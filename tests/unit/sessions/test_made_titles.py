@@ -62,7 +62,7 @@ def received(harness: Harness) -> list[dict[str, Any]]:
     return [event for frame in harness.connections.frames["c-1"] for event in events_in(frame)]
 
 
-async def told(harness: Harness) -> list[Any]:
+async def title_events(harness: Harness) -> list[Any]:
     return [event["value"] for event in received(harness) if event.get("name") == "thread_title"]
 
 
@@ -74,7 +74,7 @@ async def test_the_light_model_names_a_thread_after_its_first_answer() -> None:
     harness.model.script('"Travel to Lisbon."')
     await work(harness)
     assert await title_of(harness) == "Travel to Lisbon"
-    assert await told(harness) == [{"title": "Travel to Lisbon"}]
+    assert await title_events(harness) == [{"title": "Travel to Lisbon"}]
     settings = harness.model.asked[-1].settings
     assert (settings.model, settings.metadata) == ("light-model", {"task": "thread_title"})
     assert json.loads(prompted(harness)) == {"user": "How do I get to Lisbon?", "assistant": "By train."}
@@ -142,7 +142,7 @@ async def test_a_title_that_the_user_gives_while_the_model_writes_stays(monkeypa
     harness.model.script("Travel")
     await work(harness)
     assert await title_of(harness) == "Mine"
-    assert await told(harness) == [{"title": "Mine"}]
+    assert await title_events(harness) == [{"title": "Mine"}]
 
 
 @pytest.mark.parametrize("failure", [ModelRateLimited(), "", "\n**\n"])
@@ -200,10 +200,10 @@ async def test_a_title_comes_after_the_events_of_a_run_in_progress_and_nobody_wa
     running = asyncio.ensure_future(harness.say("m-2", "And to Porto?"))
     await harness.model_is_asked(2)
     await work(harness)
-    assert (await title_of(harness), await told(harness)) == ("Travel to Lisbon", [])
+    assert (await title_of(harness), await title_events(harness)) == ("Travel to Lisbon", [])
     gate.set()
     await running
-    assert await told(harness) == [{"title": "Travel to Lisbon"}]
+    assert await title_events(harness) == [{"title": "Travel to Lisbon"}]
     *_, finished, last = received(harness)
     assert (finished["type"], last.get("name")) == ("RUN_FINISHED", "thread_title")
     assert len(waiting(harness)) == 1

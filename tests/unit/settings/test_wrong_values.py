@@ -31,9 +31,9 @@ def test_what_is_wrong_about_providers_of_models_is_said_without_their_keys(monk
     monkeypatch.setenv(
         "BATON_MODEL_PROVIDERS", '{"groq": {"baseURL": "https://api.groq.com/openai/v1", "key": "gsk-1"}}'
     )
-    with pytest.raises(LocalCloudError, match=r"BATON_MODEL_PROVIDERS\.groq\.baseURL: ") as told:
+    with pytest.raises(LocalCloudError, match=r"BATON_MODEL_PROVIDERS\.groq\.baseURL: ") as raised:
         check_function_settings()
-    assert "gsk-1" not in str(told.value)
+    assert "gsk-1" not in str(raised.value)
 
 
 def test_a_wrong_fact_of_a_model_is_named_with_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -104,7 +104,7 @@ async def test_a_reader_finds_the_end_however_the_turn_ends(
 
 
 @pytest.mark.parametrize("seconds", [None, 0, 0.5])
-async def test_a_reader_of_a_cancelled_turn_is_told_that_another_worker_goes_on(seconds: float | None) -> None:
+async def test_a_reader_of_a_cancelled_turn_learns_that_another_worker_goes_on(seconds: float | None) -> None:
     before = asyncio.all_tasks()
     turn: BackgroundTurn[str] = BackgroundTurn(lambda emit: wait(60))
     reader = asyncio.ensure_future(turn.next())

@@ -110,7 +110,7 @@ async def test_a_cancelled_caller_goes_on_only_once_its_steps_have_ended(
 
 
 @pytest.mark.parametrize("way", [together, one_by_one])
-async def test_a_time_limit_cancels_the_steps_and_is_told_as_a_time_limit(
+async def test_a_time_limit_cancels_the_steps_and_is_reported_as_a_time_limit(
     way: Callable[[Work], Awaitable[object]],
 ) -> None:
     work = Work()

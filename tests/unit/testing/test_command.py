@@ -31,7 +31,7 @@ def test_a_new_projects_conversations_pass(project: Project) -> None:
     assert "2 passed" in ran.output
 
 
-def test_a_failure_tells_the_step_what_was_expected_and_what_happened(project: Project) -> None:
+def test_a_failure_shows_the_step_what_was_expected_and_what_happened(project: Project) -> None:
     path = written(project, HELLO, {**ORDER, "expect": {"tool": "order_status", "arguments": {"number": "A-1002"}}})
     ran = run(project, path)
     assert ran.code == 1
@@ -48,7 +48,7 @@ def test_only_conversations_that_are_named_are_held(project: Project) -> None:
     assert [each["name"] for each in report["conversations"]] == ["A greeting needs no specialist"]
 
 
-def test_a_name_that_no_conversation_has_is_told_with_those_that_there_are(project: Project) -> None:
+def test_a_name_that_no_conversation_has_is_reported_with_those_that_there_are(project: Project) -> None:
     ran = run(project, "-k", "weather")
     assert ran.code == 2
     assert "The state of an order" in ran.errors
@@ -75,7 +75,7 @@ def test_ctrl_c_ends_with_a_report_of_what_was_held(project: Project) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "expected"),
     [
         ("conversations: [", "talk.yaml:2: did not find"),
         (
@@ -107,21 +107,23 @@ def test_ctrl_c_ends_with_a_report_of_what_was_held(project: Project) -> None:
         ),
     ],
 )
-def test_a_broken_file_is_told_with_line_and_field_and_nothing_is_held(project: Project, wrong: str, told: str) -> None:
+def test_a_broken_file_is_reported_with_line_and_field_and_nothing_is_held(
+    project: Project, wrong: str, expected: str
+) -> None:
     saved(project, wrong)
     ran = run(project)
     assert (ran.code, ran.output) == (2, "")
-    assert told in ran.errors
+    assert expected in ran.errors
 
 
-def test_two_agents_of_one_id_are_told(project: Project) -> None:
+def test_two_agents_of_one_id_are_reported(project: Project) -> None:
     (project.agents / "zwilling.yaml").write_text((project.agents / "orders.yaml").read_text())
     ran = run(project)
     assert ran.code == 2
     assert "zwilling.yaml:3: id: orders.yaml defines the agent 'orders' too" in ran.errors
 
 
-def test_a_tool_that_raises_at_import_is_told(project: Project) -> None:
+def test_a_tool_that_raises_at_import_is_reported(project: Project) -> None:
     tool = project.tools / "shop_tools" / "orders.py"
     edited(tool, "ORDERS = {", "ORDERS = 1 / 0 or {")
     ran = run(project)
@@ -162,7 +164,7 @@ def test_a_cassette_of_another_version_is_refused_with_what_to_do(project: Proje
 
 
 @pytest.mark.parametrize("damaged", ["{", "[]", '{"format": 1}', '{"format": 1, "models": 3, "conversations": {}}'])
-def test_a_damaged_cassette_is_told(project: Project, damaged: str) -> None:
+def test_a_damaged_cassette_is_reported(project: Project, damaged: str) -> None:
     path = written(project, {"say": "Hello"}, model="recorded")
     cassette_of(path).write_text(damaged)
     ran = run(project, path)

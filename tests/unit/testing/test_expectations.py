@@ -66,8 +66,8 @@ def test_an_expectation_is_met_by_what_it_names_only(met: dict[str, Any], not_me
 
 def test_a_result_is_not_met_by_text() -> None:
     wanted = Expectation(result={"city": "Oslo"})
-    told = [each.happened for each in find_unmet(wanted, replace(SEEN, result=None))]
-    assert told == ["no agent gave a structured answer"]
+    reported = [each.happened for each in find_unmet(wanted, replace(SEEN, result=None))]
+    assert reported == ["no agent gave a structured answer"]
 
 
 def test_an_error_is_met_by_its_code() -> None:
@@ -116,7 +116,7 @@ def test_pass_hat_k_is_the_share_of_choices_of_k_runs_that_all_passed(runs: list
 
 
 @pytest.mark.parametrize(
-    ("told", "meant"),
+    ("expected", "meant"),
     [
         ("90 minutes", timedelta(minutes=90)),
         ("3 days", timedelta(days=3)),
@@ -126,11 +126,11 @@ def test_pass_hat_k_is_the_share_of_choices_of_k_runs_that_all_passed(runs: list
         ("10 s", timedelta(seconds=10)),
     ],
 )
-def test_times_are_written_as_people_write_them(told: str, meant: timedelta) -> None:
-    assert TypeAdapter(Duration).validate_python(told) == meant
+def test_times_are_written_as_people_write_them(expected: str, meant: timedelta) -> None:
+    assert TypeAdapter(Duration).validate_python(expected) == meant
 
 
-@pytest.mark.parametrize("told", ["soon", "", "0 s", "3 fortnights", "days", "1000000 days"])
-def test_what_is_no_time_is_refused(told: str) -> None:
+@pytest.mark.parametrize("expected", ["soon", "", "0 s", "3 fortnights", "days", "1000000 days"])
+def test_what_is_no_time_is_refused(expected: str) -> None:
     with pytest.raises(ValidationError):
-        TypeAdapter(Duration).validate_python(told)
+        TypeAdapter(Duration).validate_python(expected)

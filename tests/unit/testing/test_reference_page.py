@@ -29,12 +29,12 @@ HOW_TO = (ROOT / "docs" / "how-to" / "test-conversations.md").read_text()
 @pytest.mark.parametrize(
     "part", [Case, ConversationFile, ConversationTest, Expectation, ScriptedAnswer, Step, ToolStub, User]
 )
-def test_every_field_is_told(part: type[BaseModel]) -> None:
+def test_every_field_is_reported(part: type[BaseModel]) -> None:
     names = [field.alias or name for name, field in part.model_fields.items()]
     assert [name for name in names if f"`{name}`" not in PAGE] == []
 
 
-def test_every_option_is_told() -> None:
+def test_every_option_is_reported() -> None:
     options = [opt for parameter in get_command(APP).params for opt in parameter.opts if opt.startswith("-")]
     assert [opt for opt in options if not re.search(rf"`{opt}[ `]", PAGE)] == []
 

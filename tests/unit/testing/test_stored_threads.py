@@ -110,7 +110,7 @@ async def test_a_conversation_that_cannot_be_read_says_what_is_needed(project: P
         await stored(served)
 
 
-def test_a_server_that_cannot_be_reached_is_told(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_cannot_be_reached_is_reported(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BATON_TOKEN", "token")
     ran = run(project, "--from", "some-thread", "--url", "http://127.0.0.1:9")
     assert ran.code == 2

@@ -160,7 +160,7 @@ async def test_a_turn_that_is_stopped_leaves_the_attempt_alone() -> None:
     assert await turns.offered() == (["look"], [])
 
 
-async def test_it_is_told_once_where_it_is_written_and_when_it_is_back(caplog: pytest.LogCaptureFixture) -> None:
+async def test_it_learns_once_where_it_is_written_and_when_it_is_back(caplog: pytest.LogCaptureFixture) -> None:
     turns = Turns(server := Server())
     for _ in range(4):
         await turns.offered()

@@ -72,7 +72,7 @@ async def test_a_regenerated_answer_replaces_the_answer_and_leaves_the_message()
     assert await shown(harness) == [("m1", "First"), ("", "One."), ("m2", "Second"), ("", "Another two.")]
 
 
-async def test_an_edited_message_begins_anew_from_before_it() -> None:
+async def test_an_edited_message_begins_again_from_before_it() -> None:
     harness = await talked("Three.", "Four.")
     await harness.say("m3", "First, but better", branch=edit("m1"))
     assert prompt(harness) == ["First, but better"]
@@ -81,7 +81,7 @@ async def test_an_edited_message_begins_anew_from_before_it() -> None:
     assert await shown(harness) == [("m3", "First, but better"), ("", "Three."), ("m4", "On"), ("", "Four.")]
 
 
-async def test_open_tabs_are_told_what_to_drop_and_what_to_show() -> None:
+async def test_open_tabs_learn_what_to_drop_and_what_to_show() -> None:
     harness = await talked("Another two.")
     before = await shown(harness)
     said = await harness.say("w1", branch=regenerate("m2"))
@@ -96,7 +96,7 @@ async def test_open_tabs_are_told_what_to_drop_and_what_to_show() -> None:
     assert branch_of(first) == {"branchId": "b6", "from": "m1", "regenerate": False, "after": None}
 
 
-async def test_a_wish_that_is_repeated_gets_the_same_answer() -> None:
+async def test_a_request_that_is_repeated_gets_the_same_answer() -> None:
     harness = await talked("Another two.")
     first = await harness.say("w1", branch=regenerate("m2"))
     again = await harness.say("w1", branch=regenerate("m2"))
@@ -121,7 +121,7 @@ async def test_a_message_that_is_repeated_never_branches() -> None:
     [("Second", edit("m1")), ("Second", regenerate("m2")), ("Third", edit("m2"))],
     ids=["an edit", "a regenerate", "an edit of itself"],
 )
-async def test_an_id_that_was_used_for_something_else_never_becomes_a_wish(content: str, branch: Any) -> None:
+async def test_an_id_that_was_used_for_something_else_never_becomes_a_request(content: str, branch: Any) -> None:
     harness = await talked()
     with pytest.raises(MessageIdConflict):
         await harness.say("m2", content, branch=branch)
@@ -146,7 +146,7 @@ async def test_two_tabs_that_regenerate_at_once_get_an_answer_each() -> None:
     assert len(await shown(harness)) == 4
 
 
-async def test_the_same_wish_sent_twice_at_once_is_carried_out_once() -> None:
+async def test_the_same_request_sent_twice_at_once_is_carried_out_once() -> None:
     harness = await talked("A.", "B.")
     first, second = await asyncio.gather(
         harness.say("w1", branch=regenerate("m2")), harness.say("w1", branch=regenerate("m2"))
@@ -162,7 +162,7 @@ async def test_a_message_of_a_branch_that_is_not_selected_can_be_taken_up() -> N
     assert await shown(harness) == [("m1", "First"), ("", "One."), ("m2", "Second"), ("", "Four.")]
 
 
-async def test_a_wish_for_a_message_that_is_not_there_stores_nothing() -> None:
+async def test_a_request_for_a_message_that_is_not_there_stores_nothing() -> None:
     harness = await talked()
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
     page = await harness.store.read_messages(harness.ada, thread, limit=10, before=None)
@@ -174,7 +174,7 @@ async def test_a_wish_for_a_message_that_is_not_there_stores_nothing() -> None:
     assert (await harness.say("w1", "Hello again")).text
 
 
-async def test_a_wish_begins_no_conversation() -> None:
+async def test_a_request_begins_no_conversation() -> None:
     harness = Harness()
     with pytest.raises(ThreadUnavailable):
         await harness.say("w1", branch=regenerate("m1"))
@@ -205,18 +205,18 @@ async def test_a_selected_branch_goes_on_as_far_as_it_had_come() -> None:
     assert (await shown(harness))[-1] == ("", "Five.")
 
 
-async def test_tabs_are_told_of_a_selected_branch_and_a_repetition_says_nothing() -> None:
+async def test_tabs_learn_of_a_selected_branch_and_a_repetition_says_nothing() -> None:
     harness = await talked("Another two.")
     await harness.live.attach(harness.ada, harness.thread_id, "tab", harness.subscriber("tab").token_expires_at)
     await harness.say("w1", branch=regenerate("m2"))
     seq = (await harness.store.get_thread(harness.ada, harness.thread_id)).last_seq
     assert await select(harness, "b2") == seq + 1
     assert await select(harness, "b2") == seq + 1
-    told = [each for each in harness.connections.events("tab") if each.get("name") == "branch_selected"]
-    assert [(each["value"]["branchId"], each["metadata"]["seq"]) for each in told] == [("b2", seq + 1)]
+    reported = [each for each in harness.connections.events("tab") if each.get("name") == "branch_selected"]
+    assert [(each["value"]["branchId"], each["metadata"]["seq"]) for each in reported] == [("b2", seq + 1)]
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
     replay = await harness.replays.after(harness.ada, thread, seq)
-    assert [event.body["value"] for event in replay.events] == [told[0]["value"]]
+    assert [event.body["value"] for event in replay.events] == [reported[0]["value"]]
 
 
 async def test_events_of_replaced_answers_are_replayed_with_the_rest() -> None:
@@ -256,7 +256,7 @@ async def test_no_branch_is_selected_before_a_dead_workers_run_is_finished() -> 
     assert (await shown(harness))[-1] == ("", "Third.")
 
 
-async def test_a_wish_that_is_repeated_asks_no_model() -> None:
+async def test_a_request_that_is_repeated_asks_no_model() -> None:
     harness = await talked("Another two.")
     for _ in range(3):
         await harness.say("w1", branch=regenerate("m2"))
@@ -274,16 +274,16 @@ async def die(harness: Harness, message_id: str, content: str, *, asked: int, **
     harness.clock.advance(60)
 
 
-@pytest.mark.parametrize("wish", [regenerate("m2"), edit("m2")], ids=["regenerate", "edit"])
-async def test_a_branch_whose_worker_dies_is_finished_by_the_next_one(wish: Any) -> None:
+@pytest.mark.parametrize("branch", [regenerate("m2"), edit("m2")], ids=["regenerate", "edit"])
+async def test_a_branch_whose_worker_dies_is_finished_by_the_next_one(branch: Any) -> None:
     harness = await talked()
-    await die(harness, "w1", "Second, but better", asked=3, branch=wish)
+    await die(harness, "w1", "Second, but better", asked=3, branch=branch)
     assert (await shown(harness))[-1] == ("", "Two.")
     harness.model.script("Found.")
     await harness.turns.finish_interrupted(harness.ada, harness.thread_id)
-    first = ("m2", "Second") if "regenerate" in wish else ("w1", "Second, but better")
+    first = ("m2", "Second") if "regenerate" in branch else ("w1", "Second, but better")
     assert await shown(harness) == [("m1", "First"), ("", "One."), first, ("", "Found.")]
-    again = await harness.say("w1", "Second, but better", branch=wish)
+    again = await harness.say("w1", "Second, but better", branch=branch)
     assert again.text == "Found."
     assert branch_of(again)["branchId"] == "b4"
 
@@ -332,9 +332,9 @@ async def test_an_episode_is_made_of_the_branch_that_was_selected_at_its_end() -
     assert episode.message_count == 4
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
     windows = harness.app.memory.episode_messages.windows(harness.ada, thread, episode.ref)
-    told = [(each.id, each.content) async for window in windows for each in window]
-    assert [text for _, text in told] == ["First", "One.", "Second", "Another two."]
-    assert told[2][0] == "m2"
+    reported = [(each.id, each.content) async for window in windows for each in window]
+    assert [text for _, text in reported] == ["First", "One.", "Second", "Another two."]
+    assert reported[2][0] == "m2"
 
 
 async def test_a_message_of_an_ended_session_can_be_answered_again() -> None:
@@ -422,8 +422,8 @@ async def test_selecting_a_branch_leaves_the_specialist_of_the_other_one() -> No
     state = await harness.state()
     assert (state["activeAgent"]["id"], state["workflow"]) == ("assistant", None)
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
-    told = (await harness.replays.after(harness.ada, thread, seq)).events
-    assert [event.type for event in told][:2] == ["CUSTOM", "STATE_DELTA"]
+    reported = (await harness.replays.after(harness.ada, thread, seq)).events
+    assert [event.type for event in reported][:2] == ["CUSTOM", "STATE_DELTA"]
     with pytest.raises(BranchCrossesHandoff):
         await select(harness, "b4")
 
@@ -437,14 +437,14 @@ requests = st.lists(
 
 
 @given(requests)
-async def test_whatever_is_repeated_each_id_is_answered_once_and_only_wishes_branch(
+async def test_whatever_is_repeated_each_id_is_answered_once_and_only_requests_branch(
     sent: list[tuple[int, str, int]],
 ) -> None:
     harness = Harness()
     await harness.say("m0", "say 0")
     meant: dict[str, tuple[str, int]] = {"m0": ("say", 0)}
     answers: dict[str, str] = {}
-    wishes = 0
+    branches = 0
     for number, kind, about in sent:
         message_id = f"m{number}"
         kind, about = meant.get(message_id, (kind, about))  # a retry is the same request again
@@ -458,8 +458,8 @@ async def test_whatever_is_repeated_each_id_is_answered_once_and_only_wishes_bra
         harness.model.forget()
         is_new = message_id not in meant
         meant.setdefault(message_id, (kind, about))
-        wishes += is_new and kind != "say"
+        branches += is_new and kind != "say"
         assert answers.setdefault(message_id, said.text) == said.text
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
-    assert len(thread.segments) == wishes
+    assert len(thread.segments) == branches
     assert thread.next_ordinal == 2 * len(meant)

@@ -20,8 +20,8 @@ from baton.requests.parsing import answer_request
 from baton.requests.queue_mapping import from_queue, queued_message
 from tests.fakes.chat_model import Answer
 from tests.harness.harness import ASSISTANT, Harness
-from tests.harness.page import PAGE, PAINT, choose, offered, paint, result, told, waiting
-from tests.harness.wiki import answer, answer_and_die, delete, told_of_calls, wiki, yes
+from tests.harness.page import PAGE, PAINT, choose, offered, paint, prompt_text, result, waiting
+from tests.harness.wiki import answer, answer_and_die, call_results, delete, wiki, yes
 
 
 @pytest.fixture
@@ -58,13 +58,13 @@ async def test_a_call_ends_the_run_and_waits_under_its_own_id(harness: Harness) 
     assert len(call_id) <= 40
 
 
-async def test_the_result_is_told_to_the_model_and_the_answer_goes_on(harness: Harness) -> None:
+async def test_the_result_is_reported_to_the_model_and_the_answer_goes_on(harness: Harness) -> None:
     (interrupt,) = await waiting(harness)
     harness.model.script("There you are.")
     said = await answer(harness, result(interrupt))
-    assert (said.text, told(said)) == ("There you are.", [("It is red now.", "succeeded")])
+    assert (said.text, prompt_text(said)) == ("There you are.", [("It is red now.", "succeeded")])
     assert said.events[0].body["input"]["resume"][0]["payload"] == "It is red now."
-    assert told_of_calls(harness) == ["It is red now."]
+    assert call_results(harness) == ["It is red now."]
     (call,) = await painted(harness)
     assert (call.output, call.succeeded, call.input) == ("It is red now.", True, {"colour": "red"})
     (audited,) = [each for each in harness.audit.records if each.action == "tool.client"]
@@ -117,19 +117,19 @@ async def test_own_calls_are_made_while_the_page_and_a_person_are_waited_for(har
     assert (await answer(harness, result(call))).finished is None
     harness.model.script("Both.")
     said = await answer(harness, yes(approval))
-    assert sorted(told(said)) == [("It is red now.", "succeeded"), ("home is gone.", "succeeded")]
-    assert sorted(told_of_calls(harness)) == ["It is red now.", "Three pages.", "home is gone."]
+    assert sorted(prompt_text(said)) == [("It is red now.", "succeeded"), ("home is gone.", "succeeded")]
+    assert sorted(call_results(harness)) == ["It is red now.", "Three pages.", "home is gone."]
 
 
 async def test_several_calls_may_be_answered_at_once(harness: Harness) -> None:
     first, second = await waiting(harness, paint(), choose())
     harness.model.script("Both.")
     said = await answer(harness, result(second, {"chosen": 2}), result(first))
-    assert told(said) == [("It is red now.", "succeeded"), ('{"chosen": 2}', "succeeded")]
+    assert prompt_text(said) == [("It is red now.", "succeeded"), ('{"chosen": 2}', "succeeded")]
 
 
 @pytest.mark.parametrize(
-    ("given", "told_as", "audited"),
+    ("given", "prompt_as", "audited"),
     [
         (lambda call: result(call, "No canvas.", is_error=True), ("No canvas.", "failed"), "failed"),
         (
@@ -140,12 +140,12 @@ async def test_several_calls_may_be_answered_at_once(harness: Harness) -> None:
     ],
     ids=["failed", "cancelled"],
 )
-async def test_the_model_is_told_of_a_call_that_came_to_nothing(
-    harness: Harness, given: Any, told_as: tuple[str, str], audited: str
+async def test_the_model_learns_of_a_call_that_came_to_nothing(
+    harness: Harness, given: Any, prompt_as: tuple[str, str], audited: str
 ) -> None:
     (interrupt,) = await waiting(harness)
     harness.model.script("A pity.")
-    assert told(await answer(harness, given(interrupt))) == [told_as]
+    assert prompt_text(await answer(harness, given(interrupt))) == [prompt_as]
     assert [each.outcome for each in harness.audit.records if each.action == "tool.client"] == [audited]
 
 
@@ -153,7 +153,7 @@ async def test_a_result_that_comes_too_late_counts_as_none(harness: Harness) -> 
     (interrupt,) = await waiting(harness)
     harness.clock.advance(timedelta(days=8).total_seconds())
     harness.model.script("Too late.")
-    ((text, end),) = told(await answer(harness, result(interrupt)))
+    ((text, end),) = prompt_text(await answer(harness, result(interrupt)))
     assert ("in time" in text, end) == (True, "refused")
 
 
@@ -170,7 +170,7 @@ async def test_a_message_instead_gives_the_call_up(harness: Harness) -> None:
     (interrupt,) = await waiting(harness)
     harness.model.script("As you wish.")
     await harness.say("m2", "Never mind.", client=PAGE)
-    assert told_of_calls(harness) == [NOT_CARRIED_OUT]
+    assert call_results(harness) == [NOT_CARRIED_OUT]
     with pytest.raises(InterruptUnavailable):
         await answer(harness, result(interrupt))
 
@@ -199,7 +199,7 @@ async def test_a_run_that_goes_on_offers_the_same_tools_again_and_may_wait_again
     said = await answer(harness, result(second, "It is blue now."))
     assert said.text == "Blue it is."
     assert offered(harness, 0) == offered(harness, 1) == offered(harness, 2)
-    assert told_of_calls(harness) == ["It is red now.", "It is blue now."]
+    assert call_results(harness) == ["It is red now.", "It is blue now."]
     assert "Cart with 3 items" in str(harness.model.asked[2].contents)
 
 
@@ -210,7 +210,7 @@ async def test_a_worker_that_takes_over_offers_the_same_tools(harness: Harness) 
     harness.model.script("Done after all.")
     await harness.turns.finish_interrupted(harness.ada, harness.thread_id)
     assert offered(harness) == offered(harness, 0)
-    assert told_of_calls(harness) == ["It is red now."]
+    assert call_results(harness) == ["It is red now."]
     said = await answer(harness, result(interrupt))
     assert said.text == "Done after all."
     assert len(await painted(harness)) == 1
@@ -270,7 +270,7 @@ async def test_arguments_that_do_not_fit_go_back_to_the_model(harness: Harness) 
     harness.model.script(Answer.calling(replace(paint(), arguments="{}")), "I see.")
     said = await harness.say(client=PAGE)
     assert said.last["outcome"] == {"type": "success"}
-    assert "colour" in told(said)[0][0]
+    assert "colour" in prompt_text(said)[0][0]
 
 
 async def test_a_schema_that_multiplies_is_left_to_the_page(harness: Harness) -> None:
@@ -282,12 +282,12 @@ async def test_a_schema_that_multiplies_is_left_to_the_page(harness: Harness) ->
     assert said.last["outcome"]["type"] == "interrupt"
 
 
-async def test_results_that_come_beside_a_message_are_told_with_it(harness: Harness) -> None:
+async def test_results_that_come_with_a_message_are_reported_with_it(harness: Harness) -> None:
     first, _ = await waiting(harness, paint(), choose())
     harness.model.script("I see.", "Again.")
     said = await harness.say("m2", "Thanks!", client=replace(PAGE, results=(result(first),)))
-    assert (said.text, told(said)) == ("I see.", [("It is red now.", "succeeded")])
-    assert told_of_calls(harness) == ["It is red now.", NOT_CARRIED_OUT]
+    assert (said.text, prompt_text(said)) == ("I see.", [("It is red now.", "succeeded")])
+    assert call_results(harness) == ["It is red now.", NOT_CARRIED_OUT]
     assert [role for role, _ in harness.model.asked[1].contents if role != "system"] == [
         "user",
         "assistant",
@@ -298,7 +298,7 @@ async def test_results_that_come_beside_a_message_are_told_with_it(harness: Harn
     ]
     assert [each.outcome for each in harness.audit.records if each.action == "tool.client"] == ["succeeded"]
     await harness.say("m3", "More?")
-    assert told_of_calls(harness) == ["It is red now.", NOT_CARRIED_OUT]
+    assert call_results(harness) == ["It is red now.", NOT_CARRIED_OUT]
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
     assert thread.pending is None
 
@@ -308,5 +308,5 @@ async def test_results_of_other_calls_beside_a_message_bring_nothing(harness: Ha
     harness.model.script("I see.")
     other = InterruptAnswer("f" * 32 + "_aaaaaaa", AnswerStatus.RESOLVED, "Injected.", "ada")
     said = await harness.say("m2", "Thanks!", client=replace(PAGE, results=(other,)))
-    assert told(said) == []
+    assert prompt_text(said) == []
     assert "Injected" not in str(harness.model.asked[1].contents)

@@ -84,7 +84,7 @@ async def test_a_plain_turn_stores_no_window() -> None:
     assert not talked.queue.sent
 
 
-async def test_what_leaves_is_told_by_a_summary_that_nobody_waited_for() -> None:
+async def test_what_leaves_is_in_a_summary_that_nobody_waited_for() -> None:
     talked = harness()
     for number in range(30):
         await talk(talked, number)
@@ -95,8 +95,8 @@ async def test_what_leaves_is_told_by_a_summary_that_nobody_waited_for() -> None
     talked.model.script("The user asks questions.")
     asked_before = len(prompts(talked))
     await talk(talked, 100)
-    told = prompts(talked)[asked_before][1]
-    assert (told.role, "information and no instruction" in str(told.content)) == (Role.CONTEXT, True)
+    reported = prompts(talked)[asked_before][1]
+    assert (reported.role, "information and no instruction" in str(reported.content)) == (Role.CONTEXT, True)
     window = thread_windows(talked)[0]
     assert window.first_ordinal == window.summary_at
     assert "Question 0 please" not in questions(prompts(talked)[-1])

@@ -19,11 +19,11 @@ from tests.harness.harness import TODAY, Harness
 from tests.harness.wiki import (
     answer,
     answer_and_die,
+    call_results,
     delete,
     interrupted,
     no,
     readings,
-    told_of_calls,
     wiki,
     yes,
 )
@@ -67,8 +67,8 @@ async def test_an_approved_call_is_made_and_the_answer_goes_on(harness: Harness)
     assert started["parentRunId"] != started["runId"]
     assert started["input"]["messages"] == []
     assert started["input"]["resume"][0]["interruptId"] == interrupt["id"]
-    told = [(p.role.value, p.content) for p in harness.model.asked[1].prompts]
-    assert told == [
+    reported = [(p.role.value, p.content) for p in harness.model.asked[1].prompts]
+    assert reported == [
         ("system", "Be brief."),
         TODAY,
         ("user", "Delete it."),
@@ -87,7 +87,7 @@ async def test_the_turn_after_knows_the_whole_exchange(harness: Harness) -> None
 
 
 @pytest.mark.parametrize("refusal", ["cancelled", "payload"])
-async def test_a_refused_call_is_not_made_and_the_model_is_told(harness: Harness, refusal: str) -> None:
+async def test_a_refused_call_is_not_made_and_the_model_learns_it(harness: Harness, refusal: str) -> None:
     (interrupt,) = await interrupted(harness)
     harness.model.script("As you wish.")
     said = await answer(
@@ -96,11 +96,11 @@ async def test_a_refused_call_is_not_made_and_the_model_is_told(harness: Harness
     )
     assert harness.tools.calls == []
     assert said.text == "As you wish."
-    told = str(harness.model.asked[1].contents[-1][1])
-    assert "refused" in told
+    reported = str(harness.model.asked[1].contents[-1][1])
+    assert "refused" in reported
     (result,) = [event.body for event in said.events if event.type == "TOOL_CALL_RESULT"]
     assert result["metadata"]["outcome"] == "refused"
-    assert ("Not that one!" in told) == (refusal == "payload")
+    assert ("Not that one!" in reported) == (refusal == "payload")
 
 
 async def test_an_answer_is_taken_days_later_even_after_the_thread_was_closed(harness: Harness) -> None:
@@ -133,9 +133,9 @@ async def test_the_run_goes_on_when_all_are_answered(harness: Harness) -> None:
     said = await answer(harness, no(second))
     assert said.text == "One of two."
     assert [called.arguments for called in harness.tools.calls] == [{"page": "home"}]
-    told = [content for role, content in harness.model.asked[1].contents if role == "tool"]
-    assert told[0] == "home is gone."
-    assert "refused" in str(told[1])
+    reported = [content for role, content in harness.model.asked[1].contents if role == "tool"]
+    assert reported[0] == "home is gone."
+    assert "refused" in str(reported[1])
 
 
 async def test_all_may_be_answered_at_once(harness: Harness) -> None:
@@ -265,18 +265,18 @@ async def test_an_answer_in_the_dead_letters_is_kept_while_others_are_missing(ha
     assert (await answer(harness, yes(second))).text == "Both."
 
 
-async def test_a_run_that_is_given_up_still_tells_what_its_calls_have_brought(harness: Harness) -> None:
+async def test_a_run_that_is_given_up_still_shows_what_its_calls_have_returned(harness: Harness) -> None:
     (interrupt,) = await interrupted(harness)
     for _ in range(2):
         await answer_and_die(harness, yes(interrupt))
     said = await answer(harness, yes(interrupt))
     assert said.last["code"] == "interrupted"
     await harness.say("m2", "And?")
-    assert told_of_calls(harness) == ["home is gone."]
+    assert call_results(harness) == ["home is gone."]
     assert len(harness.tools.calls) == 1
 
 
-async def test_a_run_that_is_cancelled_at_its_second_attempt_still_tells_what_its_calls_have_brought(
+async def test_a_run_that_is_cancelled_at_its_second_attempt_still_shows_what_its_calls_have_returned(
     harness: Harness,
 ) -> None:
     (interrupt,) = await interrupted(harness)
@@ -287,7 +287,7 @@ async def test_a_run_that_is_cancelled_at_its_second_attempt_still_tells_what_it
     said = await answer(harness, yes(interrupt))
     assert said.last["outcome"] == {"type": "cancelled"}
     await harness.say("m2", "And?")
-    assert told_of_calls(harness) == ["home is gone."]
+    assert call_results(harness) == ["home is gone."]
 
 
 async def test_an_answer_that_a_message_has_overtaken_is_refused_even_if_its_run_had_begun(
@@ -321,10 +321,10 @@ async def test_long_results_do_not_push_the_question_or_the_call_out_of_the_prom
     assert [call.id for prompt in prompts for call in prompt.tool_calls] == [
         prompt.tool_call_id for prompt in prompts if prompt.tool_call_id is not None
     ]
-    assert "home is gone." in told_of_calls(harness)
+    assert "home is gone." in call_results(harness)
 
 
-async def test_an_approved_call_of_a_tool_that_cannot_be_reached_is_an_outage_and_the_user_is_told(
+async def test_an_approved_call_of_a_tool_that_cannot_be_reached_is_an_outage_and_the_user_learns_it(
     harness: Harness,
 ) -> None:
     (interrupt,) = await interrupted(harness)
@@ -333,4 +333,4 @@ async def test_an_approved_call_of_a_tool_that_cannot_be_reached_is_an_outage_an
     harness.model.script("Sorry.")
     said = await answer(harness, yes(interrupt))
     assert said.text == "I'm working with limited resources right now, but here's what I know...\n\nSorry."
-    assert "cannot be reached" in told_of_calls(harness)[-1]
+    assert "cannot be reached" in call_results(harness)[-1]

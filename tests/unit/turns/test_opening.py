@@ -56,7 +56,7 @@ async def begun(harness: Harness, events: list[Event], message_id: str = "m1") -
 
 
 @pytest.mark.parametrize("operation", ["put_message", "open_turn"])
-async def test_nobody_is_told_anything_before_the_question_is_stored(
+async def test_nobody_learns_anything_before_the_question_is_stored(
     monkeypatch: pytest.MonkeyPatch, operation: str
 ) -> None:
     harness, events = Harness(), list[Event]()
@@ -120,7 +120,7 @@ async def test_a_question_that_cannot_be_stored_is_answered_to_nobody(monkeypatc
     assert said.text == "Hello there."
 
 
-async def test_a_message_that_was_answered_long_ago_is_replayed_and_its_new_answer_told_to_nobody() -> None:
+async def test_a_message_that_was_answered_long_ago_is_replayed_and_its_new_answer_sent_to_nobody() -> None:
     harness = with_little_memory()
     first = await harness.say("m1", "one two three")
     for number in range(2, 8):

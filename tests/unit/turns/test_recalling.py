@@ -30,7 +30,7 @@ from tests.harness.harness import ASSISTANT, TODAY, Harness, Said
 from tests.harness.remembered import MARCH, learn, remember
 
 QUESTION = "What is my cat called?"
-TOLD = '- 2026-03-14: the user said: "My cat is called Miso."'
+REMEMBERED = '- 2026-03-14: the user said: "My cat is called Miso."'
 
 
 async def remembering() -> Harness:
@@ -44,7 +44,7 @@ def prompts(harness: Harness) -> list[tuple[str, Any]]:
     return harness.model.asked[-1].contents
 
 
-def told(harness: Harness) -> str:
+def prompt_text(harness: Harness) -> str:
     """Everything that the model was sent last."""
     return "\n".join(str(content) for _, content in prompts(harness))
 
@@ -68,7 +68,7 @@ async def test_the_answer_is_made_from_a_dated_snippet_of_the_past() -> None:
     await harness.say(content=QUESTION)
     roles = [role for role, _ in prompts(harness)]
     assert roles == ["system", "context", "system", "user"]
-    assert str(prompts(harness)[1][1]).endswith(f"\n{TOLD}")
+    assert str(prompts(harness)[1][1]).endswith(f"\n{REMEMBERED}")
     assert prompts(harness)[2] == TODAY
 
 
@@ -97,7 +97,7 @@ async def test_the_rules_for_what_is_remembered_are_the_same_in_every_turn() -> 
     await harness.say("m2", "Something else entirely")
     first, second = (asked.contents[0] for asked in harness.model.asked)
     assert first == second
-    assert TOLD not in told(harness)
+    assert REMEMBERED not in prompt_text(harness)
 
 
 async def test_a_message_embeds_once_whatever_it_is_compared_with() -> None:
@@ -130,7 +130,7 @@ async def test_what_stands_in_the_history_is_not_recalled() -> None:
     where = {"thread_id": harness.thread_id, "message_id": said.finished.messages[0].id}
     await remember(harness.search, harness.embedder, harness.ada, "My cat is called Miso.", **where)
     await harness.say("m2", QUESTION)
-    assert told(harness).count("My cat is called Miso.") == 1
+    assert prompt_text(harness).count("My cat is called Miso.") == 1
     record = await context(harness, harness.request("m2").run_id)
     [item] = next(block["items"] for block in record["blocks"] if block["kind"] == "episodes")
     assert item["reason"] == "already in the message history"
@@ -146,10 +146,10 @@ async def test_the_summary_of_a_session_that_stands_in_the_history_is_not_recall
     about: dict[str, Any] = {"thread_id": harness.thread_id, "kind": "summary", "at": began}
     await remember(harness.search, harness.embedder, harness.ada, "The user's cat is called Miso.", **about)
     await harness.say("m2", QUESTION)
-    assert ("The user's cat is called Miso." in told(harness)) == is_recalled
+    assert ("The user's cat is called Miso." in prompt_text(harness)) == is_recalled
 
 
-async def test_the_model_is_told_what_was_recalled_as_data_too() -> None:
+async def test_the_model_learns_what_was_recalled_as_data_too() -> None:
     harness = await remembering()
     await harness.say(content=QUESTION)
     recalled = dict(harness.model.asked[-1].settings.metadata["recalled.1"])
@@ -157,15 +157,15 @@ async def test_the_model_is_told_what_was_recalled_as_data_too() -> None:
     assert recalled == {"kind": "message", "date": "2026-03-14", "source": "the user said", "role": "user"}
 
 
-async def test_the_model_is_told_which_message_of_a_day_was_said_later() -> None:
+async def test_the_model_learns_which_message_of_a_day_was_said_later() -> None:
     harness = Harness(recalls=True)
     for minutes, name in enumerate(("Miso", "Nori", "Tofu")):
         at = MARCH + timedelta(minutes=minutes, days=minutes // 2)
         await remember(harness.search, harness.embedder, harness.ada, f"My cat is called {name}.", at=at)
     await harness.say(content=QUESTION)
     metadata = harness.model.asked[-1].settings.metadata
-    told_at = {metadata[f"recalled.{n}"]["text"][17:-1]: metadata[f"recalled.{n}"].get("at") for n in (1, 2, 3)}
-    assert told_at == {"Miso": "2026-03-14T09:26:00+00:00", "Nori": "2026-03-14T09:27:00+00:00", "Tofu": None}
+    stored_at = {metadata[f"recalled.{n}"]["text"][17:-1]: metadata[f"recalled.{n}"].get("at") for n in (1, 2, 3)}
+    assert stored_at == {"Miso": "2026-03-14T09:26:00+00:00", "Nori": "2026-03-14T09:27:00+00:00", "Tofu": None}
 
 
 @pytest.mark.parametrize(("role", "recalled"), [("user", True), ("assistant", False)])
@@ -174,7 +174,7 @@ async def test_only_an_answer_of_the_user_is_relevant_for_the_question_before_it
     about = "What is my cat called? Miso."
     await remember(harness.search, harness.embedder, harness.ada, "Miso.", role=role, neighbours={PAIR: about})
     await harness.say(content=QUESTION)
-    assert ('"Miso."' in told(harness)) == recalled
+    assert ('"Miso."' in prompt_text(harness)) == recalled
 
 
 async def test_a_whole_sentence_is_not_relevant_for_the_message_before_it() -> None:
@@ -183,7 +183,7 @@ async def test_a_whole_sentence_is_not_relevant_for_the_message_before_it() -> N
     before = {PAIR: f"My cat is called Miso. {said}"}
     await remember(harness.search, harness.embedder, harness.ada, said, role="user", neighbours=before)
     await harness.say(content=QUESTION)
-    assert said not in told(harness)
+    assert said not in prompt_text(harness)
 
 
 async def test_a_message_is_not_relevant_for_those_around_it() -> None:
@@ -191,7 +191,7 @@ async def test_a_message_is_not_relevant_for_those_around_it() -> None:
     around = {WINDOW: "My cat is called Miso. Fine."}
     await remember(harness.search, harness.embedder, harness.ada, "Fine.", neighbours=around)
     await harness.say(content=QUESTION)
-    assert '"Fine."' not in told(harness)
+    assert '"Fine."' not in prompt_text(harness)
 
 
 # Whose it is
@@ -203,7 +203,7 @@ async def test_nobody_recalls_what_another_user_or_tenant_has_said(owner: Scope)
     await remember(harness.search, harness.embedder, owner, "My cat is called Miso.")
     await learn(harness, Scope("rival", "ada"), "assistant", "The cat is called Miso.")
     await harness.say(content=QUESTION)
-    assert "Miso" not in told(harness)
+    assert "Miso" not in prompt_text(harness)
     assert harness.context_records.records
     assert all("Miso" not in body.decode() for body in harness.context_records.records.values())
 
@@ -212,7 +212,7 @@ async def test_agents_have_their_own_knowledge() -> None:
     harness = Harness(recalls=True)
     await learn(harness, harness.ada, "librarian", "The cat is called Miso.")
     await harness.say(content=QUESTION)
-    assert "Miso" not in told(harness)
+    assert "Miso" not in prompt_text(harness)
 
 
 async def test_a_specialist_that_takes_over_uses_the_same_embedding_and_its_own_knowledge() -> None:
@@ -224,9 +224,9 @@ async def test_a_specialist_that_takes_over_uses_the_same_embedding_and_its_own_
     await remember(harness.search, harness.embedder, harness.ada, "My cat is called Miso.")
     harness.model.script(transfer(), "Miso it is.")
     await harness.say(content=QUESTION)
-    assert "The maker knows" in told(harness)
-    assert "The assistant knows" not in told(harness)
-    assert TOLD in told(harness)
+    assert "The maker knows" in prompt_text(harness)
+    assert "The assistant knows" not in prompt_text(harness)
+    assert REMEMBERED in prompt_text(harness)
     assert harness.embedder.embedded.count(QUESTION) == 1
     assert [index for _, index, _ in harness.search.searches].count(IndexName.EPISODES) == 1
 
@@ -259,7 +259,7 @@ async def test_knowledge_stands_in_the_prompt_with_section_pages_and_link() -> N
     await learn(harness, harness.ada, "assistant", PUMP.text, chunk=PUMP, url="https://a.example/h")
     await harness.say(content=QUESTION)
     line = '- 2026-03-14: source "Handbook", section "Cats > Doors", pages 3-4, link "https://a.example/h": '
-    assert f'{line}"{PUMP.text}"' in told(harness)
+    assert f'{line}"{PUMP.text}"' in prompt_text(harness)
 
 
 COLUMNS = "cat | food in grams"
@@ -270,7 +270,7 @@ async def test_rows_of_a_table_stand_below_its_header_in_the_prompt_and_the_reco
     harness = Harness(recalls=True)
     await learn(harness, harness.ada, "assistant", ROWS.text, chunk=ROWS)
     await harness.say(content="cat food in grams: Miso, Tofu?")
-    assert f'"{COLUMNS}\\nMiso | 70\\nTofu | 90"' in told(harness)
+    assert f'"{COLUMNS}\\nMiso | 70\\nTofu | 90"' in prompt_text(harness)
     [item] = (await blocks(harness))["knowledge"]["items"]
     assert (item["text"], item["included"]) == (f"{COLUMNS}\n{ROWS.text}", True)
 
@@ -323,7 +323,7 @@ async def test_the_prompt_the_sources_and_the_record_name_the_same_place_of_a_ch
     await learn(harness, harness.ada, "assistant", text, chunk=Chunk(0, text, ("Cows",), 57, 58, None, parts))
     [source] = sources(await harness.say(content=QUESTION))
     assert (source["section"], source["page"]) == ("Cats", 57)
-    assert 'section "Cats", page 57: ' in told(harness)
+    assert 'section "Cats", page 57: ' in prompt_text(harness)
     [item] = (await blocks(harness))["knowledge"]["items"]
     assert (item["source"]["section"], item["source"]["pages"]) == ("Cats", "57")
 
@@ -383,7 +383,7 @@ async def test_documents_that_cannot_be_checked_are_not_used_and_the_record_says
     said = await harness.say(content=QUESTION)
     assert said.text == "Hello there."
     assert sources(said) == []
-    assert PUMP.text not in told(harness)
+    assert PUMP.text not in prompt_text(harness)
     assert (await blocks(harness))["knowledge"]["error"].startswith("store_unavailable: ")
 
 
@@ -416,7 +416,7 @@ async def test_a_turn_goes_on_without_a_search_that_fails_or_is_slow(breaks: Any
     breaks(harness)
     said = await harness.say(content=QUESTION)
     assert (said.types[-1], said.text) == ("RUN_FINISHED", "Hello there.")
-    assert TOLD not in told(harness)
+    assert REMEMBERED not in prompt_text(harness)
     found = await blocks(harness)
     assert found["episodes"]["error"].startswith(error)
     assert found["knowledge"]["error"].startswith(error)
@@ -427,7 +427,7 @@ async def test_without_an_embedder_the_message_is_searched_by_its_words() -> Non
     harness = await remembering()
     harness.embedder.failure = EmbedderUnavailable()
     await harness.say(content=QUESTION)
-    assert TOLD in told(harness)
+    assert REMEMBERED in prompt_text(harness)
     assert (await blocks(harness))["episodes"]["error"] == "embedder_unavailable: searched by words only"
 
 
@@ -436,7 +436,7 @@ async def test_a_slow_embedder_leaves_time_for_a_search_by_words() -> None:
     with_deadline(harness, 200)
     harness.embedder.seconds = 60
     await harness.say(content=QUESTION)
-    assert TOLD in told(harness)
+    assert REMEMBERED in prompt_text(harness)
     assert (await blocks(harness))["episodes"]["error"] == "the embedding took more than 120 ms: searched by words only"
 
 
@@ -444,7 +444,7 @@ async def test_an_index_of_another_dimension_is_searched_by_words() -> None:
     harness = await remembering()
     harness.embedder.dimensions = 8
     await harness.say(content=QUESTION)
-    assert TOLD in told(harness)
+    assert REMEMBERED in prompt_text(harness)
     assert (await blocks(harness))["episodes"]["error"] == "wrong_dimension: searched by words only"
 
 
@@ -460,7 +460,7 @@ async def test_embedding_that_is_switched_off_is_no_error() -> None:
     harness = await remembering()
     harness.embedder.dimensions = 0
     await harness.say(content=QUESTION)
-    assert TOLD in told(harness)
+    assert REMEMBERED in prompt_text(harness)
     assert (await blocks(harness))["episodes"]["error"] is None
 
 
@@ -493,7 +493,7 @@ async def test_an_attempt_after_a_crash_recalls_again() -> None:
     harness.clock.advance(60)
     said = await harness.say(content=QUESTION)
     assert said.types[-1] == "RUN_FINISHED"
-    assert TOLD in told(harness)
+    assert REMEMBERED in prompt_text(harness)
     assert len(harness.context_records.records) == 1
 
 
@@ -518,9 +518,9 @@ async def test_a_skill_is_found_by_its_meaning_where_no_trigger_matches() -> Non
     harness.embedder.__class__ = Meanings
     await teach(harness, "Naming", "tell me names")
     await harness.say("m1", "How is the cat called?")
-    assert "The message matches the skill 'Naming' (version 1, by its meaning)" in told(harness)
+    assert "The message matches the skill 'Naming' (version 1, by its meaning)" in prompt_text(harness)
     await harness.say("m2", "What is the weather like?")
-    assert "Naming" not in told(harness)
+    assert "Naming" not in prompt_text(harness)
 
 
 async def test_a_version_of_a_skill_is_embedded_once() -> None:
@@ -536,7 +536,7 @@ async def test_a_message_with_a_trigger_is_not_embedded_for_other_skills() -> No
     harness = Harness(recalls=True, assistant=ASSISTANT.model_copy(update={"memory": quiet}))
     await teach(harness, "Cats", "cat called")
     await harness.say(content=QUESTION)
-    assert "The message matches the skill 'Cats'" in told(harness)
+    assert "The message matches the skill 'Cats'" in prompt_text(harness)
     assert harness.embedder.embedded == []
 
 
@@ -546,7 +546,7 @@ async def test_triggers_match_even_if_everything_else_is_slow() -> None:
     harness.search.seconds = harness.embedder.seconds = 60
     await teach(harness, "Cats", "cat called")
     await harness.say(content=QUESTION)
-    assert "The message matches the skill 'Cats'" in told(harness)
+    assert "The message matches the skill 'Cats'" in prompt_text(harness)
 
 
 class Noted(ProcedureSet):

@@ -38,9 +38,9 @@ def harness() -> Harness:
 
 def day_of(harness: Harness, place: int = -1) -> str:
     """Return the sentence about the day, right before the message."""
-    told = harness.model.asked[place].contents
-    asked = max(number for number, (role, _) in enumerate(told) if role == "user")
-    return str(told[asked - 1][1])
+    reported = harness.model.asked[place].contents
+    asked = max(number for number, (role, _) in enumerate(reported) if role == "user")
+    return str(reported[asked - 1][1])
 
 
 async def test_the_day_is_that_of_the_requests_time_zone(harness: Harness) -> None:
@@ -56,7 +56,7 @@ async def test_without_any_time_zone_the_day_is_that_of_utc_and_says_so(harness:
     assert await harness.time_zones.last(harness.ada) is None
 
 
-async def test_a_session_keeps_its_time_zone_until_a_message_tells_another(harness: Harness) -> None:
+async def test_a_session_keeps_its_time_zone_until_a_message_names_another(harness: Harness) -> None:
     days = []
     for number, zone in enumerate((VIENNA, None, SEATTLE, None)):
         await harness.say(f"m{number}", time_zone=zone)
@@ -156,7 +156,7 @@ async def test_a_specialist_and_a_consulted_agent_have_the_same_day() -> None:
     assert {day_of(harness, place) for place in (1, 2, 3)} == {IN_VIENNA}
 
 
-async def test_a_run_after_an_approval_tells_its_own_day_before_the_whole_exchange() -> None:
+async def test_a_run_after_an_approval_names_its_own_day_before_the_whole_exchange() -> None:
     harness = wiki()
     harness.clock.time = LATE
     [interrupt] = await interrupted(harness)

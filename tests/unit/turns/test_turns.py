@@ -197,7 +197,7 @@ async def test_what_was_said_before_the_model_failed_is_kept_and_closed(harness:
     assert said.finished.messages[-1].status is MessageStatus.CANCELLED
 
 
-async def test_a_repeat_after_a_failure_tells_of_the_same_failure(harness: Harness) -> None:
+async def test_a_repeat_after_a_failure_shows_the_same_failure(harness: Harness) -> None:
     harness.model.script(ModelRateLimited())
     first = await harness.say()
     again = await harness.say()
@@ -224,7 +224,7 @@ async def test_a_second_message_waits_for_the_first(harness: Harness) -> None:
     assert (await second).seqs[0] == ((await first).seqs[-1] or 0) + 1
 
 
-async def test_an_impatient_caller_is_told_that_the_thread_is_busy(harness: Harness) -> None:
+async def test_an_impatient_caller_learns_that_the_thread_is_busy(harness: Harness) -> None:
     gate = asyncio.Event()
     harness.model.script(Answer(("slow",), gate=gate, gate_at=0))
     first = asyncio.ensure_future(harness.say("m1"))
@@ -247,7 +247,7 @@ async def test_a_repeat_while_the_run_goes_on_follows_it_to_its_end(harness: Har
     assert len(harness.model.asked) == 1
 
 
-async def test_a_message_by_websocket_is_told_to_its_connection_and_to_the_others(harness: Harness) -> None:
+async def test_a_message_by_websocket_is_sent_to_its_connection_and_to_the_others(harness: Harness) -> None:
     await harness.say("m1", subscriber=harness.subscriber("tab-1"))
     await harness.say("m2", subscriber=harness.subscriber("tab-2"))
     types = [e["type"] for e in harness.connections.events("tab-1")]
@@ -275,7 +275,7 @@ async def test_the_last_words_share_their_frame_with_the_end_of_the_message(harn
     assert [event["type"] for event in events_in(end)] == ["RUN_FINISHED"]
 
 
-async def test_a_repeat_by_websocket_is_told_to_its_own_connection_only(harness: Harness) -> None:
+async def test_a_repeat_by_websocket_is_sent_to_its_own_connection_only(harness: Harness) -> None:
     await harness.say("m1", subscriber=harness.subscriber("tab-1"))
     await harness.say("m1", subscriber=harness.subscriber("tab-2"))
     assert [e["type"] for e in harness.connections.events("tab-1")] == PLAIN

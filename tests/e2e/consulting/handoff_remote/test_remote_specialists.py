@@ -75,9 +75,9 @@ async def test_the_remote_agent_hands_back_and_its_report_is_known(
     assert text_of(run).startswith("Booked.")
     assert await active(alice, thread_id) == "host"
     assert after["messages"][-1]["content"] == "At eight."
-    [told] = model.requests[-1].context
-    assert "Echo has handed the conversation back" in told
-    assert "A table at eight." in told
+    [reported] = model.requests[-1].context
+    assert "Echo has handed the conversation back" in reported
+    assert "A table at eight." in reported
 
 
 async def test_an_exit_word_leaves_it_and_is_not_relayed(socket: SocketClient, alice: User, model: FaultModel) -> None:
@@ -113,7 +113,7 @@ async def test_a_cancel_stops_it(
     assert text_of(await socket.say("ask Yes?", thread_id=thread_id)) == "Yes?"
 
 
-async def test_an_agent_that_is_killed_in_its_answer_is_told_and_can_be_left(
+async def test_an_agent_that_is_killed_in_its_answer_is_reported_and_can_be_left(
     socket: SocketClient, alice: User, model: FaultModel, specialists: Specialists
 ) -> None:
     thread_id = new_id()
