@@ -31,9 +31,9 @@ async def teach(harness: Harness, name: str, *steps: str) -> None:
 
 def notes(harness: Harness) -> list[str]:
     """Return the last prompt of the model behind its agent's own, but for the day."""
-    told = [each for each in harness.model.asked[-1].contents if each[0] == "system"]
-    assert told[-1][1].startswith("Today is ")
-    return [str(content) for _, content in told[1:-1]]
+    reported = [each for each in harness.model.asked[-1].contents if each[0] == "system"]
+    assert reported[-1][1].startswith("Today is ")
+    return [str(content) for _, content in reported[1:-1]]
 
 
 @pytest.mark.parametrize("decide", [yes, no])
@@ -63,7 +63,7 @@ async def test_an_approval_of_a_message_without_a_skill_brings_none_along() -> N
 
 
 @pytest.mark.parametrize(
-    ("lengths", "told"),
+    ("lengths", "expected"),
     [
         ([100], ["Wipe 0"]),
         ([100, 100, 100], ["Wipe 2"]),
@@ -73,15 +73,15 @@ async def test_an_approval_of_a_message_without_a_skill_brings_none_along() -> N
         ([100, MAX_PROCEDURE_TOKENS], []),
     ],
 )
-async def test_the_steps_of_the_best_procedure_are_told_unless_they_are_too_long(
-    lengths: list[int], told: list[str]
+async def test_the_steps_of_the_best_procedure_are_shown_unless_they_are_too_long(
+    lengths: list[int], expected: list[str]
 ) -> None:
     harness = wiki()
     for number, length in enumerate(lengths):
         await teach(harness, f"Wipe {number}", "word " * length)
         harness.clock.advance(1)
     await harness.say("m1", "Wipe it, please")
-    assert [re.findall("Wipe [0-9]", note)[0] for note in notes(harness)] == told
+    assert [re.findall("Wipe [0-9]", note)[0] for note in notes(harness)] == expected
     assert sum(len(note.split()) for note in notes(harness)) <= MAX_PROCEDURE_TOKENS
     assert harness.model.asked[-1].contents[-1] == ("user", "Wipe it, please")
     assert sum(len(note.split()) for note in notes(harness)) <= MAX_PROCEDURE_TOKENS
@@ -101,18 +101,20 @@ async def collecting(name: str, *, mode: str = "summary") -> str:
     await harness.say("m3", "And?")
     [kept] = await harness.workflows.unfinished(harness.ada)
     assert kept.workflow.data["ASK"] == {"name": name}
-    return next(str(told) for role, told in harness.model.asked[-1].contents if role == "context" and "ASK" in told)
+    return next(
+        str(reported) for role, reported in harness.model.asked[-1].contents if role == "context" and "ASK" in reported
+    )
 
 
 @pytest.mark.parametrize("mode", ["summary", "recent", "full", "forked"])
-async def test_long_collected_data_is_cut_where_a_model_is_told_of_it_and_kept_whole(mode: str) -> None:
+async def test_long_collected_data_is_cut_for_the_model_and_kept_whole(mode: str) -> None:
     note = await collecting("x" * 3 * MAX_COLLECTED, mode=mode)
     [line] = [line for line in note.splitlines() if line.startswith("Collected in other states: ")]
     assert line.endswith("x... (cut)")
     assert len(line) == len("Collected in other states: ") + MAX_COLLECTED + len("... (cut)")
 
 
-async def test_data_that_is_as_long_as_may_be_told_is_told_whole() -> None:
+async def test_data_of_the_greatest_length_is_reported_whole() -> None:
     around = len(json.dumps({"ASK": {"name": ""}}))
     note = await collecting("x" * (MAX_COLLECTED - around))
     assert "(cut)" not in note
