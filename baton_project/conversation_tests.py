@@ -95,7 +95,7 @@ def _run(options: Options) -> int:
 
     project = Project.found(options.folder)
     place = _place(project)
-    with place.entered():
+    with place.enter():
         if options.thread_id is not None:
             return _written(place, options.thread_id, options)
         agents = place.load()

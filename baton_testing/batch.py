@@ -103,7 +103,7 @@ _entered = ExitStack()
 
 def _begin(place: AgentPlace) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the first process's to deal with
-    _entered.enter_context(place.entered())
+    _entered.enter_context(place.enter())
 
 
 @cache

@@ -45,7 +45,7 @@ class CountedModel:
         thread_files: ThreadFiles,
         tools: Sequence[ToolSpec] = (),
     ) -> AsyncGenerator[ModelChunk, None]:
-        """Yield what the model yields."""
+        """Yield the model's chunks."""
         async with aclosing(self._model.stream(settings, prompts, thread_files=thread_files, tools=tools)) as chunks:
             async for chunk in chunks:
                 if isinstance(chunk, Finished) and chunk.usage is not None:

@@ -70,11 +70,11 @@ class Expectation(Part):
     answered_by: str | None = None
     """The agent that must have spoken last."""
     says: Words = ()
-    """Words that must be in what agents said; upper and lower case are the same."""
+    """Words that the agents must have said; upper and lower case are the same."""
     says_not: Words = ()
-    """Words that must not."""
+    """Words that they must not have said."""
     matches: str | None = None
-    """A regular expression that must be found in what agents said."""
+    """A regular expression that the text of the agents must match somewhere."""
     result: dict[str, Any] | None = None
     """Fields that the last structured answer must have; it may have others too."""
     error: str | None = None

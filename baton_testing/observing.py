@@ -54,7 +54,7 @@ class Watch:
         problems, self._problems = self._problems, []
         return Observation(
             title=title,
-            said=_said(events),
+            said=_list_said(events),
             calls=tuple(Called(c.agent_id, c.tool_name, c.input, c.output, c.succeeded) for c in calls),
             consulted=tuple(each.agent_id for each in tasks),
             handoffs=tuple(begun),
@@ -99,7 +99,7 @@ class Watch:
         return requests
 
 
-def _said(events: Sequence[Event]) -> tuple[Said, ...]:
+def _list_said(events: Sequence[Event]) -> tuple[Said, ...]:
     speakers: dict[str, tuple[str, str]] = {}
     texts: dict[str, list[str]] = {}
     for event in events:

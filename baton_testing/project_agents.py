@@ -44,7 +44,7 @@ class AgentPlace:
         return cls(folder, agents, tools, tuple(sorted(environment.items())))
 
     @contextmanager
-    def entered(self) -> Iterator[None]:
+    def enter(self) -> Iterator[None]:
         """Have the settings and the tools' folder during the block."""
         with applied({**dict(self.environment), **_NEEDED}), importable(self.tools):
             yield

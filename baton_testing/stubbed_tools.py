@@ -38,12 +38,12 @@ class StubbedTools:
             else:
                 async with real_time():
                     found = await self._real.offered(with_these, scope)
-        offered = [self._as_stubbed(tool) for tool in found.tools]
+        offered = [self._apply_stub(tool) for tool in found.tools]
         missing = list(found.missing)
         for definition in permitted:
             if definition in asked:
                 continue
-            stubs = self._tools_of(definition)
+            stubs = self._find_stubs(definition)
             offered += stubs
             if not stubs:
                 missing.append(MissingTools(definition.type, "The test neither stubs nor reaches it."))
@@ -78,7 +78,7 @@ class StubbedTools:
         stub = self._stubs.get(definition.name)
         return stub is not None and stub.parameters is not None
 
-    def _tools_of(self, definition: ToolDefinition) -> list[Tool]:
+    def _find_stubs(self, definition: ToolDefinition) -> list[Tool]:
         """Return the stubs that stand for a definition whose source is not asked."""
         if isinstance(definition, McpServer):
             return [
@@ -94,7 +94,7 @@ class StubbedTools:
         needs = bool(getattr(definition, "requires_approval", False))
         return [_tool(definition.name, stub, description, definition.type, needs, declared)]
 
-    def _as_stubbed(self, tool: Tool) -> Tool:
+    def _apply_stub(self, tool: Tool) -> Tool:
         stub = self._stubs.get(tool.spec.name)
         if stub is None or stub.requires_approval is None:
             return tool

@@ -24,7 +24,7 @@ class VirtualTimeLoop(LoopTimeEventLoop, asyncio.SelectorEventLoop):
     """Time begins at 0 and passes only while everybody waits. Threads and sockets work, in no time."""
 
     idle_seconds = STUCK_SECONDS
-    """Of real time, for whatever threads and sockets are still at."""
+    """The real time for work that threads and sockets have not finished."""
 
     def __init__(self, selector: selectors.BaseSelector | None = None) -> None:
         super().__init__(selector, idle_timeout=self.idle_seconds, noop_cycles=0)

@@ -55,7 +55,7 @@ class FakeEpisodes:
         return None
 
     async def get(self, scope: Scope, thread_id: str, number: int) -> Episode | None:
-        return self._shown((scope.tenant_id, thread_id, number))
+        return self._read((scope.tenant_id, thread_id, number))
 
     async def put_redaction(self, scope: Scope, thread_id: str, ordinal: int, text: str) -> None:
         self._write()
@@ -91,14 +91,14 @@ class FakeEpisodes:
 
     async def describe(self, scope: Scope, ref: EpisodeRef, summary: str | None, facts: Sequence[Fact]) -> None:
         self._write()
-        known = self._known(scope, ref)
+        known = self._find(scope, ref)
         if known is not None and EpisodePart.SUMMARY not in known.parts:
             parts = known.parts - {EpisodePart.INDEX} | {EpisodePart.SUMMARY}
             self._put(scope, replace(known, summary=summary, facts=tuple(facts), parts=parts))
 
     async def keep_facts(self, scope: Scope, ref: EpisodeRef, facts: Sequence[Fact]) -> None:
         self._write()
-        known = self._known(scope, ref)
+        known = self._find(scope, ref)
         if known is not None and EpisodePart.FACTS not in known.parts:
             parts = known.parts - {EpisodePart.INDEX} | {EpisodePart.FACTS}
             self._put(scope, replace(known, facts=tuple(facts), parts=parts))
@@ -113,18 +113,18 @@ class FakeEpisodes:
 
     async def mark(self, scope: Scope, ref: EpisodeRef, part: EpisodePart) -> None:
         self._write()
-        known = self._known(scope, ref)
+        known = self._find(scope, ref)
         if known is not None:
             self._put(scope, replace(known, parts=known.parts | {part}))
 
     async def complete(self, scope: Scope, ref: EpisodeRef) -> Episode | None:
         self._write()
-        known = self._known(scope, ref)
+        known = self._find(scope, ref)
         if known is None:
             return None
         self._put(scope, replace(known, status=EpisodeStatus.COMPLETE, attempts=known.attempts + 1))
         self.failed.discard((scope.tenant_id, ref.thread_id, ref.number))
-        return self._shown((scope.tenant_id, ref.thread_id, ref.number))
+        return self._read((scope.tenant_id, ref.thread_id, ref.number))
 
     async def fail(self, scope: Scope, ref: EpisodeRef) -> None:
         session = (scope.tenant_id, ref.thread_id, ref.number)
@@ -143,23 +143,23 @@ class FakeEpisodes:
             and (before is None or _listed_at(episode) < before)
         ]
         found.sort(reverse=True)
-        shown = [each for _, session in found[:limit] if (each := self._shown(session)) is not None]
+        shown = [each for _, session in found[:limit] if (each := self._read(session)) is not None]
         return shown, encode_text(found[limit - 1][0]) if len(found) > limit else None
 
     async def of_tenant(self, scope: Scope) -> AsyncIterator[Episode]:
         sessions = [each for each in self._episodes if each[0] == scope.tenant_id]
         for session in sorted(sessions, key=lambda each: _listed_at(self._episodes[each]), reverse=True):
-            shown = self._shown(session)
+            shown = self._read(session)
             if shown is not None:
                 yield shown
 
-    def _known(self, scope: Scope, ref: EpisodeRef) -> Episode | None:
+    def _find(self, scope: Scope, ref: EpisodeRef) -> Episode | None:
         return self._episodes.get((scope.tenant_id, ref.thread_id, ref.number))
 
     def _put(self, scope: Scope, episode: Episode) -> None:
         self._episodes[scope.tenant_id, episode.ref.thread_id, episode.ref.number] = episode
 
-    def _shown(self, session: _Session) -> Episode | None:
+    def _read(self, session: _Session) -> Episode | None:
         known = self._episodes.get(session)
         if known is None:
             return None

@@ -134,13 +134,13 @@ class FakeLeases:
             self._row(lease).until = NEVER
 
     async def begin_run(self, lease: Lease, *, run_id: str, message_id: str) -> Lease:
-        return self._changed(lease, Run(run_id, message_id, attempt=2))
+        return self._change(lease, Run(run_id, message_id, attempt=2))
 
     async def take_over(self, lease: Lease) -> Lease:
         run = lease.thread.run
         if run is None:
             raise LeaseLost
-        return self._changed(lease, replace(run, attempt=run.attempt + 1))
+        return self._change(lease, replace(run, attempt=run.attempt + 1))
 
     async def want_notifications(self, scope: Scope, thread_id: str) -> Thread:
         row = self._own(scope, thread_id)
@@ -246,7 +246,7 @@ class FakeLeases:
     async def get_turn(self, scope: Scope, thread_id: str, message_id: str) -> TurnRecord | None:
         return self.turns.get(((scope.tenant_id, thread_id), message_id))
 
-    def _changed(self, lease: Lease, run: Run) -> Lease:
+    def _change(self, lease: Lease, run: Run) -> Lease:
         row = self._mine(lease)
         row.thread = replace(row.thread, run=run)
         return replace(lease, thread=replace(lease.thread, run=run))

@@ -23,7 +23,7 @@ _Key = tuple[str, str, str, str]
 
 @dataclass(slots=True)
 class _Kept:
-    """A skill, or what is left of one that was removed."""
+    """A skill, or the rest of one that was removed."""
 
     version: int = 0
     skill: Procedure | None = None
@@ -93,7 +93,7 @@ class FakePrivateSkills:
         kept, found = self._version(scope, agent_id, skill_id, version)
         if decision.is_taken(found):
             return found
-        kept.skill = _decided(found, decision)
+        kept.skill = _decide(found, decision)
         return kept.skill
 
     async def share(
@@ -112,7 +112,7 @@ class FakePrivateSkills:
             if known is None:
                 raise UnknownProcedure
             return SharedSkill(known, replaces)
-        decided = _decided(found, decision)
+        decided = _decide(found, decision)
         approved = await self._procedures.get_approved(scope, agent_id, found.slug)
         if replaces != (approved.version if approved is not None else None):
             raise name_taken(approved)
@@ -140,7 +140,7 @@ def _key(scope: Scope, agent_id: str, skill_id: str) -> _Key:
     return scope.tenant_id, scope.user_id, agent_id, skill_id
 
 
-def _decided(skill: Procedure, decision: SkillDecision) -> Procedure:
+def _decide(skill: Procedure, decision: SkillDecision) -> Procedure:
     decided = decision.apply(skill)
     if decided is None:
         raise ProcedureChanged

@@ -44,7 +44,7 @@ class FakeProcedures:
             return self._versions[name[0], made][number]
         versions = self._versions[name]
         newest = versions[max(versions)] if versions else None
-        approved = self._approved(name)
+        approved = self._find_approved(name)
         if edited_from is not None:
             if newest is None:
                 raise UnknownProcedure
@@ -74,12 +74,12 @@ class FakeProcedures:
         name = _name(scope, agent_id, procedure_id)
         versions = self._versions.get(name, {})
         found = versions.get(max(versions, default=0) if version is None else version)
-        return self._shown(name, found) if found is not None else None
+        return self._with_uses(name, found) if found is not None else None
 
     async def get_approved(self, scope: Scope, agent_id: str, procedure_id: str) -> Procedure | None:
         name = _name(scope, agent_id, procedure_id)
-        found = self._approved(name)
-        return self._shown(name, found) if found is not None else None
+        found = self._find_approved(name)
+        return self._with_uses(name, found) if found is not None else None
 
     async def versions(
         self, scope: Scope, agent_id: str, procedure_id: str, *, limit: int, before: int | None = None
@@ -87,7 +87,7 @@ class FakeProcedures:
         name = _name(scope, agent_id, procedure_id)
         versions = self._versions.get(name, {})
         found = [each for _, each in sorted(versions.items()) if before is None or each.version < before]
-        return [self._shown(name, each) for each in reversed(found)][:limit]
+        return [self._with_uses(name, each) for each in reversed(found)][:limit]
 
     async def decide(
         self,
@@ -100,14 +100,14 @@ class FakeProcedures:
         read_as: ProcedureStatus | None = None,
     ) -> Procedure:
         name = _name(scope, agent_id, procedure_id)
-        return self._shown(name, self._decided(name, version, decision, read_as))
+        return self._with_uses(name, self._decide(name, version, decision, read_as))
 
     async def approved(
         self, scope: Scope, agent_id: str, *, of: ProcedureScope = ProcedureScope.AGENT
     ) -> Sequence[Procedure]:
         owner = (scope.tenant_id, "" if of is ProcedureScope.TENANT else agent_id)
         names = sorted(name for name in self._versions if name[0] == owner)
-        found = [self._approved(name) for name in names]
+        found = [self._find_approved(name) for name in names]
         return [each for each in found if each is not None][:MAX_APPROVED]
 
     async def of_agents(
@@ -121,7 +121,7 @@ class FakeProcedures:
     ) -> tuple[Sequence[Procedure], str | None]:
         before = decode_text(cursor) if cursor else None
         found = {
-            _listed_at(each): self._shown(name, each)
+            _listed_at(each): self._with_uses(name, each)
             for name, versions in self._versions.items()
             if name[0] in {(scope.tenant_id, owner) for owner in (*agent_ids, "")}
             for each in versions.values()
@@ -157,15 +157,15 @@ class FakeProcedures:
         """Save an approved version, and retire the one that it replaces."""
         name = _name(scope, version.agent_id, version.id)
         kept = replace(version, version=max(self._versions[name], default=0) + 1)
-        self._retire(name, self._approved(name), _approval(kept))
+        self._retire(name, self._find_approved(name), _approval(kept))
         self._versions[name][kept.version] = kept
         return kept
 
-    def _approved(self, name: _Name) -> Procedure | None:
+    def _find_approved(self, name: _Name) -> Procedure | None:
         versions = self._versions.get(name, {}).values()
         return next((each for each in versions if each.status is ProcedureStatus.APPROVED), None)
 
-    def _decided(
+    def _decide(
         self, name: _Name, version: int, decision: ProcedureDecision, read_as: ProcedureStatus | None = None
     ) -> Procedure:
         versions = self._versions.get(name, {})
@@ -178,7 +178,7 @@ class FakeProcedures:
         if decided is None or read_as not in (None, found.status):
             raise ProcedureChanged
         if decision.action is ProcedureAction.APPROVE:
-            self._retire(name, self._approved(name), decision)
+            self._retire(name, self._find_approved(name), decision)
         versions[version] = _to_the_millisecond(decided)
         return versions[version]
 
@@ -188,7 +188,7 @@ class FakeProcedures:
             assert retired is not None
             self._versions[name][former.version] = _to_the_millisecond(retired)
 
-    def _shown(self, name: _Name, procedure: Procedure) -> Procedure:
+    def _with_uses(self, name: _Name, procedure: Procedure) -> Procedure:
         used, well = self._uses.get((name, procedure.version), (0, 0))
         return replace(procedure, used=used, went_well=well)
 

@@ -59,7 +59,7 @@ class FakeSearchIndex:
         self._check(query.vector)
         readable = [
             each
-            for each in self._chosen(scope, index, query.filter)
+            for each in self._choose(scope, index, query.filter)
             if each.required_permission is None or scope.has(each.required_permission)
         ]
         candidates: dict[SearchClause, Sequence[Candidate]] = {
@@ -69,25 +69,25 @@ class FakeSearchIndex:
             scored = {each.id: each.score for each in _scores(clause, query, readable)}
             candidates[clause] = with_added(candidates[clause], scored, lacking)
         wanted = query.select_ids(candidates)
-        return SearchResult(candidates, {each.id: _shown(each) for each in readable if each.id in wanted})
+        return SearchResult(candidates, {each.id: _drop_vectors(each) for each in readable if each.id in wanted})
 
     async def delete(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> int:
         await self._answer()
-        gone = [each.id for each in self._chosen(scope, index, chosen)]
+        gone = [each.id for each in self._choose(scope, index, chosen)]
         for each in gone:
             del self.documents[_owner(scope, index)][each]
         return len(gone)
 
     async def list(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> AsyncIterator[IndexDocument]:
         await self._answer()
-        for document in sorted(self._chosen(scope, index, chosen), key=lambda each: each.id):
-            yield _shown(document)
+        for document in sorted(self._choose(scope, index, chosen), key=lambda each: each.id):
+            yield _drop_vectors(document)
 
     async def count(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> int:
         await self._answer()
-        return len(list(self._chosen(scope, index, chosen)))
+        return len(list(self._choose(scope, index, chosen)))
 
-    def _chosen(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> Iterator[IndexDocument]:
+    def _choose(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> Iterator[IndexDocument]:
         for each in self.documents.get(_owner(scope, index), {}).values():
             if (
                 chosen.agent_id in (None, each.agent_id)
@@ -114,7 +114,7 @@ def _owner(scope: Scope, index: IndexName) -> _Owner:
     return index, scope.tenant_id, scope.user_id if index is IndexName.EPISODES else ""
 
 
-def _shown(document: IndexDocument) -> IndexDocument:
+def _drop_vectors(document: IndexDocument) -> IndexDocument:
     return replace(document, views={name: IndexedText(view.text) for name, view in document.views.items()})
 
 

@@ -15,8 +15,8 @@ from playwright.async_api import async_playwright, expect
 
 from baton_local import web
 from baton_local.root import ROOT
+from tests.browser.chromium import start
 from tests.browser.console import Console
-from tests.browser.pictures import started
 from tests.documents import PDF, pdf
 from tests.e2e.cloud import RunningCloud
 from tests.e2e.consulting.peers import example_agents, example_server
@@ -104,7 +104,7 @@ async def take(cloud: RunningCloud) -> None:
         httpx.AsyncClient(base_url=f"{cloud.url}/v1", headers=headers, timeout=60, trust_env=False) as client,
         async_playwright() as playwright,
     ):
-        browser = await started(playwright)
+        browser = await start(playwright)
         context = await browser.new_context(
             viewport={"width": 1280, "height": 860}, locale="en-US", reduced_motion="reduce"
         )

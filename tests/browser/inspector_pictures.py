@@ -13,8 +13,8 @@ from playwright.async_api import async_playwright, expect
 
 from baton_local import web
 from baton_local.root import ROOT
+from tests.browser.chromium import start
 from tests.browser.console import Console
-from tests.browser.pictures import started
 from tests.documents import PDF, pdf
 from tests.e2e.cloud import RunningCloud
 
@@ -33,7 +33,7 @@ async def take(cloud: RunningCloud) -> None:
         for text in ("Hello", "We have a new pump in the works.", QUESTION):
             answer = await client.post("/messages", json={"sessionId": "pumps", "message": text})
             run_id, thread_id = answer.json()["runId"], answer.json()["sessionId"]
-        browser = await started(playwright)
+        browser = await start(playwright)
         context = await browser.new_context(
             viewport={"width": 1280, "height": 1000}, locale="en-US", reduced_motion="reduce"
         )

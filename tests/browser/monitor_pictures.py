@@ -12,8 +12,8 @@ from playwright.async_api import Page, async_playwright, expect
 
 from baton_local import web
 from baton_local.root import ROOT
+from tests.browser.chromium import start
 from tests.browser.console import Console
-from tests.browser.pictures import started
 from tests.e2e.cloud import RunningCloud
 
 PICTURES = ROOT / "docs" / "pictures"
@@ -51,7 +51,7 @@ async def take(cloud: RunningCloud) -> None:
     """Take the pictures."""
     thread_id = await talk(cloud)
     async with async_playwright() as playwright:
-        browser = await started(playwright)
+        browser = await start(playwright)
         context = await browser.new_context(
             viewport={"width": 1280, "height": 860}, locale="en-US", reduced_motion="reduce"
         )

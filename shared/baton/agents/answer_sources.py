@@ -1,4 +1,4 @@
-"""The sources of an answer: of what an agent was given and asked for, what its answer rests on."""
+"""The sources of an answer: those that it rests on, of all that the agent was given or asked for."""
 
 from __future__ import annotations
 

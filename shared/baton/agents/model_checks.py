@@ -91,7 +91,7 @@ class ModelChecks:
 
     model: ChatModel
     embedder: Callable[[], Embedder]
-    """Returns the embedding model. Only what needs it loads it."""
+    """Returns the embedding model. It is loaded only where it is needed."""
     shipped_agents: ShippedAgents
     providers: Mapping[str, Provider]
     default_model: str

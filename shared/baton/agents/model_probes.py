@@ -1,4 +1,4 @@
-"""Try what a chat model can do: a text, a tool call, two calls at once, a structured answer, an image."""
+"""Try the abilities of a chat model: a text, a tool call, two calls at once, a structured answer, an image."""
 
 from __future__ import annotations
 

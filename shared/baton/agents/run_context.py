@@ -72,7 +72,7 @@ class Writes:
         self._waiting: list[Coroutine[Any, Any, None]] | None = []
 
     def begin(self) -> None:
-        """Write what waits, and everything from now on at once."""
+        """Write all that waits, and everything from now on at once."""
         waiting, self._waiting = self._waiting or (), None
         for write in waiting:
             self.add(write)
@@ -90,7 +90,7 @@ class Writes:
         await gather_all(*tasks)
 
     async def stop(self) -> None:
-        """Give up what is not written: the run will be taken over, and does it again."""
+        """Give up the writes that wait: the run will be taken over, and makes them again."""
         for write in self._waiting or ():
             write.close()
         await stop_all(*self._tasks)

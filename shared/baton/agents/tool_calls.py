@@ -59,7 +59,7 @@ class Question:
     """The agent that is asked."""
     message: str
     data: Mapping[str, Any] | None = None
-    """A structured answer to what a remote agent has asked."""
+    """A structured answer to a remote agent's question."""
     report: Callable[[str], None] = _show_nothing
     """Shows the user the agent's reports on its work."""
 

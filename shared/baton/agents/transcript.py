@@ -91,7 +91,7 @@ class Transcript:
         """Add an agent's text and calls. ``is_cut``: the text was cut at the length limit.
 
         ``is_structured``: the text is JSON, valid against the agent's answer schema.
-        ``provider_parts`` are what its model wants back with it.
+        ``provider_parts`` are the parts that its model wants back with it.
         """
         note = CUT_NOTE if is_cut else "" if is_whole else STOPPED_NOTE
         counted = f"{text}{note}"

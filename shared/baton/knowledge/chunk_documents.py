@@ -35,7 +35,7 @@ def chunk_documents(
     vectors: Sequence[Vector | None],
     embedder: str | None,
 ) -> list[IndexDocument]:
-    """Return what the index holds of the chunks of a version.
+    """Return the documents of the index for the chunks of a version.
 
     ``vectors`` are those of ``chunk_texts``, or none at all if texts are not embedded.
     """

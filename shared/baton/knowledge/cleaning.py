@@ -1,4 +1,4 @@
-"""Removing what versions of documents leave behind."""
+"""Cleaning: removes the remains of stale versions of documents."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Cleaning:
             await self.files.remove(scope, document, document.active.number, with_original=False)
 
     async def _settle(self, ref: DocumentRef, document: Document) -> float | None:
-        """Record what was done; None if the record was changed meanwhile."""
+        """Record the removal; return None if the record was changed meanwhile."""
         scope, now = pipeline_scope(ref), self.clock.now()
         if document.stale and document.cleaned_at is None:
             saved = await self.records.documents.save(scope, replace(document, cleaned_at=now))

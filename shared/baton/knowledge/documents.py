@@ -72,7 +72,7 @@ class Documents:
     limits: CurrentLimits
 
     async def prepare(self, scope: Scope, agent_id: str, asked: DocumentRequest) -> PreparedDocument:
-        """Create a document or a new version of one, and return where to upload it.
+        """Create a document or a new version of one, and return the address of its upload.
 
         A request that equals the newest version is a repetition: it gets that version, and an address as long as the
         version is waiting. Of a version whose upload has been seen, only the checksum shows that it is equal.

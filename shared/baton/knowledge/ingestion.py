@@ -104,7 +104,7 @@ class Ingestion:
     clock: Clock
 
     async def check(self, ref: DocumentRef) -> Checked:
-        """Find out whether the content is what was announced and can be read, and divide it into parts."""
+        """Check that the content was announced so and can be read, and divide it into parts."""
         document = await self.records.get(ref)
         if document is None or not is_in_progress(
             document, ref.version, VersionStatus.WAITING, VersionStatus.PROCESSING

@@ -1,4 +1,4 @@
-"""Starting the pipeline: for an upload, and again for what has stopped."""
+"""Starts of the pipeline: for an upload, and again after it has stopped."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class IngestionStarts:
     async def resume(self, *, seconds: float) -> int:
         """Start the pipeline again where it has stopped or was never started, for at most ``seconds``.
 
-        Return how often. A failure of one document does not stop the others; it stays due.
+        Return the number of starts. A failure of one document does not stop the others; it stays due.
         """
         loop = asyncio.get_running_loop()
         deadline, started = loop.time() + seconds, 0
@@ -108,7 +108,7 @@ class IngestionStarts:
         return now if self.since is None else max(now, self.since + STEP_WAIT)
 
     def _is_dead(self, document: Document) -> bool:
-        """Return whether what worked on a document has ended with its engine, and was not started again since."""
+        """Return whether the work on a document has ended with its engine, and was not started again since."""
         if self.since is None or document.check_at is None:
             return False
         return document.updated_at < self.since and document.check_at < self.since + STEP_WAIT
@@ -120,7 +120,7 @@ def _alive_until(document: Document) -> datetime:
 
 
 def _again(document: Document, now: datetime) -> Document:
-    """Return the document for another attempt. After too many, its version has failed, and what it left is removed."""
+    """Return the document for another attempt. After too many, its version has failed, and its remains are removed."""
     again = replace(document, attempt=document.attempt + 1, check_at=now + STEP_WAIT)
     if not again.is_processing or again.attempt <= MAX_ATTEMPTS:
         return again

@@ -1,4 +1,4 @@
-"""Search the documents of one agent: by words and by meaning, and only in what the documents' records allow."""
+"""Search the documents of one agent: by words and by meaning, and only in chunks that the documents' records allow."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class KnowledgeSearch:
         return tuple(_rank_terms_first(found)[:limit])
 
     async def search(self, scope: Scope, agent_id: str, query: str, *, limit: int) -> FoundChunks:
-        """Embed a query and return what is found, as for a turn.
+        """Embed a query and return the found chunks, as for a turn.
 
         If the query cannot be embedded in time, words decide alone. Raises ``SearchUnavailable`` and
         ``StoreUnavailable``.
@@ -202,7 +202,7 @@ def _best_chunks(candidates: Candidates) -> list[str]:
 def _merge_meanings(candidates: Candidates) -> tuple[Candidates, Mapping[str, int]]:
     """Return the candidates with one ranking by meaning, in which each chunk has the best similarity of its texts.
 
-    Also return which passage it is, from 0, of the chunks that have passages.
+    Also return the number of that passage, from 0, for the chunks that have passages.
     """
     best: dict[str, Candidate] = {}
     passages: dict[str, int] = {}

@@ -49,7 +49,7 @@ class Sources:
     async def create(self, scope: Scope, agent_id: str, asked: SourceRequest) -> Source:
         """Store a source that is read within minutes. A repeated request gets the source that is there.
 
-        Raises ``InvalidRequest``, ``SourceRefused`` for what the deployment does not allow, and ``SourceConflict``.
+        Raises ``InvalidRequest``, ``SourceRefused`` for one that the deployment forbids, and ``SourceConflict``.
         """
         source = self._checked(scope, agent_id, asked)
         stored = await self.store.get(scope, agent_id, source.id)
@@ -151,7 +151,7 @@ class Sources:
 
 
 def _definition(source: Source) -> tuple[object, ...]:
-    """Return what a source was created with."""
+    """Return the request with which a source was created."""
     return (
         source.kind.value,
         source.title,

@@ -221,7 +221,7 @@ def _bounded(piece: str, border: Border) -> Iterator[tuple[str, Border]]:
 
 
 def _best_cut(piece: str, start: int) -> tuple[int, Border]:
-    """Return where to end a part that begins at ``start``: behind a line, a clause or a word, or at least a character.
+    """Return the end of a part that begins at ``start``: behind a line, a clause or a word, or at least a character.
 
     It has at least a quarter of ``MAX_UNIT`` characters.
     """

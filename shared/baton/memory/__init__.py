@@ -1,1 +1,1 @@
-"""Memory: the prompt, recall of what is remembered, episodes of ended sessions, and the Context Inspector."""
+"""Memory: the prompt, recall, episodes of ended sessions, and the Context Inspector."""

@@ -1,4 +1,4 @@
-"""The memory of an agent: its prompt for a message, with the record of what was recalled."""
+"""The memory of an agent: its prompt for a message, with the record of recalled items."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from baton.ports.chat_model import TokenCounter
 
 @dataclass(frozen=True, slots=True)
 class AgentMemory:
-    """Searches memory for messages, and makes prompts of what was found."""
+    """Searches memory for messages, and makes prompts of the findings."""
 
     recall: Recall
     counter: TokenCounter
@@ -32,13 +32,13 @@ class AgentMemory:
     async def search(self, agent: AgentDefinition, search: MemorySearch) -> MemorySearch:
         """Search for a message to ``agent`` before the rest of its prompt is known; a remote agent recalls nothing.
 
-        Raises only what reading the agent's procedures raises.
+        Raises only the errors of reading the agent's procedures.
         """
         found = await self.find(agent, search) if agent.remote is None else NOTHING_FOUND
         return replace(search, agent_id=agent.id, found=found)
 
     async def find(self, agent: AgentDefinition, search: MemorySearch, *, earlier: Found = NOTHING_FOUND) -> Found:
-        """Return what is found for a message. Raises as ``search`` does."""
+        """Return the findings for a message. Raises as ``search`` does."""
         return await self.recall.find(agent, search, earlier=earlier)
 
     async def prompt_for(
@@ -51,7 +51,7 @@ class AgentMemory:
         reserved: int = 0,
         zone: str = UNKNOWN,
     ) -> AssembledContext:
-        """Return the agent's prompt for the message of ``search``, with what was recalled, kept and left out.
+        """Return the agent's prompt for the message of ``search``, with the recalled items, kept and left out.
 
         An agent without ``history`` sees only the message. ``reserved`` tokens of its budget are for its tools, and
         ``zone`` is the user's time zone. Raises as ``search`` does.
@@ -64,7 +64,7 @@ class AgentMemory:
         return self._add_question(history, self._add_recalled(assembly, agent, found, history, zone))
 
     async def _finish_search(self, agent: AgentDefinition, search: MemorySearch) -> Found:
-        """Return what was found. An agent that took over since the search has its own knowledge."""
+        """Return the findings. An agent that took over since the search has its own knowledge."""
         if search.agent_id is None:
             return await self.find(agent, search)
         if search.agent_id == agent.id:
@@ -75,7 +75,7 @@ class AgentMemory:
     def _add_recalled(
         self, assembly: Assembly, agent: AgentDefinition, found: Found, history: AgentHistory, zone: str
     ) -> AssembledContext:
-        """Return the prompt with what of the found is not in its history.
+        """Return the prompt with the findings that are not in its history.
 
         Everything that was left out because the history has it does stand there: if the blocks leave less room for the
         history, they are chosen again, against the history that fits next to the most tokens that they may take.
@@ -101,7 +101,7 @@ class AgentMemory:
         return assembly.prompt(recalled, room=room)
 
     def _add_question(self, history: AgentHistory, prompt: AssembledContext) -> AssembledContext:
-        """Return the prompt with what asks the agent in place of a user's message, if there is none."""
+        """Return the prompt with the text that asks the agent in place of a user's message, if there is none."""
         if history.asked is None:
             return prompt
         tokens = prompt.tokens + prompt_tokens(history.asked, self.counter)

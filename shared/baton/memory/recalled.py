@@ -116,7 +116,7 @@ class MemorySearch:
 
 @dataclass(frozen=True, slots=True)
 class RecalledBlock:
-    """One block of a prompt: what it holds, what was left out, and its messages. An empty one has no messages."""
+    """One block of a prompt: its items, kept and left out, and its messages. An empty one has no messages."""
 
     kind: BlockKind
     items: tuple[FoundItem, ...] = ()

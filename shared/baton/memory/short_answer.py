@@ -1,4 +1,4 @@
-"""A model's short text, read whole and bounded whatever the model sends."""
+"""A model's short text, read whole and bounded."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Procedures that agents follow: how they are captured or made, which are approved, and who decides on them."""
+"""Procedures that agents follow: their capture, their making, and the decisions on them."""

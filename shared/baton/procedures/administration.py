@@ -61,7 +61,7 @@ class ReadVersion:
 
 @dataclass(frozen=True, slots=True)
 class ProcedureAdministration:
-    """Procedures for people. Who may see the agent reads what is approved; the rest is for those who decide."""
+    """Procedures for people. Users who may see the agent read approved ones; the rest is for those who decide."""
 
     store: ProcedureStore
     approved: ApprovedProcedures
@@ -207,7 +207,7 @@ class ProcedureAdministration:
         return newest.version
 
     async def match(self, scope: Scope, agent: AgentDefinition, query: str) -> RecalledBlock:
-        """Return what a turn of the agent would find for a message and follow."""
+        """Return the block with the procedure that a turn of the agent would follow for a message."""
         procedures = partial(self.approved.of, scope, agent.id, since=self.clock.now())
         search = MemorySearch(scope, query, procedures, with_knowledge=False, with_episodes=False)
         block = (await self.memory.prompt_for(agent, search)).recalled.procedure
@@ -266,7 +266,7 @@ def _check_read(found: Procedure, read: ReadVersion) -> None:
 
 
 def _for_reader(scope: Scope, procedure: Procedure) -> Procedure:
-    """Return the procedure without what it was made of, which is somebody's conversation, unless the caller decides."""
+    """Return the procedure without its source, which is somebody's conversation, unless the caller decides."""
     if scope.has(Permission.PROCEDURE_APPROVE):
         return procedure
     return replace(procedure, source=None)

@@ -65,7 +65,7 @@ class ApprovedProcedures:
         self._sets: LRUCache[tuple[str, str], tuple[_Read, _Read, ProcedureSet]] = LRUCache(MAX_KNOWN)
 
     async def of(self, scope: Scope, agent_id: str, *, since: datetime | None = None) -> ProcedureSet:
-        """Return what the agent may follow: its own approved procedures, the tenant's, and the user's private skills.
+        """Return the procedures an agent may follow: its own and the tenant's approved ones, and the user's skills.
 
         The agent's own and the user's are as they were at ``since`` or later. The tenant's, which no conversation
         makes, are at most a minute old. Raises ``StoreUnavailable``.

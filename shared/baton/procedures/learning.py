@@ -74,7 +74,7 @@ class Learning:
     """True if the deployment captures procedures. Uses are counted in any case."""
 
     async def after_run(self, scope: Scope, thread: Thread, messages: Sequence[StoredMessage]) -> None:
-        """Count what the run followed, and start a capture if it may have completed a task.
+        """Count the procedures that the run followed, and start a capture if it may have completed a task.
 
         ``messages`` are those of the run, after those of the runs that it continues. They are all it looks at: a run
         without tool calls costs nothing. Raises nothing.
@@ -136,7 +136,7 @@ class Learning:
 
 @dataclass(frozen=True, slots=True)
 class SessionLearning:
-    """Makes up for what was not learned during a session, once it has ended."""
+    """Learns from a session, once it has ended, what was not learned during it."""
 
     store: ThreadStore
     episodes: Episodes
@@ -176,7 +176,7 @@ class SessionLearning:
 
 
 def _is_worth(agent: AgentDefinition | None) -> bool:
-    """Return whether what a workflow of the agent does may become a procedure, and is none yet."""
+    """Return whether the work of an agent's workflow may become a procedure, and is none yet."""
     return agent is not None and agent.workflow is not None and agent.workflow.produces != SKILL
 
 

@@ -55,7 +55,7 @@ class Proposals:
     clock: Clock
 
     async def compare(self, scope: Scope, agent_id: str, draft: ProcedureDraft, *, floor: float) -> Proposal:
-        """Return what the draft is proposed as. Raises ``StoreUnavailable`` and ``EmbedderUnavailable``.
+        """Return the proposal of the draft. Raises ``StoreUnavailable`` and ``EmbedderUnavailable``.
 
         A draft like a rejected procedure is not proposed again, and one like a pending procedure would only wait
         with it. Likeness begins at ``floor``.
@@ -70,7 +70,7 @@ class Proposals:
         return Proposal(draft)
 
     async def store(self, scope: Scope, capture: Capture, source: ProcedureSource) -> Procedure:
-        """Store the draft of a capture as pending. Storing it again returns what is stored."""
+        """Store the draft of a capture as pending. Storing it again returns the stored one."""
         assert capture.draft is not None  # noqa: S101 - the caller has checked
         made = Procedure(
             capture.draft,
@@ -98,7 +98,7 @@ class Proposals:
 
 
 def _refusal(draft: ProcedureDraft, other: Procedure, versions: Sequence[Procedure]) -> str | None:
-    """Return why a draft is not proposed as a version of a procedure; None if it is."""
+    """Return the reason why a draft is not proposed as a version of a procedure; None if it is."""
     if any(is_same(_named(draft, each.draft.name), each.draft) for each in versions):
         return "there is the same procedure already"
     if other.status is ProcedureStatus.REJECTED or _newest(versions).status is ProcedureStatus.REJECTED:

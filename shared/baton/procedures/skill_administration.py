@@ -28,7 +28,7 @@ def is_private_id(procedure_id: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class SkillAdministration:
-    """Private skills for people. A maker sees their own; holders of ``procedure:approve`` see what is offered."""
+    """Private skills for people. A maker sees their own; holders of ``procedure:approve`` see offered ones."""
 
     skills: PrivateSkills
     procedures: ProcedureStore

@@ -1,4 +1,4 @@
-"""Replacing what was specific to one conversation by placeholders: ``{channel}`` instead of ``#ops``.
+"""Replacing the specifics of one conversation by placeholders: ``{channel}`` instead of ``#ops``.
 
 Three rules apply one after the other: literal arguments of the task's tool calls and names from their results,
 personal data that the detector finds, and whatever looks like an id, a key or an address. The tools' own vocabulary
@@ -199,7 +199,7 @@ def _literals(value: Any, name: str, known: set[str], depth: int) -> Iterator[tu
 
 
 def _parts(literal: str) -> Iterator[str]:
-    """Yield what is specific about a literal: all of it, each sentence of a long one, and its names and codes."""
+    """Yield the specific parts of a literal: all of it, each sentence of a long one, and its names and codes."""
     literal = " ".join(_normal(literal).split()).strip(" .,;:!?\"'")
     if len(literal) <= MAX_LITERAL:
         yield literal

@@ -1,4 +1,4 @@
-"""The record of a completed task as the light model is given it: who said and called what, without specifics.
+"""The record of a completed task for the light model: its messages and calls, without specifics.
 
 The names that a tool's result added to the conversation, such as that of a customer whom the user knew by a number,
 are specifics too: no argument of a call holds them, and the detector of personal data knows no names.
@@ -54,7 +54,7 @@ class TaskRecord:
 
     @property
     def message_ids(self) -> tuple[str, ...]:
-        """The ids of what was said in it."""
+        """The ids of its messages."""
         return tuple(message.id for message in self.messages if message.is_said)[-MAX_SOURCES:]
 
 
@@ -104,7 +104,7 @@ def _schemas(agent: AgentDefinition) -> Mapping[str, Mapping[str, Any]]:
 async def _entries(
     message: StoredMessage, specifics: Specifics, arguments: Mapping[str, Mapping[str, Any]]
 ) -> AsyncIterator[Mapping[str, Any]]:
-    """Yield the entries of one message: what was said, what was called, or how a call ended."""
+    """Yield the entries of one message: its text, its call, or the outcome of a call."""
     if message.role is Role.TOOL:
         if message.tool_name is not None and is_shown(message.tool_name):
             given = specifics.placeholders(arguments.get(message.tool_call_id or "", {}))
@@ -122,7 +122,7 @@ def _list_collected(data: Mapping[str, Mapping[str, Any]]) -> Sequence[str]:
 
 
 def _select_last(entries: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
-    """Return the last entries that fit, and always the first one: what the user asked for."""
+    """Return the last entries that fit, and always the first one: the user's request."""
     room = MAX_RECORD - len(str(entries[0])) if entries else 0
     kept: list[Mapping[str, Any]] = []
     for entry in reversed(entries[1:]):
@@ -134,7 +134,7 @@ def _select_last(entries: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, 
 
 
 def find_result_names(said: Iterable[str], results: Iterable[str]) -> Iterator[str]:
-    """Yield the names in what was said that results of tools hold, too: words with a capital, one after the other.
+    """Yield the names in messages that results of tools hold, too: words with a capital, one after the other.
 
     A single word at the beginning of a sentence is none, because any word has a capital there.
     """

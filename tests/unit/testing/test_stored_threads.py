@@ -59,7 +59,7 @@ async def made(project: Project, served: Served, *permissions: str) -> Written:
     found = await stored(served, *permissions)
 
     def write() -> Written:
-        with place.entered():
+        with place.enter():
             return write_test(found, place, project.folder / "tests" / "complaint.yaml")
 
     return await asyncio.to_thread(write)

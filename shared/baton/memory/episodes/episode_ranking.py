@@ -1,4 +1,4 @@
-"""Rank what a user's episodes say about a text: messages, and facts and summaries if there are any."""
+"""Rank the parts of a user's episodes by a text: messages, and facts and summaries if there are any."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class EpisodeWeights:
     candidates: int = 100
     """Documents of each ranking that are fused. Fewer cost recall, more gain nothing."""
     sessions_shown: int = 50
-    """The best message of so many sessions is always among what was found."""
+    """The number of sessions whose best message is always among the results."""
     messages_shown: int = 80
     """Messages that are returned at most, apart from those."""
     digests_shown: int = 40

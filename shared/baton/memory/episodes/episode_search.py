@@ -1,4 +1,4 @@
-"""Search a user's episodes, and group what is found by episode."""
+"""Search a user's episodes, and group the findings by episode."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class MatchedFact:
 
 @dataclass(frozen=True, slots=True)
 class FoundEpisode:
-    """An episode, with what of it matches."""
+    """An episode, with its parts that match."""
 
     episode_id: str
     thread_id: str

@@ -65,7 +65,7 @@ class _Other:
 
 @dataclass(frozen=True, slots=True)
 class FactChanges:
-    """Finds out what an episode's facts change about earlier ones, and records it in both."""
+    """Finds the changes that an episode's facts make to earlier ones, and records them in both."""
 
     light_model: LightModel
     search: SearchIndex

@@ -82,7 +82,7 @@ class IndexCheck:
         return [await self._verify(tenant, sources) for tenant, sources in sorted(indexed.items())]
 
     async def repair(self, check: TenantCheck) -> TenantCheck:
-        """Index what is missing, delete what is orphaned, and check the tenant again."""
+        """Index missing documents, delete orphaned ones, and check the tenant again."""
         wanted = {place.episode_id for place in (*check.missing, *check.without_vectors)}
         async for episode in self.episodes.of_tenant(Scope(check.tenant_id, OPERATOR)):
             if episode.ref.id in wanted:

@@ -1,4 +1,4 @@
-"""Ask the light model for a text or for JSON, bounded whatever it answers."""
+"""Requests to the light model for a text or for JSON, whose answers are bounded."""
 
 from __future__ import annotations
 

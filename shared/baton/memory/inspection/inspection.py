@@ -1,4 +1,4 @@
-"""The Context Inspector's record of a run: what each memory contributed, and what the models were sent."""
+"""The Context Inspector's record of a run: the contribution of each memory, and the requests to the models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cutting an inspector record to a size that fits an HTTP answer, and saying what was cut."""
+"""The size of an inspector record: cut to fit an HTTP answer, with a note of the cut parts."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class AgentHistory:
     current: Sequence[StoredMessage]
     """The user's message, or the whole of an interrupted exchange that continues."""
     summary: str | None = None
-    """A summary of what came before ``earlier``, unless a message of them carries it."""
+    """A summary of the messages before ``earlier``, unless a message of them carries it."""
     window: HistoryWindow | None = None
     """The beginning of the history in the agent's last prompt."""
     handoff: HandoffRequest | None = None
@@ -105,7 +105,7 @@ NO_NOTES = Notes()
 
 @dataclass(frozen=True, slots=True)
 class AssembledContext:
-    """The prompt of a model call, with the record of its history and of what was recalled."""
+    """The prompt of a model call, with the record of its history and of the recalled items."""
 
     prompts: tuple[Prompt, ...]
     tokens: int
@@ -176,14 +176,14 @@ class Assembly:
         self._fixed = message_tokens(system_prompt(agent), counter) + notes_tokens + current + REPLY_TOKENS
 
     def windowed(self, tokens: int = 0) -> WindowedHistory:
-        """Return the history that fits next to ``tokens`` of what was recalled."""
+        """Return the history that fits next to ``tokens`` of recalled items."""
         earlier = self._history.earlier
         rules = window_rules(self._agent, max(0, self._budget - self._fixed - tokens), self._history.handoff)
         end = earlier[-1].ordinal + 1 if earlier else 0
         return slide(split_exchanges(earlier, is_cut=rules.is_cut), self._window, rules, end=end)
 
     def prompt(self, recalled: Recalled = NOTHING_RECALLED, *, room: int = 0) -> AssembledContext:
-        """Return the prompt with what was recalled, which takes at least ``room`` tokens from the history.
+        """Return the prompt with the recalled items, which take at least ``room`` tokens from the history.
 
         It stands before the history or before the message, as the agent's ``memory.retrieved`` says.
         """
@@ -238,7 +238,7 @@ def prompt_without_history(
 
 
 def window_rules(agent: AgentDefinition, room: int, handoff: HandoffRequest | None) -> WindowRules:
-    """Return how the agent's window moves in ``room`` tokens."""
+    """Return the rules by which the agent's window moves in ``room`` tokens."""
     is_cut = handoff is None or handoff.context_mode is ContextMode.FULL
     memory = agent.memory
     return WindowRules(

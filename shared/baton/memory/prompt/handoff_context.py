@@ -45,7 +45,7 @@ def select_granted(handoff: HandoffRequest, history: Sequence[StoredMessage]) ->
 
 
 def find_session_start(handoff: HandoffRequest | None) -> int:
-    """Return the ordinal from which the active agent sees everything; what it sees of older messages was granted.
+    """Return the ordinal from which the active agent sees everything; of older messages it sees granted ones only.
 
     It is 0 for an agent that sees the whole thread, or all of its fork, which has its own ordinals.
     """
@@ -63,7 +63,7 @@ def make_handoff_notes(handoff: HandoffRequest) -> list[Prompt]:
 
 
 def select_spoken(messages: Sequence[StoredMessage]) -> list[StoredMessage]:
-    """Return what users and agents have said, without what failed or was filtered."""
+    """Return the texts of users and agents, without those that failed or were filtered."""
     filtered = filtered_runs(messages)
     return [
         message

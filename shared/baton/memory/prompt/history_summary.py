@@ -1,4 +1,4 @@
-"""The running summary of what has left an agent's message history."""
+"""The running summary of the messages that have left an agent's history."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ class WindowRules:
     since: int = 0
     """The first ordinal of the agent's session. Summaries of an earlier session of the same agent are not shown."""
     is_cut: bool = False
-    """True if an incomplete history was cut by its reader, and not by what the agent may see."""
+    """True if an incomplete history was cut by its reader, and not by the rights of the agent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ def slide(history: Sequence[Exchange], window: HistoryWindow, rules: WindowRules
     """Return the exchanges in the window, which stays where it is unless a stride is due.
 
     If the history takes more than its room, the window moves so that about ``KEPT_SHARE`` of the room is used. Near
-    that limit it moves earlier if a summary of what leaves is stored, or if masking old results is enough. The newest
+    that limit it moves earlier if a summary of the rest is stored, or if masking old results is enough. The newest
     exchange stays as long as it fits the room, with its results masked if it must be. ``end`` is the ordinal after the
     last message that was read: if no whole exchange was, the window begins there.
     """
@@ -157,7 +157,7 @@ def slide(history: Sequence[Exchange], window: HistoryWindow, rules: WindowRules
 
 
 def find_next_start(windowed: WindowedHistory, current: Exchange) -> int | None:
-    """Return where the next stride will begin the history, for the summary of what will leave; None if none is due.
+    """Return the first ordinal of the history after the next stride, for a summary of the rest; None if none is due.
 
     ``current`` is the exchange that has just been added.
     """
@@ -199,7 +199,7 @@ def _find_forced_window(inside: Sequence[Exchange], window: HistoryWindow, rules
 
 
 def _count_fitting(inside: Sequence[Exchange], masked_below: int, room: int) -> int:
-    """Return how many of the newest exchanges a stride keeps."""
+    """Return the number of newest exchanges that a stride keeps."""
     kept, tokens, raw = 0, 0, 0
     for exchange in reversed(inside):
         tokens += exchange.shown_tokens(masked_below)

@@ -106,7 +106,7 @@ def excerpt(text: str, words: frozenset[str], limit: int) -> str:
 
 
 def _place(item: FoundItem) -> str:
-    """Return where in its document a chunk stands. What documents say of themselves is quoted, too."""
+    """Return the place of a chunk in its document. The document's own words in it are quoted, too."""
     citation = item.source.citation
     if citation is None:
         return ""

@@ -42,7 +42,7 @@ EMBEDDER_SHARE = 0.95
 """The part of that time which the embedder has. An endpoint that does not answer fails there first, so that its
 circuit breaker counts it."""
 MAX_QUERY = 8_000
-"""Characters of a message that are embedded and searched. What it is about stands at its beginning."""
+"""Characters of a message that are embedded and searched. Its beginning names its subject."""
 CANCELLING_SECONDS = 0.05
 """Seconds to wait for the end of cancelled retrievals."""
 
@@ -51,7 +51,7 @@ _Find = Callable[[Vector | None], Coroutine[Any, Any, tuple[FoundItem, ...]]]
 
 
 class Recall:
-    """Retrieves what is remembered. A retrieval that fails or is late finds nothing and says why; it raises nothing."""
+    """Retrieves from memory. A retrieval that fails or is late finds nothing and gives a reason; it raises nothing."""
 
     def __init__(
         self, index: SearchIndex, knowledge: KnowledgeSearch, embedder: Embedder, *, deadline: timedelta = DEADLINE
@@ -63,11 +63,11 @@ class Recall:
         self.procedure_vectors = ProcedureVectors(embedder)
 
     async def find(self, agent: AgentDefinition, search: MemorySearch, *, earlier: Found = NOTHING_FOUND) -> Found:
-        """Return what is found within the deadline for a message to ``agent``.
+        """Return the findings within the deadline for a message to ``agent``.
 
         Reading the agent's procedures is waited for beyond the deadline, so that triggers match whatever else is late.
-        ``earlier`` is what was found for the same message before, for another agent: its embedding and its episodes are
-        used again. Raises only what reading the procedures raises.
+        ``earlier`` has the findings for the same message before, for another agent: its embedding and its episodes are
+        used again. Raises only the errors of reading the procedures.
         """
         query, procedures = search.text.strip()[:MAX_QUERY], search.procedures
         if not query:
@@ -116,7 +116,7 @@ class _Step(Generic[T]):
         return timedelta(seconds=max(0.0, ended - self._began))
 
     def outcome(self, deadline: timedelta) -> tuple[tuple[T, ...], str | None]:
-        """Return what it found, and why it found nothing if it failed or was late."""
+        """Return its findings, and the reason if it failed or was late."""
         if not self.task.done() or self.task.cancelled():
             count(Metric.RECALLS_INCOMPLETE)
             return (), f"took more than the deadline of {deadline / timedelta(milliseconds=1):g} ms"
@@ -153,7 +153,7 @@ class _Work:
     """True if procedures should have been compared by meaning, and could not."""
 
     async def find(self, earlier: Retrieval, procedures: asyncio.Future[_ReadProcedures] | None) -> Found:
-        """Run the retrievals, and return what they found before the deadline; ``earlier`` is of episodes."""
+        """Run the retrievals, and return their findings before the deadline; ``earlier`` is of episodes."""
         memory, search = self.agent.memory, self.search
         wants_episodes = search.with_episodes and memory.episodic_top_k > 0 and memory.retrieved_tokens > 0
         knowledge = episodes = procedure = None
@@ -248,7 +248,7 @@ class _Work:
 
 
 async def _cancel(tasks: Sequence[asyncio.Future[Any]]) -> None:
-    """Cancel what is still running. One that does not end at once is left to itself."""
+    """Cancel the tasks that still run. One that does not end at once is left to itself."""
     for task in tasks:
         task.add_done_callback(_take_exception)
         task.cancel()

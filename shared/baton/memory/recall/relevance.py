@@ -78,7 +78,7 @@ def coverage(wanted: frozenset[str], text: str) -> float:
 
 
 def irrelevance(item: FoundItem, wanted: frozenset[str], floor: float) -> str | None:
-    """Return why an item is not relevant; None if it is.
+    """Return the reason why an item is not relevant; None if it is.
 
     Its cosine similarity must reach ``floor``. An item that was found by words only, or that has none, may have a third
     of the message's words (``wanted``) instead, or the share ``floor`` if that is more. Both signals are absolute,
@@ -119,7 +119,7 @@ def quotes(text: tuple[str, ...], other: tuple[str, ...]) -> bool:
 
 
 def is_echo(text: tuple[str, ...], quoted: Sequence[tuple[str, ...]], *, may_add: bool) -> bool:
-    """Return whether a text, by its key, says nothing but what it quotes.
+    """Return whether a text, by its key, consists of quotations only.
 
     With ``may_add`` it may have words around its quotes, such as "On that day you said", but no negation, and fewer
     than it takes from the quotes: an answer with more says something itself.

@@ -1,4 +1,4 @@
-"""Search episodes and documents, and name what is found by source and date."""
+"""Search episodes and documents, and name the findings by source and date."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MAX_SHORT_WORDS = 4
 async def find_episodes(
     search: SearchIndex, scope: Scope, query: str, vector: Vector | None, embedder: str
 ) -> tuple[FoundItem, ...]:
-    """Return what past conversations of the user say about the message. Raises ``SearchUnavailable``.
+    """Return the findings in past conversations of the user for the message. Raises ``SearchUnavailable``.
 
     ``embedder`` is the model that made ``vector``. Vectors of another model are not comparable with it.
     """
@@ -41,7 +41,7 @@ async def find_episodes(
 async def try_knowledge(
     search: KnowledgeSearch, scope: Scope, agent: AgentDefinition, query: str, *, limit: int
 ) -> FoundChunks:
-    """Return what a turn would find in the agent's documents, best first, each judged by its relevance floor.
+    """Return a turn's findings in the agent's documents, best first, each judged by its relevance floor.
 
     Raises ``SearchUnavailable`` and ``StoreUnavailable``.
     """
@@ -94,7 +94,7 @@ def _is_short(text: str) -> bool:
 
 
 def _name_speaker(kind: str, fields: Mapping[str, Any]) -> str:
-    """Return who said it, or what it is."""
+    """Return the speaker, or the kind of the item."""
     if kind == MESSAGE:
         return "the user said" if fields.get("role") == Role.USER else "the assistant said"
     return {FACT: "noted", SUMMARY: "summary of a conversation"}.get(kind, kind)

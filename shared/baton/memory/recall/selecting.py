@@ -1,4 +1,4 @@
-"""Choosing what of the found items a prompt gets: relevance, duplicates, the history, numbers and tokens."""
+"""The choice of found items for a prompt: relevance, duplicates, the history, numbers and tokens."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def select(
     follows_procedures: bool = True,
     least_share: float = LEAST_SHARE,
 ) -> Recalled:
-    """Choose what a prompt gets of what was found, by the agent's settings.
+    """Choose the found items that a prompt gets, by the agent's settings.
 
     ``sent`` is the history of that prompt, and ``zone`` the time zone of its user. Knowledge and episodes together have
     at most ``retrieved_tokens`` tokens, their headings and frames included; the items with the best scores come first.
@@ -133,7 +133,7 @@ def _judge(
     sent: SentHistory,
     least_share: float = 0.0,
 ) -> list[FoundItem]:
-    """Return all items, best first, with the reasons of those that are left out whatever their tokens."""
+    """Return all items, best first, with the reasons of those that are left out regardless of tokens."""
 
     def reason(item: FoundItem) -> str | None:
         if irrelevant := irrelevance(item, words, memory.relevance_floor):
@@ -210,7 +210,7 @@ def _may_echo(item: FoundItem) -> bool:
 
 
 def _leave_out_far_below(items: Sequence[FoundItem], least_share: float) -> list[FoundItem]:
-    """Leave out what has less than ``least_share`` of the best one's score, and is not about as similar."""
+    """Leave out items with less than ``least_share`` of the best score that are not about as similar."""
     best = max((each.score for each in items if each.included), default=0.0)
     likest = max((each.cosine or 0.0 for each in items if each.included), default=0.0)
 
