@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import boto3
 
-    from baton.adapters.bedrock.connection import BedrockConnection
+    from baton.adapters.bedrock.connection import BedrockConnection, NoSession
     from baton.adapters.bedrock.request import Guardrail
-    from baton.adapters.bedrock.sessions import NoSession
     from baton.adapters.models.embedding_pace import EmbeddingPaces
     from baton.domain.model_providers import Provider
     from baton.ports.chat_model import TokenCounter
@@ -28,7 +27,7 @@ def connection(provider: Provider) -> BedrockConnection:
 
 def region_of(provider: Provider) -> str:
     """Return the region of a provider on Amazon Bedrock. Raises ``ValueError`` if nothing names one."""
-    from baton.adapters.bedrock.sessions import own_session
+    from baton.adapters.bedrock.connection import own_session
     from baton.settings.models import BedrockSettings
 
     region = provider.region or BedrockSettings().region or (_profile() or own_session()).region_name
@@ -41,7 +40,7 @@ def region_of(provider: Provider) -> str:
 
 def aws_session() -> boto3.session.Session | NoSession:
     """Return the session whose credentials sign requests: the function's, or in the local cloud a developer's."""
-    from baton.adapters.bedrock.sessions import NoSession, own_session
+    from baton.adapters.bedrock.connection import NoSession, own_session
     from baton.settings.identity import IdentitySettings
     from baton.settings.models import BedrockSettings
 
@@ -54,7 +53,7 @@ def aws_session() -> boto3.session.Session | NoSession:
 
 
 def _profile() -> boto3.session.Session | None:
-    from baton.adapters.bedrock.sessions import profile_session
+    from baton.adapters.bedrock.connection import profile_session
     from baton.settings.models import BedrockSettings
 
     settings = BedrockSettings()

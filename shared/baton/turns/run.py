@@ -39,8 +39,7 @@ from baton.turns.run_question import (
     store_question,
     turn_record,
 )
-from baton.turns.run_state import RunState
-from baton.turns.run_time_zone import RunTimeZone
+from baton.turns.run_state import RunState, RunTimeZone
 from baton.turns.turn_services import TurnServices
 
 MAX_ATTEMPTS = 3

@@ -7,7 +7,7 @@ import re
 from baton.adapters import openapi_document, s3_files
 from baton.adapters.a2a import cards
 from baton.adapters.child_processes import ATTACHMENTS, INGESTION
-from baton.adapters.egress import limits as egress
+from baton.adapters.egress import pool as egress
 from baton.adapters.extraction import pdf
 from baton.adapters.models import attached_file, attachments, file_types
 from baton.agents import agent_loop, given_sources, remote_answers, tool_calls

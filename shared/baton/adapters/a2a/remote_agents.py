@@ -14,9 +14,8 @@ from aws_lambda_powertools import Logger
 
 from baton.adapters.a2a.answer import Answer, AnswerChunk
 from baton.adapters.a2a.cards import AgentCards
-from baton.adapters.a2a.connection import prepare
+from baton.adapters.a2a.connection import MAX_FETCHED, fetched, prepare
 from baton.adapters.a2a.failures import AgentRefused, CardRefused, agent_failed
-from baton.adapters.a2a.files import MAX_FETCHED, fetched
 from baton.adapters.a2a.peer import Peer
 from baton.adapters.a2a.signatures import UntrustedCard
 from baton.adapters.circuit_breaker import CircuitBreakers, CircuitOpen

@@ -11,8 +11,7 @@ import httpx2 as httpx
 
 from baton.adapters.bedrock.event_stream import BrokenStream, StreamEvent
 from baton.adapters.bedrock.signing import NoCredentials
-from baton.adapters.models.failure import MAX_TEXT, FailureKind, ProviderFailure
-from baton.adapters.models.retry_after import retry_after
+from baton.adapters.models.failure import MAX_TEXT, FailureKind, ProviderFailure, retry_after
 
 _STATUS = {
     "accessdeniedexception": 403,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from baton.adapters.egress.limits import MAX_RESPONSE_BYTES
+from baton.adapters.egress.pool import MAX_RESPONSE_BYTES
 from baton.adapters.egress.resolving import Resolver, addresses_of
 from baton.domain.egress_policy import EgressPolicy, EgressRefused, ResponseTooLarge
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from enum import StrEnum
 from typing import Any
 
@@ -270,3 +273,27 @@ def _status(value: object) -> int | None:
     if isinstance(value, str) and value.isdecimal() and len(value) == 3:
         value = int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) and 400 <= value < 600 else None
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds of ``Retry-After`` (RFC 9110 10.2.3) or ``retry-after-ms``; None without them."""
+    seconds = _number(headers.get("retry-after-ms"))
+    if seconds is not None:
+        return seconds / 1000
+    given = headers.get("retry-after")
+    seconds = _number(given)
+    if seconds is not None or given is None:
+        return seconds
+    try:
+        until = parsedate_to_datetime(given)
+    except ValueError:
+        return None
+    return max(0.0, (until.astimezone(UTC) - datetime.now(UTC)).total_seconds())
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        number = float(text) if text is not None else math.nan
+    except ValueError:
+        return None
+    return number if math.isfinite(number) and number >= 0 else None

@@ -7,8 +7,7 @@ from typing import Any
 
 from openai import APIConnectionError, APIError, APIStatusError, APITimeoutError, OpenAIError
 
-from baton.adapters.models.failure import MAX_TEXT, ErrorBody, FailureKind, ProviderFailure
-from baton.adapters.models.retry_after import retry_after
+from baton.adapters.models.failure import MAX_TEXT, ErrorBody, FailureKind, ProviderFailure, retry_after
 
 Failure = OpenAIError | TimeoutError | ValueError | RecursionError
 """The exceptions of a request: the SDK's errors, a timeout, invalid JSON or UTF-8, JSON that is nested too deeply."""
