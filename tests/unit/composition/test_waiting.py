@@ -28,7 +28,7 @@ SLEEPS = {
     "adapters/opensearch/engine.py: pause": AGAIN,
     "adapters/opensearch/reindexing.py: _embed": PACE,
     "adapters/opensearch/reindexing.py: let_writers_end": "an operator's command waits for workers that it cannot see",
-    "adapters/web_pages.py: _paced": PACE,
+    "adapters/web_pages.py: _pace": PACE,
     "agents/progress.py: _beat": "a notice for the user, while the run waits for agents",
     "api/a2a/cancelling.py: _stopped": CALLER,
     "api/a2a/updates.py: follow": STREAM,
