@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from baton.adapters.agent_files import load_agent
+from baton.adapters.agent_files import read_agent
 from baton.domain.identity import Scope
 from baton_local.root import ROOT
 from tests.fakes.chat_model import Answer
 from tests.harness.handoffs import HandoffHarness, advance
 
-MAKER = load_agent(ROOT / "agents" / "skill-creation.yaml")
+MAKER = read_agent(ROOT / "agents" / "skill-creation.yaml")[1]
 
 
 STEPS = [{"text": "Ask which channel.", "condition": "skip if the user named one"}, {"text": "Post the alert."}]

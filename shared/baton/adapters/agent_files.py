@@ -41,7 +41,7 @@ class AgentFiles:
         read: list[tuple[YamlDocument, AgentDefinition]] = []
         for path in paths:
             try:
-                document, definition = _read(path)
+                document, definition = read_agent(path)
             except AgentFileError as error:
                 problems.append(str(error))
                 continue
@@ -112,12 +112,8 @@ def _ids(definitions: Sequence[AgentDefinition]) -> str:
     return ", ".join(definition.id for definition in definitions)
 
 
-def load_agent(path: Path) -> AgentDefinition:
+def read_agent(path: Path) -> tuple[YamlDocument, AgentDefinition]:
     """Read one agent file. Raises ``AgentFileError`` with all its problems."""
-    return _read(path)[1]
-
-
-def _read(path: Path) -> tuple[YamlDocument, AgentDefinition]:
     try:
         document = YamlDocument.read(path)
     except YamlFileError as error:

@@ -9,7 +9,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baton.adapters.agent_files import AgentFileError, AgentFiles, load_agent
+from baton.adapters.agent_files import AgentFileError, AgentFiles, read_agent
 from baton.domain.agent import AgentDefinition
 from baton_local.root import ROOT
 
@@ -32,7 +32,7 @@ def problems(path: Path, text: str) -> list[str]:
     """The problems of a file with ``text``, a line each, without the path."""
     path.write_text(text)
     with pytest.raises(AgentFileError) as refusal:
-        load_agent(path)
+        read_agent(path)[1]
     return [line.removeprefix(f"{path}:") for line in str(refusal.value).splitlines()]
 
 
@@ -66,7 +66,7 @@ def test_agents_that_ship_ask_for_no_parameter_that_a_model_may_refuse(folder: s
 
 
 def test_what_is_left_out_has_its_default(folder: Path) -> None:
-    agent = load_agent(folder / "assistant.yaml")
+    agent = read_agent(folder / "assistant.yaml")[1]
     assert agent == AgentDefinition(
         id="assistant", name="Assistant", description="Helps.", system_prompt="You help.", main=True
     )
@@ -129,7 +129,7 @@ def test_a_file_that_is_no_agent_at_all_is_named(tmp_path: Path, text: str) -> N
 def test_a_file_that_is_not_utf_8_is_named(tmp_path: Path) -> None:
     (tmp_path / "agent.yaml").write_bytes(b"id: \xff\xfe")
     with pytest.raises(AgentFileError, match=r"agent\.yaml:1"):
-        load_agent(tmp_path / "agent.yaml")
+        read_agent(tmp_path / "agent.yaml")[1]
 
 
 def test_every_problem_of_a_file_is_reported_at_once(tmp_path: Path) -> None:
@@ -302,7 +302,7 @@ def test_any_text_is_an_agent_or_an_error_with_its_line(tmp_path_factory: pytest
     path = tmp_path_factory.getbasetemp() / "any.yaml"
     path.write_text(text, encoding="utf-8", newline="")
     with pytest.raises(AgentFileError, match=r"any\.yaml:\d+: "):
-        load_agent(path)
+        read_agent(path)[1]
 
 
 def test_a_tool_is_found_where_it_is_written(folder: Path) -> None:

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings
 
-from baton.adapters.agent_files import AgentFiles, load_agent
+from baton.adapters.agent_files import AgentFiles, read_agent
 from baton.adapters.dynamodb import agent_keys, keys
 from baton.api.application import create_app
 from baton.composition.metrics import NAMESPACE
@@ -241,7 +241,7 @@ def test_the_remote_agent_of_a_how_to_is_valid(tmp_path: Path, page: str, file: 
     [example] = [block.text for block in blocks(path) if block.mark == "remote_agent"]
     (tmp_path / file).write_text(example)
 
-    assert load_agent(tmp_path / file).remote is not None
+    assert read_agent(tmp_path / file)[1].remote is not None
 
 
 def test_every_field_of_a_remote_agent_is_listed() -> None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from baton.adapters.agent_files import AgentFileError, load_agent
+from baton.adapters.agent_files import AgentFileError, read_agent
 from baton.adapters.tool_source import assigned
 from baton.domain.agent import AgentDefinition
 from baton.domain.tool import BUILTIN_TOOLS
@@ -113,7 +113,7 @@ def test_a_literal_credential_is_not_quoted_by_the_error(tmp_path: Path) -> None
         "    headers:\n      Authorization: Bearer hunter2\n"
     )
     with pytest.raises(AgentFileError) as refusal:
-        load_agent(file)
+        read_agent(file)[1]
     assert f"{file}:9: tools.0.headers: " in str(refusal.value)
     assert "hunter2" not in str(refusal.value)
 

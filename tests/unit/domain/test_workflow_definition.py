@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from baton.adapters.agent_files import AgentFileError, load_agent
+from baton.adapters.agent_files import AgentFileError, read_agent
 from baton.domain.workflow_definition import Condition, WorkflowDefinition
 from tests.unit.domain.skill_creation import FIELDS, STATES, TEXT, collects, definition
 
@@ -160,4 +160,4 @@ def test_a_problem_in_a_file_is_named_with_its_line(tmp_path: Path) -> None:
         "    - {name: DONE, label: Done, final: true}\n"
     )
     with pytest.raises(AgentFileError, match=r"a\.yaml:10: workflow\.states\.0\.collects: "):
-        load_agent(file)
+        read_agent(file)[1]

@@ -9,7 +9,7 @@ import httpx
 import pytest
 import yaml
 
-from baton.adapters.agent_files import load_agent
+from baton.adapters.agent_files import read_agent
 from baton_project.project import Project
 from baton_testing.errors import CannotRun
 from baton_testing.project_agents import AgentPlace
@@ -26,7 +26,7 @@ MAIL = "ada.lovelace@example.com"
 
 async def complaint(project: Project) -> Served:
     """A user asked for an order, and got nonsense."""
-    files = [load_agent(project.agents / name) for name in ("assistant.yaml", "orders.yaml")]
+    files = [read_agent(project.agents / name)[1] for name in ("assistant.yaml", "orders.yaml")]
     harness = Harness(assistant=files[0], others=tuple(files[1:]))
 
     async def order_status(number: str) -> str:
