@@ -10,6 +10,9 @@ from typing import Any
 
 Vector = Sequence[float]
 
+MAX_QUERY = 8_000
+"""Characters of a query that are embedded and searched. The beginning of a message names its subject."""
+
 
 class IndexName(StrEnum):
     """The indices. Documents of ``EPISODES`` belong to a user, those of the others to an agent."""

@@ -17,6 +17,7 @@ from baton.domain.found_item import FoundItem, ItemSource, below_header
 from baton.domain.identity import Scope
 from baton.domain.metrics import Metric, count
 from baton.domain.search import (
+    MAX_QUERY,
     Candidate,
     Candidates,
     IndexName,
@@ -56,8 +57,6 @@ FIRST = 5
 """Chunks that a prompt has by default. One that alone has a code or a name of the question is among them."""
 MAX_CHECKED = 100
 """Documents whose records are read at once, those of the best chunks."""
-MAX_QUERY = 8_000
-"""Characters of a query that are embedded and searched."""
 EMBEDDING_DEADLINE = timedelta(seconds=5)
 """After this time, words decide alone. A request over HTTP is given up long after it."""
 

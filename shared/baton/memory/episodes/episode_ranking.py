@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from baton.domain.identity import Scope
 from baton.domain.search import (
+    MAX_QUERY,
     Candidates,
     IndexName,
     Ranked,
@@ -22,9 +23,6 @@ from baton.domain.search import (
 )
 from baton.memory.episodes.episode_documents import DIGEST, FACT, PAIR, TURN, WINDOW
 from baton.ports.search import SearchIndex
-
-MAX_QUERY = 8_000
-"""Characters of a query that are searched."""
 
 
 @dataclass(frozen=True, slots=True)

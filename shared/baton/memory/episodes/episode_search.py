@@ -12,10 +12,9 @@ from aws_lambda_powertools import Logger
 from baton.domain.errors import EmbedderUnavailable, WrongDimension
 from baton.domain.identity import Scope
 from baton.domain.metrics import Metric, count
-from baton.domain.search import Ranked, SearchFilter, Vector
+from baton.domain.search import MAX_QUERY, Ranked, SearchFilter, Vector
 from baton.memory.episodes.episode_documents import FACT
 from baton.memory.episodes.episode_ranking import (
-    MAX_QUERY,
     USUAL_WEIGHTS,
     EpisodeRanking,
     EpisodeWeights,

@@ -16,7 +16,7 @@ from baton.domain.errors import BatonError, WrongDimension
 from baton.domain.found_item import FoundItem
 from baton.domain.metrics import Metric, count
 from baton.domain.procedure_set import ProcedureSet
-from baton.domain.search import Vector
+from baton.domain.search import MAX_QUERY, Vector
 from baton.knowledge.knowledge_search import KnowledgeSearch
 from baton.memory.recall.procedure_matching import ProcedureVectors
 from baton.memory.recall.retrievals import find_episodes
@@ -41,8 +41,6 @@ EMBEDDED_SHARE = 0.9
 EMBEDDER_SHARE = 0.95
 """The part of that time which the embedder has. An endpoint that does not answer fails there first, so that its
 circuit breaker counts it."""
-MAX_QUERY = 8_000
-"""Characters of a message that are embedded and searched. Its beginning names its subject."""
 CANCELLING_SECONDS = 0.05
 """Seconds to wait for the end of cancelled retrievals."""
 
