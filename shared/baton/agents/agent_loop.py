@@ -33,8 +33,7 @@ from baton.memory.inspection.inspection import AgentContext, ModelCall
 from baton.memory.prompt.context import AssembledContext
 from baton.memory.prompt.token_estimates import MESSAGE_FRAME_TOKENS, REPLY_TOKENS, answer_tokens, prompt_tokens
 from baton.memory.recalled import NOTHING_RECALLED
-from baton.outbox.answer_limit import AnswerLimit
-from baton.outbox.text_batches import batch
+from baton.outbox.text_batches import AnswerLimit, batch
 from baton.ports.agent_client import AgentReport
 from baton.ports.chat_model import AnsweredBy, Finished, FinishReason, Prompt, ReasoningDelta, TextDelta, TextTakenBack
 

@@ -39,7 +39,7 @@ from baton.domain.usage import Usage
 from baton.memory.prompt.context import Notes
 from baton.memory.prompt.message_prompts import CUT_NOTE
 from baton.memory.recalled import MemorySearch
-from baton.outbox.answer_limit import AnswerLimit
+from baton.outbox.text_batches import AnswerLimit
 from baton.ports.agent_client import (
     AgentData,
     AgentDone,

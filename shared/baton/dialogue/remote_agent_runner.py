@@ -26,8 +26,7 @@ from baton.domain.sentences import sentence
 from baton.domain.task import RemoteTask
 from baton.domain.tool_call import RETURN, ToolCall
 from baton.domain.usage import Usage
-from baton.outbox.answer_limit import AnswerLimit
-from baton.outbox.text_batches import batch
+from baton.outbox.text_batches import AnswerLimit, batch
 from baton.ports.agent_client import (
     AgentChunk,
     AgentData,

@@ -3,26 +3,76 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass, replace
 
-from baton.domain.errors import LeaseLost, ThreadUnavailable, UnknownAgent
+from baton.domain.errors import LeaseLost, ThreadBusy, ThreadUnavailable, UnknownAgent
 from baton.domain.identity import Scope
 from baton.domain.queued import Subscriber
-from baton.domain.thread import LeaseMark
-from baton.leases import holding
+from baton.domain.thread import LeaseMark, RunStatus
+from baton.leases import POLL_SECONDS, LeaseWatch, holding
 from baton.outbox.follow import Follower
 from baton.outbox.outbox import Emit
 from baton.outbox.replay import Replays
 from baton.ports.leases import Lease, LeaseBusy, LeaseRequest, NoSuchThread
 from baton.ports.turn_queue import HeldRecord
 from baton.requests.turn_requests import TurnRequest
-from baton.turns.acquisition import Acquisition
 from baton.turns.admission import REFUSALS, Admission
 from baton.turns.committing import FinishedRun
 from baton.turns.recovery import find_orphan
-from baton.turns.repeats import Repeats
+from baton.turns.repeats import Repeats, find_finished
 from baton.turns.run import RunExecution
 from baton.turns.turn_call import TurnCall, delivery_of, discard, once_each
 from baton.turns.turn_services import TurnServices
+
+
+@dataclass(frozen=True, slots=True)
+class Acquisition:
+    """Takes leases, unless another worker answers the message first."""
+
+    services: TurnServices
+    repeats: Repeats
+
+    async def acquire(self, call: TurnCall, wanted: LeaseRequest) -> Lease | FinishedRun:
+        """Return the lease when the thread is free, or the message's run if another worker has finished it meanwhile.
+
+        Raises ``ThreadBusy`` when the caller's time is over, ``NoSuchThread``, ``ThreadUnavailable`` and
+        ``MessageIdConflict``.
+        """
+        store, loop = self.services.store, asyncio.get_running_loop()
+        while True:
+            try:
+                return await store.acquire(call.scope, wanted)
+            except LeaseBusy as error:
+                busy = error
+            dead: LeaseMark | None = None
+            known = await store.get_turn(call.scope, wanted.thread_id, call.request.message_id)
+            if known is not None:
+                finished = await find_finished(store, call, known)
+                if finished is not None:
+                    return finished
+                if busy.run is not None and busy.run.message_id == call.request.message_id:
+                    dead = await self.repeats.follow(call, known.run_id)
+            if busy.run is not None:
+                wanted = replace(wanted, presumed_dead=dead or await self._wait_until_free(call))
+            elif loop.time() >= call.wait_until:
+                raise ThreadBusy
+            else:  # held for a close or a fork, which sends no sign of life
+                await asyncio.sleep(POLL_SECONDS)
+
+    async def _wait_until_free(self, call: TurnCall) -> LeaseMark | None:
+        """Wait until the run in progress ends or its worker dies; return the lease of a worker presumed dead."""
+        thread_id = call.request.thread.id
+        watch = LeaseWatch(self.services.live, call.scope, thread_id, self.services.lease_times)
+        while asyncio.get_running_loop().time() < call.wait_until:
+            thread = await self.services.store.get_thread(call.scope, thread_id)
+            if thread.run is None or thread.run.status is RunStatus.INTERRUPTED:
+                return None
+            dead = await watch.look(thread)
+            if dead is not None:
+                return dead
+            await asyncio.sleep(POLL_SECONDS)
+        raise ThreadBusy
+
 
 ORPHAN_SECONDS = 300.0
 GIVE_UP_SECONDS = 40.0

@@ -6,8 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Coroutine
 from typing import Any
 
-from baton.outbox.answer_limit import AnswerLimit
-from baton.outbox.text_batches import batch
+from baton.outbox.text_batches import AnswerLimit, batch
 from baton.ports.chat_model import Finished, FinishReason, ModelChunk, TextDelta
 from baton_testing.virtual_time import VirtualTimeLoop
 
