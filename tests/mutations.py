@@ -69,6 +69,23 @@ MUTATIONS = (
         'if "cachePoint" in block:',
         "tests/unit/models",
     ),
+    # Tenants, users and fences.
+    Mutation(
+        "may_read = owner.user_id == scope.user_id or scope.has(Permission.THREAD_READ_ALL)",
+        "may_read = True",
+        "tests/unit/api/test_approvals.py",
+    ),
+    Mutation(
+        "return user_id == scope.user_id or scope.has(Permission.THREAD_READ_ALL)",
+        "return True",
+        "tests/unit/api/test_a2a_tasks.py tests/unit/api/test_a2a_listing.py tests/unit/api/test_a2a_errors.py tests/unit/api/test_reading_others.py",
+    ),
+    Mutation('return f"{scope.tenant_id}#~AGENTS"', 'return "~AGENTS"', "tests/unit/dynamodb/test_keys.py"),
+    Mutation(
+        "attribute_not_exists(PK) OR fence <= :fence",
+        "attribute_not_exists(PK) OR fence >= :fence",
+        "tests/integration/store/test_thread_store.py tests/integration/store/test_writers_at_once.py",
+    ),
     # The API.
     Mutation('"malformed_json", 400, False', '"malformed", 400, False', "tests/e2e/test_socket_refusals.py"),
     # The widget.

@@ -47,7 +47,7 @@ def test_noun_phrases_verbs_and_questions_of_truth_are_allowed(module: str) -> N
         ("a.py", "x = 1\n# the user is told", 2),
         ("a.py", "def told() -> None: ...", 1),
         ("a.py", "class TaskNews: ...", 1),
-        ("a.py", "self.is_answered = True", 1),
+        ("a.py", "self.is_told = True", 1),
         ("a.py", "def read(toolKit): ...", 1),
         ("a.md", "# Title\n\nWhoever reads this.", 3),
         ("a.md", "## What it does", 1),

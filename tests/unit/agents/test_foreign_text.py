@@ -43,14 +43,14 @@ def recalling(**fields: Any) -> Harness:
 
 
 def memory(kind: str) -> Journey:
-    async def remember() -> Harness:
+    async def prepare() -> Harness:
         harness = recalling()
         text = f"My cat is called {MARK}"
         await remember(harness.search, harness.embedder, harness.ada, text, kind=kind)
         await harness.say("m1", QUESTION)
         return harness
 
-    return remember
+    return prepare
 
 
 async def knowledge() -> Harness:
@@ -108,7 +108,7 @@ async def consulted_agent() -> Harness:
 
 
 def handed_over(by: str) -> Journey:
-    async def remember() -> Harness:
+    async def prepare() -> Harness:
         harness = HandoffHarness(context_mode="summary")
         await harness.say("m0", f"I like {MARK}")
         summary = MARK if by == "trigger" else transfer(context_summary=MARK, reason=MARK)
@@ -117,11 +117,11 @@ def handed_over(by: str) -> Journey:
         await harness.say("m2", "Go on")
         return harness
 
-    return remember
+    return prepare
 
 
 def reported(mode: str) -> Journey:
-    async def remember() -> Harness:
+    async def prepare() -> Harness:
         harness = HandoffHarness(context_mode=mode)
         harness.model.script(transfer("helper"), "How can I help?")
         await harness.say("m1", "Please help")
@@ -130,11 +130,11 @@ def reported(mode: str) -> Journey:
         await harness.say("m3", "Thanks")
         return harness
 
-    return remember
+    return prepare
 
 
 def collected(mode: str) -> Journey:
-    async def remember() -> Harness:
+    async def prepare() -> Harness:
         harness = HandoffHarness(context_mode=mode)
         await harness.say("m1", "make a thing")
         harness.model.script(advance("BUILD", name=MARK), "Building.")
@@ -142,7 +142,7 @@ def collected(mode: str) -> Journey:
         await harness.say("m3", "And?")
         return harness
 
-    return remember
+    return prepare
 
 
 async def summary_of_earlier_messages() -> Harness:

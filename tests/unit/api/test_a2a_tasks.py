@@ -342,6 +342,14 @@ async def test_a_queued_message_of_a_cancelled_task_starts_no_turn(
     assert served.harness.model.asked == []
 
 
+async def test_a_queued_task_is_there_for_its_user_alone(served: A2AServed, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("baton.api.a2a.sending.OPENED_SECONDS", 0.1)
+    served.queue.is_held = True
+    task = (await served.call("message/send", {"message": message("One", "m-1")}))["result"]
+    assert (await served.call("tasks/get", {"id": task["id"]}))["result"]["id"] == task["id"]
+    assert (await served.call("tasks/get", {"id": task["id"]}, user="eve"))["error"]["code"] == -32001
+
+
 # Approvals
 
 

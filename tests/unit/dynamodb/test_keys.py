@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import random
 from collections import Counter
+from collections.abc import Callable
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -35,6 +38,25 @@ def test_two_tenants_never_share_a_partition(one: str, other: str, first: str, s
     assert not ours & theirs
     assert keys.partition(here, thread_ref(here, first).id) != keys.partition(there, thread_ref(there, first).id)
     assert all(key.startswith(f"{one}#") and not key.startswith(f"{other}#") for key in ours)
+
+
+SCOPED = [
+    function
+    for module in (keys, agent_keys)
+    for name, function in inspect.getmembers(module, inspect.isfunction)
+    if function.__module__ == module.__name__ and not name.startswith("_")
+    if "scope" in inspect.signature(function).parameters
+]
+"""All functions that make keys or partitions for a user."""
+
+
+@pytest.mark.parametrize("function", SCOPED, ids=[function.__name__ for function in SCOPED])
+def test_every_partition_made_for_a_user_names_the_tenant(function: Callable[..., Any]) -> None:
+    others = list(inspect.signature(function).parameters.values())[1:]
+    given = {each.name: 7 if each.annotation == "int" else "an-id" for each in others}
+    made = function(Scope("acme", "ada"), **given)
+    partitions = [made["PK"]] if isinstance(made, dict) else [made] if isinstance(made, str) else made
+    assert all(partition.startswith("acme#") for partition in partitions)
 
 
 @given(tenants, users, users)
