@@ -67,6 +67,7 @@ lint: setup ## Style, formatting and the import rules
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
 	@$(BIN)/lint-imports
+	@$(BIN)/python -m tests.prose
 	@$(BIN)/python -m tests.unchanged clients/web -- $(BIN)/python -m baton_local.web lint
 
 types: setup ## Types, strictly

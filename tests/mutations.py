@@ -78,7 +78,7 @@ MUTATIONS = (
     Mutation(
         "return user_id == scope.user_id or scope.has(Permission.THREAD_READ_ALL)",
         "return True",
-        "tests/unit/api/test_a2a_tasks.py tests/unit/api/test_a2a_listing.py tests/unit/api/test_a2a_errors.py tests/unit/api/test_reading_others.py",
+        "tests/unit/api/test_a2a_tasks.py",
     ),
     Mutation('return f"{scope.tenant_id}#~AGENTS"', 'return "~AGENTS"', "tests/unit/dynamodb/test_keys.py"),
     Mutation(

@@ -37,6 +37,13 @@ AVOIDED_WORDS = {
     "anew": "again",
 }
 AVOIDED_PHRASES = {"of its own": "its own, separate", "of their own": "their own, separate", "of one's own": "your own"}
+ALLOWED = {
+    ("shared/baton/agents/builtin_tools.py", "told"),  # a prompt: another text could change answers
+    ("shared/baton/domain/branches.py", "wished"),  # the name of a stored field
+    ("docs/reference/agents-yaml.md", "tell"),  # a sentence of the product
+    ("docs/how-to/use-amazon-bedrock.md", "Center"),  # the name of a product
+}
+"""Words that may stand in a file, by path."""
 DESCRIPTIONS = frozenset({"description", "help", "summary"})
 
 # Terms of protocols and libraries keep their spelling.
@@ -193,7 +200,10 @@ def read_paths(arguments: Sequence[str]) -> list[str]:
 
 def main(arguments: Sequence[str]) -> int:
     """Print the flaws below the given paths, or of the whole project, and return the number to exit with."""
-    flaws = [flaw for path in read_paths(arguments) for flaw in find_flaws(path, (ROOT / path).read_text())]
+    found = (flaw for path in read_paths(arguments) for flaw in find_flaws(path, (ROOT / path).read_text()))
+    flaws = [
+        flaw for flaw in found if not any(flaw.path == path and f'"{word}"' in flaw.reason for path, word in ALLOWED)
+    ]
     print(*flaws, sep="\n", end="\n" if flaws else "")  # noqa: T201
     return 1 if flaws else 0
 

@@ -1,4 +1,4 @@
-"""What the site of docs/ needs beyond mkdocs: its menu, links to files beside docs/, and llms.txt."""
+"""Adds to mkdocs for the site of docs/: its menu, links to files outside docs/, and llms.txt."""
 
 from __future__ import annotations
 
