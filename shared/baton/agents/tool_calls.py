@@ -105,6 +105,8 @@ class ToolCalls:
         ``StoreUnavailable``.
         """
         self._is_waiting, self._client_calls = any(self._waits(call, approved) for call in calls), 0
+        # Reading the thread may have outlasted the lease, and events are sent only while the calls are made.
+        await self.context.ensure_lease()
         async with self._indicator(calls, activity_id):
             jobs = [
                 asyncio.ensure_future(self._carry_out_one(call, result_ids[call.id], is_approved=call.id in approved))

@@ -11,9 +11,13 @@ import pytest
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import LeaseLost
 from baton.domain.events import Event
+from baton.domain.message import StoredMessage
 from baton.domain.tool_call import ToolCall
+from baton.ports.leases import Lease
+from baton.requests.parsing import answer_request
 from tests.fakes.chat_model import Answer
 from tests.harness.harness import ASSISTANT, Harness
+from tests.harness.wiki import interrupted, wiki, yes
 
 LATE = 3600.0
 """Seconds after which every lease has ended."""
@@ -75,6 +79,26 @@ async def test_no_tool_is_called_by_a_worker_whose_lease_is_lost(monkeypatch: py
         await run(harness, take)
 
     assert harness.tools.calls == []
+
+
+async def test_no_approved_call_is_made_by_a_worker_whose_lease_is_lost_while_it_reads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    harness = wiki()
+    (interrupt,) = await interrupted(harness)
+    stored, events = harness.store.put_message, list[Event]()
+
+    async def put(lease: Lease, message: StoredMessage) -> None:
+        await stored(lease, message)
+        lose(harness, monkeypatch)
+
+    monkeypatch.setattr(harness.store, "put_message", put)
+    request = answer_request(harness.thread_id, [yes(interrupt)])
+    with pytest.raises(LeaseLost):
+        await harness.turns.run(harness.ada, request, events.append, seconds=20, subscriber=harness.subscriber("c1"))
+
+    assert harness.tools.calls == []
+    assert events == []
 
 
 async def test_a_failure_of_sending_ends_the_run_and_the_models_stream() -> None:
