@@ -40,7 +40,7 @@ DEFAULT_DELAY_MS = 25
 
 
 def create_app(environ: Mapping[str, str] = os.environ, encoder: SentenceEncoder | None = None) -> FastAPI:
-    """The ASGI app. Reads ``BATON_DEMO_SCRIPT``, ``BATON_DEMO_DELAY_MS`` (milliseconds a word), ``TIKTOKEN_CACHE_DIR``.
+    """Return the ASGI app. Reads ``BATON_DEMO_SCRIPT``, ``BATON_DEMO_DELAY_MS`` (ms a word), ``TIKTOKEN_CACHE_DIR``.
 
     Raises ``ScriptError`` for a script that cannot be used.
     """

@@ -63,7 +63,7 @@ class Completion:
         return replace(completion, text=text, calls=(), finish_reason="length", completion_tokens=counter.count(text))
 
     def whole(self) -> dict[str, Any]:
-        """The answer to a request that does not stream."""
+        """Return the answer to a request that does not stream."""
         message: dict[str, Any] = {"role": "assistant", "content": self.text, "refusal": None}
         if self.calls:
             message["content"] = self.text or None
@@ -75,11 +75,11 @@ class Completion:
         return self._envelope("chat.completion") | {"choices": [choice], "usage": self._usage()}
 
     def first_chunk(self) -> dict[str, Any]:
-        """The head of a stream."""
+        """Return the head of a stream."""
         return self._chunk({"role": "assistant", "content": ""})
 
     def pieces(self) -> Iterator[dict[str, Any]]:
-        """The chunks between the head and the end: word after word, then the tool calls, their arguments in pieces."""
+        """Yield the chunks between the head and the end: each word, then the tool calls, their arguments in pieces."""
         for word in _words(self.text):
             yield self._chunk({"content": word})
         for index, call in enumerate(self.calls):
@@ -89,11 +89,11 @@ class Completion:
                 yield self._chunk({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
 
     def end_chunk(self) -> dict[str, Any]:
-        """The reason why the stream ends."""
+        """Return the chunk with the reason why the stream ends."""
         return self._chunk({}, self.finish_reason)
 
     def usage_chunk(self) -> dict[str, Any]:
-        """The chunk that ``include_usage`` asks for."""
+        """Return the chunk that ``include_usage`` asks for."""
         return self._envelope("chat.completion.chunk") | {"choices": [], "usage": self._usage()}
 
     def _chunk(self, delta: dict[str, Any], finish_reason: str | None = None) -> dict[str, Any]:
@@ -124,7 +124,7 @@ def _words(text: str) -> list[str]:
 
 
 def _cut(text: str, limit: int, counter: TokenCounter) -> str:
-    """The longest beginning of whole words within ``limit`` tokens, at least the first character."""
+    """Return the longest beginning of whole words within ``limit`` tokens, at least the first character."""
     words = _words(text)
     low, high = 0, len(words)
     while low < high:

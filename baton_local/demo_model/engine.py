@@ -41,7 +41,7 @@ class Engine:
         self._script = script
 
     def reply(self, situation: Situation) -> Reply:
-        """The answer of the first rule that fits, empty if none does. Raises ``ScriptError`` for one that fails."""
+        """Return the answer of the first rule that fits, empty if none does. Raises ``ScriptError`` if it fails."""
         scene = RESULT if situation.last_results else MESSAGE
         reply = self._play(scene, situation, {**self._script.values, **situation.variables})
         return reply or Reply("")
@@ -112,7 +112,7 @@ def _searched(pattern: re.Pattern[str] | None, texts: Any, found: dict[str, str]
 
 
 def _calls(rule: CompiledRule, situation: Situation, variables: Variables) -> Iterator[Call]:
-    """The rule's calls that can be made, and were not made since the user spoke: their answer would be the same."""
+    """Return the rule's calls that can be made and were not made since the user spoke: the answer would be the same."""
     for name, arguments in rule.calls:
         call = Call(name(variables).strip(), arguments(variables))
         if call.name not in situation.tools:

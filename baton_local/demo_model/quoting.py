@@ -63,7 +63,7 @@ class _Piece:
 
 
 def quotes(recalled: Sequence[Any], question: str) -> list[dict[str, Any]]:
-    """The passages among what is recalled that are about the question, each with its ``quote``; the best one first."""
+    """Return the recalled passages about the question, each with its ``quote``, best first."""
     wanted = _words(question)
     found = []
     for passage in recalled:
@@ -121,7 +121,7 @@ def _defines(sentence: str, wanted: Sequence[str]) -> bool:
 
 
 def _without_headings(text: str, headings: Sequence[str]) -> str:
-    """A passage without the headings that it begins with."""
+    """Return a passage without its leading headings."""
     while text := text.lstrip("# \n"):
         heading = next((each for each in headings if each and text.startswith(each)), None)
         rest = text[len(heading) :].lstrip() if heading else ""
@@ -132,7 +132,7 @@ def _without_headings(text: str, headings: Sequence[str]) -> str:
 
 
 def _quote(text: str, wanted: Sequence[str]) -> tuple[_Piece | None, str]:
-    """The sentence with most of the words, and the same with the one that follows, if there is room."""
+    """Return the sentence with most of the words, and the same with the one that follows, if there is room."""
     pieces = list(_pieces(text))
     usable = [
         piece

@@ -56,7 +56,7 @@ class Rule(BaseModel):
     call: dict[str, dict[str, Any] | str] = Field(default_factory=dict)
     """Tools that are called at once, with templates of their arguments; those that are not offered are left out."""
     next: str | None = None
-    """The scene in which it goes on, with the same variables."""
+    """The scene in which it continues, with the same variables."""
 
 
 class _Document(BaseModel):
@@ -129,7 +129,7 @@ class _Compiler:
         return [self._rule(["scenes", name, number], rule) for number, rule in enumerate(rules)]
 
     def problems_of_scenes(self) -> Iterator[str]:
-        """Scenes that are missing, and those that would go round in circles."""
+        """Return the problems of scenes: missing ones, and endless loops."""
         scenes = self._read.scenes
         if MESSAGE not in scenes:
             yield self._document.problem(["scenes"], f"there is no scene {MESSAGE!r}, where every turn begins")
@@ -169,7 +169,7 @@ class _Compiler:
         )
 
     def _pattern(self, place: Place, source: str | None) -> re.Pattern[str] | None:
-        """A regular expression that may use the script's values."""
+        """Return a regular expression that may use the script's values."""
         if source is None:
             return None
         try:
@@ -203,7 +203,7 @@ class _Compiler:
             self.problems.append(self._document.problem(place, f"there is no variable {', '.join(sorted(unknown))}"))
 
     def _arguments(self, place: Place, given: Any) -> Render:
-        """Templates in whatever lists and mappings."""
+        """Return the templates in nested lists and mappings."""
         match given:
             case str():
                 self._check(place, given)
@@ -218,5 +218,5 @@ class _Compiler:
 
 
 def compiled(pattern: str) -> re.Pattern[str]:
-    """A pattern as rules have them: it does not mind upper and lower case. Raises ``re.error``."""
+    """Return the compiled pattern of a rule, which ignores case. Raises ``re.error``."""
     return re.compile(pattern, re.IGNORECASE)

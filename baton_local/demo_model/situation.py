@@ -83,7 +83,7 @@ class Situation:
 
 
 def text_of(message: ChatMessage) -> str:
-    """A message's text, with one kind of apostrophe, so that patterns need only one."""
+    """Return a message's text, with one kind of apostrophe, so that patterns need only one."""
     content = message.content or ""
     if not isinstance(content, str):
         content = "\n\n".join(str(part.get("text", "")) for part in content if part.get("type") == "text")
@@ -101,7 +101,7 @@ def _is_context(message: ChatMessage) -> bool:
 
 
 def _as_said(message: ChatMessage) -> ChatMessage:
-    """A user's message without what Baton quotes of others before it."""
+    """Return a user's message without the quotations that Baton puts before it."""
     content = message.content
     if message.role != "user" or not content:
         return message
@@ -155,7 +155,7 @@ def _in_order(numbered: Json) -> list[Json]:
 
 
 def _parsed(text: str) -> Any:
-    """The JSON that a text holds, or None."""
+    """Return the JSON that a text holds, or None."""
     try:
         return json.loads(text)
     except ValueError:
@@ -196,7 +196,7 @@ def _attachment(part: Mapping[str, Any]) -> Json | None:
 
 
 def _data_url(url: str) -> tuple[str | None, int | None]:
-    """The type of what a data URL holds, and its size in bytes."""
+    """Return the type of a data URL's content, and its size in bytes."""
     head, comma, data = url.partition(",")
     if not comma or not head.startswith("data:"):
         return None, None

@@ -35,7 +35,7 @@ _cached = lru_cache(maxsize=1024)
 
 @_cached
 def text(source: str) -> Render:
-    """A text with ``{{ ... }}`` and ``{% ... %}`` in it. Raises ``TemplateProblem``, as does what is returned."""
+    """Compile a text with ``{{ ... }}`` and ``{% ... %}``. Raises ``TemplateProblem``, as does the result."""
     return _guarded(lambda: _env.from_string(source).render)
 
 
@@ -47,13 +47,13 @@ def value(source: str) -> Render:
 
 @_cached
 def condition(source: str) -> Render:
-    """A bare expression."""
+    """Compile a bare expression."""
     return _guarded(lambda: _env.compile_expression(source.strip()))
 
 
 @_cached
 def variables_in(source: str) -> frozenset[str]:
-    """The names that a template uses and does not set. Raises ``TemplateProblem``."""
+    """Return the names that a template uses and does not set. Raises ``TemplateProblem``."""
     try:
         return frozenset(meta.find_undeclared_variables(_env.parse(source)))
     except TemplateSyntaxError as error:
@@ -61,7 +61,7 @@ def variables_in(source: str) -> frozenset[str]:
 
 
 def calculated(source: Any) -> str:
-    """The value of a sum in digits, brackets and ``+ - * /``, with ten significant digits at most; empty: none."""
+    """Return the value of a sum in digits, brackets and ``+ - * /``, with up to ten significant digits; else empty."""
     source = str(source)
     if not _SUM.fullmatch(source):
         return ""
@@ -79,7 +79,7 @@ def captured(source: Any, pattern: str) -> dict[str, str]:
 
 
 def _core(source: Any) -> str:
-    """A text without its case, spaces and marks, to see whether another says the same."""
+    """Return a text without case, spaces and marks, for comparison."""
     return " ".join(re.findall(r"\w+", str(source).casefold()))
 
 

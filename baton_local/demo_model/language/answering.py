@@ -171,7 +171,7 @@ def _is_about(asked: Question, statement: Statement, names: dict[str, str]) -> b
         return statement.is_own and (not subject or Topic.HAVE in asked.topics)
     if not statement.is_own:  # "Rex is a beagle", of the dog that is called so
         return any(name in words(subject) for name, thing in names.items() if _is_same(asked.subject, thing))
-    if not subject:  # "I have a dog": the thing stands in the rest
+    if not subject:  # "I have a dog": the thing is in the rest
         return covers(words(asked.subject), words(statement.rest))
     return _is_same(asked.subject, subject)
 
@@ -287,7 +287,7 @@ def _claimed(asked: Question, statement: Statement) -> Iterator[str]:
 
 
 def _is_known(asked: Question, answer: Answer) -> bool:
-    """Return whether an answer is no guess: a user who named no dog may have one all the same."""
+    """Return whether an answer is not a guess: a user who named no dog may have one all the same."""
     if answer.opening != "No" or answer.statement.is_negative:
         return True
     return bool(set(asked.topics) - LISTS) or bool(asked.attribute) or (bool(asked.subject) and asked.verb == "be")

@@ -51,7 +51,7 @@ class Clause:
 
     text: str
     is_whole: bool
-    """True if it stands in the message as it is; else its subject was taken from the clause before it."""
+    """True if it is in the message as it is; else its subject was taken from the clause before it."""
 
 
 def clauses(text: str) -> Iterator[Clause]:
@@ -94,7 +94,7 @@ def _parts(sentence: str) -> list[tuple[str, str]]:
 
 
 def _may_be_complement(match: re.Match[str], clause: str) -> bool:
-    """Return whether "from Vienna" or "a nurse" goes on with the clause's "I am"."""
+    """Return whether "from Vienna" or "a nurse" continues with the clause's "I am"."""
     subject = _SUBJECT.match(clause)
     is_role = match["complement"].casefold().startswith(("a ", "an "))
     is_be = subject is not None and bool(_be_of(subject["verb"]))
@@ -102,7 +102,7 @@ def _may_be_complement(match: re.Match[str], clause: str) -> bool:
 
 
 def _may_be_predicate(match: re.Match[str], clause: str, sentence: str) -> bool:
-    """Return whether a verb goes on with the clause's subject: "works" with "my sister", "work" with "I"."""
+    """Return whether a verb continues with the clause's subject: "works" with "my sister", "work" with "I"."""
     if not re.search(r"and|but|&", match["gap"]):
         return False
     form = match["predicate"].split(" ")[-1].casefold()

@@ -50,7 +50,7 @@ class Reading:
     rest: str
     """The words after the verb."""
     is_own: bool = True
-    """True if it is about the user or something of theirs."""
+    """True if it is about the user or something that belongs to them."""
     is_pronoun: bool = False
     """True if a pronoun stands for its subject."""
     names: tuple[str, ...] = ()

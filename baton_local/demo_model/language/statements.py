@@ -62,7 +62,7 @@ class Statement:
 
     @property
     def is_own(self) -> bool:
-        """True if it is about the user or something of theirs."""
+        """True if it is about the user or something that belongs to them."""
         return self.reading.is_own
 
     @property
