@@ -142,7 +142,7 @@ class LocalCloud:
         raise receive(self._failures)
 
     def stop(self) -> None:
-        """Stop everything, each part before those it needs. A repetition is no error."""
+        """Stop everything, each part before those it needs. A repetition is not an error."""
         self._running.close()
 
     async def __aenter__(self) -> Self:
@@ -329,7 +329,7 @@ class LocalCloud:
         for schedule in self.stack.schedules:
             invoke = partial(self._invoke, schedule.function)
             seconds = schedule.seconds if wanted is None else wanted
-            # What is kept may hold what a process that ended has left undone.
+            # The stored data may hold work that an ended process has not finished.
             scheduler = Scheduler(schedule, invoke, seconds, at_once=self.settings.data_dir is not None)
             self._schedulers[schedule.function] = scheduler
             if schedule.enabled and wanted != 0:

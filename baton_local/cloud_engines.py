@@ -30,7 +30,7 @@ class EngineUrls:
 
 
 class CloudEngines:
-    """The engines that the settings ask for. What is given by address there is not started."""
+    """The engines that the settings ask for. An engine given by its address is not started."""
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class CloudEngines:
         )
 
     def stop(self) -> None:
-        """Stop all at the same time. A repetition is no error."""
+        """Stop all at the same time. A repetition is not an error."""
         self._running.close()
 
     def _given_search(self) -> str:

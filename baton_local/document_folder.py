@@ -60,7 +60,7 @@ class DocumentFolder:
         self._wanted.set()
 
     def stop(self) -> None:
-        """Give up what is not done yet: the next start does it. A repetition is no error."""
+        """Give up what is not done yet: the next start does it. A repetition is not an error."""
         self._stopped.set()
         self._wanted.set()
         if self._thread.is_alive():

@@ -47,7 +47,7 @@ class FollowedFiles:
             self._thread.start()
 
     def stop(self) -> None:
-        """Watch no more. A repetition is no error."""
+        """Stop watching. A repetition is not an error."""
         self._stopped.set()
         if self._thread.is_alive():
             self._thread.join()

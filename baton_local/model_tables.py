@@ -50,7 +50,7 @@ class ModelTables:
         self._running = event_loop.begin(self._print())
 
     def stop(self) -> None:
-        """End the requests that are running, and print nothing more. A repetition is no error."""
+        """End the requests that are running, and print nothing more. A repetition is not an error."""
         with self._lock:
             self._is_stopped = True
         if self._running is not None:

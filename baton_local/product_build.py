@@ -1,4 +1,4 @@
-"""The product's tree in the wheel, as a build hook of hatchling: files that deployments and the local cloud read."""
+"""A build hook of hatchling that adds the product's tree to the wheel, for deployments and the local cloud."""
 
 from __future__ import annotations
 

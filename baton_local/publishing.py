@@ -94,7 +94,7 @@ def publish(release: Release, s3: "S3Client", bucket: str) -> None:
 
 
 def tag(release: Release, place: Place) -> str:
-    """The HTML with which a page shows this release and no other."""
+    """Return the HTML with which a page shows exactly this release."""
     script = f"{place.url}/{release.version}/baton-chat.js"
     return (
         f'<script type="module" src="{escape(script)}"\n'

@@ -1,6 +1,6 @@
 """Hot reload: the agents' files and the tools' code as they are now, for the next turn.
 
-Functions go on as they are, with their connections and running turns. They share the registry of
+Functions continue as they are, with their connections and running turns. They share the registry of
 agents, which is exchanged. A running turn keeps the definitions that it began with, and a definition its tools.
 """
 
@@ -30,7 +30,7 @@ class NotUsable(Exception):
 
 
 class Reloader:
-    """Takes over agents and tools. A file that cannot be used changes nothing, and is reported until it is mended."""
+    """Takes over agents and tools. A file that cannot be used changes nothing, and is reported until it is fixed."""
 
     def __init__(self, agents: Path, tools: Path, progress: Callable[[str], None]) -> None:
         """``tools`` is a folder on the module path, which need not exist."""

@@ -30,7 +30,7 @@ class RunFolder:
         fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def remove(self) -> None:
-        """Remove it with what is in it. A repetition is no error."""
+        """Remove it with what is in it. A repetition is not an error."""
         if self._lock < 0:
             return
         for _ in range(ATTEMPTS):

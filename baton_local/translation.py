@@ -71,7 +71,7 @@ def _make(text: str, checksum: str) -> Translation:
         source=source,
     )
     try:
-        # What YAML reads as a date, or as a key that is no text, is text from here on.
+        # What YAML reads as a date, or as a key that is not text, is text from here on.
         return Translation.model_validate_json(made.model_dump_json())
     except PydanticSerializationError as problem:
         raise TemplateProblem(f"The template holds a value that cannot be written as JSON: {problem}") from problem

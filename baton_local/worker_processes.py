@@ -81,7 +81,7 @@ class WorkerProcesses:
             raise EngineFailed(f"The worker processes were not ready within {seconds:.0f} s.")
 
     def stop(self) -> None:
-        """End them at once. A repetition is no error."""
+        """End them at once. A repetition is not an error."""
         with self._changed:
             self._stopping = True
             for process in self._running:

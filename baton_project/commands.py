@@ -1,6 +1,6 @@
 """Commands that this distribution adds to ``baton``.
 
-What a command needs is imported when it runs, since every start of ``baton`` imports this module.
+A command's modules are imported when it runs, since every start of ``baton`` imports this module.
 Exit codes: 0; 1, something is wrong and is printed; 2, wrong usage, such as no project here; 130, Ctrl-C.
 """
 
@@ -22,7 +22,7 @@ Folder = Annotated[Path, typer.Option(help="The project's folder, or one in it."
 
 @contextmanager
 def _problems_printed() -> Iterator[None]:
-    """Print a problem that the developer can mend without a traceback, and end with its exit code."""
+    """Print a problem that the developer can fix without a traceback, and end with its exit code."""
     try:
         yield
     except ProjectProblem as problem:

@@ -1,4 +1,4 @@
-"""Errors that a developer can mend. Every message says how."""
+"""Errors that a developer can fix. Every message says how."""
 
 
 class ProjectProblem(Exception):

@@ -14,7 +14,7 @@ from baton_project.errors import ProjectProblem
 
 FILE = "pyproject.toml"
 STATE = ".baton"
-"""Folder of what a project keeps on this machine: conversations, builds. It is no part of the project."""
+"""Folder of what a project keeps on this machine: conversations, builds. It is not part of the project."""
 
 
 class ProjectSettings(BaseModel):

@@ -1,4 +1,4 @@
-"""Errors that the author of a test can mend. Every message says how."""
+"""Errors that the author of a test can fix. Every message says how."""
 
 
 class CannotRun(Exception):

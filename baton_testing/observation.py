@@ -55,7 +55,7 @@ class Observation:
     error: str | None = None
     """The code of the error that the run, or the request, ended with."""
     problems: tuple[str, ...] = ()
-    """The reasons why the test itself could not go on, such as a prompt that was not recorded."""
+    """The reasons why the test itself could not continue, such as a prompt that was not recorded."""
     tokens: int = 0
     milliseconds: float = 0.0
     """The time that Baton itself has computed."""

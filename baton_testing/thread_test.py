@@ -68,7 +68,7 @@ class ThreadTest:
         return dict(runs)
 
     def _decision(self, run_id: str) -> Json:
-        """Return the decision after which a run without a user's message goes on."""
+        """Return the decision after which a run without a user's message continues."""
         calls = [each for each in self.stored.tool_calls if each["runId"] == run_id]
         return {"decline": True} if calls and not calls[0]["succeeded"] else {"approve": True}
 
@@ -80,7 +80,7 @@ class ThreadTest:
             yield {"task": "handoff_summary", "say": handoff["contextSummary"] or "-"}
 
     def _from_context(self, recorded: Json, messages: Sequence[Json]) -> Iterator[Json]:
-        """Yield the answers of the inspector's record: each stands in the prompt of the call that came after it."""
+        """Yield the answers of the inspector's record: each is in the prompt of the call that came after it."""
         calls = recorded["calls"]
         for index, call in enumerate(calls):
             size = len(call["messages"])

@@ -70,7 +70,7 @@ class CallDepth:
 
     @property
     def generators(self) -> list[Step]:
-        """Return the asynchronous generators between the model's HTTP stream and the outbox."""
+        """The asynchronous generators between the model's HTTP stream and the outbox."""
         return [step for step in self.from_stream if step.is_generator]
 
 

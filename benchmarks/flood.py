@@ -1,6 +1,6 @@
 """Many sessions are imported at once, or documents uploaded: ``python -m benchmarks.flood``.
 
-The embedder computes one text after another, slowly, and a conversation goes on meanwhile. First some sessions are
+The embedder computes one text after another, slowly, and a conversation continues meanwhile. First some sessions are
 imported one after another, each once the one before is complete, then many at once. Printed are the seconds of a
 session in both cases and their ratio, the texts that were computed in vain, and how the conversation's turns and their
 recall went. The same is done with documents.
@@ -41,7 +41,7 @@ AGENT = "knowledge"
 
 @dataclass
 class Turns:
-    """The turns of a conversation that goes on during a flood."""
+    """The turns of a conversation that continues during a flood."""
 
     seconds: list[float] = field(default_factory=list)
     failed: int = 0

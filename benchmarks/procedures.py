@@ -2,7 +2,7 @@
 
 The procedures are made up: phrases, patterns of several kinds, and vectors of a model's dimensions. What is measured is
 a worker that knows them: matching by triggers, and where none matches by meaning, without the embedder. Times are those
-of the processor, so that other work on the machine does not count. Making the index, once a worker and change, is shown
+of the processor, so that other work on the machine does not count. The index, made once per worker and change, is shown
 apart.
 """
 

@@ -1,4 +1,4 @@
-"""S3 in a separate process, so that its CPU time is none of the benchmark's: ``python -m benchmarks.s3_process``."""
+"""S3 in a separate process, so that the benchmark's CPU time excludes it: ``python -m benchmarks.s3_process``."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class TurnCost:
 
     @property
     def own_cpu_seconds(self) -> float:
-        """Return Baton's own part of ``cpu_seconds``."""
+        """Baton's own part of ``cpu_seconds``."""
         return self.cpu_seconds - self.model_cpu_seconds
 
     @property
@@ -46,7 +46,7 @@ class TurnCost:
 
     @property
     def beginning_units(self) -> float:
-        """Return the write units that only a new conversation or connection costs, including indexes."""
+        """The write units that only a new conversation or connection costs, including indexes."""
         return sum(
             request.write_units if _begins(request) else request.index_units
             for request in self.requests

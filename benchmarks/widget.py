@@ -167,7 +167,7 @@ async def streamed(page: Page, text: str, every_ms: int) -> dict[str, Any]:
 
 
 def row(name: str, times: list[float], *counts: float) -> list[str]:
-    """A line of the table."""
+    """Return a line of the table."""
     ordered = sorted(times)
     at = [statistics.median(ordered), ordered[int(len(ordered) * 0.95)], ordered[int(len(ordered) * 0.99)], ordered[-1]]
     return [name, str(len(times)), *(f"{value:.1f}" for value in at), *(f"{count:.1f}" for count in counts)]

@@ -43,7 +43,7 @@ class Supervisor:
         self._thread.start()
 
     def stop(self) -> None:
-        """End the child and start no other. A repetition is no error."""
+        """End the child and start no other. A repetition is not an error."""
         self._stopping.set()
         with self._lock:
             self._child.stop()

@@ -74,7 +74,7 @@ class Server:
 
     def stop(self) -> None:
         """End connections and return when the port is free."""
-        # Responses that are cut off now are no errors.
+        # Responses that are cut off now are not errors.
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
         self._server.should_exit = True
         if self._thread.is_alive():

@@ -123,7 +123,7 @@ class ApiGatewayWebSocket(WebSocketsSansIOProtocol):
         self.conn.max_message_size = MAX_MESSAGE
 
     async def send(self, message: Any) -> None:
-        """Send as uvicorn does; a refusal that was sent whole completes the handshake, and is no error of the app's."""
+        """Send as uvicorn does; a refusal that was sent whole completes the handshake, and is not the app's error."""
         await super().send(message)
         if message["type"] == "websocket.http.response.body" and not message.get("more_body", False):
             self.handshake_complete = True

@@ -78,7 +78,7 @@ class OwnerFile:
             run = self.connection.execute
             _use_write_ahead_log(self.connection)
             run("PRAGMA synchronous = NORMAL")
-            # What is deleted is overwritten.
+            # Deleted content is overwritten.
             run("PRAGMA secure_delete = ON")
             if run("SELECT 1 FROM sqlite_master WHERE name = 'state'").fetchone() is None:
                 self.connection.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")

@@ -44,13 +44,13 @@ class FakeTools:
         required_permissions: tuple[str, ...] = (),
         timeout_seconds: float = 30.0,
     ) -> None:
-        """Have a tool from now on."""
+        """Add a tool."""
         spec = ToolSpec(name, description, parameters or {"type": "object", "properties": {}})
         tool = Tool(spec, origin, requires_approval, timeout_seconds)
         self._tools[name] = tool, function, required_permissions
 
     def withdraw(self, name: str) -> None:
-        """No longer have a tool."""
+        """Remove a tool."""
         del self._tools[name]
 
     def lose(self, origin: str, reason: str) -> None:

@@ -22,7 +22,7 @@ OF_THIS_MACHINE = ModelNames("baton-demo", "baton-demo-light")
 
 
 class AnswersTests(ChatModel, Protocol):
-    """A chat model that may find out that a test cannot go on."""
+    """A chat model that may find out that a test cannot continue."""
 
     problems: list[str]
     """The reasons why it cannot."""
@@ -60,7 +60,7 @@ class AnsweringModel:
             self._model.give(answers)
 
     def problems(self) -> list[str]:
-        """Return, once, the reasons why the test cannot go on."""
+        """Return, once, the reasons why the test cannot continue."""
         found, self._model.problems = self._model.problems, []
         if isinstance(self._model, ScriptedModel):
             left = self._model.left()
@@ -85,7 +85,7 @@ class Answering:
     """The demo model's script for tests that have neither answers nor a script."""
     wanted_runs: int | None = None
     may_keep_some: bool = False
-    """True if scripted answers that nobody asks for are no problem."""
+    """True if scripted answers that nobody asks for are not a problem."""
 
     def runs(self, test: ConversationTest) -> int:
         """Return the number of times that a conversation is held."""

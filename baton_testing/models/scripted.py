@@ -26,7 +26,7 @@ class ScriptedModel:
     """``ports.chat_model.ChatModel``. Each answer is given once, to the first request that it is for."""
 
     def __init__(self, *, may_keep_some: bool = False) -> None:
-        """``may_keep_some``: answers that nobody asks for are no problem."""
+        """``may_keep_some``: answers that nobody asks for are not a problem."""
         self._may_keep_some = may_keep_some
         self._waiting: list[ScriptedAnswer] = []
         self.problems: list[str] = []

@@ -23,7 +23,7 @@ _working: set[asyncio.Task[Any]] = set()
 def in_background(work: Coroutine[Any, Any, T], name: str) -> asyncio.Task[T]:
     """Begin ``work``, which continues if its caller ends, and return its task. No caller has to await it.
 
-    Its failure is logged under ``name``. A failure that is no ``BatonError`` is counted as an internal fault.
+    Its failure is logged under ``name``. A failure that is not a ``BatonError`` is counted as an internal fault.
     """
     task = asyncio.ensure_future(work)
     _working.add(task)

@@ -49,7 +49,7 @@ class LossyProxy:
     def swallow(self, *what: str) -> None:
         """Let nothing pass any more on the connections there are: another network, from which new ones work.
 
-        Of "requests" and "answers" one may be named, which vanishes alone. Connections that are no WebSockets end, as
+        Of "requests" and "answers" one may be named, which vanishes alone. Connections that are not WebSockets end, as
         browsers themselves end theirs when they change networks.
         """
         for link in self._links:
@@ -71,7 +71,7 @@ class LossyProxy:
         self._flows.set()
 
     def pass_again(self) -> None:
-        """Let new connections through; those of before stay dead, and those that are no WebSockets end."""
+        """Let new connections through; those of before stay dead, and those that are not WebSockets end."""
         self._swallows_new = False
         self._end_requests()
 

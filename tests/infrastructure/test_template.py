@@ -39,7 +39,7 @@ def findings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     variables["REST_API"] = {"Ref": "RestApi"}
     for name, resource in circular["Resources"].items():
         if not name.startswith(("HttpFunction", "RestApi")):
-            resource.pop("Properties", None)  # it takes cfn-lint long to check what is no part of the circle
+            resource.pop("Properties", None)  # it takes cfn-lint long to check what is not part of the circle
     written = {
         "default": translate(read_template()),
         "canary": translate(read_template(), HttpDeployment=CANARY, Stage="test"),

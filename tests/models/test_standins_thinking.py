@@ -31,7 +31,7 @@ def test_thinking_is_bound_to_all_that_came_before_it(stand_ins: StandIns) -> No
     system = [{"text": "Be kind."}]
     turn = thinking_turn(stand_ins, 2, system=system)
     unchanged = converse(stand_ins, turn, system=[*system, POINT], toolConfig=CONFIG)
-    assert unchanged.status_code == 200  # a cache point is no change
+    assert unchanged.status_code == 200  # a cache point is not a change
     without_first = [turn[0], {"role": "assistant", "content": turn[1]["content"][1:]}, *turn[2:]]
     for messages, fields in (
         (turn, {"system": [{"text": "Be rude."}], "toolConfig": CONFIG}),

@@ -131,7 +131,8 @@ class FifoQueue:
     def receive(self, count: int, now: float, visibility: float | None = None) -> tuple[list[Message], list[Message]]:
         """Return up to ``count`` messages, which are in flight now, and those that were received too often before.
 
-        Of one group as many as possible come, then those of the next. What was received too often has left this queue.
+        Of one group as many as possible come, then those of the next. Messages that were received too often have left
+        this queue.
         """
         hidden_until = now + (self.rules.visibility if visibility is None else visibility)
         received: list[Message] = []
@@ -155,7 +156,7 @@ class FifoQueue:
         return received, dead
 
     def delete(self, receipt: str, now: float) -> None:
-        """Delete the message; one that is gone already is no error. Raises ``ReceiptExpired``, ``ValueError``."""
+        """Delete the message; a missing one is not an error. Raises ``ReceiptExpired``, ``ValueError``."""
         message = self._in_flight(receipt, now)
         if message:
             self._drop(message)

@@ -43,7 +43,7 @@ class APITimeoutError(APIConnectionError):
 
 
 class StreamInterruptedError(APIConnectionError):
-    """A run can no longer be followed. It goes on without this client: ``client.runs.follow`` takes it up again."""
+    """A run can no longer be followed. It continues without this client: ``client.runs.follow`` takes it up again."""
 
     def __init__(self, message: str, *, thread_id: str, run_id: str | None, last_seq: int) -> None:
         super().__init__(message)

@@ -79,7 +79,7 @@ class RunInput:
         return cls(thread_id, str(uuid.uuid4()), message, tuple(answers), tuple(tools), context, forwarded)
 
     def answering(self, answers: Sequence[Answer]) -> RunInput:
-        """Return the input of the run that goes on with these answers."""
+        """Return the input of the run that continues with these answers."""
         forwarded = {name: value for name, value in self.forwarded.items() if name != "branch"}
         return replace(self, run_id=str(uuid.uuid4()), message=None, answers=tuple(answers), forwarded=forwarded)
 

@@ -42,7 +42,7 @@ class RunState:
         self.interrupts: list[Interrupt] = []
         self.usage: list[dict[str, Any]] = []
         self.outcome: str | None = None
-        """``None`` while the run goes on."""
+        """``None`` while the run continues."""
         self.answer: Any = None
         """The value of a structured answer, once the run has ended."""
         self.last_seq = 0
@@ -52,7 +52,7 @@ class RunState:
         """The numbers of messages and tasks before the current run."""
 
     def continues(self) -> None:
-        """Another run follows, which goes on with this one."""
+        """Another run follows, which continues with this one."""
         self.run_id, self.outcome, self.interrupts, self._attempt = None, None, [], 0
         self._begin = (len(self.messages), len(self.tasks))
 

@@ -27,7 +27,7 @@ class Sequence:
 
     @property
     def has_begun(self) -> bool:
-        """Whether there is a number to go on from."""
+        """Whether there is a number to continue from."""
         return not self._is_restart
 
     def take(self, event: AnyEvent) -> Place:

@@ -40,7 +40,7 @@ class ApiGatewayConnections:
 
 
 def _meaning(error: ClientError) -> Exception:
-    """Return what the refusal means. Only "gone" is about the client; all others may be mended here.
+    """Return what the refusal means. Only "gone" is about the client; all others may be fixed here.
 
     Credentials that have expired, a role without permission and a frame that is too large say nothing about the client.
     """

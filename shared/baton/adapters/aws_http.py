@@ -38,7 +38,7 @@ Origin = tuple[str, str, int | None]
 def send_directly(client: Any) -> None:
     """Let the boto3 ``client`` send with ``http.client`` what this module can send.
 
-    botocore goes on sending the rest: requests with a streamed body or answer, and everything through a proxy or with
+    botocore continues sending the rest: requests with a streamed body or answer, and everything through a proxy or with
     a certificate of the client's own.
     """
     config: Any = client.meta.config  # its attributes are not declared

@@ -45,9 +45,9 @@ class HeaderValues:
     async def resolve(self, headers: Mapping[str, HeaderValue], scope: Scope | None = None) -> dict[str, str]:
         """Return the headers with their values; secrets are at most some minutes old.
 
-        ``scope`` is the user's for whom the call is made. Raises ``NotFound`` for a reference to nothing,
+        ``scope`` is that of the user for whom the call is made. Raises ``NotFound`` for an unknown reference,
         ``InternalError`` for one that may not be read, ``StoreUnavailable``, and ``Unauthorized`` if a header acts for
-        the user and there is no token of the user's to exchange.
+        the user and there is no token of the user to exchange.
         """
         references = {name: value for name, value in headers.items() if isinstance(value, SecretReference)}
         resolved = await gather_all(*(asyncio.to_thread(self._value, reference) for reference in references.values()))

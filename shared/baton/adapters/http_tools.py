@@ -73,7 +73,7 @@ def _call(definition: HttpTool, arguments: Mapping[str, Any]) -> HttpCall:
 def filled(template: str, arguments: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     """Fill the placeholders of ``template``, percent-encoded. Returns the result and the remaining arguments.
 
-    Raises ``ToolFailed`` for a value that is no text, number or boolean, or that changes the path: an empty segment,
+    Raises ``ToolFailed`` for a value that is not text, number or boolean, or that changes the path: an empty segment,
     ``.`` or ``..``, at any level of encoding, also between slashes within the value.
     """
     rest = dict(arguments)

@@ -66,7 +66,7 @@ def _repeats(structured: Mapping[str, Any], texts: Sequence[str]) -> bool:
     """Return whether the texts are the serialised structured content, which the protocol asks servers to add."""
     if not texts:
         return False
-    if set(structured) == {"result"}:  # how SDKs wrap what is no object; its text is the bare value
+    if set(structured) == {"result"}:  # how SDKs wrap what is not an object; its text is the bare value
         return True
     for text in (texts[0], "".join(texts)):
         try:

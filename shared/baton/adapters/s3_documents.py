@@ -1,6 +1,6 @@
 """Documents in S3, under ``<tenant>/~documents/<agent>/<document>/<version>/``, and objects that sources may read.
 
-Ids of threads are UUIDs, so that ``~documents`` is no thread's. What others chose, such as a file's name, is in no key.
+Ids of threads are UUIDs, so that ``~documents`` is not a thread's. No key contains outside text, such as a file's name.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class DerivedSigningKey:
     """``SigningKey`` from the text of a secret. A changed secret is another key within five minutes."""
 
     def __init__(self, secrets: Secrets, name: str, *, accepts_short: bool = False) -> None:
-        """``accepts_short`` is for the local cloud, whose secrets are no secrets."""
+        """``accepts_short`` is for the local cloud, whose secrets are not secrets."""
         self._secrets = secrets
         self._name = name
         self._accepts_short = accepts_short

@@ -114,7 +114,7 @@ class SqsHeldRecord:
             count(Metric.RECORDS_NOT_HIDDEN)
             return False
         except Exception:
-            # The next try may succeed. Without one, another worker would get the record of a run that goes on.
+            # The next try may succeed. Without one, another worker would get the record of a run that continues.
             logger.exception("visibility not changed")
             count(Metric.RECORDS_NOT_HIDDEN)
             return False

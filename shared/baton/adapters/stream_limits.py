@@ -46,7 +46,7 @@ class AsyncClosable(Protocol):
 class ClosableIterator(AsyncIterator[bytes]):
     """Iterates over ``parts``; ``aclose`` closes them.
 
-    It is no generator: the event loop closes the generators that become garbage together in any order, and one that
+    It is not a generator: the event loop closes the generators that become garbage together in any order, and one that
     closes another raises an error if that is closed already.
     """
 
@@ -58,7 +58,7 @@ class ClosableIterator(AsyncIterator[bytes]):
         return await anext(self._source)
 
     async def aclose(self) -> None:
-        """Close the parts, and the generator that reads them if there is one. To do so twice is no error."""
+        """Close the parts, and the generator that reads them if there is one. To do so twice is not an error."""
         try:
             if isinstance(self._source, AsyncGenerator):
                 await self._source.aclose()

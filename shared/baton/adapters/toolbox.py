@@ -180,7 +180,7 @@ class Toolbox:
     async def _guard(self, endpoint: str | None, work: Coroutine[Any, Any, T], seconds: float) -> T:
         """Run ``work`` with a time limit and under the circuit breaker of its endpoint.
 
-        A refusal is no failure of the endpoint. Raises ``Unreachable`` after the time limit, and errors of ``work``.
+        A refusal is not a failure of the endpoint. Raises ``Unreachable`` after the time limit, and errors of ``work``.
         """
         if self._guards is None or endpoint is None:
             guard: AbstractAsyncContextManager[Any] = nullcontext()

@@ -12,7 +12,7 @@ from baton.domain.yaml_text import InvalidYaml, Place, line_of, read_yaml
 
 
 class YamlFileError(Exception):
-    """The file is no mapping of fields; the message is ``file:line: what is wrong``."""
+    """The file is not a mapping of fields; the message is ``file:line: what is wrong``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,5 +47,5 @@ class YamlDocument:
         return f"{self.path}:{self.line(place)}: {field}"
 
     def line(self, place: Place) -> int:
-        """The line of whatever is at ``place``, from 1."""
+        """Return the line of the value at ``place``, from 1."""
         return line_of(self._root, place)

@@ -183,7 +183,7 @@ class AgentLoop:
     def _learn_length(self, refusals: Sequence[ContextTooLong]) -> None:
         """Keep the length that the model takes, unless no refusal was certain: one would shorten all later prompts."""
         if any(not each.is_guess for each in refusals):
-            # A fallback's limit is none of the model's.
+            # A fallback's limit is not the model's.
             model = next((each.model for each in reversed(refusals) if each.model), self._settings.model)
             services = self._context.services
             services.budgets.learn(model, self._prompt.budget + self._tools.tokens(services.counter))

@@ -67,7 +67,7 @@ class Approvals:
     async def owner(
         self, scope: Scope, thread_id: str, answers: Sequence[InterruptAnswer], *, is_whole: bool = False
     ) -> Scope:
-        """Return the scope of the thread's user, in which the run goes on. Raises ``ThreadUnavailable``.
+        """Return the scope of the thread's user, in which the run continues. Raises ``ThreadUnavailable``.
 
         Results of the client's tools are words of the thread's user, so nobody else may give them. With ``is_whole``
         every open approval must be answered. Raises ``InvalidRequest``.

@@ -19,7 +19,7 @@ MISSING = "[The {kind} {name} has not been uploaded.]"
 async def read_attachments(context: RunContext, content: Content) -> tuple[Sequence[Attachment], Sequence[str]]:
     """Return the attachments of ``content``, and one sentence for each upload that is missing.
 
-    Uploads are sent as short-lived URLs. A missing upload is no error, because that would fail every later turn.
+    Uploads are sent as short-lived URLs. A missing upload is not an error, because that would fail every later turn.
     Raises what ``Files.download_url`` raises, except ``NotFound``.
     """
     sent: list[Attachment] = []

@@ -98,4 +98,4 @@ class AgentResult:
     history: WindowedHistory | None = None
     """The message history as its last prompt had it; None for an agent that got none."""
     remote_task_id: str | None = None
-    """The task that a remote agent goes on with at the user's next message."""
+    """The task that a remote agent continues with at the user's next message."""

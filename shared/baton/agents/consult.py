@@ -254,7 +254,7 @@ class Consultations:
             await self._hear(question, replace(asked, remote_task_id=None, follows=None), work)
 
     async def _open_task(self, agent: AgentDefinition, task: Task) -> str | None:
-        """Return the agent's own task that waits for input since it was last asked in this thread, once a run."""
+        """Return the agent's own task that waits for input since it was last asked in this thread, once per run."""
         context = self._context
         tasks, _ = await context.services.records.tasks(
             context.scope, context.thread_id, limit=TASKS_LOOKED_AT, cursor=None

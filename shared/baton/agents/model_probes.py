@@ -154,7 +154,7 @@ class ModelProbes:
         except BatonError as failure:
             error = failure
         except Exception:
-            # Readers of keys and clients of providers may fail in any way, and the other trials go on.
+            # Readers of keys and clients of providers may fail in any way, and the other trials continue.
             logger.exception("The trial of a model failed", extra={"model": settings.model, "ability": ability})
             count(Metric.INTERNAL_FAULTS)
             error = InternalError()

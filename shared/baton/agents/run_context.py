@@ -147,7 +147,7 @@ class RunContext:
     remote_tasks: RemoteTasks = field(default_factory=lambda: RemoteTasks({}))
     """Tasks of remote agents that an earlier attempt has begun. They are followed, or stopped after the run."""
     passed_on: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when another worker takes the run over: remote agents go on working for it."""
+    """Set when another worker takes the run over: remote agents continue working for it."""
     inspection: Inspection = field(default_factory=Inspection)
     """The notes of the Context Inspector on the run."""
     spent: list[ModelUsage] = field(default_factory=list)
@@ -172,7 +172,7 @@ class RunContext:
     async def keep_remote_task(self, task: RemoteTask) -> None:
         """Store the task of a remote agent that has a message, for a worker that takes the run over.
 
-        Raises ``LeaseLost`` and ``StoreUnavailable``; the agent goes on working then.
+        Raises ``LeaseLost`` and ``StoreUnavailable``; the agent continues working then.
         """
         try:
             await self.services.records.put_remote_task(self.lease(), task)

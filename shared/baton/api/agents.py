@@ -181,7 +181,7 @@ async def delete_agent(agent_id: AgentId, scope: Caller, app: UseCases, request:
     """Delete an agent of the tenant. Needs `agent:write`. Its versions are kept, so that it can be rolled back to one.
 
     Its sources and documents have to be deleted first, and its procedures retired or rejected.
-    Conversations that began with it are refused as `unknown_agent`; where it was a specialist, the main agent goes on.
+    Conversations that began with it are refused as `unknown_agent`; if it was a specialist, the main agent continues.
     """
     scope.require(Permission.AGENT_WRITE, WRITE)
     async with audited_denials(app, scope, agent_id, WRITE):

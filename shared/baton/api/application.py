@@ -123,7 +123,7 @@ async def health() -> Health:
 
 @cache
 def _routes() -> Sequence[BaseRoute]:
-    """The routes of every application in this process.
+    """Return the routes of every application in this process.
 
     FastAPI makes the validators of all parameters when a route is first looked for: longer than most answers take.
     """

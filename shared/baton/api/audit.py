@@ -28,7 +28,7 @@ from baton.ports.audit import AuditRecord as StoredRecord
 JSON_LINES = "application/jsonl"
 EXPORT_PAGE = 100
 MAX_EXPORTED = 10_000
-"""Records of one export. Its last line says where the next one goes on."""
+"""Records of one export. Its last line says where the next one continues."""
 MAX_EXPORT_PAGES = 200
 """Pages that one export reads. With filters, a page may hold no record at all."""
 

@@ -1,4 +1,4 @@
-"""A turn that goes on when its caller leaves, and its events for as long as somebody reads them."""
+"""A turn that continues when its caller leaves, and its events for as long as somebody reads them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class BackgroundTurn(Generic[T]):
 
     @property
     def is_over(self) -> bool:
-        """Return whether the turn has ended."""
+        """True if the turn has ended."""
         return self._task.done()
 
     async def wait_begun(self) -> None:

@@ -1,4 +1,4 @@
-"""Branches of a thread: list its alternatives, and select the one that goes on."""
+"""Branches of a thread: list its alternatives, and select the one that continues."""
 
 from __future__ import annotations
 

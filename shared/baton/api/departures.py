@@ -1,8 +1,8 @@
 """Runs whose clients have left: an AG-UI client stops a run by ending its request.
 
-A request also ends when a network is lost or a page is reloaded. So a run goes on for a short time, and is stopped only
-if nobody has come back to it until then. Other processes do not see who has come back here, and Lambda does not see
-clients leave: there, runs go on.
+A request also ends when a network is lost or a page is reloaded. So a run continues for a short time, and stops only
+if no client has returned by then. Other processes do not see who has come back here, and Lambda does not see
+clients leave: there, runs continue.
 """
 
 from __future__ import annotations
@@ -57,13 +57,13 @@ class Departures:
                 del self._open[key]
 
     def came_back(self, scope: Scope, thread_id: str) -> None:
-        """Let the thread's run go on: somebody follows it."""
+        """Let the thread's run continue: somebody follows it."""
         left = self._left.pop(_key(scope, thread_id), None)
         if left is not None:
             left.waiting.cancel()
 
     def note_message(self, scope: Scope, thread_id: str, message_id: str) -> None:
-        """Let the run go on if its message is sent again; stop it at once if another message is sent instead."""
+        """Let the run continue if its message is sent again; stop it at once if another message is sent instead."""
         left = self._left.get(_key(scope, thread_id))
         if left is not None and left.message_id != message_id:
             self._stop(_key(scope, thread_id))

@@ -40,7 +40,7 @@ async def rate_answer(
 ) -> RatedMessage:
     """Keep the caller's thumbs up or down on an answer of one of the caller's own conversations, with a comment.
 
-    It replaces earlier feedback on the same answer, and stands in the list of messages. `none` withdraws it.
+    It replaces earlier feedback on the same answer, and is in the list of messages. `none` withdraws it.
     """
     rating = Rating(asked.rating) if asked.rating != "none" else None
     comment = given_comment(asked.comment)

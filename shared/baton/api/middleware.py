@@ -21,7 +21,7 @@ MAX_BODY_BYTES = 5 * 1024 * 1024
 """Bytes of a request body. AG-UI clients send the whole conversation, of which only the last message counts (at most
 1 MiB, checked where it is parsed). Lambda's limit is 6 MB."""
 MAX_BODY_VALUES = 150_000
-"""JSON values in a body. Parsing them blocks the event loop for some 25 ms. A message with its metadata has twenty."""
+"""JSON values in a body. Parsing them blocks the event loop for about 25 ms. A message with its metadata has twenty."""
 MAX_PARAMETERS = 100
 """Parameters of a query."""
 MAX_HEADERS = 200

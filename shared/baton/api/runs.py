@@ -122,7 +122,7 @@ async def run(
     so. `forwardedProps.branch` answers an earlier message again, or replaces it by this one. `forwardedProps.timeZone`
     is IANA's name of the user's time zone. A client that ends its
     request stops the run, unless it comes back within seconds by `GET /v1/threads/{id}/events` or the same request;
-    with `forwardedProps.onDisconnect: "continue"` the run goes on, and can be followed at any time. Without
+    with `forwardedProps.onDisconnect: "continue"` the run continues, and can be followed at any time. Without
     `protocolVersion`, which clients of the 1.x line send, the events are valid for the 0.0.5x line too.
     """
     offer = await _offer(run_input)

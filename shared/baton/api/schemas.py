@@ -27,7 +27,7 @@ MAX_QUERY = 20_000
 
 
 class Asked(BaseModel):
-    """Base of what callers send: nothing is converted, so that ``true`` is no number."""
+    """Base of what callers send: nothing is converted, so that ``true`` is not a number."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, strict=True)
 
@@ -373,7 +373,7 @@ class Branch(Served):
 
 
 class SelectedBranch(Served):
-    """The branch that the conversation goes on with."""
+    """The branch that the conversation continues with."""
 
     thread_id: str = Field(examples=[THREAD_ID])
     branch_id: str = Field(examples=["b4"])

@@ -30,7 +30,7 @@ class Timing:
     first_event_seconds: float = 5.0
     """Seconds for which the response waits for a first event, so that a refusal becomes an HTTP status."""
     leaving_seconds: float = 3.0
-    """Seconds for which a run goes on without its client before it is stopped, if leaving stops it."""
+    """Seconds for which a run continues without its client before it is stopped, if leaving stops it."""
     follow_seconds: float = 60.0
     """Seconds for which a stream follows events before the client must reconnect."""
 

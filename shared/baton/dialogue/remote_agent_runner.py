@@ -206,7 +206,7 @@ class RemoteAgentRunner:
         # The same in every attempt at the run, so that the agent can recognise a repeated message.
         message_id = str(uuid.uuid5(uuid.UUID(context.thread_id), f"relay\0{run.message_id}"))
         follows = context.remote_tasks.take(message_id)
-        # What is filled in goes back as data, where the agent has asked for something.
+        # Filled-in values are sent back as data if the agent has asked for them.
         data = parse_data(words) if remote_task_id is not None else None
         about = tuple((message.role.value, message.text) for message in self._earlier)
         return AgentTask(

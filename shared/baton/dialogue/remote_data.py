@@ -13,7 +13,7 @@ MAX_WORDS = 300
 """Characters of a field's title or description."""
 MAX_ANSWER_VALUES = 1_000
 SPOKEN = frozenset({frozenset({"interrupts"}), frozenset({"code", "retryable"})})
-"""Keys of data that repeats its text for programs: the question to a person, or the reason of a failure."""
+"""Keys of data that repeats its text for programs: the question to a person, or the reason for a failure."""
 
 
 def to_words(value: Any) -> str:

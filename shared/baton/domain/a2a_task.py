@@ -35,7 +35,7 @@ class TaskId:
 
     @classmethod
     def parse(cls, text: str) -> TaskId | None:
-        """Read an id. Returns None for what is no id of a task."""
+        """Read an id. Returns None for a text that is not a task's id."""
         thread_id, dot, root = text[:THREAD_ID_LENGTH], text[THREAD_ID_LENGTH:][:1], text[THREAD_ID_LENGTH + 1 :]
         if dot != "." or len(text) > MAX_TASK_ID or not is_thread_id(thread_id):
             return None

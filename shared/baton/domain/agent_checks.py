@@ -76,7 +76,7 @@ def model_problems(definition: AgentDefinition, offered: OfferedModels) -> Itera
 
 
 def tenant_problems(definition: AgentDefinition) -> Iterator[Problem]:
-    """Yield what an agent that a tenant has made may not have, as its author is no operator of the deployment."""
+    """Yield what an agent that a tenant has made may not have, as its author is not an operator of the deployment."""
     if definition.model.extra:
         yield Problem(
             ("model", "extra"), "fields of requests are for the agents that ship with the deployment: leave it out"

@@ -50,7 +50,7 @@ class AgentVersion:
 
     agent_id: str
     number: int
-    """From 1. A deletion has a number too, and numbers go on where a deleted agent is made again."""
+    """From 1. A deletion has a number too, and numbers continue where a deleted agent is made again."""
     values: Mapping[str, Any] | None
     """The definition's fields, as an agent's file has them; None: the agent was deleted."""
     created_by: str
@@ -70,7 +70,7 @@ class AgentEntry:
 
     @property
     def is_deleted(self) -> bool:
-        """Whether the agent is there no more. Its versions are kept."""
+        """Whether the agent no longer exists. Its versions are kept."""
         return self.size == 0
 
 

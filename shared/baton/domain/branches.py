@@ -1,4 +1,4 @@
-"""Branches of a thread: which of its messages are the conversation that goes on.
+"""Branches of a thread: which of its messages are the conversation that continues.
 
 Messages are stored in the order in which they were said, and never removed. A branch begins at the thread's pointer and
 continues from an earlier message, so the messages form a tree, and the conversation is the path from the root to the
@@ -37,7 +37,7 @@ Segments = tuple[Segment, ...]
 
 @dataclass(frozen=True, slots=True)
 class BranchRequest:
-    """A client's request for another answer to a message of the user's, or for another message in its place."""
+    """A client's request for another answer to a user message, or for another message in its place."""
 
     from_id: str
     """The id of that message, as clients see it."""

@@ -44,7 +44,7 @@ class CaptureStatus(StrEnum):
     NO_TASK = "no_task"
     """The light model saw no task that could be repeated, or the day's limit was reached."""
     REFUSED = "refused"
-    """The draft was no usable procedure."""
+    """The draft was not a usable procedure."""
     KNOWN = "known"
     """There is such a procedure already: the same, one that waits for approval, or one that was rejected."""
     STORED = "stored"
@@ -90,11 +90,11 @@ class Capture:
 
     @property
     def is_settled(self) -> bool:
-        """Return whether nothing is left to do."""
+        """True if nothing is left to do."""
         return self.status not in (CaptureStatus.WORKING, CaptureStatus.STORED)
 
     def resume(self) -> Capture:
-        """Return the capture as it goes on after a failure: with the step that failed."""
+        """Return the capture as it continues after a failure: with the step that failed."""
         if self.status is not CaptureStatus.FAILED:
             return self
         is_stored = self.done is CaptureStep.STORE

@@ -39,7 +39,7 @@ _PARTS: dict[str, TypeAdapter[Any]] = {
 def parse_content(raw: object, field: str = "content") -> Content:
     """Check a message's content: a string, or a list of AG-UI text, image and document parts.
 
-    ``field`` is what the caller calls it; errors name it.
+    ``field`` is the caller's name for it, which errors use.
 
     An image or document comes as base64 data, as an http(s) URL, or as an upload of this thread (``file`` source,
     provider ``baton``). Raises ``InvalidRequest``, ``UnsupportedPart`` and ``MessageTooLarge`` (over 1 MiB as JSON).

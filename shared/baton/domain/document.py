@@ -153,7 +153,7 @@ class Document:
 
     @property
     def latest(self) -> DocumentVersion:
-        """Return the newest version."""
+        """The newest version."""
         version = self.next or self.active
         if version is None:
             raise ValueError("a document has a version from its beginning")
@@ -190,7 +190,7 @@ class Document:
         return replace(self._with_stale(old), active=version, next=None, updated_at=at, check_at=at + STEP_WAIT)
 
     def fail(self, version: DocumentVersion, at: datetime) -> Document:
-        """Return the document with its newest version as failed. What was indexed of it is to be removed."""
+        """Return the document with its newest version as failed. Its indexed part must be removed."""
         return replace(self._with_stale((version.number,)), next=version, updated_at=at, check_at=at + STEP_WAIT)
 
     def drop_stale(self, versions: tuple[int, ...]) -> Document:
@@ -201,7 +201,7 @@ class Document:
 
     @property
     def is_processing(self) -> bool:
-        """Return whether the pipeline works on its newest version."""
+        """True if the pipeline works on its newest version."""
         return self.deleted_at is None and self.next is not None and self.next.status is VersionStatus.PROCESSING
 
     @property

@@ -78,7 +78,7 @@ class EgressPolicy:
 
     @classmethod
     def of(cls, entries: Iterable[str], *, allow_local: bool = False) -> EgressPolicy:
-        """Return a policy for these entries. Raises ``ValueError`` for one that is no host."""
+        """Return a policy for these entries. Raises ``ValueError`` for one that is not a host."""
         hosts = tuple(entry.strip().lower() for entry in entries if entry.strip())
         for host in hosts:
             if re.fullmatch(HOST_ENTRY, host) is None:

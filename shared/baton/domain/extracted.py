@@ -121,7 +121,7 @@ class TextBlock:
 
     @property
     def verbatim(self) -> str:
-        """Return the text as the file has it."""
+        """The text as the file has it."""
         return self.text if self.source is None else self.source
 
 
@@ -185,5 +185,5 @@ class Chunk:
 
     @property
     def section(self) -> str | None:
-        """Return the path of headings as one line, or None without headings."""
+        """The path of headings as one line, or None without headings."""
         return " > ".join(self.headings) or None

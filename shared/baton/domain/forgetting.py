@@ -158,7 +158,7 @@ class ThreadTrace:
     created_at: datetime | None = None
     last_activity_at: datetime | None = None
     is_buried: bool = False
-    """Whether a tombstone stands in its place."""
+    """Whether a tombstone is in its place."""
     buried_at: datetime | None = None
     swept: str = ""
     """The request and round that swept it last."""

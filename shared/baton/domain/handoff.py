@@ -129,7 +129,7 @@ class HandoffRequest:
 
     @property
     def audit_detail(self) -> dict[str, Any]:
-        """Return the detail of its audit record."""
+        """The detail of its audit record."""
         return {
             "handoffId": self.id,
             "sourceAgentId": self.source_agent_id,

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 def json_object(text: str, *, mends_lists: bool = False) -> dict[str, Any] | None:
     """Return the JSON object of a text, which may stand in a code block or between other words; None without one.
 
-    ``NaN`` and infinities are no JSON. ``mends_lists`` keeps the whole objects of a list that was cut.
+    ``NaN`` and infinities are not JSON. ``mends_lists`` keeps the whole objects of a list that was cut.
     """
     whole = _load(text)
     if whole is not None:
@@ -26,7 +26,7 @@ def json_object(text: str, *, mends_lists: bool = False) -> dict[str, Any] | Non
 
 
 def _load(text: str) -> Any:
-    """Return the value of a JSON text; None for one that is no JSON, or null."""
+    """Return the value of a JSON text; None for one that is not JSON, or null."""
     with suppress(ValueError, RecursionError):
         return json.loads(text, parse_constant=_refuse)
     return None
@@ -43,7 +43,7 @@ _COMMA, _OBJECT = b",{"
 _OPENING = b"[{"
 _NO_MARKS = bytes(set(range(256)) - set(b",[]{}"))
 _NO_OBJECT = -(2**60)
-"""A count that never becomes large: elements of a list are no members."""
+"""A count that never becomes large: elements of a list are not members."""
 
 
 class ValueCount:

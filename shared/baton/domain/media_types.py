@@ -150,14 +150,14 @@ _BY_ENDING = {
     ".tsv": CSV,
 }
 _OTHERS = mimetypes.MimeTypes()
-"""Python's own table. What a system adds to ``mimetypes`` is different on each."""
+"""Python's own table. The types that a system adds to ``mimetypes`` differ between systems."""
 _PAGE = re.compile(
     rb"\s*+(?:<\?xml[^>]*>\s*+)?(?:<!--.*?-->\s*+)*+<(!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL
 )
 
 
 def formats_of(media_type: MediaType, name: str) -> tuple[DocumentFormat, ...]:
-    """Return the formats that a document may have; none if it is no document. Of texts the first one counts.
+    """Return the formats that a document may have; none if it is not a document. Of texts the first one counts.
 
     A type that stands for several formats gives way to the ending of the name, which distinguishes texts. ``name`` may
     be a path.

@@ -100,7 +100,7 @@ _SENTENCE_END = re.compile("(?<=[.!?])\\s+|\n+|(?<=[。\uff01\uff1f])")
 def says_nothing_found(text: str) -> bool:
     """Return whether a text says that it found nothing, and nothing else.
 
-    Its first sentence says so in English, German, Spanish, Chinese or Arabic. It is short, lists nothing and goes on
+    Its first sentence says so in English, German, Spanish, Chinese or Arabic. It is short, lists nothing and continues
     with no "but": in doubt it says something.
     """
     said = re.sub(r"[*_`]+", "", text.replace("\u2019", "'")).strip()

@@ -35,7 +35,7 @@ class SourceRules:
     and nothing else."""
 
     def check_url(self, url: str) -> None:
-        """Raise ``InvalidRequest`` for what is no address, ``SourceRefused`` for one that must not be called."""
+        """Raise ``InvalidRequest`` for what is not an address, ``SourceRefused`` for one that must not be called."""
         if has_credentials(url):
             raise InvalidRequest(
                 "Addresses must hold no user name and no password: whoever lists the source reads them."
@@ -54,7 +54,7 @@ class SourceRules:
     def place(self, tenant_id: str, prefix: str) -> tuple[str, str]:
         """Return the bucket and the key prefix of ``s3://bucket/prefix``.
 
-        Raises ``InvalidRequest`` for what is no prefix, ``SourceRefused`` for one that the tenant must not read.
+        Raises ``InvalidRequest`` for what is not a prefix, ``SourceRefused`` for one that the tenant must not read.
         """
         found = _S3.fullmatch(prefix)
         if found is None or not prefix.isprintable() or len(found[2].encode()) > _MAX_KEY_BYTES:
@@ -210,7 +210,7 @@ class Source:
 
     @property
     def interval(self) -> timedelta:
-        """Return the time between two refreshes."""
+        """The time between two refreshes."""
         return timedelta(hours=self.refresh_hours)
 
 

@@ -60,7 +60,7 @@ def first_bytes(text: str, size: int) -> str:
 MAX_CODES = 20
 """Codes of a query that are searched as phrases."""
 MAX_CODE = 64
-"""Characters of a code. What is longer is an address."""
+"""The largest number of characters of a code. A longer text is an address."""
 _CODE = re.compile(r"(?<!\w)\w++(?:[^\w\s]++\w++)++")
 
 

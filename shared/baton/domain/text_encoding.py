@@ -18,7 +18,7 @@ from baton.domain.encoding_detection import RESTORED, SAMPLE, count_characters, 
 from baton.domain.media_types import UNKNOWN, MediaType
 
 GUESSING = 32
-"""Time of guessing an encoding, as a multiple of other work on a text."""
+"""The time that guessing an encoding takes, as a multiple of the other work on a text."""
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -37,7 +37,7 @@ _CODECS = {
     # Where browsers read more than Python's codec of that name does.
     "gbk": "gb18030",
     "iso-2022-jp": "iso2022_jp_ext",
-    # Browsers read it so in pages; elsewhere it stands for bytes that are no text.
+    # Browsers read it so in pages; elsewhere it stands for bytes that are not text.
     "x-user-defined": "cp1252",
 }
 _NOT_READ = "replacement"
@@ -101,7 +101,7 @@ def _errors(codec: str) -> str:
 
 
 def _codec_of(label: str | None) -> str | None:
-    """Return the codec of a label of the web. Others of Python's are no encodings of texts, or slow."""
+    """Return the codec of a label of the web. Python's other codecs are slow, or are not text encodings."""
     if label is None:
         return None
     found = webencodings.lookup(label)
@@ -113,7 +113,7 @@ def _codec_of(label: str | None) -> str | None:
 def _is_possible(body: bytes, codec: str) -> bool:
     """Return whether a text may be in the encoding that was declared for it."""
     if codec.startswith(("utf-16", "utf-32")):
-        # Next to every text is UTF-16, byte by byte. One with blanks that is UTF-8 too is no UTF-16.
+        # Next to every text is UTF-16, byte by byte. One with blanks that is UTF-8 too is not UTF-16.
         return b"\0" in body[:SAMPLE] or _BLANK.search(body) is None or not is_utf8(body)
     if b"\0" in body[:SAMPLE]:  # in no other encoding
         return not detect_encoding(body).startswith(("utf-16", "utf-32"))

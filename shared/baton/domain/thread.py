@@ -82,7 +82,7 @@ class LeaseTimes:
 
     @classmethod
     def of(cls, lease_seconds: float) -> Self:
-        """The times that go with a lease of so many seconds.
+        """Return the times for a lease of this many seconds.
 
         A longer lease makes nobody wait longer for a cancellation or a new watcher: both are looked for as often.
         """

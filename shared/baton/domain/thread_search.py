@@ -15,7 +15,7 @@ from baton.domain.usage import NO_PRICES, Prices
 MAX_QUERY = 100
 """Characters of a query."""
 MAX_SEARCHED = 500
-"""Threads that one page of results looks at. The next page goes on from there."""
+"""Threads that one page of results looks at. The next page continues from there."""
 
 
 class ThreadState(StrEnum):

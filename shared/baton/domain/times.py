@@ -79,12 +79,12 @@ class Today:
 
     @property
     def zone(self) -> str:
-        """Return the name of the zone as prompts have it."""
+        """The name of the zone as prompts have it."""
         return self.known_zone or UNKNOWN
 
     @property
     def sentence(self) -> str:
-        """Return the day in words, with its weekday and its zone."""
+        """The day in words, with its weekday and its zone."""
         return f"Today is {self.day:%A}, {self.day.day} {self.day:%B} {self.day.year} ({self.zone})."
 
 

@@ -45,7 +45,7 @@ class ToolCall:
     """JSON as the model wrote it, possibly malformed; ``{}`` if it wrote nothing."""
 
     def parsed(self) -> dict[str, Any] | None:
-        """Return the arguments as an object; None if they are no object or exceed ``MAX_VALUES``."""
+        """Return the arguments as an object; None if they are not an object or exceed ``MAX_VALUES``."""
         return _parse(self.arguments)
 
 

@@ -23,7 +23,7 @@ def is_web_url(url: str, longest: int = MAX_URL) -> bool:
         return False
     try:
         parts = urlsplit(url)
-        _ = parts.port  # raises ValueError if it is no number
+        _ = parts.port  # raises ValueError if it is not a number
     except ValueError:
         return False
     return parts.scheme in ("http", "https") and bool(parts.hostname) and not has_credentials(url)

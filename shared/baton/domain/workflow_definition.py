@@ -183,7 +183,7 @@ class WorkflowDefinition(Definition):
 
     @property
     def card_states(self) -> list[str]:
-        """Return the states for ``workflow_states`` of an agent card."""
+        """The states for ``workflow_states`` of an agent card."""
         return [state.name.lower() for state in self.states]
 
     @cached_property

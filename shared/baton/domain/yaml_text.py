@@ -1,4 +1,4 @@
-"""YAML that anybody may have written: plain values, each field once, and no more than its text gives reason for."""
+"""YAML from untrusted authors: plain values, each field once, and bounded by the size of the text."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MAX_VALUES = 100_000
 
 
 class InvalidYaml(Exception):
-    """The text is no YAML that is taken here. The message never quotes a value: it may be a credential."""
+    """The text is not YAML that is taken here. The message never quotes a value: it may be a credential."""
 
     def __init__(self, problem: str, line: int = 1) -> None:
         super().__init__(problem)

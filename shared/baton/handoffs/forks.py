@@ -73,7 +73,7 @@ class Forks:
     async def fork(
         self, scope: Scope, parent_thread_id: str, *, agent_id: str, include_history_messages: int = 5
     ) -> Thread:
-        """Branch a conversation of the caller's. The fork's main agent is ``agent_id``.
+        """Branch one of the caller's conversations. The fork's main agent is ``agent_id``.
 
         Its messages do not reach the parent by themselves: see ``entry.merges``. Raises ``ThreadUnavailable``
         (audited), ``UnknownAgent`` (also for a remote agent) and ``StoreUnavailable``.

@@ -34,7 +34,7 @@ class Sandboxes:
     clock: Clock
 
     async def make(self, scope: Scope, source: Thread, message_id: str, *, is_answered: bool) -> Thread:
-        """Copy the conversation up to a message of the user's, with its answer or without it and the message.
+        """Copy the conversation up to a user message, with its answer or without it and the message.
 
         The copy is the caller's own, without the personal data that the caller may not see. The agent that answered is
         its main agent, unless it is a remote agent. The caller must be allowed to read ``source``. Raises ``NotFound``

@@ -1,7 +1,7 @@
 """Take in, list and delete the documents of agents.
 
 A document's record decides what turns use, so a new version answers only when its ingestion has ended, and a deleted
-document answers nothing from the moment its record says so. What is removed afterwards is no longer in use.
+document answers nothing from the moment its record says so. The data removed afterwards is no longer in use.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ MAX_TEXT = 64 * 1024 * 1024
 BLOCK_WEIGHT = 32
 """Characters that a block of text counts in addition to its own, because millions of empty ones take memory too."""
 MAX_TITLE = 200
-"""Characters of a title that a document gives itself."""
+"""The largest number of characters of a title that is read from a document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class Checked:
 class Ingestion:
     """The steps of the state machine ``ingest_document`` that lead to an active version.
 
-    They raise what their ports raise, to be repeated. What is wrong with a document is no exception: its version is
+    They raise what their ports raise, to be repeated. What is wrong with a document is not an exception: its version is
     then failed, with the reason.
     """
 

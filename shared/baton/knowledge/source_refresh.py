@@ -90,7 +90,7 @@ class SourceRefreshes:
             report.failed += 1
 
     async def _claim(self, scope: Scope, source: Source) -> Source:
-        """Keep other workers away for the time of the lease, and begin a refresh or go on with it."""
+        """Keep other workers away for the time of the lease, and begin a refresh or continue with it."""
         now = self.clock.now()
         if source.deleted_at is not None:
             return await self._save(scope, replace(source, check_at=now + LEASE, worker=self.clock.new_id()))

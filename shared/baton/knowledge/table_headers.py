@@ -49,7 +49,7 @@ def header_text(rows: Sequence[str], column: int = 0) -> str | None:
 
 
 def continues_table(rows: Sequence[str], table: str) -> bool:
-    """Return whether a table goes on with the rows of the one before it, on the next page or behind an empty row.
+    """Return whether a table continues with the rows of the one before it, on the next page or behind an empty row.
 
     Its first row has a number in a column whose name, in the header ``rows``, is none. A header that a format repeats
     on each page is one itself.

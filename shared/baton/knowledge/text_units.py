@@ -59,7 +59,7 @@ class Unit:
 # marks is looked at once, from its first one, so that the time does not grow with its square.
 _SENTENCE_END = re.compile(r"""(?<![.!?…])[.!?…]++["'”’»)\]]*+\s+|[。！？｡]+["'”’»）」』】]*\s*|[।॥။]+\s*""")
 _ENDS_SENTENCE = re.compile(r"""[.!?…:。！？｡।॥။]["'”’»)\]）」』】]*\s*\Z""")
-# What comes before a full stop that ends no sentence: an initial, a number of a list, a common abbreviation.
+# Words before a full stop that does not end a sentence: an initial, a number of a list, a common abbreviation.
 _ABBREVIATION = re.compile(
     r"(?:^|[\s(\[])(?:[A-Za-z]|\d{1,2}|e\.g|i\.e|z\.B|d\.h|u\.a|cf|vs|etc|Mr|Mrs|Ms|Dr|Prof|St|No|Nr|Fig|Eq|al|ca|bzw|usw|Inc|Ltd|Co)\.\s+\Z"
 )
@@ -101,7 +101,7 @@ def units_of(texts: Sequence[ExtractedText]) -> Iterator[Unit]:
 
 
 class _Tables:
-    """The headers of a document's tables, also of those that go on over the end of a page."""
+    """The headers of a document's tables, also of those that continue over the end of a page."""
 
     def __init__(self) -> None:
         self._rows: tuple[str, ...] = ()
@@ -165,7 +165,7 @@ def _between(before: TextBlock | None, block: TextBlock) -> tuple[Border, str]:
         return Border.ITEM, "\n"
     both_text = before.kind is block.kind is BlockKind.PARAGRAPH
     if both_text and before.page != block.page and not _ENDS_SENTENCE.search(before.text[-20:]):
-        return Border.INSIDE, "\n"  # a paragraph goes on, on the next page
+        return Border.INSIDE, "\n"  # a paragraph continues, on the next page
     if block.kind in {BlockKind.LIST_ITEM, BlockKind.TABLE, BlockKind.CODE} and before.text.rstrip().endswith(":"):
         return Border.SENTENCE, "\n\n"  # what was announced
     return Border.BLOCK, "\n\n"

@@ -42,18 +42,18 @@ class EventLog:
 
     @property
     def last_seq(self) -> int:
-        """Return the last sequence number that was assigned."""
+        """The last sequence number that was assigned."""
         return self._next_seq - 1
 
     @property
     def logged_seq(self) -> int:
-        """Return the last sequence number that is in the log."""
+        """The last sequence number that is in the log."""
         first = self._unlogged[0].seq if self._unlogged else None
         return self.last_seq if first is None else first - 1
 
     @property
     def piece_due(self) -> float:
-        """Return the event loop time at which the next piece is due: after a second with text, after five without.
+        """The event loop time at which the next piece is due: after a second with text, after five without.
 
         Visible thinking counts as text. The first events of a run wait for it, so that a model's silence before its
         first word costs no write.
@@ -94,7 +94,7 @@ class EventLog:
 
     @property
     def is_piece_needed(self) -> bool:
-        """Return whether the events that are not logged must be written as a piece, and not stored with a message.
+        """True if the events that are not logged must be written as a piece, and not stored with a message.
 
         They would make the message too large, or contain thinking, which is kept as long as the log, not as long as
         messages.

@@ -56,7 +56,7 @@ class _Segment:
 
     @property
     def previous_seq(self) -> int | None:
-        """Return the sequence number before a takeover's gap; None if the segment does not begin after one."""
+        """The sequence number before a takeover's gap; None if the segment does not begin after one."""
         if not self.bodies:
             return None
         previous: int | None = self.bodies[0].get("metadata", {}).get("previousSeq")

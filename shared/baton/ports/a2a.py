@@ -58,7 +58,7 @@ class PushConfigs(Protocol):
         ...
 
     async def delete(self, scope: Scope, thread_id: str, root: str, config_id: str) -> None:
-        """Remove a configuration. A missing one is no error."""
+        """Remove a configuration. A missing one is not an error."""
         ...
 
 

@@ -144,7 +144,7 @@ class AgentClient(Protocol):
         task. Raises ``TaskLost``, before anything is sent, if ``remote_task_id`` accepts no more messages, or the task
         that it ``follows`` is gone or was cancelled. Raises ``AgentFailed`` for every other failure: unreachable,
         refused, not A2A, too large, a forbidden address. Raises ``Unauthorized``, before anything is sent, if the agent
-        acts for the user and there is no token of the user's for it. The caller limits the total time.
+        acts for the user and there is no token of the user for it. The caller limits the total time.
         """
         ...
 

@@ -113,7 +113,7 @@ class TextDelta:
 
 @dataclass(frozen=True, slots=True)
 class ReasoningDelta:
-    """A piece of the model's visible thinking, never empty. It is no part of the answer."""
+    """A piece of the model's visible thinking, never empty. It is not part of the answer."""
 
     text: str
 

@@ -36,7 +36,7 @@ class Connections(Protocol):
         ...
 
     async def close(self, connection_id: str) -> None:
-        """Disconnect the client. A closed connection is no error."""
+        """Disconnect the client. A closed connection is not an error."""
         ...
 
 

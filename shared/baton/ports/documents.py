@@ -105,7 +105,7 @@ class Ingestions(Protocol):
     """Starts the pipeline that ingests documents (Step Functions)."""
 
     async def start(self, ref: DocumentRef, *, attempt: int, created_at: datetime, removes: bool = False) -> None:
-        """Start the pipeline, or let it wait for others. Repeating an ``attempt`` is no error.
+        """Start the pipeline, or let it wait for others. Repeating an ``attempt`` is not an error.
 
         ``created_at`` is the document's: one that was removed may be created again, with the same id. ``removes`` is
         for a deleted document: the pipeline only removes what is left of it, and waits for no other. Raises

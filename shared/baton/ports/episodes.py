@@ -96,5 +96,5 @@ class Closings(Protocol):
     """Starts the closing pipeline of ended sessions (Step Functions)."""
 
     async def start(self, scope: Scope, ref: EpisodeRef, *, attempt: int) -> None:
-        """Start the pipeline. Repeating an ``attempt`` is no error. Raises ``StoreUnavailable``."""
+        """Start the pipeline. Repeating an ``attempt`` is not an error. Raises ``StoreUnavailable``."""
         ...

@@ -25,7 +25,7 @@ class PipelineQueue(Protocol):
         ...
 
     async def remove(self, waiting: WaitingRun) -> None:
-        """Remove a run that waits. A missing one is no error."""
+        """Remove a run that waits. A missing one is not an error."""
         ...
 
     async def is_waiting(self, pipeline: Pipeline, subject: str) -> bool:

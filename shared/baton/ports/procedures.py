@@ -94,7 +94,7 @@ class ProcedureStore(Protocol):
     async def forget_source(self, scope: Scope, agent_id: str, procedure_id: str, version: int) -> None:
         """Forget the conversation that a version was made in: a pending version is removed, others lose their source.
 
-        A repetition, and a version that does not exist, are no error.
+        A repetition, and a version that does not exist, are not an error.
         """
         ...
 
@@ -213,7 +213,7 @@ class Captures(Protocol):
     """Starts the pipeline that captures procedures (Step Functions)."""
 
     async def start(self, scope: Scope, ref: CaptureRef, *, attempt: int) -> None:
-        """Start the pipeline. Repeating an ``attempt`` is no error. Raises ``StoreUnavailable``."""
+        """Start the pipeline. Repeating an ``attempt`` is not an error. Raises ``StoreUnavailable``."""
         ...
 
 

@@ -20,7 +20,7 @@ class DueSource:
 
     @property
     def scope(self) -> Scope:
-        """Return the scope that its documents are written in: its creator's."""
+        """The scope that its documents are written in: its creator's."""
         return Scope(self.tenant_id, self.source.created_by)
 
 

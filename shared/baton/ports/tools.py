@@ -90,6 +90,6 @@ class Tools(Protocol):
         """Call a tool that was offered, with arguments that fit its schema.
 
         Cancelling stops the call. Raises ``ToolFailed``, also after the tool's timeout, and ``Unauthorized`` if
-        the tool acts for the user and there is no token of the user's for it.
+        the tool acts for the user and there is no token of the user for it.
         """
         ...

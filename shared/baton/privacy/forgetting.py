@@ -277,7 +277,7 @@ class Forgetting:
             work.residue.add("searchDocuments", await self.search.count(scope, IndexName.EPISODES, SearchFilter()))
 
     async def _list_indexed(self, work: _Round) -> set[str]:
-        """Return the threads that the user has documents of, without those that stay."""
+        """Return the threads of which the user has documents, except those that stay."""
         found: set[str] = set()
         async for document in self.search.list(work.request.scope, IndexName.EPISODES, SearchFilter()):
             if document.thread_id is not None and document.thread_id not in work.living:

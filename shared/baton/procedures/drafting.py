@@ -78,7 +78,7 @@ DRAFT_SCHEMA: Final[Mapping[str, Any]] = {
 
 
 class NoProcedure(Exception):
-    """The light model's answer is no usable procedure. The text says why, without any of the answer's words."""
+    """The light model's answer is not a usable procedure. The text says why, without any of the answer's words."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,7 +57,7 @@ class Specifics:
         self._pattern: re.Pattern[str] | None = None
 
     def know(self, tool: str) -> None:
-        """Take the name of a tool for one of the agent's words."""
+        """Count the name of a tool among the agent's words."""
         self._vocabulary |= {_plain(tool), *map(_plain, _WORD.findall(tool.replace("_", " ")))}
 
     @property

@@ -131,7 +131,7 @@ def interrupt_answer(
 
 
 def _check_decision(status: AnswerStatus, payload: object) -> None:
-    """Raise ``InvalidRequest`` for an approval without a decision: silence is no consent.
+    """Raise ``InvalidRequest`` for an approval without a decision: silence is not consent.
 
     A status of ``cancelled`` refuses by itself. Members of other names are refused, because a client that sends them
     expects more than a yes or no, such as a call with other arguments.

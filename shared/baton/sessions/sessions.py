@@ -33,7 +33,7 @@ class Sessions:
     async def finish(self, scope: Scope, thread_id: str, ended: EpisodeRef | None, reason: str) -> None:
         """Audit the end and start the pipeline. ``ended`` is None if the session had no messages.
 
-        A pipeline that does not start is no error: the thread stays in the idle index, and the sweeper starts it.
+        A pipeline that does not start is not an error: the thread stays in the idle index, and the sweeper starts it.
         A repetition for the same session changes nothing.
         """
         await self._record(scope, thread_id, ended, reason)

@@ -54,19 +54,19 @@ class LeaseHolder:
 
     @property
     def until(self) -> datetime:
-        """Return the time before which no other worker can have the lease."""
+        """The time before which no other worker can have the lease."""
         unasked = self._vouched_at + self._times.answer - asyncio.get_running_loop().time()
         seconds = min(self._record_seconds(), unasked)
         return min(self.lease.until, self._clock.now() + timedelta(seconds=seconds))
 
     @property
     def is_due(self) -> bool:
-        """Return whether it is time to renew the lease."""
+        """True if it is time to renew the lease."""
         return self.is_losing_record or asyncio.get_running_loop().time() - self._renewed_at >= self._times.renew
 
     @property
     def is_losing_record(self) -> bool:
-        """Return whether another worker may soon receive, or may have received, the record that the lease needs."""
+        """True if another worker may soon receive, or may have received, the record that the lease needs."""
         return self._record_seconds() < self._times.losing
 
     async def renew(self, used_seq: int) -> None:

@@ -57,14 +57,14 @@ class RunState:
 
     @property
     def offered_by(self) -> str | None:
-        """Return the message id of the turn whose client offer counts for a run that continues this one."""
+        """The message id of the turn whose client offer counts for a run that continues this one."""
         if self.request.client is not None:
             return self.run.message_id
         return self.answered.offered_by if self.answered is not None else None
 
     @property
     def first_of_exchange(self) -> int:
-        """Return the ordinal of the user's message that the run answers."""
+        """The ordinal of the user's message that the run answers."""
         return self.answered.first_ordinal if self.answered is not None else self.question.ordinal
 
     def milliseconds_since_question(self) -> int:

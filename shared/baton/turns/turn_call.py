@@ -31,7 +31,7 @@ class TurnCall:
 
     @property
     def delivery(self) -> RecordDelivery | None:
-        """Return the delivery of the queue record that the lease is taken for; None without a record."""
+        """The delivery of the queue record that the lease is taken for; None without a record."""
         return delivery_of(self.record)
 
 

@@ -50,5 +50,5 @@ class TurnServices:
 
     @property
     def dialogue(self) -> DialogueServices:
-        """Return the services that a dialogue uses."""
+        """The services that a dialogue uses."""
         return DialogueServices(self.store, self.conversations, self.forks)

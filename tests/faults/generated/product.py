@@ -51,7 +51,7 @@ class Product:
             search=cast("Any", case.searching(FakeSearchIndex(), "search", SearchUnavailable)),
             embedder=cast("Any", case.searching(FakeEmbedder(), "embedder", EmbedderUnavailable)),
             closings=cast("Any", case.closings),
-            with_episode_facts=False,  # the model says what it was asked, which is no JSON
+            with_episode_facts=False,  # the model says what it was asked, which is not JSON
             idle=cast("Any", None),  # nobody sweeps
             audit=stores.audit,
             queue=SqsTurnQueue(engines.sqs, QUEUE_URL),

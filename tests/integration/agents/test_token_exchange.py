@@ -150,7 +150,7 @@ async def test_without_a_token_of_the_users_nothing_is_sent(
 ) -> None:
     remote = RemoteAgent()
     agent = deployment.agent(serve(remote))
-    for _ in range(3):  # which is no outage
+    for _ in range(3):  # which is not an outage
         with pytest.raises(Unauthorized):
             await deployment.ask(agent, Scope("acme", "ada"))
     with pytest.raises(Unauthorized):

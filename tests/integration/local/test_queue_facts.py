@@ -186,7 +186,7 @@ def test_a_receipt_counts_while_its_message_is_in_flight(sqs: "SQSClient", new_q
     with pytest.raises(ClientError, match="expired"):
         finish(sqs, queue, first)
     finish(sqs, queue, second)
-    finish(sqs, queue, second)  # once more is no error
+    finish(sqs, queue, second)  # once more is not an error
     with pytest.raises(sqs.exceptions.ReceiptHandleIsInvalid):
         sqs.delete_message(QueueUrl=queue.url, ReceiptHandle="none")
 

@@ -97,7 +97,7 @@ def _tool_blocks(family: Family, body: Json) -> Iterator[str]:
             )
         if any("toolResult" not in block for block in blocks[: len(results)]):
             yield f"{MODEL}messages.{at}: `tool_use` ids were found without `tool_result` blocks immediately after"
-        # Cache points are no content of the conversation.
+        # Cache points are not content of the conversation.
         if results and family.results_alone and any(not {"toolResult", "cachePoint"} & set(block) for block in blocks):
             yield ALONE
         is_claude = family.name.startswith("claude")

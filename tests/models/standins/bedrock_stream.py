@@ -158,7 +158,7 @@ class ConverseStream:
 
 
 def _parsed(arguments: str) -> Any:
-    """Return the arguments of a call; the service makes a text of what is no JSON."""
+    """Return the arguments of a call; the service makes a text of what is not JSON."""
     try:
         return json.loads(arguments)
     except ValueError:

@@ -98,7 +98,7 @@ class Answer:
 
 
 def canonical(arguments: object) -> str:
-    """Return arguments, as an object or as JSON text, in one form; text that is no JSON stays as it is."""
+    """Return arguments, as an object or as JSON text, in one form; text that is not JSON stays as it is."""
     if isinstance(arguments, str):
         try:
             arguments = json.loads(arguments or "{}")

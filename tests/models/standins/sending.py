@@ -66,7 +66,7 @@ def refuse(received: Received, refused: Refusal, *, ruled: bool = True) -> Respo
 
 
 async def read_json(request: Request) -> Any:
-    """Return the body; None if it is no JSON."""
+    """Return the body; None if it is not JSON."""
     try:
         return json.loads(await request.body())
     except ValueError:

@@ -1,4 +1,4 @@
-"""Words that addresses give a meaning are no ids: what names somebody or something is never taken for another thing."""
+"""Words with a meaning in addresses are not ids: a name of a user or thing is never mistaken for another."""
 
 from __future__ import annotations
 

@@ -290,7 +290,7 @@ def names_cache(node: ast.AST) -> bool:
 
 
 def called(node: ast.AST) -> str | None:
-    """The name that a call has; None for what is no call of a name."""
+    """The name that a call has; None for what is not a call of a name."""
     return node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else None
 
 

@@ -1,4 +1,4 @@
-"""Test modules share their helpers through modules that are no tests, so that each can be read and moved alone."""
+"""Test modules share their helpers through modules that are not tests, so that each can be read and moved alone."""
 
 from __future__ import annotations
 

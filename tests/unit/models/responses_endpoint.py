@@ -87,7 +87,7 @@ class Stream(httpx.AsyncByteStream):
 
 @dataclass(frozen=True)
 class Whole(httpx.AsyncByteStream):
-    """An answer that is no stream."""
+    """An answer that is not a stream."""
 
     body: Any
 

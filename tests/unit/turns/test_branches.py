@@ -313,7 +313,7 @@ async def test_a_conversation_with_a_hundred_branches_takes_no_more_and_goes_on(
         await harness.say(f"w{number}", branch=regenerate("m2"))
     with pytest.raises(TooManyBranches):
         await harness.say("w100", branch=regenerate("m2"))
-    assert (await harness.say("w99", branch=regenerate("m2"))).text  # a repeat is no new request
+    assert (await harness.say("w99", branch=regenerate("m2"))).text  # a repeat is not a new request
     with pytest.raises(TooManyBranches):
         await select(harness, "b2")
     await harness.say("m3", "On")

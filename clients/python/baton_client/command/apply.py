@@ -50,7 +50,7 @@ def apply(
 
 
 async def _carry_out(session: Session, todo: list[Step]) -> dict[str, str | APIStatusError]:
-    """Return what became of each step, by name. What the server refuses does not keep the others from it."""
+    """Return the result of each step, by name. A refused step does not prevent the others."""
     results: dict[str, str | APIStatusError] = {}
     waiting = todo
     with session.output.progress() as progress:

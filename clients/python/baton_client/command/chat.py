@@ -158,7 +158,7 @@ class Chat:
                 view.keep(event)
 
     async def _answer(self, interrupts: list[Json]) -> None:
-        """Ask the user, and go on with the answers. Raises ``CommandError`` if nobody can be asked."""
+        """Ask the user, and continue with the answers. Raises ``CommandError`` if nobody can be asked."""
         given = self._input or chat_input()
         if not given.is_terminal or self._output.is_json:
             asked = "; ".join(question(each) for each in interrupts)

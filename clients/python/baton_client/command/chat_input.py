@@ -34,7 +34,7 @@ def chat_input() -> ChatInput:
 
 
 class Lines:
-    """Standard input that is no terminal."""
+    """Standard input that is not a terminal."""
 
     is_terminal = False
 

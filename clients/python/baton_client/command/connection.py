@@ -98,7 +98,7 @@ class Connection:
                     return
 
     async def follow(self, thread_id: str, after: int) -> AsyncGenerator[Json, None]:
-        """Yield a conversation's events behind number ``after``, and go on for ever."""
+        """Yield a conversation's events after number ``after``, without end."""
         source = AsyncEvents(self.transport, thread_id, after=after, gives_up=False)
         async with aclosing(source.received()) as events:
             async for received in events:

@@ -54,7 +54,7 @@ def advice_on_models(problem: BatonError) -> str | None:
 
 
 async def checked(session: Session, model: Mapping[str, Any]) -> ModelCheck:
-    """Check one model. A check that is refused or breaks off is a problem of its row, and the next one goes on."""
+    """Check one model. A check that is refused or breaks off is a problem of its row, and the next one continues."""
     name = str(model["name"])
     session.output.note(f"Checking {name} ...")
     try:

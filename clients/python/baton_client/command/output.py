@@ -46,7 +46,7 @@ class Output:
         self.console.file.flush()
 
     def note(self, text: object, *, style: str = "") -> None:
-        """Print what is no result, to standard error, on one line."""
+        """Print what is not a result, to standard error, on one line."""
         self.messages.print(Text(one_line(text), style=style))
 
     def error(self, text: object) -> None:

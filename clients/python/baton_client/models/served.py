@@ -953,7 +953,7 @@ class Run(Model):
 
 class SelectedBranch(Model):
     """
-    The branch that the conversation goes on with.
+    The branch that the conversation continues with.
     """
 
     thread_id: str = Field(..., alias="threadId")

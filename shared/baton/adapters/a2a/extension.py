@@ -43,7 +43,7 @@ def conversation_metadata(task: AgentTask) -> dict[str, Any]:
 def report_in(metadata: Struct) -> AgentReport | None:
     """Return the report with which an agent hands the conversation back; None if it does not.
 
-    What it leaves out of the report is empty; what is not of the shape is no report.
+    What it leaves out of the report is empty; what is not of the shape is not a report.
     """
     plain = MessageToDict(metadata)
     for place in (plain.get(EXTENSION_URI), plain):

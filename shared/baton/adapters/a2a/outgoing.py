@@ -34,7 +34,7 @@ def sendable(task: AgentTask, modes: Sequence[str]) -> tuple[AgentTask, Sequence
     words = [task.message] if task.message else []
     data = task.data
     if data is not None and not _is_carried(data):
-        words, data = [*words, json.dumps(data)], None  # in ASCII: half of a surrogate pair is no text
+        words, data = [*words, json.dumps(data)], None  # in ASCII: half of a surrogate pair is not text
     elif data is not None and not accepts(modes, JSON):
         words, data = [*words, json.dumps(data, ensure_ascii=False)], None
     taken = tuple(each for each in task.attachments if each not in refused)

@@ -71,7 +71,7 @@ class Peer:
 
         A message that an earlier attempt has sent is not sent again: its task is followed. An agent that does not
         stream, or stops streaming too early, is asked for its task again and again, first after ``poll_seconds``.
-        Raises ``TaskLost``, ``AgentFailed`` and whatever the SDK makes of what is no A2A.
+        Raises ``TaskLost``, ``AgentFailed`` and whatever the SDK makes of what is not A2A.
         """
         is_announced = False
         followed = await self._take_up(task, task.follows, answer) if task.follows is not None else None

@@ -151,7 +151,7 @@ class RemoteAgents:
             async with asyncio.timeout(CHECK_SECONDS), self._http() as http:
                 prepare(http, remote.card_url, credentials, CHECK_SECONDS)
                 await Peer.behind(await self._card(agent, remote, http), http).cancel(remote_task_id)
-        except Exception as error:  # noqa: BLE001 - untrusted bytes may raise anything, and the run goes on without it
+        except Exception as error:  # noqa: BLE001 - untrusted bytes may raise anything, and the run continues without it
             self._log(agent.id, error, agent_failed(error))
 
     async def _ask(

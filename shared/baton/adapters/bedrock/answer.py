@@ -185,7 +185,7 @@ def _index(fields: Mapping[str, Any]) -> int:
 
 
 def _usage(reported: object) -> Usage | None:
-    """Return the tokens; those of the cache are no part of what the service calls input."""
+    """Return the tokens; those of the cache are not part of what the service calls input."""
     if not isinstance(reported, Mapping):
         return None
     asked, said = _count(reported, "inputTokens"), _count(reported, "outputTokens")

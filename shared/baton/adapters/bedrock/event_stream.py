@@ -23,7 +23,7 @@ LIMITS = StreamLimits(stream_bytes=64 * 1024 * 1024, event_bytes=1024 * 1024, ev
 
 
 class BrokenStream(Exception):
-    """The bytes are no event stream, or end inside a frame. The message says why."""
+    """The bytes are not an event stream, or end inside a frame. The message says why."""
 
 
 @dataclass(frozen=True, slots=True)

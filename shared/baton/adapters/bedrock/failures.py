@@ -73,7 +73,7 @@ def answered_failure(status: int, headers: Mapping[str, str], body: bytes) -> Pr
         fields = {"message": body.decode("utf-8", "replace")}
     if not isinstance(fields, dict):
         fields = {}
-    # The header may go on with the address of a description of the error.
+    # The header may continue with the address of a description of the error.
     name = headers.get("x-amzn-errortype", "").partition(":")[0] or str(fields.get("__type", "")).rpartition("#")[2]
     failure = _failure(name or f"HTTP {status}", fields, _STATUS.get(name.lower(), status))
     failure.request_id = headers.get("x-amzn-requestid")
@@ -91,7 +91,7 @@ def streamed_failure(event: StreamEvent) -> ProviderFailure:
 
 
 def broken_failure(error: httpx.HTTPError | BrokenStream | NoCredentials) -> ProviderFailure:
-    """Return the failure of a request that no answer came to, or one that is no answer."""
+    """Return the failure of a request that no answer came to, or one that is not an answer."""
     name = type(error).__name__
     if isinstance(error, NoCredentials):
         return ProviderFailure(name, status=403, text=str(error))

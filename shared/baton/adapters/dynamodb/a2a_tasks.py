@@ -75,7 +75,7 @@ class DynamoPushConfigs:
         self._secrets = secrets
 
     async def put(self, scope: Scope, thread_id: str, config: PushConfig) -> None:
-        # Two calls at the same time may both pass: the limit protects the table, and is no promise.
+        # Two calls at the same time may both pass: the limit protects the table, and is not a promise.
         others = [
             each for each in await self.of_thread(scope, thread_id) if (each.root, each.id) != (config.root, config.id)
         ]

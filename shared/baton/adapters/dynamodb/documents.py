@@ -25,7 +25,7 @@ from baton.ports.sources import DueSource
 KEYS_PAGE = 500
 """Entries of a page of one partition that are due. They hold keys only."""
 MAX_DUE = 100_000
-"""Sources that are put into an order at once, some 40 MB. Twenty tenants with all that they may have are as many."""
+"""Sources that are put into an order at once, about 40 MB. Twenty tenants with all that they may have are as many."""
 LOADED_AT_ONCE = 25
 
 
@@ -145,7 +145,7 @@ class DynamoDocuments:
     """``DocumentStore`` on the conversation table.
 
     Progress is in separate attributes, so that steps that run at the same time do not repeat each other's writes. It
-    is no key of an index: only a save writes to those.
+    is not a key of an index: only a save writes to those.
     """
 
     def __init__(self, table: Table) -> None:

@@ -20,7 +20,7 @@ THREAD_PROCEDURE = "PROCEDURE#"
 """The prefix of the sort keys of ``thread_procedure``."""
 _MAX_ENCODED_USER = 512
 IDLE_SHARDS = 8
-"""Partitions of the idle index. It is written once a session, so eight take 8,000 new sessions a second."""
+"""Partitions of the idle index. It is written once per session, so eight take 8,000 new sessions a second."""
 LISTING_SHARDS = 8
 """Partitions of a tenant's lists. One partition of an index takes 1,000 writes a second."""
 

@@ -204,7 +204,7 @@ class Leases:
     async def _list_for_tenant(self, scope: Scope, thread_id: str, now: datetime) -> None:
         """Move the thread up in its tenant's list.
 
-        The list is in the order of hours, so that most turns do not pay for it. A failure is no error: the thread is
+        The list is in the order of hours, so that most turns do not pay for it. Failures are ignored: the thread is
         moved with its first activity of another hour.
         """
         place = f"{tenant_listed_at(now)}#{thread_id}"

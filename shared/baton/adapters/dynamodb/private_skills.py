@@ -1,6 +1,6 @@
 """Private skills on DynamoDB: one item each in their maker's partition, where nothing reads them for anybody else.
 
-Only a skill that is offered stands in an index of the tenant. Forgetting removes a user's partition, and so the skills.
+Only a skill that is offered is in an index of the tenant. Forgetting removes a user's partition, and so the skills.
 """
 
 from __future__ import annotations

@@ -35,11 +35,11 @@ class Shape(Generic[T]):
     """Packs and unpacks the values of a dataclass.
 
     Every field is packed under its own name, but for ``elsewhere``: fields that the item has in its key or attributes,
-    which ``unpack`` is given. Fields at their defaults are left out. What a newer version has added is ignored.
+    which ``unpack`` is given. Fields at their defaults are left out. Fields that a newer version has added are ignored.
     """
 
     def __init__(self, kind: type[T], *elsewhere: str) -> None:
-        # In a tuple, because only a type that is no dataclass itself can be given a configuration.
+        # In a tuple, because only a type that is not a dataclass itself can be given a configuration.
         self._adapter: TypeAdapter[tuple[T]] = TypeAdapter(tuple[kind], config=_CONFIG)  # type: ignore[valid-type]
         self._excluded = {0: set(elsewhere)}
 

@@ -138,7 +138,7 @@ class Table:
         return await self._write(self.client.update_item, request, condition, values)
 
     async def delete(self, key: Mapping[str, str], *, condition: str | None = None, values: Item | None = None) -> None:
-        """Delete an item. A missing item is no error. Raises ``ConditionFailed``."""
+        """Delete an item. A missing item is not an error. Raises ``ConditionFailed``."""
         await self._write(self.client.delete_item, {"TableName": self.name, "Key": serialize(key)}, condition, values)
 
     async def transact(self, *writes: Write) -> None:

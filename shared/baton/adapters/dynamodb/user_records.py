@@ -40,7 +40,7 @@ class DynamoFeedback:
 
     async def put(self, scope: Scope, thread: Thread, feedback: Feedback) -> None:
         # The mark first: readers of a thread without it do not look for feedback. It is also the check that the thread
-        # is still there. What is written after a deletion is removed by the deletion's second sweep.
+        # is still there. Items written after a deletion are removed by its second sweep.
         await update_own(self._table, scope, thread.id, "SET has_feedback = :true", {":true": True})
         item: Item = {
             **keys.feedback(scope, thread.id, feedback.ordinal),

@@ -20,7 +20,7 @@ from baton.domain.json_values import ValueCount
 
 MAX_RESPONSE_BYTES = 10 * 1024 * 1024
 MAX_RESPONSE_VALUES = 250_000
-"""JSON values of an answer, or of one event of a stream. Parsing them blocks the event loop for some 50 ms."""
+"""JSON values of an answer, or of one event of a stream. Parsing them blocks the event loop for about 50 ms."""
 JSON_UNIT = "JSON values"
 _JSON = re.compile(r"application/(?:json|[\w.+-]+\+json)|text/json", re.IGNORECASE)
 _EVENTS = "text/event-stream"
@@ -53,7 +53,7 @@ async def with_bounded_json(
     async for part in parts:
         lines = part.split(b"\n") if are_events else [part]
         for number, line in enumerate(lines if is_counted else ()):
-            if number:  # no event goes on in the next line, because JSON has no line ends
+            if number:  # no event continues in the next line, because JSON has no line ends
                 values = ValueCount()
             if values.add(line) > MAX_RESPONSE_VALUES:
                 raise too_large(MAX_RESPONSE_VALUES, JSON_UNIT)

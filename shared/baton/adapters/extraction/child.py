@@ -41,7 +41,7 @@ def main() -> None:
     answer.write(b"ready\n")
     answer.flush()
     word, found = _outcome(task, sys.stdin.buffer)
-    # Characters that are no Unicode (lone surrogates) are in no JSON.
+    # Characters that are not Unicode (lone surrogates) are in no JSON.
     text = json.dumps(found, ensure_ascii=False, default=_fields, separators=(",", ":"))
     content = text.encode("utf-8", "replace")
     answer.write(b"%s %d\n" % (word, len(content)))

@@ -41,7 +41,7 @@ def detect(body: bytes, name: str, content_type: str) -> DocumentFormat:
 
 
 def _binary_format(body: bytes) -> DocumentFormat | str | None:
-    """Return the format of content that is no text, or a word for one that is not read; None for text."""
+    """Return the format of content that is not text, or a word for one that is not read; None for text."""
     if b"%PDF-" in body[:_PDF_WITHIN]:
         return DocumentFormat.PDF
     if body.startswith(_OLE):

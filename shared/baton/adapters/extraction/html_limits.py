@@ -10,15 +10,15 @@ from baton.adapters.extraction import refusals
 MAX_DEPTH = 1_000
 """Elements inside each other. The time to build a tree grows with the square of its depth."""
 MAX_TAGS = 1_000_000
-"""A tree takes some 300 bytes for each."""
+"""A tree takes about 300 bytes for each."""
 MAX_TABLES = 50
 """Tables inside each other."""
 MAX_ATTRIBUTES = 1_000
 """Of one element. Each is compared with all others."""
 MAX_REPEATED = 1_000_000
-"""Elements that a parser adds, because formatting that nobody has ended goes on in the next paragraphs."""
+"""Elements that a parser adds, because formatting that nobody has ended continues in the next paragraphs."""
 MAX_OPTION_STEPS = 20_000_000
-"""Options of selects that a parser passes: with each option, all before it. One select may have some 6,000."""
+"""Options of selects that a parser passes: with each option, all before it. One select may have about 6,000."""
 
 _TAG = re.compile(r"<(?:(!--)|(/?)([A-Za-z][^\s/>]*))")
 _COMMENT_END = re.compile(r"(?<=<!--)-?>|--!?>")
@@ -39,7 +39,7 @@ _FORMATTING = frozenset({
     "a", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u",
 })
 # fmt: on
-"""Elements that go on behind the end of a block (HTML, 13.2.4.3)."""
+"""Elements that continue behind the end of a block (HTML, 13.2.4.3)."""
 _SAME = 3
 """A parser remembers at most so many equal elements."""
 _CELLS = frozenset({"td", "th", "caption"})
@@ -94,7 +94,7 @@ class _Open:
                 pass
 
     def note_border(self, name: str) -> None:
-        """Note the start or end of an element in which formatting from before it goes on."""
+        """Note the start or end of an element in which formatting from before it continues."""
         if name in _CELLS and len(self.formatting) > 1:
             self.formatting[-1].clear()
         self.repeated += len(self.formatting[-1])

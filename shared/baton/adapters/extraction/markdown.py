@@ -69,7 +69,7 @@ def _blocks(text: str) -> Iterator[TextBlock]:
 
 
 def _block_parser() -> MarkdownIt:
-    """Return a parser of blocks. What is inside of lines is kept as written, and parsing it takes most of the time."""
+    """Return a parser of blocks. Inline markup is kept as written, because parsing it takes most of the time."""
     parser = MarkdownIt("commonmark").enable("table")
     parser.core.ruler.enableOnly(["normalize", "block"])
     return parser

@@ -31,7 +31,7 @@ class Relation:
 class OfficePackage:
     """The parts of a file by their names in lower case, without a slash before them.
 
-    A part that is missing or damaged raises ``KeyError`` or ``XMLSyntaxError``. What is outside the file is never read.
+    A part that is missing or damaged raises ``KeyError`` or ``XMLSyntaxError``. Parts outside the file are never read.
     """
 
     def __init__(self, archive: zipfile.ZipFile) -> None:
@@ -101,13 +101,13 @@ class OfficePackage:
 
     @cached_property
     def main(self) -> str | None:
-        """Return the name of the part that is the document, or None unless there is exactly one."""
+        """The name of the part that is the document, or None unless there is exactly one."""
         targets = {each.target for each in self.relations().values() if each.kind == "officeDocument"}
         return targets.pop() if len(targets) == 1 else None
 
     @property
     def title(self) -> str | None:
-        """Return the title that the document gives itself."""
+        """The title that the document gives itself."""
         name = self.related("", _CORE_PROPERTIES)
         return ((self.tree(name).findtext(qname("dc:title")) or "").strip() or None) if name else None
 

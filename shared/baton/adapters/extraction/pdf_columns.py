@@ -1,7 +1,7 @@
 """Columns of a page of a PDF file, which are read one after the other.
 
 A file may draw columns row by row. A gap that goes through many lines parts columns only if there is running text on
-both sides: lines that are as full as their words let them be, and that go on in the next one. The cells of a table
+both sides: lines that are as full as their words let them be, and that continue in the next one. The cells of a table
 without drawn lines have none of that, and are read row by row, as the file has them.
 """
 
@@ -39,7 +39,7 @@ _LONG_CELL = 4
 _APART = 1.0
 """The height of an empty line over all columns, in sizes of letters, that parts what is not of them."""
 _MOST_APART = 3
-"""Rows that are no lines of the columns, and pieces of one of them."""
+"""Rows that are not lines of the columns, and pieces of one of them."""
 
 
 @dataclass(frozen=True, slots=True)

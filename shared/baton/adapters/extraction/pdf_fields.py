@@ -168,7 +168,7 @@ def _select(annotation: Any, form: Any) -> str:
         for number in range(max(count, 0))
         if pdfium_c.FPDFAnnot_IsOptionSelected(form, annotation, number)
     ]
-    # Of a list that takes other values, too, the value is no option.
+    # Of a list that takes other values, too, the value is not an option.
     return ", ".join(chosen) or _string(pdfium_c.FPDFAnnot_GetFormFieldValue, form, annotation)
 
 

@@ -25,7 +25,7 @@ class Box:
 
     @property
     def middle(self) -> float:
-        """Return the height of its middle."""
+        """The height of its middle."""
         return (self.top + self.bottom) / 2
 
     @property

@@ -105,7 +105,7 @@ def joined(lines: Iterable[str]) -> str:
 
 
 def is_divided(line: str, after: str) -> bool:
-    """Return whether a word goes on in the next line."""
+    """Return whether a word continues in the next line."""
     return len(line) > 1 and line[-1] in _HYPHENS and line[-2].isalpha() and after[:1].islower()
 
 

@@ -79,7 +79,7 @@ class MovableFormula:
         """Return the formula as it is ``rows`` further down and ``columns`` further right."""
         texts = []
         for piece in self._pieces:
-            # References beyond an edge go on at the other one.
+            # References beyond an edge continue at the other one.
             if isinstance(piece, str):
                 texts.append(piece)
             elif isinstance(piece, int):

@@ -1,4 +1,4 @@
-"""The rows of a sheet, read as a stream: what stands in a file takes room, what it speaks of does not."""
+"""The rows of a sheet, read as a stream: what is in a file takes room, what it speaks of does not."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class SheetRows:
                 self._set_width(element)
             else:
                 return
-        raise refusals.damaged()  # it is no sheet
+        raise refusals.damaged()  # it is not a sheet
 
     def _set_width(self, column: Any) -> None:
         if column.get("hidden") not in _ON and column.get("width") not in _NOTHING:

@@ -83,7 +83,7 @@ def symbols(text: str, font: str | None) -> str:
 
 
 def symbol(code: str, font: str | None) -> str:
-    """Return the character of a hexadecimal code in a font; empty if it is no code."""
+    """Return the character of a hexadecimal code in a font; empty if it is not a code."""
     try:
         return symbols(chr(int(code, 16)), font)
     except (ValueError, OverflowError):

@@ -32,14 +32,14 @@ class Field:
 
     @property
     def missing_result(self) -> str:
-        """Return the text that Word shows for a field without a stored result; empty if it shows none."""
+        """The text that Word shows for a field without a stored result; empty if it shows none."""
         if self.form is not None and (shown := form_text(self.form)):
             return shown
         return result_of("".join(self.instruction))
 
     @property
     def unread_name(self) -> str | None:
-        """Return the name of a field whose text cannot be found out, or None."""
+        """The name of a field whose text cannot be found out, or None."""
         words = "".join(self.instruction).split(maxsplit=1)
         return words[0].upper() if words and words[0].upper() in _UNREAD and not self.missing_result else None
 

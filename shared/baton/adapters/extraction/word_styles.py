@@ -28,7 +28,7 @@ class WordStyle:
 
     @property
     def heading_level(self) -> int | None:
-        """Return the level of a heading from 1, or None for other texts."""
+        """The level of a heading from 1, or None for other texts."""
         if found := _HEADING.fullmatch(self.name):
             return int(found[1])
         if self.name.lower() == "title":

@@ -89,7 +89,7 @@ class Workbook:
 
     @cached_property
     def formats(self) -> list[NumberFormat]:
-        """Return the formats of cells by their numbers (``s``)."""
+        """The formats of cells by their numbers (``s``)."""
         name = self._package.related(self._main, "styles")
         root = self._package.tree(name) if name is not None else None
         if root is None:
@@ -111,7 +111,7 @@ class Workbook:
 
     @property
     def is_stale(self) -> bool:
-        """Return True if results are to be calculated when the file is opened: they may never have been."""
+        """True if results are to be calculated when the file is opened: they may never have been."""
         properties = self._root.find(qname("s:calcPr"))
         return properties is not None and properties.get("fullCalcOnLoad") in _ON
 

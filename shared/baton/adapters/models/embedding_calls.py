@@ -286,7 +286,7 @@ class ApiEmbedder(ABC):
 def unit_vectors(embeddings: Sequence[Sequence[Any]], dimensions: int) -> list[Vector]:
     """Return embeddings as vectors of length 1.
 
-    Raises ``WrongEmbeddings`` if all have another number of dimensions, and ``NoEmbeddings`` if one is no embedding.
+    Raises ``WrongEmbeddings`` if all have another length, and ``NoEmbeddings`` if one is not an embedding.
     """
     lengths = {len(numbers) for numbers in embeddings}
     if len(lengths) == 1 and lengths.isdisjoint({0, dimensions}):

@@ -44,7 +44,7 @@ class FailureKind(StrEnum):
     TIMEOUT = "timeout"
     CONNECTION = "connection"
     PROTOCOL = "protocol"
-    """The endpoint sent something that is no answer."""
+    """The endpoint sent something that is not an answer."""
 
 
 @dataclass

@@ -75,7 +75,7 @@ _LIMIT_TOO_LARGE = re.compile(
 _LIMIT_FIELDS = ("max_completion_tokens", "max_tokens")
 _ABOUT_ROLES = ("role", "system", "alternat", "conversation", "developer", "first message", "in turn", "consecutive")
 _PLACES = ("messages", "tools", "input", "contents")
-"""Roots of places in a request that are no optional fields."""
+"""Roots of places in a request that are not optional fields."""
 _IN_SCHEMA = re.compile(r"schema for function|function_declarations|input_schema|tools[.\[]\d")
 """A refusal is about a schema, in which properties may have the names of fields."""
 _IMAGES_ONLY = re.compile(r"image|vision")

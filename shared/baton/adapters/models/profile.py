@@ -60,9 +60,9 @@ class AnswerForm(StrEnum):
     SCHEMA = "schema"
     """By the API's own JSON Schema, in strict form."""
     OBJECT = "object"
-    """The API promises JSON only, so the schema stands in the prompt too."""
+    """The API promises JSON only, so the schema is in the prompt too."""
     PROMPT = "prompt"
-    """The schema stands in the prompt only."""
+    """The schema is in the prompt only."""
 
 
 class EffortForm(StrEnum):

@@ -123,7 +123,7 @@ def _overriding(model: str, overrides: Mapping[str, Mapping[str, Any]]) -> list[
 
 
 def with_facts(profile: ModelProfile, facts: Mapping[str, Any]) -> ModelProfile:
-    """Return the profile with other facts. What is dropped adds up, and so do facts of one adapter only."""
+    """Return the profile with other facts. Dropped settings accumulate, as do facts of one adapter."""
     added: dict[str, Any] = {name: frozenset(facts[name]) | getattr(profile, name) for name in ADDED if name in facts}
     if "further" in facts:
         added["further"] = {**profile.further, **facts["further"]}

@@ -58,7 +58,7 @@ def chat_tools(tools: OfferedTools) -> list[Wire]:
 
 
 def wire_metadata(values: Mapping[str, Any]) -> dict[str, str]:
-    """Return the request's metadata within OpenAI's limits: values that are no text as JSON, each cut at its limit."""
+    """Return the request's metadata within OpenAI's limits: values that are not text as JSON, each cut at its limit."""
     texts = {
         name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         for name, value in values.items()

@@ -1,4 +1,4 @@
-"""Bodies of a model endpoint's responses: limits on their size, and answers that are no streams."""
+"""Bodies of a model endpoint's responses: limits on their size, and answers that are not streams."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def is_whole(response: httpx.Response) -> bool:
 async def read_whole(response: httpx.Response) -> object:
     """Return the JSON of such a response; None if it was read before.
 
-    Raises ``ProviderFailure`` for a broken connection, and ``ValueError`` for what is no JSON.
+    Raises ``ProviderFailure`` for a broken connection, and ``ValueError`` for what is not JSON.
     """
     if response.is_stream_consumed:
         return None

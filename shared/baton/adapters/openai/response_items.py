@@ -152,7 +152,7 @@ class OutputItems:
         return item
 
     def _identify(self, item: OutputItem, event: Mapping[str, Any]) -> OutputItem:
-        """Take what the item of an event says of itself."""
+        """Take the ids, name and phase of an event's item."""
         whole = _item(event)
         item.id = item.id or _text(whole.get("id"))
         item.call_id = item.call_id or _text(whole.get("call_id"))

@@ -63,7 +63,7 @@ class ToolCallFragments:
         """The unknown fields of each call that ``take`` returned, which the endpoint wants back."""
 
     def add(self, fragments: object) -> None:
-        """Take a delta's ``tool_calls``; ``TypeError`` if it is no list. Raises ``TooManyCalls``."""
+        """Take a delta's ``tool_calls``; ``TypeError`` if it is not a list. Raises ``TooManyCalls``."""
         if fragments is None:
             return
         if not isinstance(fragments, list):

@@ -73,7 +73,7 @@ class OpenSearchAdministration:
         await copy.recent()
         await copy.fill()
         await self._swap(index, old, new)
-        # What was written to both while the last documents were copied.
+        # Documents written to both while the last ones were copied.
         await copy.recent()
         await copy.fill()
         await self._delete(old)

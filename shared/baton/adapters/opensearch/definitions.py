@@ -34,7 +34,7 @@ STOP_WORDS = _STOP_WORDS.split()
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingModel:
-    """The model that an index has vectors of."""
+    """The model whose vectors an index has."""
 
     name: str
     dimensions: int

@@ -107,7 +107,7 @@ class Engine:
                 if error.engine_status == 429 and await self.pause(attempt):
                     continue
                 raise error from problem
-            except OpenSearchException as problem:  # an answer that is no JSON, as of a proxy
+            except OpenSearchException as problem:  # an answer that is not JSON, as of a proxy
                 count(Metric.SEARCHES_FAILED)
                 logger.warning("OpenSearch's answer to %s %s cannot be read: %s", method, path, problem)
                 raise SearchUnavailable from problem
@@ -168,7 +168,7 @@ def _params(params: Mapping[str, Any]) -> dict[str, Any]:
 
 def _engine_error(problem: Any) -> EngineError:
     answer = problem.error
-    with contextlib.suppress(ValueError, AttributeError):  # a proxy's page is no JSON object
+    with contextlib.suppress(ValueError, AttributeError):  # a proxy's page is not a JSON object
         answer = json.loads(answer)
         answer = answer.get("error", answer)
     return error_of(problem.status_code, answer)

@@ -42,7 +42,7 @@ class SubjectTokens:
         try:
             return self._fernet().encrypt(json.dumps(claims).encode()).decode()
         except BatonError as error:
-            # The request goes on: only calls that act for the user fail.
+            # The request continues: only calls that act for the user fail.
             _log.error("Users' tokens cannot be passed on: %s", error)
             count(Metric.KEYS_UNREADABLE)
             return None

@@ -54,7 +54,7 @@ def time_zone_in(message: Message) -> str | None:
     """Return the time zone of the user that the message names; None if it names none, or one that is unknown here.
 
     Agents of other versions have other lists of zones, and a wrong day is better than no answer. Raises
-    ``InvalidParamsError`` for what is no name.
+    ``InvalidParamsError`` for what is not a name.
     """
     extension = conversation_in(message)
     zone = extension.get("time_zone", extension.get("timeZone"))

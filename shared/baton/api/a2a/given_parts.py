@@ -1,6 +1,6 @@
 """Checks of a message's parts as the client wrote them, before the SDK's models read them.
 
-The models take any number of parts, slowly, guess a ``kind`` that is missing, skip what is no base64, and round
+The models take any number of parts, slowly, guess a ``kind`` that is missing, skip what is not base64, and round
 numbers.
 """
 

@@ -10,7 +10,7 @@ from a2a.utils.errors import InvalidRequestError, JSONParseError
 from baton.domain.json_values import count_values
 
 MAX_VALUES = 100_000
-"""Values of a body. A parser holds the interpreter's lock until it is done, some 10 ms for so many."""
+"""Values of a body. A parser holds the interpreter's lock until it is done, about 10 ms for so many."""
 
 
 def parse_json(body: bytes) -> Any:

@@ -51,7 +51,7 @@ class Call:
 
 
 class CallRefused(Exception):
-    """The body is no valid call. The response has ``id``, if it was readable."""
+    """The body is not a valid call. The response has ``id``, if it was readable."""
 
     def __init__(self, error: A2AError, id: RequestId = None) -> None:  # noqa: A002 - the name in JSON-RPC
         super().__init__(error.message)

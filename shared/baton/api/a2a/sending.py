@@ -191,7 +191,7 @@ class Sender:
             raise AgentMismatch
 
     async def run(self, sending: Sending, *, until: float = math.inf) -> AsyncGenerator[Event | None, None]:
-        """Begin the turn, which goes on if the caller disconnects, and return its events.
+        """Begin the turn, which continues if the caller disconnects, and return its events.
 
         They have None once if there is no event for some seconds, and raise the ``BatonError`` that refuses the
         request, and ``TokenExpired`` at ``until``, in event loop time.

@@ -102,7 +102,7 @@ class Updates:
         text = "".join(self._structured.pop(message_id))
         try:
             part = data_part(json.loads(text))
-        except ValueError:  # a reader without pii:read may get text that is no JSON any more
+        except ValueError:  # a reader without pii:read may get text that is not JSON any more
             part = Part(text=text)
         return self._artifact(self._piece(message_id, part), append=False)
 
@@ -150,7 +150,7 @@ class TaskFollower:
         """Yield the task, then its updates. Raises ``TokenExpired`` when the stream outlives its token.
 
         Ends when the task is final, and unless it is followed across turns when it waits; in any case after
-        ``TURN_SECONDS``. Then the client has seen no final state, and knows by this that the task goes on.
+        ``TURN_SECONDS``. Then the client has seen no final state, and knows by this that the task continues.
         """
         loop = asyncio.get_running_loop()
         until, pause = loop.time() + TURN_SECONDS, POLL_SECONDS

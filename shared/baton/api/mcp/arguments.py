@@ -132,7 +132,7 @@ async def _answering(
 
 
 def _check_decision(thread: Thread, ids: Sequence[str], payload: Any) -> None:
-    """Raise ``InvalidRequest`` for an answer to an approval that says neither yes nor no: silence is no consent."""
+    """Raise ``InvalidRequest`` for an answer to an approval that says neither yes nor no: silence is not consent."""
     decides = isinstance(payload, dict) and isinstance(payload.get("approved"), bool)
     asked = [thread.pending.get(each) for each in ids] if thread.pending is not None else []
     if not decides and any(each is not None and is_approval(each) for each in asked):

@@ -84,7 +84,7 @@ def form_of(finished: FinishedRun) -> types.InputRequiredResult | None:
         text = "\n".join(line for line in lines if line)
         form = types.ElicitRequestFormParams(message=text, requested_schema=FORM)
         requests[question["interrupt_id"]] = types.ElicitRequest(params=form)
-    # The state is no secret and proves nothing: a caller that sends it back is checked like any other.
+    # The state is not a secret and proves nothing: a caller that sends it back is checked like any other.
     return types.InputRequiredResult(input_requests=requests, request_state=finished.thread.id)
 
 

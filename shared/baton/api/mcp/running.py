@@ -1,4 +1,4 @@
-"""A turn that a call has begun, and its progress. It goes on if the caller hangs up."""
+"""A turn that a call has begun, and its progress. It continues if the caller hangs up."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ MAX_CHARS = 300
 
 
 def to_progress(event: Event) -> str | None:
-    """Return the sentence for an event; None for events that are no step of the work."""
+    """Return the sentence for an event; None for events that are not a step of the work."""
     body = event.body
     match event.type:
         case "TEXT_MESSAGE_START":

@@ -65,7 +65,7 @@ async def call_tool(
 
 @contextmanager
 def _guarding() -> Iterator[None]:
-    """Raise ``MCPError`` for a fault of ours. The library would show older clients the fault."""
+    """Raise ``MCPError`` for Baton's own fault. The library would show older clients the fault."""
     try:
         yield
     except MCPError:

@@ -19,7 +19,7 @@ class ThreadUnavailable(BatonError):
 
     @property
     def audited_as(self) -> str:
-        """The outcome in the audit. A request for an unused id is no attempt at another user's thread."""
+        """The outcome in the audit. A request for an unused id is not an attempt at another user's thread."""
         return "not_found" if self.is_unused else "denied"
 
 

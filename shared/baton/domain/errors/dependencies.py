@@ -30,7 +30,7 @@ class WrongDimension(SearchUnavailable):
 
 
 class EmbedderUnavailable(BatonError):
-    """The embedding model does not answer, or answers with something that is no embedding."""
+    """The embedding model does not answer, or answers with something that is not an embedding."""
 
     code, status = "embedder_unavailable", 503
     title = "The embedding model is not available"

@@ -35,7 +35,7 @@ class EpisodeIndex:
         written = await self._find_written(scope, episode.ref)
         async for batch in self._message_documents(scope, thread, episode):
             await self._write(scope, [each for each in batch if self._digest(each) not in written])
-        # Facts that have become known as old ones since an earlier run are no facts of this episode any more.
+        # Facts that have become known as old ones since an earlier run are not facts of this episode any more.
         await self.search.delete(scope, IndexName.EPISODES, SearchFilter(source_id=episode.ref.id, kinds=(FACT,)))
         await self._write(scope, episode_documents(episode, (), episode.summary, episode.facts))
 

@@ -152,5 +152,5 @@ def rank_by_validity(digests: Sequence[Ranked], weights: EpisodeWeights) -> list
 
 
 def is_valid(ranked: Ranked) -> bool:
-    """Return whether it is no fact that another one superseded."""
+    """Return whether it is not a fact that another one superseded."""
     return ranked.document.kind != FACT or ranked.document.fields.get("superseded_at") is None

@@ -28,7 +28,7 @@ MAX_FACTS = 20
 EMBEDDING_DEADLINE = timedelta(seconds=5)
 """After this time, words decide alone. A request over HTTP is given up long after it."""
 EMBEDDER_SHARE = 0.95
-"""The part of it which the embedder has, so that its circuit breaker counts an endpoint that does not answer."""
+"""The part of it that the embedder may use, so that its circuit breaker counts an endpoint that does not answer."""
 
 logger = Logger(child=True)
 

@@ -1,4 +1,4 @@
-"""Compare the index of episodes with the stored episodes, and mend the differences."""
+"""Compare the index of episodes with the stored episodes, and fix the differences."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ class TenantCheck:
 
     @property
     def is_sound(self) -> bool:
-        """True if nothing has to be mended."""
+        """True if nothing has to be fixed."""
         return not (self.missing or self.without_vectors or self.orphaned)
 
 
 @dataclass(frozen=True, slots=True)
 class IndexCheck:
-    """Compares tenant by tenant. Conversations may go on meanwhile."""
+    """Compares tenant by tenant. Conversations may continue meanwhile."""
 
     episodes: StoredEpisodes
     search: SearchIndex

@@ -51,7 +51,7 @@ class LightModel:
     ) -> dict[str, Any]:
         """Return the object that the model answers with. It need not follow ``schema``: check every value.
 
-        Raises ``ModelError``, and ``JunkAnswer`` if two answers in a row are no JSON object.
+        Raises ``ModelError``, and ``JunkAnswer`` if two answers in a row are not a JSON object.
         """
         for _ in range(TRIES):
             answer, _ = await self._answer(task, instructions, data, max_tokens, schema)

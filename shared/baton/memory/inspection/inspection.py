@@ -47,7 +47,7 @@ class ModelCall:
     error: str | None = None
     """The code of the failure that ended it."""
     ended_at: datetime | None = None
-    """None while it goes on."""
+    """None while it continues."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class AgentContext:
 
 @dataclass(slots=True)
 class Inspection:
-    """The notes on a run while it goes on. Only references are kept; everything else is done after the run."""
+    """The notes on a run while it continues. Only references are kept; everything else is done after the run."""
 
     contexts: list[AgentContext] = field(default_factory=list)
     calls: list[ModelCall] = field(default_factory=list)

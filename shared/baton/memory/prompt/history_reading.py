@@ -66,7 +66,7 @@ async def stored_summary(store: ThreadStore, scope: Scope, thread: Thread, windo
 async def messages_between(
     store: ThreadStore, scope: Scope, thread: Thread, first_ordinal: int, end_ordinal: int
 ) -> list[StoredMessage]:
-    """Return every message from ``first_ordinal`` up to, but without, ``end_ordinal``."""
+    """Return every message from ``first_ordinal`` up to, but not including, ``end_ordinal``."""
     found: list[StoredMessage] = []
     before: int | None = end_ordinal
     while before is not None and before > first_ordinal:

@@ -47,7 +47,7 @@ NEGATIONS = _words_of(
     wont wouldnt false wrong nein nicht nie niemals kein keine keinen keiner keinem ohne falsch
     """
 )
-"""Words that turn their neighbours into the opposite."""
+"""Words that reverse the meaning of their neighbours."""
 
 ENDINGS = ("ings", "ing", "ies", "ied", "es", "ed", "s")
 """Endings of English words; of two that a word has, the longer stands first."""

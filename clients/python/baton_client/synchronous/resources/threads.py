@@ -100,7 +100,7 @@ class Threads(Resource):
         return self._post(path(THREAD + "/close", thread_id=thread_id), CloseAnswer)
 
     def cancel(self, thread_id: str, *, run_id: str | None = None) -> CancelAnswer:
-        """Stop the run in progress, or the one named. What was said stays."""
+        """Stop the run in progress, or the one named. The text so far stays."""
         return self._post(path(THREAD + "/cancel", thread_id=thread_id), CancelAnswer, given(runId=run_id))
 
     def messages(
