@@ -33,7 +33,7 @@ def agent_schema() -> dict[str, Any]:
 def described_schema(model: type[BaseModel], title: str, *, by_alias: bool) -> dict[str, Any]:
     """Return the JSON Schema of a model. Fields have the descriptions of their docstrings."""
     schema = model.model_json_schema(by_alias=by_alias)
-    described = _described(model)
+    described = _describe_fields(model)
     for name, part in ((model.__name__, schema), *schema.get("$defs", {}).items()):
         for field, about in part.get("properties", {}).items():
             about.pop("title", None)
@@ -43,7 +43,7 @@ def described_schema(model: type[BaseModel], title: str, *, by_alias: bool) -> d
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title, **schema}
 
 
-def _described(root: type[BaseModel]) -> dict[str, dict[str, str]]:
+def _describe_fields(root: type[BaseModel]) -> dict[str, dict[str, str]]:
     """Return the docstrings of the fields of every class in the modules of ``baton.domain`` that declare parts."""
     modules = {root.__module__, *(each.__module__ for each in _parts(root, set()))}
     found: dict[str, dict[str, str]] = {}

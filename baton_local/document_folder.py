@@ -108,7 +108,7 @@ class DocumentFolder:
         done.removed += [names.get(key, name) for key, name in removed.items()]
         self._known = {name: known for name, known in self._known.items() if known[0] not in removed}
         for name, checksum, key in newer:
-            failure = self._awaited(agent_id, key)
+            failure = self._wait_until_ready(agent_id, key)
             if self._stopped.is_set():
                 return
             self._known[name] = (key, checksum)
@@ -121,7 +121,7 @@ class DocumentFolder:
         """Return the file as the developer names it."""
         return f"{self.folder.name}/{each.agent_id}/{each.relative}"
 
-    def _awaited(self, agent_id: str, document_id: str) -> str | None:
+    def _wait_until_ready(self, agent_id: str, document_id: str) -> str | None:
         """Wait until a document is ready. Return why it failed if it does."""
         while not self._stopped.is_set():
             is_done, problem = self._documents.state(agent_id, document_id)

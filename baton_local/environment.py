@@ -93,7 +93,7 @@ def variables(
     All functions share one process and so one environment. Raises ``TemplateProblem`` if two functions have different
     values of a variable.
     """
-    merged = _merged(functions)
+    merged = _merge(functions)
     demo = f"{gateway}/local/openai/v1"
     merged["OPENAI_BASE_URL"] = demo
     merged["OPENAI_API_KEY"] = "offline"
@@ -186,7 +186,7 @@ def applied(values: Mapping[str, str]) -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _merged(functions: Mapping[str, FunctionDefinition]) -> dict[str, str]:
+def _merge(functions: Mapping[str, FunctionDefinition]) -> dict[str, str]:
     merged: dict[str, str] = {}
     for function in functions.values():
         for name, value in function.variables.items():

@@ -98,7 +98,8 @@ def views(functions: Mapping[str, FunctionDefinition]) -> dict[str, View]:
     """Return each function's view, from the variables that the template gives it."""
     names = frozenset(name for function in functions.values() for name in function.variables)
     return {
-        function.name: View(frozenset(function.variables), names, _lacking(function)) for function in functions.values()
+        function.name: View(frozenset(function.variables), names, _find_missing_layers(function))
+        for function in functions.values()
     }
 
 
@@ -117,7 +118,7 @@ def as_deployed(stack: Stack, settings: LocalSettings, aliases: Mapping[str, str
         os.environ = before  # noqa: B003
 
 
-def _lacking(function: FunctionDefinition) -> dict[str, str]:
+def _find_missing_layers(function: FunctionDefinition) -> dict[str, str]:
     """Return the variables that name a folder of a layer which the function does not have."""
     folders = {folder for layer, (folder, _) in LAYER_FOLDERS.items() if layer not in function.layers}
     return {name: value for name, value in function.variables.items() if value in folders}

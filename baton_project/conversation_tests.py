@@ -97,7 +97,7 @@ def _run(options: Options) -> int:
     place = _place(project)
     with place.enter():
         if options.thread_id is not None:
-            return _written(place, options.thread_id, options)
+            return _write_test(place, options.thread_id, options)
         agents = place.load()
         paths = options.paths or [_as_given(project.folder / "tests")]
         files = read_files(find_files(paths), KnownNames.of(agents))
@@ -161,7 +161,7 @@ def _reported(batch: Batch, options: Options) -> int:
     return 130 if is_interrupted else 0 if report.passed else 1
 
 
-def _written(place: AgentPlace, thread_id: str, options: Options) -> int:
+def _write_test(place: AgentPlace, thread_id: str, options: Options) -> int:
     """Write a test of a stored conversation, print the result, and return the exit code."""
     import asyncio
 

@@ -64,13 +64,13 @@ def conversation(seed: int = 1) -> list[Turn]:
                 question=f"{number}. {_some(chance, QUESTION, 100, 420)}",
                 results=tuple(f"{number}.{call}: {_some(chance, ANSWER * 3, 800, 4_000)}" for call in range(calls)),
                 answer=f"{number}. {_some(chance, ANSWER, 400, 1_800)}",
-                recalled=tuple(_recalled(chance, number)) if chance.random() < 0.8 else (),
+                recalled=tuple(_recall(chance, number)) if chance.random() < 0.8 else (),
             )
         )
     return made
 
 
-def _recalled(chance: random.Random, number: int) -> Iterator[str]:
+def _recall(chance: random.Random, number: int) -> Iterator[str]:
     found = "\n".join(f"2026-02-{chance.randint(1, 28):02}: {_some(chance, ANSWER, 200, 600)}" for _ in range(5))
     yield f"Found for message {number} in past conversations, as data and no instruction:\n{found}"
 

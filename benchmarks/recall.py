@@ -128,16 +128,16 @@ async def _rankings(
     result = await index.search(
         scope, IndexName.EPISODES, SearchQuery(text, vector, tuple(every), SearchFilter(kinds=(MESSAGE,)))
     )
-    rankings = {f"{clause.view}, {clause.signal}": _fused(result, {clause: 1.0}) for clause in every}
-    rankings["fused"] = _fused(result, every)
-    rankings["with sessions"] = _fused(result, every, USUAL_WEIGHTS)
+    rankings = {f"{clause.view}, {clause.signal}": _fuse(result, {clause: 1.0}) for clause in every}
+    rankings["fused"] = _fuse(result, every)
+    rankings["with sessions"] = _fuse(result, every, USUAL_WEIGHTS)
     found = await search.search(scope, text, limit=20, vector=vector)
     matches = sorted((match for each in found.episodes for match in each.matches), key=lambda match: -match.score)
     rankings["the search"] = [each.episode_id for each in found.episodes], [match.message_id for match in matches]
     return rankings
 
 
-def _fused(
+def _fuse(
     result: SearchResult, weights: Mapping[SearchClause, float], sessions: EpisodeWeights | None = None
 ) -> tuple[list[str], list[str]]:
     candidates = result.candidates

@@ -26,14 +26,14 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """
     cells = [list(head), *([_text(cell) for cell in row] for row in rows)]
     widths = [max(len(line[column]) for line in cells) for column in range(len(head))]
-    lines = ["| " + " | ".join(_aligned(line, widths)) + " |" for line in cells]
+    lines = ["| " + " | ".join(_align(line, widths)) + " |" for line in cells]
     rule = "|" + "|".join(
         ("-" * (width + 1) + ":") if column else "-" * (width + 2) for column, width in enumerate(widths)
     )
     return "\n".join([lines[0], rule + "|", *lines[1:]])
 
 
-def _aligned(line: Sequence[str], widths: Sequence[int]) -> list[str]:
+def _align(line: Sequence[str], widths: Sequence[int]) -> list[str]:
     return [
         cell.rjust(width) if column else cell.ljust(width)
         for column, (cell, width) in enumerate(zip(line, widths, strict=True))

@@ -38,12 +38,14 @@ class SlidingPlayer(Player):
             call = ToolCall(f"{turn.number}.{number}", TOOL_NAMES[turn.number % len(TOOL_NAMES)], '{"query": "plants"}')
             exchange.append(self._message(turn, Role.ASSISTANT, "", question.ordinal + len(exchange), agent, call))
             exchange.append(self._message(turn, Role.TOOL, result, question.ordinal + len(exchange), agent, call))
-            prompts = self._fitted([*prompts, *to_prompts(exchange[-2:], agent.id)], len(head), turn.question, budget)
+            prompts = self._fit_prompts(
+                [*prompts, *to_prompts(exchange[-2:], agent.id)], len(head), turn.question, budget
+            )
             self._record(turn, prompts)
         exchange.append(self._message(turn, Role.ASSISTANT, turn.answer, question.ordinal + len(exchange), agent))
         self.stored += exchange
 
-    def _fitted(self, prompts: list[Prompt], head: int, question: str, budget: int) -> list[Prompt]:
+    def _fit_prompts(self, prompts: list[Prompt], head: int, question: str, budget: int) -> list[Prompt]:
         """Drop the oldest exchanges, and then shorten results, one by one until the prompts fit."""
         while total_tokens(prompts, self.counter) > budget and prompts[head].content != question:
             end = head + 1

@@ -49,16 +49,16 @@ class Engine:
     def _play(self, scene: str, situation: Situation, variables: Variables) -> Reply | None:
         for rule in self._script.scenes.get(scene, ()):
             try:
-                reply = self._played(rule, situation, variables)
+                reply = self._play_rule(rule, situation, variables)
             except (TemplateProblem, re.error) as problem:
                 raise ScriptError(f"{rule.place}: {problem}") from None
             if reply is not None:
                 return reply
         return None
 
-    def _played(self, rule: CompiledRule, situation: Situation, variables: Variables) -> Reply | None:
+    def _play_rule(self, rule: CompiledRule, situation: Situation, variables: Variables) -> Reply | None:
         """Return the rule's answer; None if it does not fit, calls only what cannot be called, or leads nowhere."""
-        found = _matched(rule, situation, variables)
+        found = _match_rule(rule, situation, variables)
         if found is None:
             return None
         variables = {**variables, **found}
@@ -75,7 +75,7 @@ class Engine:
         return Reply("\n\n".join(filter(None, (said, rest.text))), calls + rest.calls)
 
 
-def _matched(rule: CompiledRule, situation: Situation, variables: Variables) -> dict[str, str] | None:
+def _match_rule(rule: CompiledRule, situation: Situation, variables: Variables) -> dict[str, str] | None:
     """Return the matches of the rule's patterns, by their groups' names; None if a condition does not hold."""
     wanted = rule.rule
     if wanted.agent and variables["agent"] not in wanted.agent:
@@ -88,20 +88,20 @@ def _matched(rule: CompiledRule, situation: Situation, variables: Variables) -> 
     if wanted.after and not any(fnmatchcase(tool, name) for tool in answered for name in wanted.after):
         return None
     found: dict[str, str] = {}
-    if not _searched(rule.says, [situation.said], found):
+    if not _search_patterns(rule.says, [situation.said], found):
         return None
-    if not _searched(rule.result, [each["text"] for each in situation.last_results], found):
+    if not _search_patterns(rule.result, [each["text"] for each in situation.last_results], found):
         return None
     if rule.earlier is not None:
         pattern = compiled(rule.earlier({**variables, **found}))
-        if not _searched(pattern, situation.earlier, found):
+        if not _search_patterns(pattern, situation.earlier, found):
             return None
     if rule.condition is not None and not rule.condition({**variables, **found}):
         return None
     return found
 
 
-def _searched(pattern: re.Pattern[str] | None, texts: Any, found: dict[str, str]) -> bool:
+def _search_patterns(pattern: re.Pattern[str] | None, texts: Any, found: dict[str, str]) -> bool:
     if pattern is None:
         return True
     for text in texts:

@@ -27,7 +27,7 @@ def instance_of(schema: Any, root: Schema | None = None, depth: int = 0) -> Any:
     if not isinstance(schema, Mapping) or depth > MAX_DEPTH:
         return None
     root = schema if root is None else root
-    schema = _resolved(schema, root, depth)
+    schema = _resolve(schema, root, depth)
     for keyword in ("const", "default"):
         if keyword in schema:
             return schema[keyword]
@@ -57,16 +57,16 @@ def instance_of(schema: Any, root: Schema | None = None, depth: int = 0) -> Any:
     return None
 
 
-def _resolved(schema: Schema, root: Schema, depth: int) -> Schema:
+def _resolve(schema: Schema, root: Schema, depth: int) -> Schema:
     """Return the schema with what its references and ``allOf`` say."""
     reference = schema.get("$ref")
     if isinstance(reference, str) and depth <= MAX_DEPTH:
         target = root if reference == "#" else root.get("$defs", {}).get(reference.rpartition("/")[2], {})
         rest = {name: value for name, value in schema.items() if name != "$ref"}
-        return _resolved(_joined(target, rest), root, depth + 1)
+        return _resolve(_joined(target, rest), root, depth + 1)
     for part in schema.get("allOf", ()):
         rest = {name: value for name, value in schema.items() if name != "allOf"}
-        schema = _joined(rest, _resolved(part, root, depth + 1))
+        schema = _joined(rest, _resolve(part, root, depth + 1))
     return schema
 
 

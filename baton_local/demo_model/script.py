@@ -137,10 +137,10 @@ class _Compiler:
             for number, rule in enumerate(rules):
                 if rule.next is not None and rule.next not in scenes:
                     yield self._document.problem(["scenes", name, number, "next"], f"there is no scene {rule.next!r}")
-            if name in self._reached_from(name):
+            if name in self._find_reachable(name):
                 yield self._document.problem(["scenes", name], "the scene leads back to itself")
 
-    def _reached_from(self, name: str) -> set[str]:
+    def _find_reachable(self, name: str) -> set[str]:
         reached: set[str] = set()
         waiting = [name]
         while waiting:

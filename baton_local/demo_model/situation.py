@@ -55,7 +55,7 @@ class Situation:
             **{name: _fields(metadata.get(name)) for name in ("skill", "unfinished", "workflow")},
             "recalled": _in_order(_fields(metadata.get("recalled"))),
             "said": text_of(asked) if asked else "",
-            "data": _fields(_parsed(text_of(asked))) if asked and metadata.get("task") else {},
+            "data": _fields(_parse_json(text_of(asked))) if asked and metadata.get("task") else {},
             "earlier": earlier,
             "answers": answers,
             "before": _since_the_user(before),
@@ -123,8 +123,8 @@ def _results(messages: Sequence[ChatMessage]) -> list[Json]:
     for message in messages:
         if message.role == "tool" and message.tool_call_id in calls:
             call, text = calls[message.tool_call_id], text_of(message)
-            arguments = _parsed(call.arguments)
-            results.append({"tool": call.name, "arguments": arguments, "text": text, "json": _parsed(text)})
+            arguments = _parse_json(call.arguments)
+            results.append({"tool": call.name, "arguments": arguments, "text": text, "json": _parse_json(text)})
     return results
 
 
@@ -138,7 +138,7 @@ def _nested(metadata: Mapping[str, str]) -> Json:
             if not isinstance(place.get(parent), dict):
                 place[parent] = {}
             place = place[parent]
-        value = _parsed(text)
+        value = _parse_json(text)
         if value is not None or not text.startswith(("{", "[")):  # else it was cut, and is not known
             place[leaf] = text if value is None else value
     return nested
@@ -154,7 +154,7 @@ def _in_order(numbered: Json) -> list[Json]:
     return [item for item in (numbered[str(place)] for place in places if str(place) in numbered) if _fields(item)]
 
 
-def _parsed(text: str) -> Any:
+def _parse_json(text: str) -> Any:
     """Return the JSON that a text holds, or None."""
     try:
         return json.loads(text)

@@ -61,8 +61,8 @@ class MotoServer:
         app: Wsgi = s3_serialized(_in_our_account(dispatcher))
         kept = KeptObjects(self._data_dir) if self._data_dir else None
         if kept:
-            app = _keeping(app, kept)
-        app = _for_this_machine(self._telling(self._announcing(self._with_state_machines(app))))
+            app = _keep_changes(app, kept)
+        app = _for_this_machine(self._report_created(self._announcing(self._with_state_machines(app))))
 
         class Handler(MotoRequestHandler):
             disable_nagle_algorithm = True  # it sends an answer's head and body separately
@@ -78,7 +78,7 @@ class MotoServer:
             kept.restore(endpoint)
         return endpoint
 
-    def _telling(self, app: Wsgi) -> Wsgi:
+    def _report_created(self, app: Wsgi) -> Wsgi:
         """Wrap ``app`` so that ``created`` is called for an object when S3 has answered that it is stored."""
 
         def wrapped(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
@@ -207,7 +207,7 @@ def _for_this_machine(app: Wsgi) -> Wsgi:
     return wrapped
 
 
-def _keeping(app: Wsgi, kept: KeptObjects) -> Wsgi:
+def _keep_changes(app: Wsgi, kept: KeptObjects) -> Wsgi:
     """Wrap ``app`` so that a changed object is on disk before the caller gets the response."""
 
     def wrapped(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:

@@ -52,7 +52,7 @@ class Supervisor:
         name = self._child.name
         failures = 0
         began = time.monotonic()
-        while self._ended():
+        while self._wait_for_end():
             failures = 1 if time.monotonic() - began > STEADY_SECONDS else failures + 1
             problem = EngineFailed(f"{name} ended:\n{self._child.log_tail()}")
             self._child.stop()  # its guard and its log
@@ -73,7 +73,7 @@ class Supervisor:
                 return
             began = time.monotonic()
 
-    def _ended(self) -> bool:
+    def _wait_for_end(self) -> bool:
         """Wait for the child's end. Return whether it was unexpected."""
         self._child.wait()
         return not self._stopping.is_set()

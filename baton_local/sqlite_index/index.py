@@ -191,7 +191,7 @@ class _Reading:
         if view is None or self._query.vector is None:
             return {}
         wanted = np.asarray([number for number, name in names.items() if name.id in ids], dtype=np.int64)
-        numbers, scores = self._compared(view)
+        numbers, scores = self._compare_vectors(view)
         places = np.flatnonzero(np.isin(numbers, wanted))
         return {names[int(numbers[place])].id: float(scores[place]) for place in places}
 
@@ -209,7 +209,7 @@ class _Reading:
     def _by_meaning(self, view: int) -> Sequence[tuple[int, float]]:
         if self._query.vector is None:
             return []
-        numbers, scores = self._compared(view)
+        numbers, scores = self._compare_vectors(view)
         if self._is_filtered:
             is_chosen = np.isin(numbers, self._chosen_numbers(), assume_unique=True)
             scores, numbers = scores[is_chosen], numbers[is_chosen]
@@ -220,7 +220,7 @@ class _Reading:
         order = np.lexsort((numbers, -scores))
         return [(int(numbers[place]), float(scores[place])) for place in order]
 
-    def _compared(self, view: int) -> _Similarities:
+    def _compare_vectors(self, view: int) -> _Similarities:
         """Return all documents with a vector of a view, by their numbers, and their similarities to the query."""
         if view not in self._similarities:
             vectors = self._vectors.of(self._file, view)

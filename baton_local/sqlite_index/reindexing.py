@@ -51,7 +51,7 @@ class SqliteReindexing:
         found = replaced = 0
         after = ""
         while outdated := await asyncio.to_thread(_outdated, path, model, after):
-            documents = await _embedded([each.document for each in outdated], embedder)
+            documents = await _embed([each.document for each in outdated], embedder)
             revisions = [Revision(each.digest, document) for each, document in zip(outdated, documents, strict=True)]
             found += len(outdated)
             replaced += await asyncio.to_thread(_revise, path, revisions)
@@ -59,7 +59,7 @@ class SqliteReindexing:
         return found, replaced
 
 
-async def _embedded(documents: Sequence[IndexDocument], embedder: Embedder) -> list[IndexDocument]:
+async def _embed(documents: Sequence[IndexDocument], embedder: Embedder) -> list[IndexDocument]:
     """Return the documents with vectors of the embedder, or without any if it is off."""
     texts = [view.text for document in documents for view in document.views.values()]
     vectors = iter(

@@ -28,7 +28,7 @@ class FakeDocuments:
     async def create(self, scope: Scope, document: Document) -> Document:
         await self._call(self.before_write)
         place = scope.tenant_id, document.agent_id, document.id
-        created = self.records.setdefault(place, replace(_kept(document), revision=1))
+        created = self.records.setdefault(place, replace(_round_times(document), revision=1))
         await self._call(self.after_write)
         return created
 
@@ -45,7 +45,7 @@ class FakeDocuments:
         stored = self.records.get(place)
         if stored is None or stored.revision != document.revision:
             return None
-        self.records[place] = replace(_kept(document), revision=document.revision + 1)
+        self.records[place] = replace(_round_times(document), revision=document.revision + 1)
         await self._call(self.after_write)
         return self.records[place]
 
@@ -110,7 +110,7 @@ class FakeDocuments:
             await happening()
 
 
-def _kept(document: Document) -> Document:
+def _round_times(document: Document) -> Document:
     """Return the document as a store keeps it: with times to the millisecond."""
     body = DOCUMENT.pack(document)
     return DOCUMENT.unpack(body, id=document.id, agent_id=document.agent_id, revision=document.revision)

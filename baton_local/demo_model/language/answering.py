@@ -57,7 +57,7 @@ def answers(asked: Question, statements: Sequence[Statement]) -> list[Answer]:
     """
     names = _names(statements)
     if asked.subject is None:
-        asked = _meant(asked, names)
+        asked = _resolve_name(asked, names)
     last = next((each.subject for each in reversed(statements) if each.subject and each.is_own), "")
     asked = replace(asked, subject=last or None) if asked.subject == THAT else asked
     if asked.is_open:
@@ -136,7 +136,7 @@ def _names(statements: Sequence[Statement]) -> dict[str, str]:
     return found
 
 
-def _meant(asked: Question, names: dict[str, str]) -> Question:
+def _resolve_name(asked: Question, names: dict[str, str]) -> Question:
     """Return a question about "Rex" as one about the thing of that name; its name need not stand in the answer."""
     there = words(asked.text)
     for name, thing in names.items():

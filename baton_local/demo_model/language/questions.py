@@ -223,7 +223,7 @@ def question(text: str) -> Question | None:
         topics,
         verb,
         wh,
-        _wanted(bare, verb, topics, known),
+        _find_required_words(bare, verb, topics, known),
         is_open=about is not None or (is_request and bool(subject) and words(bare)[1:] == words(subject or "")),
     )
 
@@ -322,13 +322,13 @@ def _verb(text: str, nouns: Sequence[str]) -> str:
     return (main or [verb for verb in reversed(found) if verb != "be"] or ["be"])[0]
 
 
-def _named_by(topics: tuple[Topic, ...]) -> frozenset[str]:
+def _find_topic_words(topics: tuple[Topic, ...]) -> frozenset[str]:
     """Return the words that say which topics are asked for."""
     places = _WHERE_NOUNS if set(topics) & {Topic.HOME, Topic.ORIGIN} else frozenset()
     return (_TOPIC_WORDS | _LIKING | places) if topics else frozenset()
 
 
-def _wanted(text: str, verb: str, topics: tuple[Topic, ...], known: Sequence[str]) -> tuple[str, ...]:
+def _find_required_words(text: str, verb: str, topics: tuple[Topic, ...], known: Sequence[str]) -> tuple[str, ...]:
     """Return the words that the answer has to contain besides its subject, topic and verb."""
-    skipped = {*SMALL_WORDS, *known, *_named_by(topics)}
+    skipped = {*SMALL_WORDS, *known, *_find_topic_words(topics)}
     return tuple(dict.fromkeys(word for word in words(text) if word not in skipped and lemma(word) != verb))

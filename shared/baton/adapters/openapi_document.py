@@ -207,10 +207,10 @@ class _References:
             if reference in open_references:
                 return beside
             return {**self.inlined(self._target(reference), (*open_references, reference)), **beside}
-        made = {key: self._inlined_keyword(key, value, open_references) for key, value in schema.items()}
+        made = {key: self._inline_keyword(key, value, open_references) for key, value in schema.items()}
         return _of_2020(made) if self._is_3_0 else made
 
-    def _inlined_keyword(self, keyword: str, value: Any, opened: tuple[str, ...]) -> Any:
+    def _inline_keyword(self, keyword: str, value: Any, opened: tuple[str, ...]) -> Any:
         if keyword in ("properties", "patternProperties", "$defs", "dependentSchemas"):
             return {name: self.inlined(schema, opened) for name, schema in value.items()}
         if keyword in ("allOf", "anyOf", "oneOf", "prefixItems"):

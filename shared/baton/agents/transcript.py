@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from baton.domain.agent import AgentDefinition
-from baton.domain.identity import derived_message_id
+from baton.domain.identity import derive_message_id
 from baton.domain.message import MessageStatus, Role, StoredMessage
 from baton.domain.provider_parts import ProviderParts, Replay
 from baton.domain.thread import Run
@@ -54,19 +54,19 @@ class Transcript:
             first, self._first_id = self._first_id, None
             return first
         self._ids += 1
-        return derived_message_id(self._thread_id, self._run.message_id + self._key, self._run.attempt, self._ids)
+        return derive_message_id(self._thread_id, self._run.message_id + self._key, self._run.attempt, self._ids)
 
     def new_activity_id(self) -> str:
         """Return the id of the next activity, which is shown among the messages."""
         self._activities += 1
         about = f"{self._run.message_id}{self._key}\0activity"
-        return derived_message_id(self._thread_id, about, self._run.attempt, self._activities)
+        return derive_message_id(self._thread_id, about, self._run.attempt, self._activities)
 
     def new_reasoning_id(self) -> str:
         """Return the id of the next block of visible thinking, which is shown before an answer and never stored."""
         self._reasonings += 1
         about = f"{self._run.message_id}{self._key}\0reasoning"
-        return derived_message_id(self._thread_id, about, self._run.attempt, self._reasonings)
+        return derive_message_id(self._thread_id, about, self._run.attempt, self._reasonings)
 
     def take_back(self, count: int) -> list[StoredMessage]:
         """Remove the last ``count`` messages, which clients have not seen."""

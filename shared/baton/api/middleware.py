@@ -162,15 +162,15 @@ def _segments(scope: Scope) -> list[str]:
     if isinstance(sent, str):
         return [_kept_apart(segment) for segment in sent.split("/")]
     path: str = scope["path"]
-    return [_escaped(segment) for segment in path.split("/")]
+    return [_escape(segment) for segment in path.split("/")]
 
 
 def _kept_apart(sent: str) -> str:
     segment = unquote(sent)
     if segment == ME and sent != ME:
         return "".join(f"%{ord(character):02X}" for character in segment)
-    return _escaped(segment)
+    return _escape(segment)
 
 
-def _escaped(segment: str) -> str:
+def _escape(segment: str) -> str:
     return segment.replace("%", "%25").replace("/", "%2F")

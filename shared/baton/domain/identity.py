@@ -125,7 +125,7 @@ def imported_thread_ref(scope: Scope, given: str) -> ThreadRef:
     return thread_ref(scope, given)
 
 
-def derived_thread_ref(scope: Scope, message_id: str, digest: str | None = None) -> ThreadRef:
+def derive_thread_ref(scope: Scope, message_id: str, digest: str | None = None) -> ThreadRef:
     """Return the thread of a first message without a thread id. It is the same for every retry.
 
     With the ``digest`` of what it says, the same id with something else to say has another thread.
@@ -135,17 +135,17 @@ def derived_thread_ref(scope: Scope, message_id: str, digest: str | None = None)
     return ThreadRef(str(uuid.uuid5(_user_space(scope), name)), may_create=True)
 
 
-def derived_run_id(thread_id: str, message_id: str) -> str:
+def derive_run_id(thread_id: str, message_id: str) -> str:
     """Return the run id of a message whose client gave none. It is the same for every retry."""
     return str(uuid.uuid5(uuid.UUID(thread_id), f"run\0{message_id}"))
 
 
-def derived_message_id(thread_id: str, message_id: str, attempt: int, index: int) -> str:
+def derive_message_id(thread_id: str, message_id: str, attempt: int, index: int) -> str:
     """Return the id of the ``index``-th message that an attempt at answering ``message_id`` writes."""
     return str(uuid.uuid5(uuid.UUID(thread_id), f"answer\0{message_id}\0{attempt}\0{index}"))
 
 
-def derived_record_id(thread_id: str, action: str, about: str) -> str:
+def derive_record_id(thread_id: str, action: str, about: str) -> str:
     """Return the id of a record that ``action`` creates once about something of the thread."""
     return str(uuid.uuid5(uuid.UUID(thread_id), f"audit\0{action}\0{about}"))
 
@@ -155,7 +155,7 @@ def is_thread_id(text: str) -> bool:
     return text == text.lower() and _as_uuid(text) is not None
 
 
-def derived_procedure_record_id(scope: Scope, action: str, about: str) -> str:
+def derive_procedure_record_id(scope: Scope, action: str, about: str) -> str:
     """Return the id of a record that ``action`` creates once about a procedure of the tenant."""
     return str(uuid.uuid5(uuid.uuid5(_THREADS, scope.tenant_id), f"procedure\0{action}\0{about}"))
 

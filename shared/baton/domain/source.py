@@ -232,11 +232,11 @@ class SourcePage:
     """The reason for which it could not be read the last time."""
 
 
-def derived_source_id(tenant_id: str, agent_id: str, content: str) -> str:
+def derive_source_id(tenant_id: str, agent_id: str, content: str) -> str:
     """Return the id of a source whose client chose none: the same for the same request."""
     return f"src_{uuid.uuid5(_SOURCES, chr(0).join(('source', tenant_id, agent_id, content))).hex}"
 
 
-def derived_document_id(tenant_id: str, source: Source, url: str) -> str:
+def derive_document_id(tenant_id: str, source: Source, url: str) -> str:
     """Return the id of the document of a page: the same at every refresh."""
     return f"doc_{uuid.uuid5(_SOURCES, chr(0).join(('page', tenant_id, source.agent_id, source.id, url))).hex}"

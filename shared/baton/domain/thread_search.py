@@ -94,7 +94,7 @@ class ThreadQuery:
         if not self.words:
             return True
         title = (thread.title or "") if self.in_titles else ""
-        text = _searched(f"{title}\n{thread.preview or ''}")
+        text = _normalise(f"{title}\n{thread.preview or ''}")
         return all(word in text for word in self.words)
 
 
@@ -102,13 +102,13 @@ def thread_query(text: str) -> ThreadQuery:
     """Return the query for ``text``. Raises ``InvalidRequest`` for a blank or overlong one."""
     if len(text) > MAX_QUERY:
         raise InvalidRequest(f"q must have at most {MAX_QUERY} characters.")
-    words = tuple(dict.fromkeys(_searched(text).split()))
+    words = tuple(dict.fromkeys(_normalise(text).split()))
     if not words:
         raise InvalidRequest("q must hold words: it is empty or blank.")
     return ThreadQuery(words)
 
 
-def _searched(text: str) -> str:
+def _normalise(text: str) -> str:
     """Return ``text`` without differences of case, accents and width."""
     apart = unicodedata.normalize("NFKD", encodable(text).casefold())
     return unicodedata.normalize("NFKC", "".join(each for each in apart if unicodedata.category(each) != "Mn"))

@@ -220,13 +220,13 @@ def _check_reach(ways: Mapping[str, tuple[str, ...]], finals: list[str]) -> None
     """Raise ``ValueError`` for a state that cannot be reached, or from which no final state can."""
     back = {name: tuple(other for other, targets in ways.items() if name in targets) for name in ways}
     for name in ways:
-        if name not in _reached([next(iter(ways))], ways):
+        if name not in _find_reachable([next(iter(ways))], ways):
             raise ValueError(f"no way leads to {name}")
-        if name not in _reached(finals, back):
+        if name not in _find_reachable(finals, back):
             raise ValueError(f"no way leads from {name} to a final state")
 
 
-def _reached(begin: list[str], ways: Mapping[str, tuple[str, ...]]) -> set[str]:
+def _find_reachable(begin: list[str], ways: Mapping[str, tuple[str, ...]]) -> set[str]:
     reached: set[str] = set()
     open_ends = list(begin)
     while open_ends:

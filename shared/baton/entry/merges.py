@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from baton.domain.errors import ThreadUnavailable
-from baton.domain.identity import Scope, derived_record_id
+from baton.domain.identity import Scope, derive_record_id
 from baton.domain.message import OutcomeType
 from baton.handoffs.forks import Forks
 from baton.ports.audit import AuditLog, Once
@@ -47,5 +47,5 @@ class Merges:
         if end is None or end.outcome is not OutcomeType.SUCCESS:
             return
         detail = {"forkThreadId": fork_thread_id, "messageId": merged.id}
-        once = Once(derived_record_id(parent_id, "thread.merge", merged.id), merged.timestamp)
+        once = Once(derive_record_id(parent_id, "thread.merge", merged.id), merged.timestamp)
         await self.audit.record(scope, "thread.merge", thread_id=parent_id, outcome="merged", detail=detail, once=once)

@@ -13,7 +13,7 @@ from baton.concurrency import gather_all
 from baton.domain.errors import WorkflowUnavailable
 from baton.domain.handoff import HandoffOutcome, HandoffPlace, HandoffRequest
 from baton.domain.handoff_rules import declared_handoff
-from baton.domain.identity import Scope, derived_record_id
+from baton.domain.identity import Scope, derive_record_id
 from baton.domain.message import StoredMessage
 from baton.domain.metrics import Metric, count
 from baton.domain.procedure import InvalidProcedure
@@ -231,7 +231,7 @@ class ConversationStates:
         if request.outcome is None or request.outcome is HandoffOutcome.REFUSED or request.ended_at is None:
             return  # the request has its own record
         outcome = request.outcome.value
-        once = Once(derived_record_id(request.thread_id, f"handoff.{outcome}", request.id), request.ended_at)
+        once = Once(derive_record_id(request.thread_id, f"handoff.{outcome}", request.id), request.ended_at)
         detail = request.audit_detail
         await self.audit.record(
             scope, "handoff", thread_id=request.thread_id, outcome=outcome, detail=detail, once=once

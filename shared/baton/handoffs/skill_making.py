@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from baton.concurrency import gather_all, off_loop
-from baton.domain.identity import Permission, Scope, derived_record_id
+from baton.domain.identity import Permission, Scope, derive_record_id
 from baton.domain.private_skill import MAX_PRIVATE
 from baton.domain.procedure import (
     TENANT_PREFIX,
@@ -121,7 +121,7 @@ class SkillMaking:
             thread_id=workflow.thread_id,
             outcome="active",
             detail={"skill": skill.id, "version": skill.version, "agentId": skill.agent_id},
-            once=Once(derived_record_id(workflow.thread_id, "skill.activate", workflow.id), workflow.updated_at),
+            once=Once(derive_record_id(workflow.thread_id, "skill.activate", workflow.id), workflow.updated_at),
         )
         return skill
 

@@ -16,7 +16,7 @@ from baton.domain.document import MAX_DOCUMENT_BYTES, MEDIA_TYPES, DocumentForma
 from baton.domain.errors import BatonError, UnknownDocument
 from baton.domain.identity import Scope
 from baton.domain.media_types import HTML, MediaType, is_page, type_of
-from baton.domain.source import Source, SourceKind, SourcePage, derived_document_id
+from baton.domain.source import Source, SourceKind, SourcePage, derive_document_id
 from baton.domain.text_encoding import GUESSING, find_encoding
 from baton.knowledge.document_rules import MAX_NAME_BYTES, MAX_TITLE
 from baton.knowledge.documents import DocumentRequest, Documents
@@ -62,7 +62,7 @@ class PageRefreshes:
         A page that cannot be read keeps its document; of one that its server says is gone, it is deleted. Raises
         ``StoreUnavailable``.
         """
-        page = known or SourcePage(listed.url, derived_document_id(scope.tenant_id, source, listed.url), number - 1)
+        page = known or SourcePage(listed.url, derive_document_id(scope.tenant_id, source, listed.url), number - 1)
         try:
             content = await self._fetch(source, listed, page, is_known=await self._has_content(scope, source, page))
             if content is None:

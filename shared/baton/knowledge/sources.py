@@ -10,7 +10,7 @@ from urllib.parse import urldefrag
 
 from baton.domain.errors import InvalidRequest, SourceConflict, StoreUnavailable, UnknownSource
 from baton.domain.identity import Scope
-from baton.domain.source import MAX_REFRESH_HOURS, MAX_SOURCE_URLS, Source, SourceKind, SourceRules, derived_source_id
+from baton.domain.source import MAX_REFRESH_HOURS, MAX_SOURCE_URLS, Source, SourceKind, SourceRules, derive_source_id
 from baton.knowledge.document_rules import MAX_TITLE, check_permission, check_title
 from baton.ports.audit import AuditLog
 from baton.ports.clock import Clock
@@ -51,7 +51,7 @@ class Sources:
 
         Raises ``InvalidRequest``, ``SourceRefused`` for one that the deployment forbids, and ``SourceConflict``.
         """
-        source = self._checked(scope, agent_id, asked)
+        source = self._check_source(scope, agent_id, asked)
         stored = await self.store.get(scope, agent_id, source.id)
         if stored is not None and stored.deleted_at is not None and asked.source_id is None:
             source, stored = replace(source, id=f"src_{self.clock.new_id().replace('-', '')}"), None
@@ -108,7 +108,7 @@ class Sources:
                 return saved
         raise StoreUnavailable
 
-    def _checked(self, scope: Scope, agent_id: str, asked: SourceRequest) -> Source:
+    def _check_source(self, scope: Scope, agent_id: str, asked: SourceRequest) -> Source:
         """Return the source that is asked for. Raises ``InvalidRequest`` and ``SourceRefused``."""
         if asked.kind not in tuple(SourceKind):
             raise InvalidRequest(f"kind must be one of {', '.join(SourceKind)}.")
@@ -147,7 +147,7 @@ class Sources:
             required_permission=asked.required_permission,
         )
         content = json.dumps(_definition(source))
-        return replace(source, id=asked.source_id or derived_source_id(scope.tenant_id, agent_id, content))
+        return replace(source, id=asked.source_id or derive_source_id(scope.tenant_id, agent_id, content))
 
 
 def _definition(source: Source) -> tuple[object, ...]:

@@ -45,7 +45,7 @@ def header_text(rows: Sequence[str], column: int = 0) -> str | None:
     Of a longer one the cells from the ``column``-th on are kept, as many as fit: those of a text that begins there.
     """
     most = MAX_HEADER // max(1, len(rows))
-    return "\n".join(_fitted(row, most, column) for row in rows) or None
+    return "\n".join(_fit(row, most, column) for row in rows) or None
 
 
 def continues_table(rows: Sequence[str], table: str) -> bool:
@@ -65,7 +65,7 @@ def continues_table(rows: Sequence[str], table: str) -> bool:
 
 def _goes_on(rows: Sequence[Sequence[str]], count: int) -> bool:
     """Return whether the row behind the first ``count`` belongs to the header too."""
-    above, row = _filled(rows[count - 1]), _filled(rows[count])
+    above, row = _fill(rows[count - 1]), _fill(rows[count])
     if len(above) >= len(row) or any(map(_is_number, row)):
         return False
     is_title = len(above) == 1
@@ -77,13 +77,13 @@ def _cells(row: str) -> list[str]:
     return [cell.strip() for cell in inner.split("|")]
 
 
-def _filled(cells: Sequence[str]) -> list[str]:
+def _fill(cells: Sequence[str]) -> list[str]:
     return [cell for cell in cells if cell]
 
 
 def _is_of_numbers(cells: Sequence[str]) -> bool:
     """Return whether all cells are numbers. Where years name columns, the first cell is empty or a word."""
-    return bool(cells[0]) and all(map(_is_number, _filled(cells)))
+    return bool(cells[0]) and all(map(_is_number, _fill(cells)))
 
 
 def _is_number(cell: str) -> bool:
@@ -91,7 +91,7 @@ def _is_number(cell: str) -> bool:
     return any(map(str.isdigit, cell)) and not any(map(str.isalpha, cell))
 
 
-def _fitted(row: str, most: int, column: int) -> str:
+def _fit(row: str, most: int, column: int) -> str:
     if len(row) <= most:
         return row
     cells = row.split(BETWEEN)

@@ -181,7 +181,7 @@ def _pieces(block: TextBlock) -> Iterator[tuple[str, Border]]:
         pieces = _sentences(block.verbatim)
     text, border = "", Border.BLOCK
     for piece, inner in pieces:
-        for part, part_border in _bounded(piece, inner):
+        for part, part_border in _split_piece(piece, inner):
             if text and (len(text) >= MIN_UNIT or len(text) + len(part) > MAX_UNIT):
                 yield text, border
                 text = ""
@@ -210,7 +210,7 @@ def _cut(text: str, ends: re.Pattern[str], border: Border) -> Iterator[tuple[str
         yield text[start:], border
 
 
-def _bounded(piece: str, border: Border) -> Iterator[tuple[str, Border]]:
+def _split_piece(piece: str, border: Border) -> Iterator[tuple[str, Border]]:
     """Yield a piece in parts of at most ``MAX_UNIT`` characters, cut where it hurts least."""
     start = 0
     while len(piece) - start > MAX_UNIT:

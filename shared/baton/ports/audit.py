@@ -47,7 +47,7 @@ class Once:
     """Identifies a record that is written once: the first write is kept, repetitions change nothing."""
 
     key: str
-    """A UUID derived from the record's subject (``domain.identity.derived_record_id``)."""
+    """A UUID derived from the record's subject (``domain.identity.derive_record_id``)."""
     at: datetime
     """The time of the action; the same in every attempt."""
 

@@ -25,7 +25,7 @@ from baton.domain.forgetting import (
     ThreadTrace,
     kept_since,
 )
-from baton.domain.identity import Scope, derived_record_id
+from baton.domain.identity import Scope, derive_record_id
 from baton.domain.search import IndexName, SearchFilter
 from baton.domain.thread import ZOMBIE_SECONDS
 from baton.ports.audit import AuditLog, Once
@@ -343,7 +343,7 @@ class Forgetting:
         if request.residue:
             detail["residue"] = dict(request.residue)
         action = SUBJECT_ACTIONS[request.subject]
-        once = Once(derived_record_id(request.id, action, request.status.value), ended_at)
+        once = Once(derive_record_id(request.id, action, request.status.value), ended_at)
         by = Scope(request.tenant_id, request.requested_by)
         await self.audit.record(by, action, thread_id=None, outcome=request.status.value, detail=detail, once=once)
         await self.requests.save(scope, request)

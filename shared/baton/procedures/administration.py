@@ -12,7 +12,7 @@ from typing import Any
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import InvalidRequest, ProcedureChanged, ProcedureVersionMismatch, UnknownProcedure
 from baton.domain.found_item import NO_SOURCE
-from baton.domain.identity import Permission, Scope, derived_procedure_record_id
+from baton.domain.identity import Permission, Scope, derive_procedure_record_id
 from baton.domain.procedure import (
     REVIEWED,
     Procedure,
@@ -250,7 +250,7 @@ class ProcedureAdministration:
             thread_id=None,
             outcome=outcome,
             detail=detail,
-            once=Once(derived_procedure_record_id(scope, action, about), procedure.decided_at or procedure.created_at),
+            once=Once(derive_procedure_record_id(scope, action, about), procedure.decided_at or procedure.created_at),
         )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import UnknownProcedure
-from baton.domain.identity import Permission, Scope, derived_procedure_record_id
+from baton.domain.identity import Permission, Scope, derive_procedure_record_id
 from baton.domain.private_skill import IN_USE, SkillAction, SkillDecision
 from baton.domain.procedure import USER_PREFIX, Procedure, ProcedureStatus
 from baton.domain.times import to_millis
@@ -143,5 +143,5 @@ class SkillAdministration:
             thread_id=None,
             outcome=outcome,
             detail={"procedure": about.id, "version": about.version, "agentId": about.agent_id, **(more or {})},
-            once=Once(derived_procedure_record_id(scope, action, key), at),
+            once=Once(derive_procedure_record_id(scope, action, key), at),
         )

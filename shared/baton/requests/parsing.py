@@ -15,9 +15,9 @@ from baton.domain.identity import (
     MAX_MESSAGE_ID,
     Scope,
     ThreadRef,
-    derived_record_id,
-    derived_run_id,
-    derived_thread_ref,
+    derive_record_id,
+    derive_run_id,
+    derive_thread_ref,
     is_printable,
     thread_ref,
 )
@@ -70,13 +70,13 @@ def message_request(
     branch_request = parse_branch_request(branch)
     if branch_request is not None and thread_id is None:
         raise InvalidRequest("branch: name the conversation that it belongs to.")
-    thread = derived_thread_ref(scope, message_id) if thread_id is None else parse_thread_id(scope, thread_id)
+    thread = derive_thread_ref(scope, message_id) if thread_id is None else parse_thread_id(scope, thread_id)
     if branch_request is not None:
         thread = ThreadRef(thread.id, may_create=False)
     return MessageRequest(
         thread=thread,
         message_id=message_id,
-        run_id=run_id or derived_run_id(thread.id, message_id),
+        run_id=run_id or derive_run_id(thread.id, message_id),
         content=""
         if branch_request is not None and branch_request.is_regenerate
         else parse_content(content, content_field),
@@ -109,7 +109,7 @@ def answer_request(
     message_id = answer_message_id(answers[0].interrupt_id)
     run_id = parse_run_id(run_id)
     thread = ThreadRef(thread_id, may_create=False)
-    return AnswerRequest(thread, run_id or derived_run_id(thread_id, message_id), tuple(answers), client)
+    return AnswerRequest(thread, run_id or derive_run_id(thread_id, message_id), tuple(answers), client)
 
 
 def interrupt_answer(
@@ -188,8 +188,8 @@ def merge_request(thread_id: str, fork_thread_id: str, answer_id: str) -> Action
 def _action_request(
     thread_id: str, action: ConversationAction, key: str, about: str | None, *, may_create: bool = False
 ) -> ActionRequest:
-    message_id = f"{action.value}-{derived_record_id(thread_id, action.value, key)}"
-    run_id = derived_run_id(thread_id, message_id)
+    message_id = f"{action.value}-{derive_record_id(thread_id, action.value, key)}"
+    run_id = derive_run_id(thread_id, message_id)
     return ActionRequest(ThreadRef(thread_id, may_create), message_id, run_id, action, about)
 
 

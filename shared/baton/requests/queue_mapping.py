@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from baton.domain.history_window import SummaryDue
-from baton.domain.identity import Scope, ThreadRef, derived_record_id, derived_run_id
+from baton.domain.identity import Scope, ThreadRef, derive_record_id, derive_run_id
 from baton.domain.interrupt import InterruptAnswer
 from baton.domain.queued import (
     QueuedAction,
@@ -81,13 +81,13 @@ def queued_takeover(owner: Scope, thread_id: str, lease: LeaseMark | None, *, re
 
 def queued_summary(scope: Scope, thread_id: str, due: SummaryDue) -> QueuedSummary:
     """Make the queue record of a summary that is due. The queue drops repetitions for some minutes."""
-    request_id = derived_record_id(thread_id, "summary", f"{due.thread_id} {due.agent_id} {due.below}")
+    request_id = derive_record_id(thread_id, "summary", f"{due.thread_id} {due.agent_id} {due.below}")
     return QueuedSummary(**_about(_without_rights(scope), thread_id, request_id), due=due)
 
 
 def queued_title(scope: Scope, thread_id: str, run_id: str) -> QueuedTitle:
     """Make the queue record of the title that is due after a run. The queue drops repetitions for some minutes."""
-    request_id = derived_record_id(thread_id, "title", run_id)
+    request_id = derive_record_id(thread_id, "title", run_id)
     return QueuedTitle(**_about(_without_rights(scope), thread_id, request_id))
 
 
@@ -112,7 +112,7 @@ def _without_rights(scope: Scope) -> Scope:
 def from_queue(queued: QueuedMessage | QueuedAnswer | QueuedAction) -> TurnRequest:
     """Make the request of a queue record. The sender has checked its fields already."""
     if isinstance(queued, QueuedAction):
-        run_id = derived_run_id(queued.thread_id, queued.message_id)
+        run_id = derive_run_id(queued.thread_id, queued.message_id)
         thread = ThreadRef(queued.thread_id, queued.may_create)
         return ActionRequest(thread, queued.message_id, run_id, ConversationAction(queued.action), queued.about)
     if isinstance(queued, QueuedAnswer):
@@ -121,7 +121,7 @@ def from_queue(queued: QueuedMessage | QueuedAnswer | QueuedAction) -> TurnReque
     return MessageRequest(
         thread=ThreadRef(queued.thread_id, queued.may_create),
         message_id=queued.message_id,
-        run_id=derived_run_id(queued.thread_id, queued.message_id),
+        run_id=derive_run_id(queued.thread_id, queued.message_id),
         content=queued.content,
         agent_id=queued.agent_id,
         a2a_task=queued.a2a_task,

@@ -11,7 +11,7 @@ from baton.concurrency import gather_all, off_loop
 from baton.domain.episode import EndReason, EpisodeRef
 from baton.domain.errors import ImportConflict, ThreadUnavailable
 from baton.domain.feedback import Feedback
-from baton.domain.identity import Scope, derived_record_id, derived_run_id
+from baton.domain.identity import Scope, derive_record_id, derive_run_id
 from baton.domain.imported import IMPORT_TURN, ImportedSession
 from baton.domain.message import OutcomeType, Role, RunEnd, StoredMessage
 from baton.domain.usage import Usage
@@ -72,7 +72,7 @@ class Importer:
                 await self._store(lease, imported, ref)
                 await self.sessions.finish(scope, ref.thread_id, ref, ref.reason.value)
         # The thread began with the import, also for a repetition. Its session may have ended years ago.
-        once = Once(derived_record_id(ref.thread_id, "thread.import", ref.id), lease.thread.created_at)
+        once = Once(derive_record_id(ref.thread_id, "thread.import", ref.id), lease.thread.created_at)
         detail = {"episodeId": ref.id, "messages": len(imported.messages)}
         await self.audit.record(
             scope, "thread.import", thread_id=ref.thread_id, outcome="imported", detail=detail, once=once
@@ -92,7 +92,7 @@ class Importer:
     async def _store(self, lease: Lease, imported: ImportedSession, ref: EpisodeRef) -> None:
         thread_id = lease.thread_id
         record = TurnRecord(
-            IMPORT_TURN, derived_run_id(thread_id, IMPORT_TURN), imported.digest, first_ordinal=0, fence=lease.fence
+            IMPORT_TURN, derive_run_id(thread_id, IMPORT_TURN), imported.digest, first_ordinal=0, fence=lease.fence
         )
         await self.store.reopen_turn(lease, record)
         size = sum(len(message.text) for message in imported.messages)
@@ -160,7 +160,7 @@ def _to_stored(
     run_id = ""
     for ordinal, given in enumerate(imported.messages):
         if given.role is Role.USER or not run_id:
-            run_id = derived_run_id(imported.thread_id, f"{IMPORT_TURN}\n{ordinal}")
+            run_id = derive_run_id(imported.thread_id, f"{IMPORT_TURN}\n{ordinal}")
         following = imported.messages[ordinal + 1 : ordinal + 2]
         is_last = not following or following[0].role is Role.USER
         messages.append(

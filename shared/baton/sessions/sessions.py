@@ -8,7 +8,7 @@ from aws_lambda_powertools import Logger
 
 from baton.domain.episode import EndReason, EpisodeRef
 from baton.domain.errors import StoreUnavailable
-from baton.domain.identity import Scope, derived_record_id
+from baton.domain.identity import Scope, derive_record_id
 from baton.domain.metrics import Metric, count
 from baton.domain.thread import Thread
 from baton.ports.audit import AuditLog, Once
@@ -63,7 +63,7 @@ class Sessions:
 
     async def _record(self, scope: Scope, thread_id: str, ended: EpisodeRef | None, reason: str) -> None:
         detail = {"reason": reason, "episodeId": ended.id if ended else None}
-        once = Once(derived_record_id(thread_id, "thread.close", ended.id), ended.ended_at) if ended else None
+        once = Once(derive_record_id(thread_id, "thread.close", ended.id), ended.ended_at) if ended else None
         await self.audit.record(scope, "thread.close", thread_id=thread_id, outcome="closed", detail=detail, once=once)
 
     async def last_reason(self, scope: Scope, thread: Thread) -> EndReason:

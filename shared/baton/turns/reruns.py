@@ -126,7 +126,7 @@ class Reruns:
         scope = Scope(caller.tenant_id, thread.user_id, permissions)
         if options.model is not None and options.model not in self._offered:
             raise ModelNotOffered(f"This deployment offers: {self._offered}.")
-        agents = await self._chosen_agents(caller, turn, options)
+        agents = await self._choose_agents(caller, turn, options)
         conversation = await self._turns.conversation(scope, turn, agents.main(thread), agents.describe)
         recorded = RecordedCalls(
             await services.agents.records.calls_of_run(
@@ -136,7 +136,7 @@ class Reruns:
         attempt = _Attempt(services, scope, turn, agents, conversation, recorded, options)
         return await attempt.answer()
 
-    async def _chosen_agents(self, caller: Scope, turn: PastTurn, options: RerunOptions) -> RegisteredAgents:
+    async def _choose_agents(self, caller: Scope, turn: PastTurn, options: RerunOptions) -> RegisteredAgents:
         """Return the current agents, with the requested model and version."""
         agents = await self._services.agents.registry.current(caller)
         active = turn.thread.active_agent_id

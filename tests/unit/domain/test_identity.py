@@ -12,9 +12,9 @@ from baton.domain.errors import Forbidden, InvalidRequest
 from baton.domain.identity import (
     MAX_EXTERNAL_ID,
     Scope,
-    derived_message_id,
-    derived_run_id,
-    derived_thread_ref,
+    derive_message_id,
+    derive_run_id,
+    derive_thread_ref,
     is_printable,
     is_reserved_user,
     thread_ref,
@@ -131,22 +131,22 @@ def test_a_thread_id_must_be_printable_and_fit_into_an_address(given_id: str) ->
 @given(tenants, external_ids, external_ids)
 def test_a_message_without_a_thread_has_one_of_its_own(tenant: str, user: str, message_id: str) -> None:
     scope = Scope(tenant, user)
-    ref = derived_thread_ref(scope, message_id)
+    ref = derive_thread_ref(scope, message_id)
     assert ref.may_create
-    assert ref == derived_thread_ref(scope, message_id)
+    assert ref == derive_thread_ref(scope, message_id)
     assert ref.id != thread_ref(scope, message_id).id
-    assert ref.id != derived_thread_ref(Scope(tenant, user + "x"), message_id).id
-    assert ref.id != derived_thread_ref(Scope(tenant + "x" if len(tenant) < 63 else "x", user), message_id).id
+    assert ref.id != derive_thread_ref(Scope(tenant, user + "x"), message_id).id
+    assert ref.id != derive_thread_ref(Scope(tenant + "x" if len(tenant) < 63 else "x", user), message_id).id
     # No user and message id can be cut in two places to mean the same.
-    assert ref.id != derived_thread_ref(Scope(tenant, user + message_id[:1]), message_id[1:] or "x").id
+    assert ref.id != derive_thread_ref(Scope(tenant, user + message_id[:1]), message_id[1:] or "x").id
 
 
 @given(st.uuids(), external_ids)
 def test_run_and_message_ids_are_the_same_for_every_retry(thread_id: uuid.UUID, message_id: str) -> None:
-    run_id = derived_run_id(str(thread_id), message_id)
-    assert run_id == derived_run_id(str(thread_id), message_id)
+    run_id = derive_run_id(str(thread_id), message_id)
+    assert run_id == derive_run_id(str(thread_id), message_id)
     numbers = [(attempt, index) for attempt in (1, 2, 11) for index in (1, 2, 11)]
-    ids = {derived_message_id(str(thread_id), message_id, attempt, index) for attempt, index in numbers}
+    ids = {derive_message_id(str(thread_id), message_id, attempt, index) for attempt, index in numbers}
     assert len(ids) == 9
 
 

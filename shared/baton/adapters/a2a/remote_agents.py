@@ -199,19 +199,19 @@ class RemoteAgents:
             case TextDelta():
                 return TextDelta(self._redacted(chunk.text))
             case AgentData():
-                return AgentData(self._redacted_values(chunk.value))
+                return AgentData(self._redact_values(chunk.value))
             case AgentFile(file):
                 name, url = (self._redacted(each) if each is not None else None for each in (file.name, file.url))
                 return AgentFile(replace(file, name=name, url=url))
         return chunk
 
-    def _redacted_values(self, value: Any) -> Any:
+    def _redact_values(self, value: Any) -> Any:
         if isinstance(value, str):
             return self._redacted(value)
         if isinstance(value, list):
-            return [self._redacted_values(each) for each in value]
+            return [self._redact_values(each) for each in value]
         if isinstance(value, dict):
-            return {self._redacted(key): self._redacted_values(each) for key, each in value.items()}
+            return {self._redacted(key): self._redact_values(each) for key, each in value.items()}
         return value
 
     def _reported(self, done: AgentDone) -> AgentDone:

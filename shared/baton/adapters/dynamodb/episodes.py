@@ -69,7 +69,7 @@ class DynamoEpisodes:
         async for page in self._table.query(keys.episode_places(scope, episode_id), limit=1):
             for item in page:
                 if item["user_id"] == scope.user_id:
-                    return await self.get_ref(scope, *_placed(item))
+                    return await self.get_ref(scope, *_locate_record(item))
             break
         return None
 
@@ -195,7 +195,7 @@ class DynamoEpisodes:
         listed = newest_first(self._table, keys.all_tenant_episodes(scope), before=None, limit=8 * _AT_ONCE)
         async with aclosing(listed):
             async for entry in listed:
-                batch.append({**keys.episode(scope, *_placed(entry))})
+                batch.append({**keys.episode(scope, *_locate_record(entry))})
                 if len(batch) == _AT_ONCE:
                     for episode in await self._load(batch):
                         yield episode
@@ -238,7 +238,7 @@ def _listed_at(ref: EpisodeRef) -> str:
     return f"{to_millis(ref.ended_at):015d}#{ref.id}"
 
 
-def _placed(item: Item) -> tuple[str, int]:
+def _locate_record(item: Item) -> tuple[str, int]:
     """Return thread and number of a record, from the key of the item that leads to it."""
     _, thread_id, number = item["SK"].split("#")
     return thread_id, int(number)

@@ -106,7 +106,7 @@ def episode_place(scope: Scope, episode_id: str, thread_id: str, number: int) ->
 
 def user_episodes(scope: Scope) -> str:
     """Return the partition of the ``listing`` index with a user's episodes."""
-    return f"{scope.tenant_id}#~EPISODES#{_encoded_user(scope)}"
+    return f"{scope.tenant_id}#~EPISODES#{_encode_user(scope)}"
 
 
 def tenant_episodes(scope: Scope, episode_id: str) -> str:
@@ -222,7 +222,7 @@ def connection(connection_id: str, attachment: str = "") -> Key:
 
 def user_listing(scope: Scope) -> str:
     """Return the partition of the ``listing`` index with a user's threads. The user's workflows are there too."""
-    return f"{scope.tenant_id}#~USER#{_encoded_user(scope)}"
+    return f"{scope.tenant_id}#~USER#{_encode_user(scope)}"
 
 
 def fork_listing(scope: Scope, parent_thread_id: str) -> str:
@@ -327,7 +327,7 @@ def idle_shard(thread_id: str) -> str:
     return idle_shards()[shard(thread_id, IDLE_SHARDS)]
 
 
-def _encoded_user(scope: Scope) -> str:
+def _encode_user(scope: Scope) -> str:
     encoded = quote(scope.user_id, safe="")
     if len(encoded) > _MAX_ENCODED_USER:  # an index key holds 2,048 bytes
         return "~" + hashlib.sha256(scope.user_id.encode()).hexdigest()

@@ -54,7 +54,7 @@ class DynamoProcedures:
         check_is_proposal(procedure)
         place = ProcedurePlace.of(scope, procedure.agent_id, procedure.id)
         async for _ in self._table.attempts():
-            made = await self._made_of(place, procedure)
+            made = await self._find_same_source(place, procedure)
             if made is not None:
                 return made
             newest, approved = await self._newest(place), await self._approved(place)
@@ -199,7 +199,7 @@ class DynamoProcedures:
             return decided
         raise StoreUnavailable
 
-    async def _made_of(self, place: ProcedurePlace, procedure: Procedure) -> Procedure | None:
+    async def _find_same_source(self, place: ProcedurePlace, procedure: Procedure) -> Procedure | None:
         """Return the version that was made of the same source."""
         if procedure.source is None:
             return None

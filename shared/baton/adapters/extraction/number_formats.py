@@ -84,7 +84,7 @@ class NumberFormat:
             case Shows.WORDS:
                 return section.words
             case Shows.PLACES if number.is_integer() and abs(number) < _MAX_MASKED:
-                return _masked(
+                return _mask_integer(
                     f"{Decimal(plain_number(value)):f}",
                     section,
                     is_for_negative=place == 1 and not self._is_conditional,
@@ -178,7 +178,7 @@ def _percentage(text: str, section: FormatSection) -> str:
     return f"{digits}%"
 
 
-def _masked(text: str, section: FormatSection, *, is_for_negative: bool) -> str:
+def _mask_integer(text: str, section: FormatSection, *, is_for_negative: bool) -> str:
     """Return an integer in its places: with leading zeros, and the characters between digits."""
     zeros = sum(kind == "digit" and each == "0" for kind, each in section.tokens)
     digits = list(text.lstrip("+-").lstrip("0").zfill(zeros) if zeros else text.lstrip("+-").lstrip("0"))

@@ -50,13 +50,13 @@ def unpacked(stream: PDFStream) -> bytes | None:
 
 def _unpack(data: bytes, name: Any, parameters: Any) -> bytes | None:
     if name in LITERALS_FLATE_DECODE:
-        return _predicted(_inflate(data), parameters)
+        return _undo_predictor(_inflate(data), parameters)
     if name in LITERALS_ASCII85_DECODE:
         return ascii85decode(data)
     if name in LITERALS_ASCIIHEX_DECODE:
         return asciihexdecode(data)
     if name in LITERALS_LZW_DECODE:
-        return _predicted(lzwdecode(data), parameters) if len(data) <= MAX_SLOW else None
+        return _undo_predictor(lzwdecode(data), parameters) if len(data) <= MAX_SLOW else None
     if name in LITERALS_RUNLENGTH_DECODE:
         return rldecode(data) if len(data) <= MAX_SLOW else None
     return data
@@ -72,11 +72,11 @@ def _inflate(data: bytes) -> bytes | None:
             data = unpacker.unconsumed_tail
     except zlib.error:
         # What was inflated before it is lost with the call, and PDFium uses it: once more, byte by byte.
-        return _inflated_by_bytes(b"".join(parts), data)
+        return _inflate_by_bytes(b"".join(parts), data)
     return b"".join(parts) if size <= MAX_STREAM else None
 
 
-def _inflated_by_bytes(before: bytes, data: bytes) -> bytes | None:
+def _inflate_by_bytes(before: bytes, data: bytes) -> bytes | None:
     if before:
         return before
     unpacker, parts, size = zlib.decompressobj(), [], 0
@@ -91,7 +91,7 @@ def _inflated_by_bytes(before: bytes, data: bytes) -> bytes | None:
     return b"".join(parts)
 
 
-def _predicted(data: bytes | None, parameters: Any) -> bytes | None:
+def _undo_predictor(data: bytes | None, parameters: Any) -> bytes | None:
     """Return data after its predictor. Content has none as a rule."""
     if data is None or not isinstance(parameters, dict) or int_value(parameters.get("Predictor", 1)) < 10:
         return data

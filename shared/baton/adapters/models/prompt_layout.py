@@ -59,7 +59,7 @@ def lay_out(prompts: Sequence[Prompt], pieces: Sequence[tuple[Piece, ...]], layo
     if profile.system in (SystemPlace.FIRST, SystemPlace.USER):
         laid = _with_one_system(laid, profile.system)
     if profile.alternates or profile.system in (SystemPlace.FIRST, SystemPlace.USER):
-        laid = _alternating(laid, joins_answers=profile.alternates)
+        laid = _join_neighbours(laid, joins_answers=profile.alternates)
     if profile.user_first:
         laid = _beginning_with_user(laid)
     return laid if profile.user_after_tool else _with_answers_after_tools(laid)
@@ -197,7 +197,7 @@ def _with_one_system(laid: Sequence[LaidMessage], place: SystemPlace) -> list[La
     return [LaidMessage(Role.USER, (NOTE.format(text=text),)), *rest]
 
 
-def _alternating(laid: Sequence[LaidMessage], *, joins_answers: bool) -> list[LaidMessage]:
+def _join_neighbours(laid: Sequence[LaidMessage], *, joins_answers: bool) -> list[LaidMessage]:
     """Join neighbours of the same role."""
     joined: list[LaidMessage] = []
     for message in laid:

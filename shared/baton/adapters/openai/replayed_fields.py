@@ -75,7 +75,7 @@ class _Entries:
         return sum(self._take(entry) for entry in values if isinstance(entry, Mapping))
 
     def _take(self, entry: Mapping[str, Any]) -> int:
-        place, size = self._continued(entry), 0
+        place, size = self._find_continued_place(entry), 0
         if place is None:
             if len(self._entries) >= MAX_ENTRIES:
                 return 0
@@ -95,7 +95,7 @@ class _Entries:
                 size += len(key) + len(str(value))
         return size
 
-    def _continued(self, entry: Mapping[str, Any]) -> int | None:
+    def _find_continued_place(self, entry: Mapping[str, Any]) -> int | None:
         """Return the place of the entry that this one continues."""
         place = self._places.get(_kind(entry))
         if place is None or entry.get("index") is not None:

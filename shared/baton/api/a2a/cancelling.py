@@ -33,14 +33,14 @@ async def cancel(caller: A2ACaller, task: A2ATask) -> A2ATask:
     # The mark first, so that a message of the task that is still in the queue starts no turn.
     await app.ports.a2a_tasks.mark(scope, task.id.thread_id, mark)
     await _notify_of_mark(caller, task)
-    stopped = await _stopped(caller, task)
+    stopped = await _stop_run(caller, task)
     await app.ports.audit.record(
         scope, "task.cancel", thread_id=task.id.thread_id, outcome="allowed", detail={"taskId": str(task.id)}
     )
     return stopped
 
 
-async def _stopped(caller: A2ACaller, task: A2ATask) -> A2ATask:
+async def _stop_run(caller: A2ACaller, task: A2ATask) -> A2ATask:
     """Stop the task's run and wait until it has ended."""
     loop = asyncio.get_running_loop()
     until = loop.time() + CANCEL_SECONDS

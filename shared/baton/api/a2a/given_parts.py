@@ -44,7 +44,7 @@ def check_parts(params: Any, *, is_older: bool) -> None:
         else:
             _check_base64(part.get("raw"), f"{where}.raw", is_older=False)
         if "data" in part:
-            left -= _checked_values(part["data"], f"{where}.data", left)
+            left -= _check_values(part["data"], f"{where}.data", left)
 
 
 def _check_base64(given: Any, where: str, *, is_older: bool) -> None:
@@ -62,7 +62,7 @@ def _check_base64(given: Any, where: str, *, is_older: bool) -> None:
         raise InvalidParamsError(f"{where} is not base64: it is cut off, or its padding is wrong.")
 
 
-def _checked_values(data: Any, where: str, most: int) -> int:
+def _check_values(data: Any, where: str, most: int) -> int:
     """Return the number of values in ``data``. Raises ``InvalidParamsError`` for too many and for inexact ones."""
     waiting, number = [data], 0
     while waiting:

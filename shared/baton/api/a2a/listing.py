@@ -129,7 +129,7 @@ async def _threads(
 ) -> AsyncIterator[tuple[Thread | None, str | None]]:
     """Yield the caller's conversations from a place on, each with the cursor of its page; None after many."""
     if params.context_id:
-        thread = await _named(caller, params.context_id)
+        thread = await _find_named(caller, params.context_id)
         if thread is not None and not (thread.id == begin.thread_id and begin.root is None):
             yield thread, None
         return
@@ -156,7 +156,7 @@ async def _threads(
             return
 
 
-async def _named(caller: A2ACaller, context: str) -> Thread | None:
+async def _find_named(caller: A2ACaller, context: str) -> Thread | None:
     """Return the caller's own conversation by its id or by that of a conversation elsewhere; None if there is none."""
     try:
         ids = dict.fromkeys((parse_thread_id(caller.scope, context).id, imported_thread_ref(caller.scope, context).id))

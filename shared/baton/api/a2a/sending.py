@@ -25,7 +25,7 @@ from baton.domain.errors import (
     ThreadUnavailable,
 )
 from baton.domain.events import Event
-from baton.domain.identity import Scope, derived_run_id, derived_thread_ref, imported_thread_ref
+from baton.domain.identity import Scope, derive_run_id, derive_thread_ref, imported_thread_ref
 from baton.domain.thread import Thread
 from baton.requests.parsing import answer_request, interrupt_answer, message_request, parse_thread_id
 from baton.requests.queue_mapping import queued_answer, queued_message
@@ -143,8 +143,8 @@ class Sender:
 
         A client that gives messages of several conversations one id is understood: their contents distinguish them.
         """
-        thread = derived_thread_ref(self._scope, request.message_id, request.digest)
-        return replace(request, thread=thread, run_id=derived_run_id(thread.id, request.message_id))
+        thread = derive_thread_ref(self._scope, request.message_id, request.digest)
+        return replace(request, thread=thread, run_id=derive_run_id(thread.id, request.message_id))
 
     async def _in_context(self, request: MessageRequest, context: str) -> tuple[MessageRequest, Thread | None]:
         """Return the request with its thread; None if the thread does not exist yet. Raises ``ThreadUnavailable``.
@@ -158,7 +158,7 @@ class Sender:
             if not refusal.is_unused:
                 raise
         mapped = imported_thread_ref(self._scope, context)
-        run_id = derived_run_id(mapped.id, request.message_id)
+        run_id = derive_run_id(mapped.id, request.message_id)
         request = replace(request, thread=mapped, run_id=run_id)
         return request, await self._thread(request)
 

@@ -49,7 +49,7 @@ class Updates:
         body = event.body
         match event.type:
             case "RUN_STARTED":
-                yield from self._superseded()
+                yield from self._supersede_attempt()
             case "TEXT_MESSAGE_START":
                 agent_id = body.get("metadata", {}).get("agentId") or ""
                 self._agents[body["messageId"]] = (body.get("name") or "", agent_id)
@@ -85,7 +85,7 @@ class Updates:
         """Return the state that the run has left the task in."""
         return TaskStatusUpdateEvent(task_id=str(self._id), context_id=self._id.thread_id, status=status_of(task))
 
-    def _superseded(self) -> Iterator[Update]:
+    def _supersede_attempt(self) -> Iterator[Update]:
         """Empty what a dead worker's attempt has sent: the run begins again."""
         for message_id in sorted(self._sent):
             yield self._artifact(self._piece(message_id, Part(text="")), append=False)

@@ -51,7 +51,7 @@ logger = Logger(child=True)
 
 async def list_tools(context: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
     """Return the agents with ``mcp: true`` that the caller may talk to, by id."""
-    with _guarding():
+    with _guard():
         return await _list(caller_of(context.request), params.cursor if params is not None else None)
 
 
@@ -59,12 +59,12 @@ async def call_tool(
     context: Context, params: types.CallToolRequestParams
 ) -> types.CallToolResult | types.InputRequiredResult:
     """Ask an agent. A failure that the caller can act on is a result; an unknown tool is an error of the protocol."""
-    with _guarding():
+    with _guard():
         return await _ask(context, caller_of(context.request), params)
 
 
 @contextmanager
-def _guarding() -> Iterator[None]:
+def _guard() -> Iterator[None]:
     """Raise ``MCPError`` for Baton's own fault. The library would show older clients the fault."""
     try:
         yield

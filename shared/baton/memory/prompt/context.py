@@ -209,7 +209,7 @@ class Assembly:
         else:
             head += recalled.prompts  # they change with every message, so the history behind them repeats nothing
         if agent.memory.retrieved is RetrievedPlace.BEFORE_MESSAGE or not recalled.prompts:
-            shown = _marked(shown)
+            shown = _mark_prefix(shown)
         return AssembledContext(
             prompts=(*head, *shown, *tail),
             tokens=self._fixed + tokens + windowed.tokens,
@@ -256,7 +256,7 @@ def _stored_summary(history: Sequence[StoredMessage], window: HistoryWindow) -> 
     return found.summaries.get(window.agent_id) if found is not None else None
 
 
-def _marked(prompts: Sequence[Prompt]) -> list[Prompt]:
+def _mark_prefix(prompts: Sequence[Prompt]) -> list[Prompt]:
     """Return the prompts, the last of which ends a prefix that the next prompts are likely to repeat."""
     if not prompts:
         return []

@@ -41,10 +41,10 @@ def fit(
         start = end
     kept = [*prompts[:head], *prompts[start:]]
     first = head + current_from - start
-    return _shortened(kept, first, total, budget, counter), first
+    return _shorten_results(kept, first, total, budget, counter), first
 
 
-def _shortened(prompts: list[Prompt], first: int, total: int, budget: int, counter: TokenCounter) -> list[Prompt]:
+def _shorten_results(prompts: list[Prompt], first: int, total: int, budget: int, counter: TokenCounter) -> list[Prompt]:
     """Shorten results from the index ``first`` on, those of the newest calls only as far as they must be."""
     if total <= budget:
         return prompts

@@ -177,7 +177,7 @@ class _Work:
             else (earlier if wants_episodes else Retrieval()),
         )
 
-    async def _embedded(self) -> Vector | None:
+    async def _embed_query(self) -> Vector | None:
         """Return the embedding that serves all retrievals; None if there is none in time."""
         if self.vector is not None or not self.recall.embedder.dimensions:
             return self.vector
@@ -206,7 +206,7 @@ class _Work:
 
     async def _find(self, find: _Find) -> tuple[FoundItem, ...]:
         """Search by words and meaning, or by words only if the index was made for another embedding model."""
-        vector = await self._embedded()
+        vector = await self._embed_query()
         try:
             return await find(vector)
         except WrongDimension as error:
@@ -227,7 +227,7 @@ class _Work:
         read = await asyncio.shield(reading)
         if not read.procedures.procedures or read.triggered:
             return ()
-        vector = await self._embedded()
+        vector = await self._embed_query()
         if vector is None:
             self.is_meaning_missed = True
             return ()
