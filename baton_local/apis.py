@@ -18,7 +18,7 @@ class RestRoute:
     function: str | None
     streams: bool = False
     headers: Mapping[str, str] = field(default_factory=dict)
-    """Of the preflight's answer."""
+    """The headers of the preflight's answer."""
 
 
 @dataclass(frozen=True)

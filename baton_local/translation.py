@@ -23,7 +23,7 @@ class Translation(BaseModel):
     """A template, and what CloudFormation would deploy."""
 
     checksum: str
-    """Of the template's text, the translator's version and this module."""
+    """The checksum of the template's text, the translator's version and this module."""
     source: dict[str, Any]
     """The template, with intrinsic functions in their long forms and addresses in place of local code."""
     code_folders: dict[str, str]

@@ -14,10 +14,10 @@ from datetime import datetime, timedelta
 from looptime import LoopTimeEventLoop
 
 STUCK_SECONDS = 10.0
-"""Of real time, after which tasks that all wait for nothing get ``looptime.IdleTimeoutError``."""
+"""Real seconds after which tasks that all wait for nothing get ``looptime.IdleTimeoutError``."""
 
 SHUTDOWN_SECONDS = 120.0
-"""Of real time, for threads that are still at work: on busy cores they may take long."""
+"""Real seconds for threads that are still at work: on busy cores they may take long."""
 
 
 class VirtualTimeLoop(LoopTimeEventLoop, asyncio.SelectorEventLoop):

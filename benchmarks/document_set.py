@@ -17,7 +17,7 @@ from xlsxwriter import Workbook
 from baton.domain.document import MEDIA_TYPES, DocumentFormat
 
 LINES = 46
-"""Of a page."""
+"""The lines of a page."""
 # fmt: off
 _WORDS = (
     "the", "of", "and", "to", "in", "a", "is", "that", "for", "it", "with", "as", "on", "be", "at", "by",

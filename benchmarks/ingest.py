@@ -99,7 +99,7 @@ class Ingested:
     seconds: dict[str, float] = field(default_factory=dict)
     """By step."""
     cpu_seconds: float = 0.0
-    """Of all steps, in this process."""
+    """The CPU time of all steps, in this process."""
     embedding: float = 0.0
     """Seconds in the embedder."""
     embedded: int = 0

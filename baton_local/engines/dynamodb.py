@@ -14,7 +14,7 @@ from baton_local.errors import EngineFailed
 NAME = "DynamoDB Local"
 ARTIFACT = "com.amazonaws:DynamoDBLocal:2.6.1"
 JETTY_XML = "org.eclipse.jetty:jetty-xml:12.0.14"
-"""Of the Jetty that DynamoDB Local comes with."""
+"""The version of the Jetty in DynamoDB Local."""
 MAIN_CLASS = "org.eclipse.jetty.xml.XmlConfiguration"
 CONFIGURATION = Path(__file__).with_suffix(".xml")
 

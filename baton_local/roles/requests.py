@@ -54,7 +54,7 @@ class Names:
     socket_api: str
     """``API ID/STAGE`` of the WebSocket API, whose management API is elsewhere here."""
     partition_key: str
-    """Of the table."""
+    """The partition key of the table."""
     aliases: Mapping[str, str] = field(default_factory=dict)
     """Names of tables, buckets and queues that stand for the template's: tests make additional ones."""
 

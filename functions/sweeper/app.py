@@ -19,9 +19,9 @@ from baton.entry.jobs import Job, run_jobs
 MARGIN_SECONDS = 60
 """Reserved at the end of the function's time limit, to finish the last closings."""
 DOCUMENT_SECONDS = 15
-"""Of the margin, the most that documents may take."""
+"""The part of the margin that documents may take."""
 JOB_SECONDS = 15
-"""Of the margin, the most that beginning the runs of pipelines may take."""
+"""The part of the margin that starting pipelines may take."""
 
 logger = Logger()
 app = composition.deployed()  # built once per execution environment

@@ -27,7 +27,7 @@ class Topic(StrEnum):
 
 
 LISTS = frozenset({Topic.LIKE, Topic.DISLIKE, Topic.HAVE})
-"""Of these there may be many at a time; of the others the last statement counts."""
+"""Topics with any number of valid statements; for the others the last statement counts."""
 
 _ATTRIBUTES: dict[Topic, tuple[str, ...]] = {
     Topic.NAME: ("name", "full name", "real name", "first name", "given name"),

@@ -152,7 +152,7 @@ MOODS = frozenset(
     online stuck
     """.split()  # noqa: SIM905
 )
-"""Of what somebody is for a while, which is not a fact to keep."""
+"""Temporary states of a person, which are not facts to keep."""
 
 
 def words(text: str) -> list[str]:

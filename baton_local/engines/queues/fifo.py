@@ -37,7 +37,7 @@ class Message:
     receives: int = 0
     first_received_at: float | None = None
     receipt: str = ""
-    """Of the last receive."""
+    """The receipt of the last receive."""
     dead_letter_of: str | None = None
     """ARN of the queue where it was received too often."""
 

@@ -60,7 +60,7 @@ class FieldProblem:
     field: str
     message: str
     line: int | None = None
-    """Of a text that was sent, from 1."""
+    """The line of a text that was sent, from 1."""
 
 
 class APIStatusError(BatonError):
@@ -95,7 +95,7 @@ class APIStatusError(BatonError):
         self.problems = tuple(problems)
         """The problems of single fields."""
         self.retry_after = retry_after
-        """In how many seconds to come again, if the server said so."""
+        """The seconds to wait before the next attempt, if the server named them."""
         self.run_id = run_id
         """The run that ended with it, of an error that came in a stream."""
         self.seq = seq

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from baton_client.errors import UnexpectedAnswerError
 
 MAX_EVENT_BYTES = 64 * 1024 * 1024
-"""Of one event. The longest that Baton sends is a snapshot of fifty messages of at most 1 MiB each."""
+"""The largest size of one event. The longest that Baton sends is a snapshot of fifty messages of at most 1 MiB each."""
 
 
 class EventDecoder:

@@ -18,7 +18,7 @@ Approve = Callable[[Interrupt], bool | str | Awaitable[bool | str]]
 """Decides on a call that waits for a person: ``True`` agrees, ``False`` refuses, a text refuses and says why."""
 
 MAX_RESULT_BYTES = 32 * 1024
-"""Of a result's JSON; the server takes no more."""
+"""The largest size of a result's JSON; the server refuses more."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,9 +55,9 @@ class ChildLimits:
 
 
 INGESTION = ChildLimits(memory_bytes=2048 * MIB, seconds=120, answer_bytes=128 * MIB)
-"""Of one step of a document. The function has 3,008 MB and, for its steps, ten minutes."""
+"""The limits of one step of a document. The function has 3,008 MB and, for its steps, ten minutes."""
 ATTACHMENTS = ChildLimits(memory_bytes=512 * MIB, seconds=30, answer_bytes=4 * MIB)
-"""Of one document in a message. The functions that run turns have 1,024 MB."""
+"""The limits of one document in a message. The functions that run turns have 1,024 MB."""
 
 
 class ChildProcesses:

@@ -20,7 +20,7 @@ from baton.domain.yaml_text import MAX_VALUES, InvalidYaml, read_yaml
 MAX_NODES = 20_000
 """Limit on the nodes of an operation's schema after references are replaced."""
 MAX_FETCHED_BYTES = 2 * 1024 * 1024
-"""Of a document that is fetched. A tenant's agent may name it, and it is read again every ten minutes."""
+"""The largest size of a fetched document. A tenant's agent may name it; it is read again every ten minutes."""
 SHIP_IT = "A part of it with the operations in use is enough; the operator may also ship it with the agents' files."
 MAX_NAMED = 10
 """The largest number of operations that an error names."""

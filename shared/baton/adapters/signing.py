@@ -27,7 +27,7 @@ from baton.ports.identity import Secrets
 
 ALGORITHM = "ES256"
 ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
-"""Of the group of P-256."""
+"""The order of the group of P-256."""
 PURPOSE = b"baton push notifications ES256"
 MIN_SECRET = 32
 """Characters of a secret that cannot be guessed."""

@@ -29,7 +29,7 @@ class BackgroundTurn(Generic[T]):
         self._request_id = request_id
         self._results: list[T] = []
         self._failure: BatonError | None = LeaseLost()
-        """Of a turn that is cancelled, because its process stops: another worker takes the run over."""
+        """The failure of a turn that is cancelled, because its process stops: another worker takes the run over."""
         self._begun = asyncio.Event()
         self._task = in_background(self._run(work), "turn")
         self._task.add_done_callback(self._end)  # also of a task that is cancelled before it begins

@@ -43,7 +43,7 @@ class Document(Served):
     size: int = Field(description="Bytes.", examples=[1843200])
     version: int = Field(description="Number of the newest version, from 1.", examples=[2])
     status: VersionStatus = Field(
-        description="Of the newest version. `waiting`: nothing has been uploaded yet. `ready`: turns use it."
+        description="The status of the newest version. `waiting`: nothing has been uploaded yet. `ready`: turns use it."
     )
     progress: int = Field(description="Percent.", examples=[60])
     step: IngestionStep | None = Field(description="The step in progress.")
@@ -178,18 +178,18 @@ class Source(Served):
     agent_id: str = Field(examples=["knowledge"])
     kind: SourceKind
     title: str = Field(examples=["Product documentation"])
-    urls: list[str] = Field(description="Of the kind `urls`.", examples=[[]])
+    urls: list[str] = Field(description="The addresses of a source of the kind `urls`.", examples=[[]])
     url: str | None = Field(
         description="The sitemap, of the kind `sitemap`.", examples=["https://example.com/sitemap.xml"]
     )
-    prefix: str | None = Field(description="Of the kind `s3`.", examples=[None])
+    prefix: str | None = Field(description="The prefix of a source of the kind `s3`.", examples=[None])
     refresh_hours: int = Field(examples=[24])
     required_permission: str | None = Field(examples=[None])
     status: SourceStatus = Field(
         description="`failed`: its list of pages could not be read; its documents stay as they were."
     )
     documents: int = Field(description="After the last refresh.", examples=[60])
-    counts: RefreshCounts = Field(description="Of the refresh in progress, or of the last one.")
+    counts: RefreshCounts = Field(description="The counts of the refresh in progress, or of the last one.")
     errors: list[SourceError] = Field(description="The first 20 of that refresh.")
     error: str | None = Field(description="The reason that its list of pages could not be read.", examples=[None])
     refreshed_at: Timestamp | None = Field(description="The end of the last refresh.", examples=[TIMESTAMP])
@@ -232,7 +232,7 @@ class SourceRequest(Asked):
         " for this tenant.",
     )
     refresh_hours: int = Field(default=24, ge=1, le=MAX_REFRESH_HOURS, description="Hours between readings.")
-    title: str | None = Field(default=None, description="At most 300 characters. Else its address.")
+    title: str | None = Field(default=None, description="At most 300 characters; by default its address.")
     required_permission: str | None = Field(
         default=None, description="Turns use its documents only for users who hold this permission."
     )

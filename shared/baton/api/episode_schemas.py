@@ -184,8 +184,10 @@ class ImportedMessage(Asked):
         examples=["I moved to Bern last week."],
     )
     timestamp: str = Field(description="ISO 8601 with a time zone. Kept.", examples=["2025-06-02T09:30:00Z"])
-    tool_name: str | None = Field(default=None, description="Of a tool's message.", examples=[None])
-    feedback: ImportedFeedback | None = Field(default=None, description="Of an answer.", examples=[None])
+    tool_name: str | None = Field(
+        default=None, description="The name of the tool, for a tool's message.", examples=[None]
+    )
+    feedback: ImportedFeedback | None = Field(default=None, description="The feedback on an answer.", examples=[None])
     time_zone: str | None = Field(
         default=None, description="The user's time zone then, if not that of the session.", examples=[None]
     )

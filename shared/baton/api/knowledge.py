@@ -35,11 +35,11 @@ class KnowledgeSource(Served):
 
     kind: str = Field(examples=["document"])
     document_id: str = Field(examples=["doc_5d0ad1c6d1b05f6c8d0c0f4a2b1e3d4c"])
-    version: int = Field(description="Of the document.", examples=[1])
+    version: int = Field(description="The version of the document.", examples=[1])
     agent_id: str = Field(examples=["knowledge"])
     title: str = Field(examples=["Pumps"])
     section: str | None = Field(description="The headings above the text.", examples=["Pumps > Starting"])
-    page: int | None = Field(description="Of its beginning; null in formats without pages.", examples=[3])
+    page: int | None = Field(description="The page of its beginning; null in formats without pages.", examples=[3])
     last_page: int | None = Field(examples=[4])
     url: str | None = Field(
         description="The address of the document, for readers.", examples=["https://example.com/pumps.pdf"]

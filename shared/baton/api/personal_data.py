@@ -87,7 +87,7 @@ class Retention(Served):
     changed_by: str | None = Field(examples=["admin"])
     changed_at: Timestamp | None = Field(examples=[TIMESTAMP])
     next_run_at: Timestamp | None = Field(
-        description="From when on the sweeper, which runs every minute, enforces it next; null if nothing is limited.",
+        description="The next time from which the sweeper, which runs every minute, enforces it; null without limits.",
         examples=[TIMESTAMP],
     )
     last_request_id: str | None = Field(

@@ -61,7 +61,7 @@ class ProblemField(Served):
 
     field: str = Field(description="Names from the outside in; empty: the whole.", examples=["memory.retrieved_tokens"])
     message: str = Field(examples=["Input should be a valid integer"])
-    line: int | None = Field(description="Of a text that was sent, such as YAML; from 1.", examples=[12])
+    line: int | None = Field(description="The line of a text that was sent, such as YAML; from 1.", examples=[12])
 
 
 class Problem(Served):

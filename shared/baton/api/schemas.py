@@ -247,7 +247,7 @@ class Agent(Served):
     avatar_url: str | None = Field(examples=[None])
     main: bool = Field(description="Whether a conversation may begin with it.", examples=[True])
     version: int | None = Field(
-        default=None, description="Of the tenant's own agents; null for those that ship.", examples=[None]
+        default=None, description="The version of the tenant's own agent; null for one that ships.", examples=[None]
     )
 
 
@@ -333,7 +333,7 @@ class CancelAnswer(Served):
 class ContinueRequest(Asked):
     """A workflow to continue."""
 
-    workflow_id: str = Field(description="Of those that `GET /v1/workflows` lists.", examples=[WORKFLOW_ID])
+    workflow_id: str = Field(description="The id of a workflow that `GET /v1/workflows` lists.", examples=[WORKFLOW_ID])
 
 
 class ForkRequest(Asked):

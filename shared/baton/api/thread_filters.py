@@ -50,7 +50,7 @@ async def thread_filters(
             alias="userId",
             min_length=1,
             max_length=256,
-            description="With `scope=tenant`: only this user's.",
+            description="With `scope=tenant`: only this user's conversations.",
             examples=["alice"],
         ),
     ] = None,

@@ -75,7 +75,7 @@ class ContextBlock(Recorded):
         "for the history; null where it has no limit, and in older records.",
         examples=[1500],
     )
-    duration_ms: int | None = Field(description="Of its retrieval, if there was one.", examples=[38])
+    duration_ms: int | None = Field(description="The duration of its retrieval, if there was one.", examples=[38])
     error: str | None = Field(description="The reason that it found nothing, or only by words.", examples=[None])
     items: list[ContextItem]
 

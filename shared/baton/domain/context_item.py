@@ -75,7 +75,7 @@ class ContextItem(Recorded):
     """One item of a block, in the prompt or left out of it."""
 
     id: str = Field(
-        description="Of the message, fact or procedure; of a summary or chunk, of its document in the search index.",
+        description="The id of the message, fact or procedure, or of the summary's or chunk's document in search.",
         examples=["fact_5d0ad1c6d1b05f6c8d0c0f4a2b1e3d4c"],
     )
     kind: str = Field(description="Its kind: a message, a fact, a chunk, a procedure.", examples=["fact"])

@@ -100,7 +100,7 @@ class DocumentVersion:
     sha256: str | None = None
     """The checksum of the content, in hexadecimal digits."""
     etag: str | None = None
-    """Of the address or object that it was fetched from."""
+    """The ETag of the address or object that it was fetched from."""
     progress: int = 0
     """Percent."""
     step: IngestionStep | None = None

@@ -57,7 +57,7 @@ _CODECS = {
 _OF_TWO_BYTES = frozenset({"gb18030", "big5hkscs", "cp932", "euc_jp", "cp949"})
 _WIDE = ("utf-16-le", "utf-16-be")
 _DAMAGED = 50
-"""Of so many characters, one may be damaged."""
+"""The number of characters of which one may be damaged."""
 _LEAST_UNSPACED = 6
 """Characters. Two letters of a shorter text may well be an ideograph."""
 

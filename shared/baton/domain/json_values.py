@@ -88,7 +88,7 @@ class MemberCount(ValueCount):
     def __init__(self) -> None:
         super().__init__()
         self.members = 0
-        """Of the largest object so far."""
+        """The number of members of the largest object so far."""
         self._above: list[int] = []
         self._members = _NO_OBJECT
 

@@ -57,9 +57,9 @@ class PipelineLimits:
     """The most runs of one pipeline at the same time."""
 
     at_once: int = 20
-    """Of the deployment."""
+    """The limit of the deployment."""
     of_tenant: int = 15
-    """Of one tenant, so that some places remain for the others."""
+    """The limit of one tenant, so that some places remain for the others."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -181,11 +181,11 @@ class Source:
     check_at: datetime
     """The time of the next refresh; during one, the time at which another worker may take over."""
     urls: tuple[str, ...] = ()
-    """Of the kind ``urls``."""
+    """The addresses of a source of the kind ``urls``."""
     url: str | None = None
-    """Of the kind ``sitemap``."""
+    """The address of a source of the kind ``sitemap``."""
     prefix: str | None = None
-    """Of the kind ``s3``: ``s3://bucket/prefix``."""
+    """The prefix of a source of the kind ``s3``: ``s3://bucket/prefix``."""
     required_permission: str | None = None
     """The permission that its documents require."""
     status: SourceStatus = SourceStatus.WAITING
@@ -197,7 +197,7 @@ class Source:
     documents: int = 0
     """After the last refresh."""
     counts: RefreshCounts = field(default_factory=RefreshCounts)
-    """Of the last refresh."""
+    """The counts of the last refresh."""
     errors: tuple[SourceError, ...] = ()
     """The first ``MAX_SOURCE_ERRORS`` of the last refresh."""
     error: str | None = None
@@ -227,7 +227,7 @@ class SourcePage:
     last_modified: str | None = None
     """The server's value, unchanged."""
     sha256: str | None = None
-    """Of the content that became the document's newest version; None until there is one."""
+    """The digest of the content that became the document's newest version; None until there is one."""
     error: str | None = None
     """The reason for which it could not be read the last time."""
 

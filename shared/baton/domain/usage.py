@@ -87,9 +87,9 @@ class Price(BaseModel):
     input: _Money
     output: _Money
     cached_input: _Money | None = None
-    """Of input tokens that the provider reads from its prompt cache; None if they cost as much as others."""
+    """The price of input tokens that the provider reads from its prompt cache; None if they cost as much as others."""
     cache_write: _Money | None = None
-    """Of input tokens that the provider writes into its prompt cache; None if they cost as much as others."""
+    """The price of input tokens that the provider writes into its prompt cache; None if they cost as much as others."""
 
     def cost(self, usage: Usage) -> float:
         """Return what the tokens cost. Those read from the provider's cache and written to it are input tokens."""

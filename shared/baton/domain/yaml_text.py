@@ -27,7 +27,7 @@ class InvalidYaml(Exception):
     def __init__(self, problem: str, line: int = 1) -> None:
         super().__init__(problem)
         self.line = line
-        """Of the problem, from 1."""
+        """The line of the problem, from 1."""
 
 
 @dataclass(frozen=True, slots=True)

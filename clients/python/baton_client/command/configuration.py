@@ -25,9 +25,9 @@ class Profile:
     name: str = DEFAULT_PROFILE
     url: str = DEFAULT_URL
     issuer: str | None = None
-    """Of tokens; ``None`` asks the server."""
+    """The issuer of tokens; ``None`` asks the server."""
     client_id: str | None = None
-    """Of this program at the issuer."""
+    """The id of this program at the issuer."""
     scopes: str = DEFAULT_SCOPES
     token_file: bool = False
     """Whether tokens are in a file, because there is no keyring."""

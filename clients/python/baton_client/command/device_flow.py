@@ -16,12 +16,12 @@ from baton_client.command.token_store import StoredTokens
 GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 DEFAULT_POLL_SECONDS = 5
 SLOW_DOWN_SECONDS = 5
-"""By which ``slow_down`` lengthens the interval (RFC 8628, section 3.5)."""
+"""The seconds by which ``slow_down`` lengthens the interval (RFC 8628, section 3.5)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoints:
-    """Of an issuer, from its metadata."""
+    """The endpoints of an issuer, from its metadata."""
 
     device: str
     token: str

@@ -35,7 +35,7 @@ class Step:
     lines: list[str] = field(default_factory=list)
     """The difference, for people."""
     etag: str | None = None
-    """Of the agent's version that the difference was made from."""
+    """The ETag of the agent's version with which the definition was compared."""
     note: str | None = None
 
     @property

@@ -24,7 +24,7 @@ class RunView:
         self.interrupts: list[Json] = []
         """The interrupts that the run that ended last waits for."""
         self.outcome: str | None = None
-        """Of the run that ended last: ``success``, ``cancelled``, ``interrupt`` or ``error``."""
+        """The outcome of the run that ended last: ``success``, ``cancelled``, ``interrupt`` or ``error``."""
         self.error: str | None = None
 
     def show(self, event: Json) -> None:

@@ -42,7 +42,7 @@ class Environment:
 
     variables: Mapping[str, str] = field(default_factory=lambda: os.environ)
     folder: Path = field(default_factory=configuration_folder)
-    """Of the configuration."""
+    """The folder of the configuration."""
     transport: httpx.AsyncBaseTransport | None = None
     """Instead of the network."""
     profile_name: str | None = None

@@ -70,7 +70,7 @@ class Agent(Model):
     """
     version: int | None = None
     """
-    Of the tenant's own agents; null for those that ship.
+    The version of the tenant's own agent; null for one that ships.
     """
 
 
@@ -606,7 +606,7 @@ class KnowledgeSource(Model):
     document_id: str = Field(..., alias="documentId")
     version: int
     """
-    Of the document.
+    The version of the document.
     """
     agent_id: str = Field(..., alias="agentId")
     title: str
@@ -616,7 +616,7 @@ class KnowledgeSource(Model):
     """
     page: int | None = None
     """
-    Of its beginning; null in formats without pages.
+    The page of its beginning; null in formats without pages.
     """
     last_page: int | None = Field(None, alias="lastPage")
     url: str | None = None
@@ -752,7 +752,7 @@ class ProblemField(Model):
     message: str
     line: int | None = None
     """
-    Of a text that was sent, such as YAML; from 1.
+    The line of a text that was sent, such as YAML; from 1.
     """
 
 
@@ -932,7 +932,7 @@ class Retention(Model):
     changed_at: AwareDatetime | None = Field(None, alias="changedAt")
     next_run_at: AwareDatetime | None = Field(None, alias="nextRunAt")
     """
-    From when on the sweeper, which runs every minute, enforces it next; null if nothing is limited.
+    The next time from which the sweeper, which runs every minute, enforces it; null without limits.
     """
     last_request_id: str | None = Field(None, alias="lastRequestId")
     """
@@ -1180,7 +1180,7 @@ class ContextItem(Model):
 
     id: str
     """
-    Of the message, fact or procedure; of a summary or chunk, of its document in the search index.
+    The id of the message, fact or procedure, or of the summary's or chunk's document in search.
     """
     kind: str
     """
@@ -1258,7 +1258,7 @@ class Document(Model):
     """
     status: str
     """
-    Of the newest version. `waiting`: nothing has been uploaded yet. `ready`: turns use it.
+    The status of the newest version. `waiting`: nothing has been uploaded yet. `ready`: turns use it.
     """
     progress: int
     """
@@ -1716,7 +1716,7 @@ class Source(Model):
     title: str
     urls: list[str]
     """
-    Of the kind `urls`.
+    The addresses of a source of the kind `urls`.
     """
     url: str | None = None
     """
@@ -1724,7 +1724,7 @@ class Source(Model):
     """
     prefix: str | None = None
     """
-    Of the kind `s3`.
+    The prefix of a source of the kind `s3`.
     """
     refresh_hours: int = Field(..., alias="refreshHours")
     required_permission: str | None = Field(None, alias="requiredPermission")
@@ -1953,7 +1953,7 @@ class ContextBlock(Model):
     """
     duration_ms: int | None = Field(None, alias="durationMs")
     """
-    Of its retrieval, if there was one.
+    The duration of its retrieval, if there was one.
     """
     error: str | None = None
     """

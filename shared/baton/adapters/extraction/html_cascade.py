@@ -13,7 +13,7 @@ from baton.adapters.extraction.html_sheets import Rule, Selector
 from baton.adapters.extraction.html_visibility import SheetStyle
 
 MAX_HIDING_RULES = 500
-"""Of one page. Those that follow are not applied."""
+"""The largest number of rules of one page. Further rules are not applied."""
 MAX_STEPS = 20_000_000
 """Elements that are compared with selectors, about. If a page needs more of them, its style sheets are not applied."""
 _STEPS_OF_A_MATCH = 10
@@ -89,7 +89,7 @@ class _Matcher:
 
     parser: Any
     characters: int
-    """Of the page. Selectors are compared with the values of attributes."""
+    """The characters of the page. Selectors are compared with the values of attributes."""
     steps: int = 0
     _parents: dict[int, int] = field(default_factory=dict)
     _previous: dict[int, int] = field(default_factory=dict)

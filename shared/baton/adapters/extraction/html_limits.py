@@ -14,7 +14,7 @@ MAX_TAGS = 1_000_000
 MAX_TABLES = 50
 """Tables inside each other."""
 MAX_ATTRIBUTES = 1_000
-"""Of one element. Each is compared with all others."""
+"""The largest number of attributes of one element. Each is compared with all others."""
 MAX_REPEATED = 1_000_000
 """Elements that a parser adds, because formatting that nobody has ended continues in the next paragraphs."""
 MAX_OPTION_STEPS = 20_000_000

@@ -61,7 +61,7 @@ class _Reader:
     tables: set[int]
     """Those that hold data."""
     styles: Mapping[int, SheetStyle]
-    """Of elements that a style sheet may hide."""
+    """The styles of elements that a style sheet may hide."""
     blocks: list[TextBlock] = field(default_factory=list)
     parts: list[str] = field(default_factory=list)
     """The text of the block so far."""

@@ -12,11 +12,11 @@ import tinycss2
 from baton.adapters.extraction import html_visibility
 
 MAX_CHARACTERS = 200_000
-"""Of all style sheets of a page."""
+"""The largest number of characters of a page's style sheets."""
 MAX_COMPOUND = 200
 """Characters of a selector between combinators."""
 MAX_LEVELS = 10
-"""Of blocks such as ``@media`` inside each other."""
+"""The deepest nesting of blocks such as ``@media``."""
 _WIDTH = 1_200
 """Pixels of a reader's window, to which queries of media are compared."""
 _MEDIUM = re.compile(r"(?:only )?(screen|all)(?: and )?", re.IGNORECASE)

@@ -11,7 +11,7 @@ from baton.adapters.extraction.plain_text import MAX_REPEATED, table_text
 MAX_COLUMNS = 1_000
 """The limit of browsers. Cells behind it are left at the end of their row."""
 MAX_CELLS = 500_000
-"""Of one table with those that spans add. Beyond it, spans are not followed."""
+"""The largest number of cells of one table, those that spans add included. Beyond it, spans are not followed."""
 _GROUPS = {"thead": 0, "tfoot": 2}
 """The order in which groups of rows are shown."""
 _HEADINGS = frozenset({"h1", "h2", "h3"})

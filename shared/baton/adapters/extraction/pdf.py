@@ -103,9 +103,9 @@ class _Page:
     text: PageText
     objects: PageObjects
     states: dict[int, str]
-    """Of its fields."""
+    """The states of its fields."""
     values: list[Word]
-    """Of its fields, and notes on it."""
+    """The values of its fields, and notes on it."""
 
     def lines(self) -> list[Line]:
         """Return the lines of the page in the order of reading."""

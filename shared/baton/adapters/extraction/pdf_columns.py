@@ -23,7 +23,7 @@ _GAP = 0.7
 _NEAR = 3.0
 """Points by which the left edges of a column's lines differ."""
 _INDENT = 3.0
-"""Of the first line of a paragraph, in sizes of letters."""
+"""The indent of a paragraph's first line, in sizes of letters."""
 _FEWEST = 3
 """Lines of a column."""
 _NARROWEST = 6.0

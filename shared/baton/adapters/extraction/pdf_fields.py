@@ -16,7 +16,7 @@ from baton.adapters.extraction.pdf_words import Line, Word
 
 CHECKED, UNCHECKED = "\u2611", "\u2610"
 MAX_OPTIONS = 1_000
-"""Of one field."""
+"""The largest number of options of one field."""
 MAX_PARENTS = 32
 """Fields around a button."""
 _NOT_SHOWN = pdfium_c.FPDF_ANNOT_FLAG_HIDDEN | pdfium_c.FPDF_ANNOT_FLAG_NOVIEW

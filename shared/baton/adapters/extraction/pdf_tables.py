@@ -15,7 +15,7 @@ from baton.adapters.extraction.plain_text import table_text
 FEWEST_LINES = 4
 """Drawn lines of a page from which on it may have a table."""
 MAX_CROSSINGS = 2_500
-"""Of drawn lines. The time to find cells grows with their square."""
+"""The largest number of crossings of drawn lines. The time to find cells grows with their square."""
 _TOLERANCE = 3.0
 """Points, as pdfplumber has it by default."""
 _Rows = list[list[Box | None]]

@@ -17,7 +17,7 @@ from baton.adapters.extraction.pdf_places import Box, PagePlaces
 from baton.adapters.extraction.symbol_fonts import is_symbol_font, symbols
 
 MAX_CHARACTERS = 1_000_000
-"""Of one page."""
+"""The largest number of characters of one page."""
 DIVIDED = "\x02"
 """Stands for a hyphen that divides a word at the end of a line. PDFium writes it, and it is in no text."""
 SMALLEST = 1.0
@@ -60,7 +60,7 @@ class Line:
 
     words: list[Word]
     size: float
-    """Of its letters, in points; 0 if unknown."""
+    """The size of its letters, in points; 0 if unknown."""
     is_upright: bool = True
     is_table: bool = False
     """True if its only word is a table."""

@@ -18,11 +18,11 @@ class SheetCell:
     row: int
     column: int
     kind: str
-    """Of its value: ``n`` number, ``s`` shared text, ``inlineStr``, ``str``, ``b``, ``e`` error, ``d`` date."""
+    """Its kind: ``n`` number, ``s`` shared text, ``inlineStr``, ``str``, ``b``, ``e`` error, ``d`` date."""
     style: int
     value: str | None = None
     text: str = ""
-    """Of an ``inlineStr``."""
+    """The text of an ``inlineStr``."""
     formula: str | None = None
     formula_kind: str = ""
     formula_key: str = ""

@@ -10,7 +10,7 @@ from baton.domain.document import MEDIA_TYPES, DocumentFormat
 from baton.domain.extracted import BlockKind, DocumentText, ExtractedText, TextBlock
 
 MAX_CHARACTERS = 200_000
-"""Of one document (about 50,000 tokens)."""
+"""The largest number of characters of one document (about 50,000 tokens)."""
 _PAGES = {DocumentFormat.PPTX: "slide", DocumentFormat.XLSX: "sheet"}
 """The words for pages in formats that have none."""
 

@@ -14,7 +14,7 @@ from baton.domain.content import part_name
 from baton.domain.media_types import DOCX, PDF, PPTX, XLSX
 
 MAX_TEXT_CHARACTERS = 400_000
-"""Of all attachments of a request (about 100,000 tokens)."""
+"""The largest number of characters of all attachments of a request (about 100,000 tokens)."""
 LEAST_CHARACTERS = 500
 """A longer text is named if there is less room than this for its beginning."""
 _CHARACTERS_A_TOKEN = 4

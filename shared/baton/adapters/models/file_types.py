@@ -13,7 +13,7 @@ from baton.domain.media_types import DOCX, HTML, PDF, PPTX, TEXT, XLSX, MediaTyp
 from baton.domain.text_encoding import decode_text
 
 MAX_CHARACTERS = 200_000
-"""Of a text (about 50,000 tokens)."""
+"""The largest number of characters of a text (about 50,000 tokens)."""
 
 _TEXT_TYPES = re.compile(
     r"text/.+|application/(.+\+)?(json|xml|yaml)"

@@ -26,7 +26,7 @@ THREADS_A_PAGE = 50
 MAX_LISTED = 500
 """Conversations that one call looks at."""
 MAX_READ = 30
-"""Of them, those with tasks, whose messages it reads."""
+"""The largest number of them with tasks whose messages are read."""
 MAX_BYTES = 2 * 1024 * 1024
 """A page of long tasks ends early."""
 
@@ -43,7 +43,7 @@ class _Place:
     """The beginning of a page: after a task of a conversation on a page of the list of conversations."""
 
     cursor: str | None = None
-    """Of that page."""
+    """The cursor of that page."""
     thread_id: str | None = None
     root: str | None = None
     """The last task of the conversation that was shown; None if it is done."""

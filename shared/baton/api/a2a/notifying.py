@@ -41,7 +41,7 @@ TOKEN_HEADER = "X-A2A-Notification-Token"  # noqa: S105 - its name
 SIGNATURE_HEADER = "X-A2A-Notification-Signature"
 SIGNED_FOR = timedelta(minutes=5)
 MAX_BYTES = 256 * 1024
-"""Of the newest messages of a task, those that fit are sent; the newest one always."""
+"""The largest size of a task's messages in a notification. The newest message is always sent."""
 RETRIED = frozenset({408, 425, 429})
 """Statuses below 500 after which a later attempt may succeed."""
 GONE = 410

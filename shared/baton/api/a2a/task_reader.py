@@ -20,7 +20,7 @@ MAX_HISTORY = 200
 MAX_TASKS = 100
 """The newest tasks of a thread that are listed."""
 AT_ONCE = 10
-"""Of them, those that are read at the same time."""
+"""The number of them that are read at the same time."""
 MAX_PAGES = 3
 """Pages in which they are read. A page of long messages ends after a megabyte (``ThreadStore.read_messages``)."""
 

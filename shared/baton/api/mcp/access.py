@@ -22,7 +22,7 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 @dataclass(frozen=True, slots=True)
 class McpAccess:
-    """From which web pages a deployment takes calls."""
+    """The web pages from which a deployment accepts calls."""
 
     origins: Sequence[str] = ("*",)
     """Origins of web pages, as ``BATON_ALLOWED_ORIGINS`` lists them."""

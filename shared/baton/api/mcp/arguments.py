@@ -50,7 +50,7 @@ class Asked:
 
     request: TurnRequest
     owner: Scope
-    """In whose scope the turn runs: that of the caller, or of interrupted turns that an answer continues."""
+    """The scope in which the turn runs: that of the caller, or of interrupted turns that an answer continues."""
     is_kept: bool
     """Whether the client may call again for the result: it has given an idempotency key."""
 

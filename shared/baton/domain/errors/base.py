@@ -15,7 +15,7 @@ class FieldProblem:
     """Names of fields and places in lists, joined by full stops; empty: the whole."""
     message: str
     line: int | None = None
-    """Of a text that was sent, from 1."""
+    """The line of a text that was sent, from 1."""
     place: tuple[str | int, ...] = ()
     """The parts of ``field``."""
 
