@@ -10,7 +10,8 @@ import pytest
 
 from tests.e2e.ag_ui_rules import check_run, text_of
 from tests.e2e.cloud import RunningCloud
-from tests.e2e.consulting.peers import Peer, example_agents, example_server, of_type, records, results_by_tool
+from tests.e2e.consulting.peers import Peer, example_agents, example_server
+from tests.e2e.consulting.stored_consultations import of_type, records, results_by_tool
 from tests.e2e.sockets import PATIENCE_SECONDS, SocketClient, new_id
 from tests.e2e.users import User, run_input
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.e2e.ag_ui_rules import check_run, text_of
 from tests.e2e.consulting.conftest import Peers
-from tests.e2e.consulting.peers import of_type, records, results_by_tool
+from tests.e2e.consulting.stored_consultations import of_type, records, results_by_tool
 from tests.e2e.sockets import SocketClient, new_id
 from tests.e2e.users import User
 from tests.fault_model import FaultModel, answers, calls_tools

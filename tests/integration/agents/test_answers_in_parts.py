@@ -172,7 +172,7 @@ async def test_files_by_address_are_fetched_with_the_credentials_of_the_agents_o
         [file] = [each.attachment for each in await listen(client, agent, a_task(f"link {address}")) if is_file(each)]
         assert (file.url, file.media_type) == (address, "application/json")
         assert file.data is not None
-        assert b"Does as it is told." in file.data
+        assert b"Follows its instructions." in file.data
         [headers] = [headers for path, headers in seen.requests if path == "/elsewhere/card.json"]
         assert headers.get("x-key") == key
 

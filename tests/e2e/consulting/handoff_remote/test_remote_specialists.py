@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.e2e.ag_ui_rules import check_run, text_of
 from tests.e2e.consulting.conftest import Specialists
-from tests.e2e.consulting.peers import of_type
+from tests.e2e.consulting.stored_consultations import of_type
 from tests.e2e.sockets import SocketClient, new_id
 from tests.e2e.users import Json, User
 from tests.fault_model import Behaviour, FaultModel, answers, calls_tools
