@@ -153,7 +153,7 @@ def _best(candidates: list[Candidate], limit: int) -> list[Candidate]:
 
 
 def _codes(text: str, codes: Sequence[str]) -> list[str]:
-    """Return the codes that stand in a text, as often as they do."""
+    """Return the codes in a text, each as often as it occurs."""
     return [code for code in codes for _ in re.findall(rf"(?<!\w){re.escape(code)}(?!\w)", text.lower())]
 
 

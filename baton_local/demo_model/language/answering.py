@@ -137,7 +137,7 @@ def _names(statements: Sequence[Statement]) -> dict[str, str]:
 
 
 def _resolve_name(asked: Question, names: dict[str, str]) -> Question:
-    """Return a question about "Rex" as one about the thing of that name; its name need not stand in the answer."""
+    """Return a question about "Rex" as one about the thing of that name; its name need not be in the answer."""
     there = words(asked.text)
     for name, thing in names.items():
         if all(word in there for word in words(name)):

@@ -130,7 +130,7 @@ _TOPIC_WORDS = frozenset(
     keep got
     """.split()  # noqa: SIM905
 )
-"""Words that say what a question is about, and need not stand in its answer."""
+"""Words that say what a question is about, and need not be in its answer."""
 _DETERMINERS = frozenset("the a an my our this that next last".split())  # noqa: SIM905
 _LIKING = frozenset("like likes love loves enjoy enjoys prefer adore hate hates dislike".split())  # noqa: SIM905
 

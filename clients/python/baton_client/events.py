@@ -1,6 +1,6 @@
 """The events of a run: AG-UI's own models, by the package that the protocol publishes, and what Baton adds.
 
-Baton's numbers stand in an event's ``metadata``: ``seq``, ``runId``, ``threadId``, ``attempt``. An event of a type that
+Baton's numbers are in an event's ``metadata``: ``seq``, ``runId``, ``threadId``, ``attempt``. An event of a type that
 this version does not know is an ``UnknownEvent``.
 """
 

@@ -131,7 +131,7 @@ class AgentLoop:
         while True:
             is_last = self._budget.is_spent
             if is_last and self._unused_id is None:
-                # At the end: what stands before it is what the model's thinking and its prompt cache are bound to.
+                # At the end: the model's thinking and its prompt cache are bound to the prompts before it.
                 self._prompt.add(Prompt(Role.SYSTEM, LAST_ANSWER))
             calls: list[ToolCall] = []
             refusals: list[ContextTooLong] = []

@@ -71,7 +71,7 @@ class Departures:
             self.came_back(scope, thread_id)
 
     def leave(self, scope: Scope, thread_id: str, message_id: str, stop: Stop, *, seconds: float) -> None:
-        """Stop the run of a message in so many seconds, unless somebody is there or comes back.
+        """Stop the run of a message in this many seconds, unless somebody is there or comes back.
 
         Call it while the stream that was left still counts as open.
         """

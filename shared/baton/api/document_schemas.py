@@ -118,7 +118,7 @@ class DocumentRequest(Asked):
     content_type: str = Field(
         description="Its media type, with the charset of a text if that is known. The content is checked against it."
     )
-    size: int = Field(description="Bytes, at most 52,428,800. The upload must have exactly so many.")
+    size: int = Field(description="Bytes, at most 52,428,800. The upload must have exactly this size.")
     sha256: str | None = Field(
         default=None,
         description="The file's SHA-256 in hexadecimal digits. The upload must have it, and a repeated request is"

@@ -1,4 +1,4 @@
-"""Branching a conversation, and merging what comes of it."""
+"""Branching a conversation, and merging its result."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ async def fork(thread_id: ThreadId, scope: Caller, app: UseCases, asked: ForkReq
 async def make_sandbox(thread_id: ThreadId, scope: Caller, app: UseCases, asked: SandboxRequest) -> Thread:
     """Create a conversation of the caller's own that begins as this one did up to one of its turns.
 
-    Every reader of a conversation may copy it so, and continues in the copy as in any fork: it makes no episode, and
+    Every reader of a conversation may copy it and continues in the copy as in any fork: it makes no episode, and
     nothing of it reaches this conversation. Without `pii:read`, personal data in it is replaced. It has the newest 200
     messages at most. The agent that answered the turn continues, without its workflow and handoff.
     """

@@ -35,9 +35,9 @@ def for_front_ends(convert: Convert, answered: Collection[str] = ()) -> Convert:
 
 
 def _finished(body: dict[str, Any], interrupts: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the end of a run with the interrupts for people only; the others stand in its metadata.
+    """Return the end of a run with the interrupts for people only; the others are in its metadata.
 
-    Without any there is no ``outcome``: with ``success``, assistant-ui takes the calls for done and does not continue.
+    Without any there is no ``outcome``: with ``success``, assistant-ui takes the calls as done and does not continue.
     """
     waiting = [each for each in interrupts if each["reason"] == CLIENT_TOOL]
     if not waiting:

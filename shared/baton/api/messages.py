@@ -56,7 +56,7 @@ async def whole_answer(app: App, scope: Scope, asked: TurnRequest) -> MessageAns
 
 
 async def answer_of(app: App, scope: Scope, turn: Coroutine[Any, Any, FinishedRun | None]) -> MessageAnswer:
-    """Wait for the turn and give its messages, likewise. The turn continues if the caller hangs up."""
+    """Wait for the turn and return its messages. The turn continues if the caller hangs up."""
     finished = await BackgroundTurn(lambda _: turn).result()
     assert finished is not None  # noqa: S101 - only answers to interrupts wait for others
     return _answer((await app.agents.of(scope)).describe, finished)

@@ -69,7 +69,7 @@ async def thread_filters(
         bool | None, Query(alias="hasError", description="Only those in which a turn has failed, or none has.")
     ] = None,
     min_tokens: Annotated[
-        int, Query(alias="minTokens", ge=0, le=MAX_TOKENS, description="Only those that used at least so many tokens.")
+        int, Query(alias="minTokens", ge=0, le=MAX_TOKENS, description="Only those that used at least this many.")
     ] = 0,
     min_cost: Annotated[
         float,

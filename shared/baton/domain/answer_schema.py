@@ -15,7 +15,7 @@ from baton.domain.patterns import compiled
 MAX_SCHEMA_BYTES = 16 * 1024
 """Bytes of a schema as compact JSON. It is sent with every request to the model."""
 MAX_SCHEMA_DEPTH = 32
-"""Objects and lists of a schema that stand in each other."""
+"""The deepest nesting of objects and lists in a schema."""
 MAX_VIOLATIONS = 5
 """Violations of an answer that are named."""
 DRAFT = "https://json-schema.org/draft/2020-12/schema"

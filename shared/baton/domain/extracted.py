@@ -179,7 +179,7 @@ class Chunk:
     first_page: int | None = None
     last_page: int | None = None
     table_header: str | None = None
-    """The names of the columns of the first table in it, unless they stand in the text. Shown and searched with it."""
+    """The names of the columns of the first table in it, unless the text contains them. Shown and searched with it."""
     parts: tuple[ChunkPart, ...] = ()
     """Its parts in their order, if it crosses a heading or a page."""
 

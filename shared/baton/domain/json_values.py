@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 
 def json_object(text: str, *, mends_lists: bool = False) -> dict[str, Any] | None:
-    """Return the JSON object of a text, which may stand in a code block or between other words; None without one.
+    """Return the JSON object of a text, which may be in a code block or between other words; None without one.
 
     ``NaN`` and infinities are not JSON. ``mends_lists`` keeps the whole objects of a list that was cut.
     """

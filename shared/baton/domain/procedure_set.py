@@ -104,7 +104,7 @@ def _places(text: str) -> _Places:
 
 
 def _stands(words: Sequence[str], places: _Places) -> bool:
-    """Return whether the words stand in order, with at most ``GAP`` others between two of them."""
+    """Return whether the words occur in order, with at most ``GAP`` others between two of them."""
     ends = set(places[words[0]])
     for word in words[1:]:
         ends = {place for place in places.get(word, ()) if any(place - step in ends for step in range(1, GAP + 2))}

@@ -103,7 +103,7 @@ class ChangeKind(StrEnum):
     ENDED = "ended"
     """A run ends: it has been committed, or will be in a moment."""
     CLOSED = "closed"
-    """The session ends, likewise."""
+    """The session ends: its end has been committed, or will be in a moment."""
     MARKED = "marked"
     """A task was cancelled, or its message refused."""
 

@@ -65,7 +65,7 @@ _CODE = re.compile(r"(?<!\w)\w++(?:[^\w\s]++\w++)++")
 
 
 def codes_of(query: str) -> list[str]:
-    """Return the codes of several parts that stand in a query, each once, in lower case."""
+    """Return the codes of several parts in a query, each once, in lower case."""
     found = (match[0].lower() for match in _CODE.finditer(query))
     codes = dict.fromkeys(code for code in found if len(code) <= MAX_CODE and any(map(str.isdigit, code)))
     return list(codes)[:MAX_CODES]

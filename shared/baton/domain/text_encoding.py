@@ -37,7 +37,7 @@ _CODECS = {
     # Where browsers read more than Python's codec of that name does.
     "gbk": "gb18030",
     "iso-2022-jp": "iso2022_jp_ext",
-    # Browsers read it so in pages; elsewhere it stands for bytes that are not text.
+    # Browsers read it that way in pages; elsewhere it stands for bytes that are not text.
     "x-user-defined": "cp1252",
 }
 _NOT_READ = "replacement"

@@ -26,7 +26,7 @@ MAX_PATTERN_SIZE = 3_000
 """Instructions of a pattern that somebody of a tenant writes. 200 of that size are matched with the longest message in
 half a second."""
 GAP = 3
-"""Words that may stand between two words of a phrase."""
+"""Words that may occur between two words of a phrase."""
 
 _META = re.compile(r"[\\.^$*+?{}\[\]()|]")
 _SENTENCE_ENDS = re.compile(r"[.!?;:]+(?=\s|$)|\n\s*\n|。")

@@ -35,7 +35,7 @@ def divide_into_chunks(texts: Sequence[ExtractedText]) -> list[Chunk]:
     """Divide the text of a document, given in the order of its parts, into chunks.
 
     Every character of the text but white space is in exactly one chunk, in the order of reading. Of all divisions into
-    chunks of at most ``MAX_CHUNK`` characters the cheapest is chosen: cuts stand at headings rather than in paragraphs,
+    chunks of at most ``MAX_CHUNK`` characters the cheapest is chosen: cuts are at headings rather than in paragraphs,
     sentences stay whole where they can, and sizes are near ``TARGET_CHUNK``.
     """
     units = list(units_of(texts))

@@ -13,7 +13,7 @@ from baton.knowledge.documents import Details, DocumentRequest
 
 MAX_NAME_BYTES = 255
 MAX_TITLE = 300
-"""Characters. A title stands in front of every chunk of its document."""
+"""The largest number of characters. A title precedes every chunk of its document."""
 MAX_DOCUMENT_URL = 2048
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")

@@ -1,4 +1,4 @@
-"""Headers of tables: the names of the columns, which stand in front of rows that a chunk begins with.
+"""Headers of tables: the names of the columns, which precede the rows that a chunk begins with.
 
 Rows are lines, with cells parted by " | ". A row of Markdown has a bar at its ends too.
 """

@@ -16,12 +16,12 @@ MAX_UNIT = 800
 MIN_UNIT = 48
 """Characters below which a unit joins the one before it, where no heading and no new block of text parts them."""
 MAX_HEADING = 200
-"""Characters of a heading that stand in a path of headings."""
+"""The largest number of characters of a heading in a path."""
 MAX_HEADINGS = 6
 """Headings of a path. The innermost ones stay."""
 MAX_BETWEEN = 4
 MAX_BETWEEN_SIZE = 160
-"""Short texts, and their characters, that may stand between the parts of a table on two pages: lines at their ends."""
+"""Short texts, and their characters, that may be between the parts of a table on two pages: lines at their ends."""
 
 
 class Border(IntEnum):
@@ -51,7 +51,7 @@ class Unit:
     page: int | None
     is_table: bool = False
     table_header: str | None = None
-    """The header of the table that it is a part of, as far as it stands before the unit."""
+    """The header of the table that it is a part of, as far as it precedes the unit."""
 
 
 # ruff: noqa: RUF001 - the punctuation of other scripts is meant
@@ -110,7 +110,7 @@ class _Tables:
         """Sizes of the blocks since the last table; None if a new heading is among them, or there was no table."""
         self._rows_ahead = 0
         self._cells_ahead = 0
-        """The rows of the header, and the cells of a row, that stand before the next unit."""
+        """The rows of the header, and the cells of a row, that precede the next unit."""
         self._headings = set[str]()
 
     def begin(self, block: TextBlock) -> None:
@@ -128,7 +128,7 @@ class _Tables:
             self._between.append(len(block.text))
 
     def header(self, text: str) -> str | None:
-        """Return the header of the next unit of a table, whose text is given: the rows that stand before it."""
+        """Return the header of the next unit of a table, whose text is given: the rows that precede it."""
         header = header_text(self._rows[: self._rows_ahead], self._cells_ahead)
         self._rows_ahead += text.count("\n")
         _, line_end, rest = text.rpartition("\n")
@@ -143,7 +143,7 @@ class _Tables:
         return is_known or str(block.page) in _NUMBER.findall(block.text)
 
     def _follows(self, block: TextBlock) -> bool:
-        """Return whether nothing but lines at the ends of pages stands between a table and the one before it."""
+        """Return whether only lines at the ends of pages are between a table and the one before it."""
         between = self._between
         if between is None:
             return False

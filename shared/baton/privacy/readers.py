@@ -72,7 +72,7 @@ async def replace_texts(shape: T, redactor: Redactor, is_text: IsText) -> T:
 
 
 def _texts(value: Any, is_text: IsText) -> Iterator[str]:
-    """Yield the texts in a value that stands under a name that ``is_text``."""
+    """Yield the texts in a value whose name ``is_text``."""
     if isinstance(value, str):
         if not isinstance(value, Enum):
             yield value
@@ -90,7 +90,7 @@ def _texts(value: Any, is_text: IsText) -> Iterator[str]:
 
 
 def _named_numbers(name: str, each: Any) -> Iterator[str]:
-    """Yield the texts of the numbers that stand under a name of a JSON object, alone or in a list."""
+    """Yield the texts of the numbers under a name of a JSON object, alone or in a list."""
     for number in each if isinstance(each, (list, tuple)) else (each,):
         yield from number_texts(name, number)
 

@@ -44,7 +44,7 @@ class Place:
     period: Period
     after: str | None = None
     is_listed: bool = False
-    """True if the list has come to its end."""
+    """True if the list is complete."""
     unfinished: tuple[tuple[str, int], ...] = ()
     """Conversations, each with the message before which it continues."""
 

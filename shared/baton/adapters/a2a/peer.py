@@ -67,7 +67,7 @@ class Peer:
     async def answers(
         self, task: AgentTask, answer: Answer, poll_seconds: float
     ) -> AsyncGenerator[AnswerChunk | AgentStarted | NotSent, None]:
-        """Send the message and give out what comes of it until the answer is over.
+        """Send the message and yield the updates until the answer is complete.
 
         A message that an earlier attempt has sent is not sent again: its task is followed. An agent that does not
         stream, or stops streaming too early, is asked for its task again and again, first after ``poll_seconds``.

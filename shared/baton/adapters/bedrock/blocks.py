@@ -75,7 +75,7 @@ class AnswerBlocks:
         return _text(piece.get("text"))
 
     def note_text(self, index: int, length: int) -> None:
-        """Note that a block has shown so many more characters. Raises ``TooManyBlocks``."""
+        """Note that a block has shown this many more characters. Raises ``TooManyBlocks``."""
         self._block(index).said += length
 
     def forget_text(self) -> None:

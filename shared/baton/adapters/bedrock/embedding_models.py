@@ -32,7 +32,7 @@ class EmbeddingModel:
     body: Callable[[Sequence[str], EmbeddingPurpose, int], dict[str, Any]]
     """Returns the request for texts, their purpose, and the length of their vectors."""
     numbers: Callable[[Mapping[str, Any]], Any]
-    """Returns the vectors of an answer as they stand in it: a list of lists of numbers, if the answer is one."""
+    """Returns the vectors of an answer unchanged: a list of lists of numbers, if the answer is one."""
 
 
 def embedding_model(name: str) -> EmbeddingModel | None:

@@ -17,7 +17,7 @@ LISTING = ("listing", "listing", "listed_at")
 """The index of lists: its name, its hash and its range key."""
 SMALLEST_PAGE = 10
 IDLE = ("idle", "idle_shard", "idle_check_at")
-"""The index of what is due for a check, likewise."""
+"""The index of records that are due for a check: its name, its hash and its range key."""
 DUE_PAGE = 25
 """Entries of a page of one partition that are due."""
 

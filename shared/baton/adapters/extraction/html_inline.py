@@ -8,7 +8,7 @@ _RAISED = str.maketrans("0123456789+-\u2212=()ni", "⁰¹²³⁴⁵⁶⁷⁸⁹�
 _ORDINALS = frozenset("aoe")
 """Letters that stand raised behind numbers: 1o, 2e."""
 _OPERATORS = frozenset("=+-\u2212\u00b1\u00d7\u00b7\u22c5\u00f7<>\u2264\u2265\u2260\u2248\u2261\u2192\u21d2\u2208")
-"""Operators that stand between spaces."""
+"""Operators between spaces."""
 _NOT_SHOWN = frozenset({"annotation", "annotation-xml", "mphantom", "maligngroup", "malignmark", "script", "style"})
 _EMPTY = frozenset({"\u2061", "\u2062", "\u2063", "\u2064"})
 """Operators that are not shown: of functions, products, lists and sums."""

@@ -83,7 +83,7 @@ def parse(content: bytes) -> Any:
 def stream(content: IO[bytes], *names: str) -> Iterator[Any]:
     """Yield the elements with these local names as they end, whole, and forget them then.
 
-    Raises ``DocumentUnreadable`` where too much stands between them, and ``XMLSyntaxError``.
+    Raises ``DocumentUnreadable`` if there is too much between them, and ``XMLSyntaxError``.
     """
     tags = [f"{{*}}{name}" for name in names]
     parser = etree.XMLPullParser(

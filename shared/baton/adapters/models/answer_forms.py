@@ -36,7 +36,7 @@ _NEVER_STRICT = frozenset(
 
 
 def schema_note(schema: Mapping[str, Any] | None, profile: ModelProfile) -> str | None:
-    """Return what the system prompt says of the answer's form; None where the API itself enforces the schema."""
+    """Return the system prompt's text on the answer's form; None where the API itself enforces the schema."""
     if schema is None or profile.answer_form is AnswerForm.SCHEMA:
         return None
     return ASKED_FOR.format(schema=json.dumps(schema, ensure_ascii=False, sort_keys=True))

@@ -108,7 +108,7 @@ class AttachedFile:
 
 
 def linked(part: ImagePart | DocumentPart, source: UrlSource, profile: ModelProfile, given: Sequence[Media]) -> Piece:
-    """Return an attachment that stands at an address."""
+    """Return an attachment at an address."""
     name = part_name(part)
     if isinstance(part, DocumentPart):
         # APIs accept few documents by URL, and fetching a caller's URL here would expose our network.

@@ -209,7 +209,7 @@ def _join_neighbours(laid: Sequence[LaidMessage], *, joins_answers: bool) -> lis
             and (message.role is Role.USER or (message.role is Role.ASSISTANT and joins_answers))
         ):
             if message.role is Role.ASSISTANT and last.calls:
-                joined.append(message)  # results stand between the two, or are missing
+                joined.append(message)  # results are between the two, or are missing
                 continue
             joined[-1] = replace(
                 last,

@@ -26,7 +26,7 @@ class AwsSigning:
     """The signature of requests to one region, Version 4, with credentials that are renewed as AWS renews them."""
 
     def __init__(self, make_session: Callable[[], Session], *, region: str | None = None) -> None:
-        """Find the credentials. Blocks. Raises ``ValueError`` without a region, be it given or the session's."""
+        """Find the credentials. Blocks. Raises ``ValueError`` if neither argument nor session names a region."""
         self._session = make_session()
         found = region or self._session.region_name
         if found is None:

@@ -68,7 +68,7 @@ def wire_metadata(values: Mapping[str, Any]) -> dict[str, str]:
 
 
 def data_url(media: Media) -> str:
-    """Return an attachment as a data URL, or the address that it stands at."""
+    """Return an attachment as a data URL, or as its address."""
     if media.data is None:
         return media.url or ""
     return f"data:{media.mime_type};base64,{base64.b64encode(media.data).decode()}"

@@ -48,7 +48,7 @@ class SubjectTokens:
             return None
 
     def open(self, scope: Scope) -> tuple[str, float]:
-        """Return the token that came with the user's request, and the seconds until its end. Blocks likewise.
+        """Return the token that came with the user's request, and the seconds until its end. Blocks too.
 
         Raises ``Unauthorized`` without one, or with one that is another user's, ``TokenExpired``, and the errors of
         ``read_keys``.

@@ -105,7 +105,7 @@ def entity_tag(body: bytes) -> str:
 
 
 def _features(carded: CardedAgent) -> dict[str, Any]:
-    """Return what Baton's extension says of the agent."""
+    """Return the agent's entry in Baton's extension."""
     agent = carded.agent
     return {
         "multi_turn": True,

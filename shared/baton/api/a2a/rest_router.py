@@ -84,7 +84,7 @@ def _of_agent(operation: str) -> Callable[..., Awaitable[Response]]:
 
 
 def _describe(method: str, path: str, operation: str) -> dict[str, Any]:
-    """Return what OpenAPI says of a route besides its agent and its errors."""
+    """Return the OpenAPI description of a route, without its agent and errors."""
     text = {"type": "string", "maxLength": 2048}
     names = {"id": TASK_ID, "push_id": "default"}
     parameters: list[dict[str, Any]] = [

@@ -87,7 +87,7 @@ async def call_default(request: Request, scope: A2AScope, app: UseCases) -> Resp
     openapi_extra=CALL,
 )
 async def call_agent(request: Request, scope: A2AScope, app: UseCases, agent_id: AgentId) -> Response:
-    """Answer a call to one agent, likewise."""
+    """Answer a call to one agent."""
     return await _answer(request, scope, app, agent_id)
 
 

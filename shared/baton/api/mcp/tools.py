@@ -110,7 +110,7 @@ def output_schema(agent: AgentDefinition) -> dict[str, Any]:
 
 
 def annotations_of(agent: AgentDefinition, known: dict[str, AgentDefinition]) -> types.ToolAnnotations:
-    """Return what may be said of every call.
+    """Return the annotations that hold for every call.
 
     A call always writes a conversation, and the same message again is another turn: it is neither read-only nor
     idempotent. What its tools do is theirs to know, so that it may be destructive and reach the open world if it, or an

@@ -34,7 +34,7 @@ def episode_documents(
 ) -> list[IndexDocument]:
     """Return the documents of the messages in their order, then of the summary, then of the facts, without vectors.
 
-    The user's day stands in front of every searched text. ``messages`` may be a part of the episode's: those at its
+    The user's day precedes every searched text. ``messages`` may be a part of the episode's: those at its
     ends are then indexed with the neighbours that are given.
     """
     documents = [_message(episode, messages, place) for place in range(len(messages))]
@@ -50,7 +50,7 @@ async def embed_documents(documents: Sequence[IndexDocument], embedder: Embedder
     """
     if not embedder.dimensions:
         return list(documents)
-    # A first message stands alone in two views.
+    # A first message is alone in two views.
     texts = list(dict.fromkeys(view.text for document in documents for view in document.views.values()))
     vectors = dict(zip(texts, await embedder.embed(texts, purpose=EmbeddingPurpose.DOCUMENT), strict=True))
     return [_add_vectors(document, vectors, embedder.name) for document in documents]

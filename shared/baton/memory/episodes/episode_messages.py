@@ -19,7 +19,7 @@ MAX_HELD = 500
 
 @dataclass(frozen=True, slots=True)
 class EpisodeMessages:
-    """Reads messages of stored episodes. Redacted texts are stored, all others stand in the thread alone."""
+    """Reads messages of stored episodes. Redacted texts are stored, all others are only in the thread."""
 
     store: ThreadStore
     episodes: Episodes

@@ -44,7 +44,7 @@ quoted steps of a skill that the user has made count as the user's words, and ch
 def system_prompt(agent: AgentDefinition) -> str:
     """Return the agent's system prompt, with the rules unless its file switches all retrieval off.
 
-    It is the same in every turn: nothing dated or found stands in it, so that providers can cache it.
+    It is the same in every turn: it contains nothing dated or found, so that providers can cache it.
     """
     memory = agent.memory
     recalls = (memory.semantic_top_k or memory.episodic_top_k) and memory.retrieved_tokens
@@ -185,7 +185,7 @@ class Assembly:
     def prompt(self, recalled: Recalled = NOTHING_RECALLED, *, room: int = 0) -> AssembledContext:
         """Return the prompt with the recalled items, which take at least ``room`` tokens from the history.
 
-        It stands before the history or before the message, as the agent's ``memory.retrieved`` says.
+        It precedes the history or before the message, as the agent's ``memory.retrieved`` says.
         """
         agent, history, summary = self._agent, self._history, self._summary
         tokens = total_tokens(recalled.prompts, self._counter)

@@ -36,7 +36,7 @@ def to_prompts(
 
     Its own tool calls come with their results, in the order of the calls. Calls of other agents are left out, or become
     plain text with ``shows_calls``. A specialist's final report is given to the other agents. Of results below the
-    ordinal ``masked_below`` only the length is given. Results may also stand in ``later`` messages. Of earlier turns
+    ordinal ``masked_below`` only the length is given. Results may also be in ``later`` messages. Of earlier turns
     only those provider parts are kept that belong to every prompt; ``is_current``: the messages are of this turn.
     """
     results = {message.tool_call_id: message for message in (*messages, *later) if message.role is Role.TOOL}

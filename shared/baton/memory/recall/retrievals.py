@@ -23,7 +23,7 @@ MAX_FOUND = 40
 
 MAX_SHORT_CHARS = 25
 MAX_SHORT_WORDS = 4
-"""A message of at most so many characters and words may have its meaning from the one before it."""
+"""A message of at most this many characters and words may have its meaning from the one before it."""
 
 
 async def find_episodes(
