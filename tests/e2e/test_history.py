@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.e2e.sockets import SocketClient, new_id
-from tests.fault_model import FaultModel
+from tests.fault_model import FaultModel, answers
 
 SUMMARY = "A summary of them"
 WORDS = "and nothing else than that " * 8
@@ -11,6 +11,7 @@ WORDS = "and nothing else than that " * 8
 
 async def test_a_summary_has_what_left_the_prompts(socket: SocketClient, model: FaultModel) -> None:
     thread_id, agent = new_id(), {"agentId": "thrifty"}
+    model.otherwise = answers("A short text.")  # a summary as long as its messages would not fit
     for number in range(40):
         await socket.say(f"{number} {WORDS}", thread_id=thread_id, **agent)
         if any(SUMMARY in str(body["messages"]) for body in model.bodies):
