@@ -41,14 +41,14 @@ wheels: web ## Build both distributions, server and client, into dist/
 run: setup web ## Start the local cloud (PORT, ENGINES, OPENAI_BASE_URL, ... are passed on)
 	@exec $(BIN)/python -m baton_local
 
-check: setup ## Lint, types and unit tests: the daily loop, a minute and a half on two cores
+check: setup ## Lint, types and unit tests: the daily loop, three and a half minutes on two cores
 	@failed=(); $(begin-checks); \
 	echo "== unit tests"; \
 	BATON_EXAMPLES=$${BATON_EXAMPLES:-10} $(BIN)/pytest tests/unit -n 4 $(TESTS) || failed+=("unit tests"); \
 	$(end-checks); $(sum-up)
 
 # There are more processes than cores, because tests often wait. tests/distribution.py spreads the tests over them.
-test: setup ## Check everything: lint, types, every test; about twelve minutes on two cores
+test: setup ## Check everything: lint, types, every test; about twenty minutes on two cores
 	@failed=(); $(begin-checks); \
 	echo "== tests"; \
 	if [ -n "$(TESTS)" ]; then \
