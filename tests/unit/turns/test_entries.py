@@ -70,13 +70,14 @@ async def a_repeated_message() -> list[str]:
     return found
 
 
-async def a_message_to_a_busy_thread() -> list[str]:
+async def sent_during_an_answer(message_id: str, *further: str) -> list[str]:
+    """Send a message while the model answers "m1"; ``further`` are the model's next answers."""
     harness = Harness()
-    harness.model.script(Answer(("One",), gate=(gate := asyncio.Event()), gate_at=0), "Two")
+    harness.model.script(Answer(("One",), gate=(gate := asyncio.Event()), gate_at=0), *further)
     first = asyncio.ensure_future(harness.say("m1"))
     await harness.model_is_asked()
     with entries() as found:
-        second = asyncio.ensure_future(harness.say("m2"))
+        second = asyncio.ensure_future(harness.say(message_id))
         await asyncio.sleep(2)
         gate.set()
         await second
@@ -84,18 +85,12 @@ async def a_message_to_a_busy_thread() -> list[str]:
     return found
 
 
+async def a_message_to_a_busy_thread() -> list[str]:
+    return await sent_during_an_answer("m2", "Two")
+
+
 async def a_message_that_another_worker_answers() -> list[str]:
-    harness = Harness()
-    harness.model.script(Answer(("One",), gate=(gate := asyncio.Event()), gate_at=0))
-    first = asyncio.ensure_future(harness.say("m1"))
-    await harness.model_is_asked()
-    with entries() as found:
-        again = asyncio.ensure_future(harness.say("m1"))
-        await asyncio.sleep(2)
-        gate.set()
-        await again
-    await first
-    return found
+    return await sent_during_an_answer("m1")
 
 
 async def a_message_after_a_worker_has_died() -> list[str]:
