@@ -65,7 +65,7 @@ class CallDepth:
 
     @property
     def frames(self) -> int:
-        """Return how many frames of Baton are between the handler and the model's HTTP request, both included."""
+        """The number of frames of Baton from the handler to the model's HTTP request, both included."""
         return len(self.to_request)
 
     @property

@@ -34,7 +34,7 @@ class Tree:
 
     @property
     def own(self) -> list[float]:
-        """Return what the turns took without the scripted model's part."""
+        """The time of the turns without the scripted model's part."""
         model = statistics.median(self.model)
         return [turn - model for turn in self.turns]
 

@@ -77,6 +77,9 @@ def find_flaws(path: str, text: str) -> Iterator[Flaw]:
         yield from _page_flaws(path, text)
         return
     tree = ast.parse(text)
+    for line, docstring in _properties(tree):
+        if docstring.startswith("Return"):
+            yield Flaw(path, line, "a property is a noun: name the value instead of returning it")
     for line, docstring, is_boolean in _texts(tree):
         yield from (Flaw(path, line, reason) for reason in _opening_flaws(docstring, is_boolean=is_boolean))
         yield from (Flaw(path, line, reason) for reason in word_flaws(docstring))
@@ -109,6 +112,15 @@ def _opening_flaws(text: str, *, is_boolean: bool) -> Iterator[str]:
     word = first[1].lower() if first else ""
     if word in CLAUSE_WORDS or (word == "whether" and not is_boolean):
         yield f'a text that begins with "{word}" is a clause: name the thing, or what the function does'
+
+
+def _properties(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Yield line and docstring of each property."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and (docstring := ast.get_docstring(node)) is not None:
+            decorators = [each.id for each in node.decorator_list if isinstance(each, ast.Name)]
+            if any(name.endswith("property") for name in decorators):
+                yield node.lineno, docstring
 
 
 def _texts(tree: ast.AST) -> Iterator[tuple[int, str, bool]]:

@@ -41,6 +41,13 @@ def test_noun_phrases_verbs_and_questions_of_truth_are_allowed(module: str) -> N
     assert list(find_flaws("a.py", module)) == []
 
 
+@pytest.mark.parametrize("decorator", ["property", "cached_property"])
+def test_a_property_that_returns_something_is_found(decorator: str) -> None:
+    module = f'class Run:\n    @{decorator}\n    def pages(self) -> str:\n        """{{}} pages."""'
+    assert [flaw.line for flaw in find_flaws("a.py", module.format("Return its"))] == [3]
+    assert list(find_flaws("a.py", module.format("Its"))) == []
+
+
 @pytest.mark.parametrize(
     ("path", "text", "line"),
     [

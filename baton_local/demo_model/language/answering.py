@@ -41,7 +41,7 @@ class Answer:
 
     @property
     def text(self) -> str:
-        """Return it as it is said to the user, without its full stop."""
+        """The answer as it is said to the user, without its full stop."""
         reply = self.statement.reply
         return (
             f"{self.opening}, {reply[:1].lower() + reply[1:] if self.statement.is_own else reply}"

@@ -32,7 +32,7 @@ class Citation:
 
     @property
     def pages(self) -> str | None:
-        """Return its pages, as in "3" or "3-4"."""
+        """Its pages, as in "3" or "3-4"."""
         if self.first_page is None:
             return None
         last = self.last_page

@@ -148,7 +148,7 @@ class ProcedureSource:
 
     @property
     def key(self) -> str:
-        """Return what identifies the source: two versions of one source are one."""
+        """The identity of the source, which its versions share."""
         return f"{self.thread_id}#{self.workflow_id or self.run_id or ''}"
 
 

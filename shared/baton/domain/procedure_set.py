@@ -146,7 +146,7 @@ class ProcedureSet:
 
     @property
     def triggers(self) -> int:
-        """Return how many different triggers a message is compared with."""
+        """The number of different triggers that a message is compared with."""
         return len(self._by_trigger) + (self._skills.triggers if self._skills is not None else 0)
 
     def find_triggered(self, text: str) -> list[TriggeredProcedure]:

@@ -297,7 +297,7 @@ class RunExecution:
 
     @property
     def _ends_at_once_as(self) -> OutcomeType | None:
-        """Return ERROR for a run that is given up, CANCELLED for one cancelled while it waited; None for others."""
+        """ERROR for a run that is given up, CANCELLED for one cancelled while it waited; None for others."""
         if self._is_given_up:
             return OutcomeType.ERROR
         is_cancelled = self._state.run.run_id in self._outbox.delivery.cancelled_runs
