@@ -24,7 +24,7 @@ class FakeWorkflows:
 
     async def put(self, lease: Lease, workflow: Workflow, *, moved_from: Workflow | None = None) -> None:
         if workflow.thread_id != lease.thread_id:
-            raise ValueError("a workflow is written by the holder of its own thread")
+            raise ValueError("only the holder of the thread's lease may write its workflows")
         scope = lease.scope
         key = (scope.tenant_id, scope.user_id, workflow.id)
         if key in self._of_users:

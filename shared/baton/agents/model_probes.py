@@ -214,7 +214,7 @@ class ModelProbes:
     async def _image(self, settings: ModelSettings) -> AbilityCheck:
         heard = await self._ask(settings, [Prompt(Role.USER, IMAGE_PARTS)])
         if "images" in heard.finished.dropped:
-            return _fail(Ability.IMAGE, heard, "it takes no images: it is told that there was one", NO_IMAGES)
+            return _fail(Ability.IMAGE, heard, "it takes no images; the prompt says that there was one", NO_IMAGES)
         if COLOUR[0] not in heard.text.casefold():
             remark = f"it did not see that the image was {COLOUR[0]}: {heard.quoted}"
             return _fail(Ability.IMAGE, heard, remark, NOT_SEEN)

@@ -160,12 +160,12 @@ def _segments(scope: Scope) -> list[str]:
     raw: bytes | None = scope.get("raw_path")
     sent = raw.decode("latin-1") if raw is not None else (scope.get("aws.event") or {}).get("path")
     if isinstance(sent, str):
-        return [_kept_apart(segment) for segment in sent.split("/")]
+        return [_decode_segment(segment) for segment in sent.split("/")]
     path: str = scope["path"]
     return [_escape(segment) for segment in path.split("/")]
 
 
-def _kept_apart(sent: str) -> str:
+def _decode_segment(sent: str) -> str:
     segment = unquote(sent)
     if segment == ME and sent != ME:
         return "".join(f"%{ord(character):02X}" for character in segment)

@@ -112,7 +112,7 @@ def _is_own_call(call_id: str) -> bool:
 
 
 MAX_RESULTS_BESIDE = 8
-"""Results beside a message that are kept with its turn: no more calls of the client's tools wait at once."""
+"""The largest number of results that come with a message: so many calls of the client's tools may wait at once."""
 MAX_BYTES_BESIDE = 128 * 1024
 """Bytes of them together. The turn's record, which also has the client's tools, must fit into an item."""
 

@@ -38,7 +38,7 @@ class SourceRules:
         """Raise ``InvalidRequest`` for what is not an address, ``SourceRefused`` for one that must not be called."""
         if has_credentials(url):
             raise InvalidRequest(
-                "Addresses must hold no user name and no password: whoever lists the source reads them."
+                "Addresses must hold no user name and no password: every user who lists the source can read them."
             )
         if not is_web_url(url, MAX_SOURCE_URL):
             raise InvalidRequest(

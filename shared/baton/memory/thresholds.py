@@ -23,7 +23,7 @@ Scores are relative to the weakest candidate: of two chunks that fit about equal
 chosen and not measured.
 """
 CLOSE = 0.03
-"""Procedures whose cosine similarities differ by no more are equally likely to be meant, and marked as ambiguous.
+"""The largest difference of cosine similarities at which two procedures count as equally likely, and as ambiguous.
 
-It was chosen and not measured. It decides no more than which of them an approval puts first.
+It was chosen and not measured. It only decides which of them an approval puts first.
 """

@@ -61,7 +61,7 @@ class DynamoRetentions:
         return from_millis(item["due_at"]) if item is not None else None
 
     async def repeat_soon(self, scope: Scope) -> None:
-        with contextlib.suppress(ConditionFailed):  # limited no more
+        with contextlib.suppress(ConditionFailed):  # the limit has been removed meanwhile
             await self._table.change(
                 keys.retention_due(scope.tenant_id),
                 "SET due_at = :now",

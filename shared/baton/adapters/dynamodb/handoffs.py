@@ -39,7 +39,7 @@ class DynamoWorkflows:
 
     async def put(self, lease: Lease, workflow: Workflow, *, moved_from: Workflow | None = None) -> None:
         if workflow.thread_id != lease.thread_id:
-            raise ValueError("a workflow is written by the holder of its own thread")
+            raise ValueError("only the holder of the thread's lease may write its workflows")
         ends_at = workflow.expires_at if workflow.status in UNFINISHED else workflow.updated_at + KEPT_AFTER_ITS_END
         item: Item = {
             **keys.user_flow(lease.scope, workflow.id),
