@@ -147,7 +147,7 @@ class WorkflowContract:
 
     async def test_one_of_another_thread_cannot_be_written(self, stores: Stores) -> None:
         lease = await stores.acquire(new_thread_id())
-        with pytest.raises(ValueError, match="the thread.s lease"):
+        with pytest.raises(ValueError, match="holder of the thread's lease"):
             await stores.workflows.put(lease, replace(workflow(stores, lease), thread_id=new_thread_id()))
 
     async def test_the_unfinished_ones_are_listed_with_the_one_changed_last_first(self, stores: Stores) -> None:
