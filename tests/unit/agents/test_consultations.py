@@ -518,7 +518,7 @@ async def test_a_kept_file_has_a_fresh_address_whenever_its_message_is_read(harn
     items, _ = await served.items(f"/threads/{harness.thread_id}/messages")
     shown = [each for each in items[-1]["metadata"]["sources"] if each["kind"] == "file"]
     assert source["url"] == f"https://files.invalid/{source['id']}?download"
-    assert shown == [{**source, "url": None}], "it is there no more"
+    assert shown == [{**source, "url": None}], "it no longer exists"
 
 
 def last_sources(said: Said) -> list[dict[str, Any]]:

@@ -117,7 +117,7 @@ finished = st.builds(
     st.booleans(),
     st.lists(interrupts, max_size=2),
 )
-bare_events: st.SearchStrategy[BaseEvent] = st.one_of(
+KINDS: tuple[st.SearchStrategy[BaseEvent], ...] = (
     started,
     finished,
     st.builds(run_error, errors, st.none() | usages, st.none() | ids),
@@ -145,6 +145,7 @@ bare_events: st.SearchStrategy[BaseEvent] = st.one_of(
     st.builds(step_started, ids),
     st.builds(step_finished, ids),
 )
+bare_events = st.one_of(*KINDS)
 
 
 def _on_the_wire(event: BaseEvent, seq: int | None, run_id: str | None) -> Event:
