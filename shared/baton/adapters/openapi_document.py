@@ -225,7 +225,7 @@ class _References:
         try:
             return self._resolver.lookup(reference).contents
         except Unresolvable:
-            raise UnusableDocument(f"The document refers to what is not in it: {reference[:100]}") from None
+            raise UnusableDocument(f"The document refers to a part that is not in it: {reference[:100]}") from None
 
 
 _WITH_A_SCHEMA = frozenset(

@@ -99,7 +99,7 @@ class EpisodeMessage(Served):
 
 
 class EpisodeWithMessages(Episode):
-    """An episode with what was said, and what the agents did."""
+    """An episode with its messages and the agents' actions."""
 
     messages: list[EpisodeMessage] = Field(description="In order. Pages go back in time.")
     tool_calls: list[ToolCall] = Field(

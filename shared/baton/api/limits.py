@@ -109,7 +109,7 @@ def _to_response(app: App, limits: TenantLimits, response: Response) -> CurrentL
 
 
 def _matches(if_match: str | None, revision: int) -> bool:
-    """Return whether the caller has read this revision. Raises ``InvalidRequest`` for what is no such ETag."""
+    """Return True if the caller has read this revision. Raises ``InvalidRequest`` for anything but such an ETag."""
     if if_match is None or if_match.strip() == "*":
         return True
     if re.fullmatch(r'"\d{1,18}"', given := if_match.strip(), re.ASCII) is None:

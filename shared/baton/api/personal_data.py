@@ -118,7 +118,7 @@ class RetentionRequest(Asked):
     responses=responses(Forbidden, StoreUnavailable),
 )
 async def forget_user(user_id: UserId, caller: Caller, app: UseCases) -> ForgetRequest:
-    """Forget everything that the user said, in every store. Others than `me` need `user:manage`.
+    """Forget everything that the user said, in every store. Any id but `me` needs `user:manage`.
 
     Includes what is said until `cutoffAt`. A repetition while the request is running returns the same request.
     """
@@ -169,7 +169,7 @@ async def export_user(
     ] = "everything",
     cursor: Cursor = None,
 ) -> StreamingResponse:
-    """Return what is stored of the user as JSON Lines. Others than `me` need `user:manage`.
+    """Return what is stored of the user as JSON Lines. Any id but `me` needs `user:manage`.
 
     Without `pii:read`, the data of others have placeholders for personal data.
 

@@ -64,7 +64,7 @@ class TaskMessage(Served):
 
 
 class TaskWithMessages(Task):
-    """A sub-task with what was said in it."""
+    """A sub-task with its messages."""
 
     messages: list[TaskMessage]
 

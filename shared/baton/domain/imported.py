@@ -52,7 +52,7 @@ class ImportedSession:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of what is imported. A repetition has the same one."""
+        """SHA-256 of the imported content. A repetition has the same one."""
         lines = [
             [each.id, each.role.value, each.text, to_millis(each.timestamp), each.tool_name] for each in self.messages
         ]

@@ -78,7 +78,7 @@ class PastTurns:
         agent = describe(state.agent_id)
         handoff = await self.conversations.handoff(thread, scope, None)
         if agent is None or handoff is None:
-            raise RerunUnavailable("The agent that was active in this turn is there no more.")
+            raise RerunUnavailable("The agent that was active in this turn no longer exists.")
         if agent.remote is not None or handoff.context_mode is ContextMode.FORKED:
             raise RerunUnavailable(
                 "The agent that was active in this turn keeps what was said in a place of its own: in another system, "

@@ -153,7 +153,7 @@ class Reruns:
             return agent.model_copy(update={"model": model})
 
         if chosen is not None and agents.describe(active) is None:
-            raise RerunUnavailable("The agent that was active in this turn is there no more.")
+            raise RerunUnavailable("The agent that was active in this turn no longer exists.")
         return agents.with_change(change)
 
     async def _version(self, caller: Scope, agent_id: str, number: int) -> AgentDefinition:

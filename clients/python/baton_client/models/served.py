@@ -1361,7 +1361,7 @@ class Episode(Model):
 
 class EpisodeWithMessages(Model):
     """
-    An episode with what was said, and what the agents did.
+    An episode with its messages and the agents' actions.
     """
 
     id: str
@@ -1803,7 +1803,7 @@ class Task(Model):
 
 class TaskWithMessages(Model):
     """
-    A sub-task with what was said in it.
+    A sub-task with its messages.
     """
 
     task_id: str = Field(..., alias="taskId")

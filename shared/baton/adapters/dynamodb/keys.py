@@ -261,7 +261,7 @@ def forget_request(scope: Scope, request_id: str) -> Key:
 
 
 def forgotten_user(scope: Scope) -> Key:
-    """Return the key of what is remembered of a forgotten user: the latest request and its cut-off."""
+    """Return the key of the record of a forgotten user: the latest request and its cut-off."""
     return {"PK": forgetting(scope), "SK": f"USER#{user_listing(scope).partition('~USER#')[2]}"}
 
 

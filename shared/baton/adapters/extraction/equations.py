@@ -51,7 +51,7 @@ def _linear(element: Any) -> str:
 
 
 def _is_deleted(element: Any) -> bool:
-    """Return True for a structure, such as a fraction, that was deleted with what is in it."""
+    """Return True for a structure, such as a fraction, that was deleted with its content."""
     properties = element[0] if len(element) else None
     control = properties.find(qname("m:ctrlPr")) if properties is not None and properties.tag.endswith("Pr") else None
     return control is not None and (
@@ -187,7 +187,7 @@ def _barred(element: Any) -> str:
 
 
 def _phantom(element: Any) -> str:
-    """Return what is shown: a phantom may only take room."""
+    """Return the visible text: a phantom may only take room."""
     shown = element.find(f"{qname('m:phantPr')}/{qname('m:show')}")
     is_hidden = shown is not None and shown.get(qname("m:val"), "1") in ("0", "off", "false")
     return "" if is_hidden else _part(element, "m:e")

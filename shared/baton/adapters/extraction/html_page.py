@@ -43,7 +43,7 @@ _NOT_SHOWN = re.compile("[\u00ad\u200b\ufeff]")
 def extract(body: bytes, charset: str | None = None) -> ExtractedText:
     """Return headings, paragraphs, items of lists, tables and preformatted text.
 
-    Left out is what is hidden or leads elsewhere.
+    Hidden parts and navigation are left out.
     """
     text = decoded(body, MediaType("text/html", charset))
     html_limits.check(text)
@@ -95,7 +95,7 @@ class _Reader:
             node = node.next
 
     def _begin(self, node: Any) -> bool:
-        """Read the start of a node. Return whether what is in it is to be read."""
+        """Read the start of a node. Return True if its content is read."""
         tag = node.tag
         if tag == "-text":
             if self.seen[-1]:

@@ -60,19 +60,19 @@ class SheetCell:
 
 
 def integer(digits: str | None) -> int:
-    """Return a number that has fewer than ten digits; 0 for others, and for what is none."""
+    """Return a number of fewer than ten digits; 0 for any other text."""
     return int(digits) if digits is not None and digits.isdecimal() and len(digits) <= _INTEGER_DIGITS else 0
 
 
 def place_of(address: str) -> tuple[int, int]:
-    """Return the row and the column, from 1, of an address such as ``B2``; 0 for what it does not say."""
+    """Return the row and the column, from 1, of an address such as ``B2``; 0 for a missing part."""
     letters = address.rstrip("0123456789")
     return integer(address[len(letters) :]), column_number(letters)
 
 
 @lru_cache(maxsize=1024)
 def column_number(letters: str) -> int:
-    """Return the number of a column from 1; 0 for what is none. Four letters are more than a sheet has."""
+    """Return the number of a column from 1; 0 for any other text. No sheet has columns of four letters."""
     if not (letters.isascii() and letters.isalpha()):
         return 0
     number = 0

@@ -111,7 +111,7 @@ class ThinkingTags:
         return Separated(text, "".join(thinking), takes_back)
 
     def end(self) -> Separated:
-        """Return what is left at the end of the answer."""
+        """Return the rest of the text at the end of the answer."""
         held, self._held = self._held, ""
         if self._is_thinking:
             return Separated(thinking=held)

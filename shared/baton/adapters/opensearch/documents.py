@@ -42,7 +42,7 @@ def numbers(vector: Vector) -> list[float]:
 def to_source(
     scope: Scope, index: IndexName, document: IndexDocument, written_at: datetime, *, vectors: bool
 ) -> dict[str, Any]:
-    """Return what is stored of ``document``."""
+    """Return the stored fields of ``document``."""
     vectors = vectors and any(view.vector is not None for view in document.views.values())
     views: dict[str, dict[str, Any]] = {}
     for name, view in document.views.items():

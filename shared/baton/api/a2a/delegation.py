@@ -37,7 +37,7 @@ def delegation_in(message: Message) -> ClientOffer | None:
 
     Fields may be in camel case too, as clients of A2A 1.0 write them. Long texts are cut: agents that hand over a long
     conversation need not know the limits here. Tenant and user of the handoff count for nothing. Raises
-    ``InvalidParamsError`` for what is of another shape.
+    ``InvalidParamsError`` for a value of another shape.
     """
     extension = conversation_in(message)
     parent, handoff = extension.get("parent_task_id", extension.get("parentTaskId")), extension.get("handoff")
@@ -54,7 +54,7 @@ def time_zone_in(message: Message) -> str | None:
     """Return the time zone of the user that the message names; None if it names none, or one that is unknown here.
 
     Agents of other versions have other lists of zones, and a wrong day is better than no answer. Raises
-    ``InvalidParamsError`` for what is not a name.
+    ``InvalidParamsError`` for a value that is not a name.
     """
     extension = conversation_in(message)
     zone = extension.get("time_zone", extension.get("timeZone"))

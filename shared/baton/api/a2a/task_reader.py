@@ -190,5 +190,5 @@ def _may_read(scope: Scope, user_id: str) -> bool:
 
 
 def _moved(thread: Thread) -> tuple[object, ...]:
-    """Return what is another after each turn, when a run begins, and when the session ends."""
+    """Return a value that changes after each turn, when a run begins, and when the session ends."""
     return thread.run, thread.next_ordinal, thread.episode_first_ordinal, thread.episode

@@ -56,7 +56,7 @@ async def cancel_named(caller: McpCaller, message: Mapping[str, Any]) -> None:
 
 
 def _key(request_id: Any) -> str | None:
-    """Return a request id as text; None for what is none."""
+    """Return a request id as text; None for any other value."""
     if isinstance(request_id, bool) or not isinstance(request_id, str | int):
         return None
     if isinstance(request_id, int) and not -(2**63) <= request_id < 2**63:

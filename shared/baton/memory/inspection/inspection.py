@@ -107,7 +107,7 @@ def _blocks(begun: AgentContext, counter: TokenCounter) -> list[dict[str, Any]]:
     current = [each for each in context.prompts[context.current_from :] if id(each) not in apart]
     windowed = context.history
     is_summarised = windowed is not None and windowed.window.summary_at is not None
-    reason = "told by the summary" if is_summarised else "over the budget"
+    reason = "replaced by the summary" if is_summarised else "over the budget"
     below = windowed.window.masked_below if windowed is not None else 0
     history = [
         *(_message_item(each, reason, below) for exchange in context.pruned for each in exchange.messages),
