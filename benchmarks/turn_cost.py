@@ -146,7 +146,7 @@ class MeteredPorts(Ports):
         self.clock, self.connections, self.closings = clock, connections, NoClosings()
         self.files = S3Files(s3, bucket, clock)
         self.shipped_agents = AgentFiles.load(ROOT / "agents", "assistant")
-        self.counter = TiktokenCounter(TOKENIZER)
+        self.tiktoken = TiktokenCounter(TOKENIZER)
         self.default_model = self.light_model = "scripted"
         self.model_providers, self.model_profiles = {}, {}
         self.title_source = TitleSource.MODEL
