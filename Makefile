@@ -22,10 +22,10 @@ unexport PYTHONDONTWRITEBYTECODE
 # Only package registries are needed: a missing Python is reported, not fetched from elsewhere.
 export UV_PYTHON_DOWNLOADS ?= never
 
-.PHONY: help setup web wheels run check test lint types depth faults properties models mutations grants unit integration e2e infrastructure build validate client docs format clean account deploy publish
+.PHONY: help setup web wheels run check test lint types depth faults properties models mutations grants unit integration e2e infrastructure build validate client docs format clean account deploy publish search-migrate search-reindex search-verify search-repair
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(filter $(PRIVATE_UV),$(UV)) ## Make the environment (.venv), or bring it up to date
 	@[ -d .venv ] || { $(need-python); $(UV) venv --quiet --python $(PYTHON); }
@@ -131,6 +131,13 @@ deploy: build ## Deploy to AWS: make deploy STAGE=dev|prod
 
 publish: setup ## Put the chat widget where a deployed stage serves it: make publish STAGE=dev|prod
 	@$(BIN)/python -m baton_local.publishing $(STAGE)
+
+search-migrate: setup ## Make the search indices of a deployed stage: make search-migrate STAGE=dev (ARGS=--grant)
+search-reindex: setup ## Rebuild its indices for the present embedding model and release
+search-verify: setup ## Compare its indices with what is stored (ARGS="--tenant acme")
+search-repair: setup ## Index what search-verify has found missing
+search-migrate search-reindex search-verify search-repair:
+	@$(BIN)/python -m baton_local.search_administration $(STAGE) $(@:search-%=%) $(ARGS)
 
 clean: ## Remove what builds and tests leave behind; the environment stays
 	@rm -rf .aws-sam .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import time
 from typing import Any
 
 import httpx
@@ -16,6 +18,10 @@ from baton.domain.metrics import Metric, count
 logger = Logger()
 
 CLOUDFORMATION_SECONDS = 30.0
+MARGIN_SECONDS = 60.0
+"""Reserved at the end of the function's time limit, for the answer to CloudFormation."""
+MAX_REASON = 1_500
+"""Characters of a reason. CloudFormation takes answers of 4 KB."""
 
 
 @logger.inject_lambda_context(clear_state=True)
@@ -23,14 +29,14 @@ CLOUDFORMATION_SECONDS = 30.0
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Run the command of ``event``, or CloudFormation's request for a ``Custom::SearchIndices``.
 
-    An operator's event is ``{"command": "migrate"}``, ``{"command": "reindex", "indices": [...]}``, or
+    An operator's event is ``{"command": "migrate", "roles": [...]}``, ``{"command": "reindex", "indices": [...]}``, or
     ``{"command": "verify", "tenants": [...]}`` and the same with ``repair``.
     """
     if "RequestType" in event:
         return _deploy(event, context)
     command = event.get("command")
     if command == "migrate":
-        return {"indices": event_loop.run(search_commands.migrate())}
+        return {"indices": event_loop.run(search_commands.migrate(event.get("roles", ())))}
     if command == "reindex":
         return {"indices": event_loop.run(search_commands.reindex(event.get("indices", ())))}
     if command == "verify":
@@ -45,13 +51,16 @@ def _deploy(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     answer = {"Status": "SUCCESS", "Reason": ""}
     try:
         if event["RequestType"] != "Delete":
-            states = event_loop.run(search_commands.migrate(event["ResourceProperties"].get("Roles", ())))
-            logger.info("The search indices are there", extra={"indices": states})
+            roles = event["ResourceProperties"].get("Roles", ())
+            seconds = context.get_remaining_time_in_millis() / 1000 - MARGIN_SECONDS
+            making = search_commands.deploy(roles, seconds=seconds, monotonic=time.monotonic, sleep=asyncio.sleep)
+            logger.info("The search indices are there", extra={"indices": event_loop.run(making)})
     except Exception as problem:
         # CloudFormation waits for an answer, and then rolls back.
         count(Metric.SEARCHES_FAILED)
         logger.exception("The search indices could not be made")
-        answer = {"Status": "FAILED", "Reason": f"{type(problem).__name__}: {problem}; see {context.log_stream_name}"}
+        cause = search_commands.explain(problem)[:MAX_REASON]
+        answer = {"Status": "FAILED", "Reason": f"{cause} The log stream is {context.log_stream_name}."}
     answer |= {name: event[name] for name in ("StackId", "RequestId", "LogicalResourceId")}
     answer["PhysicalResourceId"] = event.get("PhysicalResourceId", "search-indices")
     # The signature is of a request without a content type.

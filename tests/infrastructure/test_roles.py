@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from baton.adapters.opensearch.readiness import ATTEMPT_SECONDS, PATIENCE_SECONDS
 from tests.infrastructure.stack import Stack, as_list, referred, text
 
 WHOLE_SERVICE = {"xray:PutTraceSegments", "xray:PutTelemetryRecords"}
@@ -303,8 +304,6 @@ def test_functions_that_ask_models_may_ask_those_on_bedrock_and_no_other_functio
 
 def test_the_domain_is_closed(stack: Stack) -> None:
     domain = stack["SearchDomain"]
-    (statement,) = domain["AccessPolicies"]["Statement"]
-    assert statement["Principal"] == {"AWS": {"Fn::Sub": "arn:${AWS::Partition}:iam::${AWS::AccountId}:root"}}
     access = domain["AdvancedSecurityOptions"]
     assert access["Enabled"] is True
     assert (access["InternalUserDatabaseEnabled"], access["AnonymousAuthEnabled"]) == (False, False)
@@ -312,14 +311,69 @@ def test_the_domain_is_closed(stack: Stack) -> None:
     assert domain["EncryptionAtRestOptions"] == {"Enabled": True}
     assert domain["NodeToNodeEncryptionOptions"] == {"Enabled": True}
     assert domain["DomainEndpointOptions"]["EnforceHTTPS"] is True
-    assert set(domain["LogPublishingOptions"]) == {"ES_APPLICATION_LOGS"}  # slow logs hold what users ask
     assert stack.resources["SearchDomain"]["DeletionPolicy"] == "RetainExceptOnCreate"
+
+
+def test_the_domains_own_policy_lets_its_administrator_in(stack: Stack) -> None:
+    """A role's policy is attached when the domain is ready, and the indices are made before it is known everywhere."""
+    (statement,) = stack["SearchDomain"]["AccessPolicies"]["Statement"]
+    account, administrator = statement["Principal"]["AWS"]
+    assert account == {"Fn::Sub": "arn:${AWS::Partition}:iam::${AWS::AccountId}:root"}
+    assert administrator == {"Fn::GetAtt": ["SearchRole", "Arn"]}
+    assert (statement["Effect"], statement["Action"]) == ("Allow", "es:ESHttp*")
+
+
+def test_the_indices_are_given_the_time_that_their_function_takes(stack: Stack) -> None:
+    answered = PATIENCE_SECONDS + ATTEMPT_SECONDS
+    assert answered < int(stack["SearchIndices"]["ServiceTimeout"]) < stack["SearchFunction"]["Timeout"]
+
+
+def test_a_domain_is_created_without_logs_and_later_publishes_its_errors_only(stack: Stack) -> None:
+    """OpenSearch may not accept a log policy that is seconds old, whatever the order of the resources."""
+    parameter = stack.template["Parameters"]["SearchDomainLogging"]
+    assert (parameter["Default"], parameter["AllowedValues"]) == ("off", ["off", "prepare", "on"])
+    condition, published, nothing = stack["SearchDomain"]["LogPublishingOptions"]["Fn::If"]
+    assert nothing == {"Ref": "AWS::NoValue"}
+    assert set(published) == {"ES_APPLICATION_LOGS"}  # slow logs hold what users ask
+    off_is_default = [{"Condition": "HasNewDomain"}, {"Fn::Equals": [{"Ref": "SearchDomainLogging"}, "on"]}]
+    assert stack.template["Conditions"][condition] == {"Fn::And": off_is_default}
+    domain = stack.resources["SearchDomain"]
+    assert "DependsOn" not in domain
+    assert {"SearchDomainLogsPolicy"} <= set(referred(domain["Metadata"]))
+
+
+def test_the_roles_of_a_search_that_is_off_can_be_mapped(stack: Stack) -> None:
+    """The owner of an existing domain maps them before search is switched on."""
+    outputs = stack.template["Outputs"]
+    for name in ("SearchRoleArn", "FunctionRoleArns"):
+        assert "Condition" not in outputs[name]
+        for role in referred(outputs[name]["Value"]):
+            assert "Condition" not in stack.resources[role]
+    assert set(referred(outputs["SearchRoleArn"]["Value"])) == {"SearchRole"}
+    mapped = set(referred(stack["SearchIndices"]["Roles"])) - {"HasNewDomain"}
+    assert set(referred(outputs["FunctionRoleArns"]["Value"])) == mapped
+
+
+def test_indices_can_be_left_to_a_later_step(stack: Stack) -> None:
+    assert stack.template["Parameters"]["SearchIndicesOnDeploy"]["Default"] == "true"
+    assert stack.resources["SearchIndices"]["Condition"] == "MakesIndices"
+    on_deploy = [{"Condition": "HasSearch"}, {"Fn::Equals": [{"Ref": "SearchIndicesOnDeploy"}, "true"]}]
+    assert stack.template["Conditions"]["MakesIndices"] == {"Fn::And": on_deploy}
 
 
 def test_a_default_deployment_has_no_search(stack: Stack) -> None:
     conditions = {name: item.get("Condition") for name, item in stack.resources.items() if name.startswith("Search")}
-    new = {"SearchDomain", "SearchDomainLogs", "SearchDomainLogsPolicy"}
-    assert {name for name, condition in conditions.items() if condition == "HasNewDomain"} == new
-    assert all(condition == "HasSearch" for name, condition in conditions.items() if name not in new)
+    assert conditions == {
+        "SearchDomain": "HasNewDomain",
+        "SearchDomainLogs": "PreparesSearchLogs",
+        "SearchDomainLogsPolicy": "PreparesSearchLogs",
+        "SearchPolicy": "HasSearch",
+        "SearchAdministrationPolicy": "HasSearch",
+        "SearchFunction": "HasSearch",
+        "SearchErrorsAlarm": "HasSearch",
+        "SearchIndices": "MakesIndices",
+        "SearchRole": None,
+        "SearchLogs": None,
+    }
     parameters = stack.template["Parameters"]
     assert (parameters["CreateSearchDomain"]["Default"], parameters["OpenSearchEndpoint"]["Default"]) == ("false", "")

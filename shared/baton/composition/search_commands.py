@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from baton.composition import deployed, deployed_ports
 from baton.domain.episode import Episode
-from baton.domain.errors import InvalidRequest
+from baton.domain.errors import InvalidRequest, SearchUnavailable
 from baton.domain.identity import Scope
 from baton.domain.search import IndexName
 from baton.memory.episodes.index_check import IndexCheck, TenantCheck
@@ -29,6 +29,28 @@ async def migrate(roles: Sequence[str] = ()) -> list[dict[str, Any]]:
 
         await grant(ports.opensearch, ports.search_layout, roles)
     return [asdict(state) for state in await ports.search_administration.migrate(ports.embedder)]
+
+
+async def deploy(
+    roles: Sequence[str], *, seconds: float, monotonic: Callable[[], float], sleep: Callable[[float], Awaitable[None]]
+) -> list[dict[str, Any]]:
+    """Do as ``migrate``, and repeat it while the domain or the permissions for it are not ready.
+
+    It takes at most ``seconds``, of which the last minute is for the last attempt. Raises ``SearchUnavailable``.
+    """
+    from baton.adapters.opensearch.readiness import ATTEMPT_SECONDS, PATIENCE_SECONDS, Patience
+
+    patience = Patience(min(PATIENCE_SECONDS, seconds - ATTEMPT_SECONDS), monotonic, sleep)
+    return await patience.complete(lambda: migrate(roles))
+
+
+def explain(problem: Exception) -> str:
+    """Return the cause of a failed ``deploy``, and what an operator can do."""
+    if not isinstance(problem, SearchUnavailable):
+        return f"{type(problem).__name__}: {problem}"
+    from baton.adapters.opensearch.readiness import advise, describe
+
+    return f"{describe(problem)}. {advise(problem)}"
 
 
 async def reindex(indices: Sequence[str] = ()) -> list[dict[str, Any]]:

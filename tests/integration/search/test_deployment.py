@@ -78,6 +78,7 @@ def handle(event: dict[str, Any]) -> dict[str, Any]:
         invoked_function_arn="arn",
         aws_request_id="id",
         log_stream_name="stream",
+        get_remaining_time_in_millis=lambda: 0,  # one attempt
     )
     answer: dict[str, Any] = runpy.run_path(str(ROOT / "functions/search/app.py"))["handler"](event, context)
     return answer
@@ -104,7 +105,8 @@ def test_a_failure_is_reported_so_that_the_deployment_rolls_back(
     handle({**EVENT, "ResponseURL": cloudformation.url})
     [answer] = cloudformation.answers
     assert answer["Status"] == "FAILED"
-    assert "SearchUnavailable" in answer["Reason"]
+    assert "127.0.0.1:9" in answer["Reason"]
+    assert "Check OpenSearchEndpoint" in answer["Reason"]
 
 
 def test_a_domain_without_access_control_refuses_roles(deployment: dict[str, str], cloudformation: Any) -> None:

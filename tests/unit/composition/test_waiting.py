@@ -26,6 +26,7 @@ SLEEPS = {
     "adapters/models/embedding_pace.py: pause": PACE,
     "adapters/models/model_calls.py: stream": AGAIN,
     "adapters/opensearch/engine.py: pause": AGAIN,
+    "adapters/opensearch/readiness.py: complete": "a deployment waits for a domain that it has made",
     "adapters/opensearch/reindexing.py: _embed": PACE,
     "adapters/opensearch/reindexing.py: let_writers_end": "an operator's command waits for workers that it cannot see",
     "adapters/web_pages.py: _pace": PACE,

@@ -181,4 +181,7 @@ def error_of(status: Any, error: Any) -> EngineError:
         return EngineError(code, "", str(error))
     causes = [error, *error.get("root_cause", ()), error.get("caused_by") or {}]
     reason = "; ".join(dict.fromkeys(str(cause["reason"]) for cause in causes if cause.get("reason")))
-    return EngineError(code, str(error.get("type", "")), reason)
+    # A domain's access policy refuses with a message, before the request reaches OpenSearch.
+    return EngineError(
+        code, str(error.get("type", "")), reason or str(error.get("message") or error.get("Message", ""))
+    )

@@ -1,0 +1,88 @@
+"""Waiting for a domain: it, its security plugin, or permissions for it may be too new to be used."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from baton.adapters.opensearch.engine import EngineError
+from baton.domain.errors import SearchUnavailable
+
+logger = logging.getLogger(__name__)
+
+PATIENCE_SECONDS = 480.0
+"""Seconds after which a new domain and new permissions must be usable. IAM propagates within minutes."""
+ATTEMPT_SECONDS = 60.0
+"""The longest attempt, so that the last one ends in the time that the caller has."""
+PAUSE_SECONDS = 10.0
+REFUSED = frozenset({401, 403})
+BUSY = frozenset({408, 429})
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """The time for which an action is repeated that a domain refuses."""
+
+    seconds: float = PATIENCE_SECONDS
+    monotonic: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+    async def complete(self, action: Callable[[], Awaitable[T]]) -> T:
+        """Repeat ``action`` until it succeeds, and return its result. It lasts ``ATTEMPT_SECONDS`` longer at most.
+
+        Raises the last ``SearchUnavailable``, and at once one that time does not change, such as for a bad request.
+        """
+        deadline = self.monotonic() + self.seconds
+        while True:
+            try:
+                async with asyncio.timeout(ATTEMPT_SECONDS):
+                    return await action()
+            except TimeoutError:
+                problem = SearchUnavailable(f"OpenSearch did not answer in {ATTEMPT_SECONDS:g} seconds.")
+            except SearchUnavailable as unavailable:
+                problem = unavailable
+            if not may_pass(problem) or self.monotonic() + PAUSE_SECONDS > deadline:
+                raise problem
+            logger.info("The search domain is not ready yet: %s", describe(problem))
+            await self.sleep(PAUSE_SECONDS)
+
+
+def may_pass(problem: SearchUnavailable) -> bool:
+    """Return whether time may change the answer: no answer, a refusal, an overload or an error of the engine."""
+    if not isinstance(problem, EngineError):
+        return problem.retryable
+    status = problem.engine_status
+    return status in REFUSED or status in BUSY or status >= 500
+
+
+def describe(problem: SearchUnavailable) -> str:
+    """Return the error with the cause that the network has given."""
+    if isinstance(problem, EngineError) or problem.__cause__ is None:
+        return str(problem)
+    return f"OpenSearch does not answer: {problem.__cause__}"
+
+
+def advise(problem: SearchUnavailable) -> str:
+    """Return what an operator can do whose deployment has failed because of ``problem``."""
+    if not isinstance(problem, EngineError):
+        return (
+            "Check OpenSearchEndpoint, and that the domain is active and has public access: functions reach no domain "
+            "in a VPC. Then deploy again."
+        )
+    if problem.engine_status in REFUSED:
+        return (
+            "The domain refuses the role of SearchFunction. If it is an existing domain, deploy with "
+            "SearchIndicesOnDeploy=false, let its owner map the roles of the outputs SearchRoleArn and "
+            "FunctionRoleArns, and run make search-migrate (docs/how-to/run-search.md)."
+        )
+    if may_pass(problem):
+        return "Check the health of the domain, and deploy again when it is active."
+    return (
+        "The domain does not accept the request: it must be OpenSearch 3.0 or newer with fine-grained access control."
+    )

@@ -1,0 +1,56 @@
+"""Operators' commands for the search of a deployed stage."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import Any
+
+import pytest
+
+from baton_local.errors import LocalCloudError
+from baton_local.search_administration import administer
+
+OUTPUTS = {"SearchFunctionName": "baton-dev-SearchFunction-1", "FunctionRoleArns": "arn:turns,arn:http"}
+
+
+class Lambda:
+    """AWS Lambda with one function, which gives ``answers`` one after the other."""
+
+    def __init__(self, *answers: dict[str, Any], error: bool = False) -> None:
+        self._answers = list(answers)
+        self._error = error
+        self.events: list[dict[str, Any]] = []
+
+    def invoke(self, *, FunctionName: str, Payload: bytes) -> dict[str, Any]:  # noqa: N803 - boto3's names
+        assert FunctionName == OUTPUTS["SearchFunctionName"]
+        self.events.append(json.loads(Payload))
+        answer = {"Payload": io.BytesIO(json.dumps(self._answers.pop(0)).encode())}
+        return answer | {"FunctionError": "Unhandled"} if self._error else answer
+
+
+def test_a_migration_lets_the_functions_in_if_asked_to() -> None:
+    client = Lambda({"indices": []}, {"indices": []})
+    assert administer(client, OUTPUTS, "migrate") == {"indices": []}  # type: ignore[arg-type]
+    administer(client, OUTPUTS, "migrate", grant=True)  # type: ignore[arg-type]
+    assert client.events == [{"command": "migrate"}, {"command": "migrate", "roles": ["arn:turns", "arn:http"]}]
+
+
+def test_a_rebuild_is_continued_where_the_function_has_stopped() -> None:
+    client = Lambda({"is_complete": False, "after": "mark"}, {"is_complete": True, "after": None})
+    assert administer(client, OUTPUTS, "rebuild")["is_complete"]  # type: ignore[arg-type]
+    assert client.events == [{"command": "rebuild"}, {"command": "rebuild", "after": "mark"}]
+
+
+def test_tenants_to_verify_are_passed_on() -> None:
+    client = Lambda({"tenants": []})
+    administer(client, OUTPUTS, "verify", tenants=["acme"])  # type: ignore[arg-type]
+    assert client.events == [{"command": "verify", "tenants": ["acme"]}]
+
+
+def test_a_failure_of_the_function_and_a_stack_without_search_are_reported() -> None:
+    client = Lambda({"errorType": "SearchUnavailable", "errorMessage": "refused"}, error=True)
+    with pytest.raises(LocalCloudError, match="SearchUnavailable: refused"):
+        administer(client, OUTPUTS, "migrate")  # type: ignore[arg-type]
+    with pytest.raises(LocalCloudError, match="CreateSearchDomain"):
+        administer(client, {}, "migrate")  # type: ignore[arg-type]
