@@ -15,13 +15,19 @@ from baton.settings.base import MetricSettings
 
 NAMESPACE = "Baton"
 SERVICE = "baton"
+LEVEL = "FATAL"
+"""The level of the line. Lambda drops lines below the function's level, and takes a line without a level or a valid
+timestamp for INFO (https://docs.aws.amazon.com/lambda/latest/dg/monitoring-cloudwatchlogs-log-level.html)."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
 def write_metrics(counts: Mapping[Metric, int], at: datetime | None = None) -> None:
-    """Write the counts as of ``at`` (by default now), with the deployment's stack as their dimension."""
+    """Write the counts as of ``at`` (by default now), with the deployment's stack as their dimension.
+
+    The line passes every level of the function's log.
+    """
     # Not Powertools' Metrics class: its instances share their values, but several invocations may share a process.
     metrics = EphemeralMetrics(namespace=NAMESPACE, service=SERVICE)
     metrics.add_dimension(name="stack", value=MetricSettings().stack)
@@ -29,6 +35,8 @@ def write_metrics(counts: Mapping[Metric, int], at: datetime | None = None) -> N
         metrics.set_timestamp(at)
     for metric, number in counts.items():
         metrics.add_metric(name=metric.value, unit=MetricUnit.Count, value=number)
+    metrics.add_metadata(key="level", value=LEVEL)
+    metrics.add_metadata(key="timestamp", value=(at or datetime.now(UTC)).isoformat())
     metrics.flush_metrics()
 
 

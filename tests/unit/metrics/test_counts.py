@@ -130,7 +130,7 @@ def test_no_tenant_and_no_conversation_is_a_dimension(capsys: pytest.CaptureFixt
     """Every value of a dimension is a separate metric, and is paid for."""
     write_metrics(dict.fromkeys(Metric, 1))
     [line] = lines(capsys.readouterr().out)
-    assert line.keys() - {metric.value for metric in Metric} == {"_aws", "stack", "service"}
+    assert line.keys() - {metric.value for metric in Metric} == {"_aws", "stack", "service", "level", "timestamp"}
 
 
 def swallowing() -> Iterator[tuple[str, ast.ExceptHandler]]:
