@@ -13,7 +13,7 @@ from baton.domain.episode import EndReason
 from baton.domain.errors import BatonError, LeaseLost, StoreUnavailable, ThreadBusy, ThreadUnavailable
 from baton.domain.events import run_error, unsequenced
 from baton.domain.forgetting import LATE_RECORD
-from baton.domain.metrics import Metric, count
+from baton.domain.metrics import Metric, count, measure
 from baton.domain.queued import (
     Queued,
     QueuedAction,
@@ -44,6 +44,8 @@ logger = Logger(child=True)
 
 _TRY_AGAIN = (LeaseLost, StoreUnavailable, ThreadBusy)
 """Failures that a later delivery may avoid. Every other failure is an outcome that the client gets."""
+_MESSAGES = QueuedMessage | QueuedAnswer | QueuedAction
+"""Records that users wait for."""
 PATIENCE_SECONDS = 20.0
 """Seconds for which a worker waits for a busy thread before the record returns to the queue."""
 
@@ -79,6 +81,8 @@ class QueuedTurns:
         queued = parse_queued(body)
         scope, thread_id, subscriber = queued.scope, queued.thread_id, queued.subscriber
         logger.append_keys(tenant=queued.tenant_id, thread_id=thread_id, request_id=queued.request_id)
+        if sent_at is not None and delivery.receives == 1 and isinstance(queued, _MESSAGES):
+            measure(Metric.TIME_IN_QUEUE, max(0, round((self.clock.now() - sent_at).total_seconds() * 1000)))
         async with self.records.hide(receipt_handle, delivery) if self.records else nullcontext() as record:
             try:
                 await self._check_not_forgotten(queued, sent_at)
@@ -125,7 +129,7 @@ class QueuedTurns:
             await self._check_not_forgotten(queued, sent_at)
             if await self._is_canceled(queued):
                 return
-            if isinstance(queued, QueuedMessage | QueuedAnswer | QueuedAction):
+            if isinstance(queued, _MESSAGES):
                 await self.turns.give_up(queued.scope, from_queue(queued), subscriber=queued.subscriber)
             elif isinstance(queued, QueuedClose):
                 await self._refuse(queued, StoreUnavailable())
