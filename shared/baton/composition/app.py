@@ -116,6 +116,7 @@ class App:
             forgotten=ports.forget_requests,
             a2a_tasks=ports.a2a_tasks,
             task_notifications=self.task_notifications,
+            tracer=ports.tracer,
         )
 
     @cached_property
@@ -212,6 +213,7 @@ class App:
             makes_titles=ports.title_source is not TitleSource.NONE,
             limits=self.current_limits,
             time_zones=ports.time_zones,
+            tracer=ports.tracer,
         )
 
     @cached_property

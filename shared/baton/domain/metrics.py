@@ -121,6 +121,8 @@ class Metric(StrEnum):
     """Conversations that the sweeper could not check. Their checks are postponed."""
     SWEEPS_UNFINISHED = "SweepsUnfinished"
     """Sweeps that left due conversations to the next one."""
+    SPANS_DROPPED = "SpansDropped"
+    """Spans of traces that the collector did not take, or that there was no room for. Turns do not wait for it."""
 
 
 TIMES = frozenset({Metric.TIME_IN_QUEUE, Metric.TIME_TO_FIRST_TOKEN})

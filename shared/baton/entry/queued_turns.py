@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -26,6 +27,7 @@ from baton.domain.queued import (
     RecordDelivery,
     parse_queued,
 )
+from baton.domain.tracing import inside, joining
 from baton.memory.prompt.history_summary import HistorySummaries
 from baton.outbox.connection_sender import WORKER_SECONDS, send_to
 from baton.outbox.task_notifications import TaskNotifications
@@ -33,6 +35,7 @@ from baton.ports.a2a import A2ATasks
 from baton.ports.clock import Clock
 from baton.ports.connections import Connections
 from baton.ports.privacy import ForgetRequests
+from baton.ports.tracing import NO_TRACER, TracedRun, Tracer
 from baton.ports.turn_queue import QueueRecords
 from baton.requests.queue_mapping import from_queue
 from baton.sessions.titles import MadeTitles
@@ -64,6 +67,7 @@ class QueuedTurns:
     forgotten: ForgetRequests
     a2a_tasks: A2ATasks
     task_notifications: TaskNotifications
+    tracer: Tracer = NO_TRACER
 
     async def run(
         self,
@@ -102,25 +106,35 @@ class QueuedTurns:
                     case QueuedTakeover():
                         await self.turns.finish_interrupted(scope, thread_id, presumed_dead=queued.lease, record=record)
                     case QueuedSummary():
-                        await self.summaries.write(scope, queued.due)
+                        with self._trace(queued):
+                            await self.summaries.write(scope, queued.due)
                     case QueuedTitle():
-                        await self.made_titles.make(scope, thread_id)
+                        with self._trace(queued):
+                            await self.made_titles.make(scope, thread_id)
                     case _:
-                        await self.turns.run(
-                            scope,
-                            from_queue(queued),
-                            discard,
-                            seconds=seconds,
-                            patience=PATIENCE_SECONDS,
-                            subscriber=subscriber,
-                            record=record,
-                        )
+                        with joining(queued.traceparent):
+                            await self.turns.run(
+                                scope,
+                                from_queue(queued),
+                                discard,
+                                seconds=seconds,
+                                patience=PATIENCE_SECONDS,
+                                subscriber=subscriber,
+                                record=record,
+                            )
             except _TRY_AGAIN:
                 raise
             except BatonError as error:
                 if error.status >= 500:
                     count(Metric.REQUESTS_FAILED)
                 await self._refuse(queued, error)
+
+    @contextmanager
+    def _trace(self, queued: QueuedSummary | QueuedTitle) -> Iterator[None]:
+        """Trace the block as a part of the run that has asked for the work."""
+        work = TracedRun(queued.tenant_id, queued.thread_id, queued.action)
+        with joining(queued.traceparent), inside(self.tracer.begin(work)):
+            yield
 
     async def give_up(self, body: str, *, sent_at: datetime | None = None) -> None:
         """End a turn that failed too often: its run ends as ``interrupted``, and the thread can continue."""
