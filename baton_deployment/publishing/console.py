@@ -39,9 +39,13 @@ def console_place_of(outputs: Mapping[str, str]) -> ConsolePlace | None:
     """Read a stack's outputs; None if it serves no console."""
     if "ConsoleBucketName" not in outputs:
         return None
-    given = json.loads(outputs["ConsoleConfig"])["oidc"]
-    oidc = {name: " ".join(value.split()) for name, value in given.items() if value.strip()}
-    return ConsolePlace(outputs["ConsoleBucketName"], outputs["ConsoleUrl"], {"oidc": oidc})
+    given = json.loads(outputs["ConsoleConfig"])
+    config: dict[str, Any] = {
+        "oidc": {name: " ".join(value.split()) for name, value in given["oidc"].items() if value.strip()}
+    }
+    if given.get("traceUrl"):
+        config["traceUrl"] = given["traceUrl"]
+    return ConsolePlace(outputs["ConsoleBucketName"], outputs["ConsoleUrl"], config)
 
 
 def read_console(built: Path) -> dict[str, bytes]:

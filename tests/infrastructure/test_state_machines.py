@@ -99,10 +99,10 @@ class TestDefinitions:
 
 
 @pytest.mark.parametrize(("name", "function"), PIPELINES.items())
-def test_a_pipeline_is_a_standard_logged_and_traced_execution(stack: Stack, name: str, function: str) -> None:
+def test_a_pipeline_is_a_standard_logged_execution(stack: Stack, name: str, function: str) -> None:
     pipeline = stack[name]
     assert pipeline["StateMachineType"] == "STANDARD"
-    assert pipeline["TracingConfiguration"] == {"Enabled": True}
+    assert "TracingConfiguration" not in pipeline
     logging = pipeline["LoggingConfiguration"]
     assert (logging["Level"], logging["IncludeExecutionData"]) == ("ALL", False)
     assert set(referred(logging["Destinations"])) == {f"{name}Logs"}

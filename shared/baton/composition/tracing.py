@@ -27,6 +27,7 @@ def make_tracer(settings: TraceSettings, secrets: Callable[[], SecretsManager]) 
         return NO_TRACER
     from baton.adapters.tracing.otel_tracer import OtelTracer
     from baton.adapters.tracing.sending import BoundedSending, RestingExporter, SpansDropped
+    from baton.settings.traces import TracedDeploymentSettings
 
     def read_headers() -> Mapping[str, str]:
         if settings.headers_secret is None:
@@ -34,19 +35,19 @@ def make_tracer(settings: TraceSettings, secrets: Callable[[], SecretsManager]) 
         headers: dict[str, str] = json.loads(secrets().renewed(settings.headers_secret))
         return headers
 
-    dropped = SpansDropped()
+    deployment, dropped = TracedDeploymentSettings(), SpansDropped()
     exporter = RestingExporter(settings.endpoint, read_headers, dropped)
     resource = {
         "service.name": "baton",
-        "service.instance.id": settings.stack,
-        "deployment.environment.name": settings.stage,
+        "service.instance.id": deployment.stack,
+        "deployment.environment.name": deployment.stage,
     }
     return OtelTracer(
         BoundedSending(exporter, dropped),
         dropped,
         resource=resource,
         shows_content=settings.shows_content,
-        freezes=settings.stage != "local",
+        freezes=deployment.stage != "local",
     )
 
 

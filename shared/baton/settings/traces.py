@@ -16,5 +16,10 @@ class TraceSettings(Settings):
     """The name of a secret with a JSON object of headers for that address, such as its API key."""
     shows_content: bool = Field(default=False, validation_alias="BATON_TRACES_CONTENT")
     """True if spans have the words of prompts, answers, arguments and results of tools."""
-    stage: Name = Field(default="dev", validation_alias="BATON_STAGE")
+
+
+class TracedDeploymentSettings(Settings):
+    """The deployment that traces come from."""
+
+    stage: Name = Field(validation_alias="BATON_STAGE")
     stack: Name = Field(default="baton", validation_alias="BATON_STACK")

@@ -157,7 +157,8 @@ CONSOLE = {
 OUTPUTS = {
     "ConsoleUrl": "https://d1.cloudfront.net/monitor/",
     "ConsoleConfig": (
-        '{"oidc":{"issuer":"https://idp.example","clientId":"c1","scope":"openid  offline_access","audience":""}}'
+        '{"oidc":{"issuer":"https://idp.example","clientId":"c1","scope":"openid  offline_access","audience":""},'
+        '"traceUrl":"https://traces.example/{traceId}"}'
     ),
 }
 
@@ -189,7 +190,10 @@ def test_the_console_is_a_page_asked_for_each_time_of_modules_kept_for_ever(
         "monitor/console-AAAAAAAA.js.LEGAL.txt": ("text/plain", FOR_EVER),
         "monitor/chunks/threads-BBBBBBBB.js": ("text/javascript", FOR_EVER),
     }
-    config = {"oidc": {"issuer": "https://idp.example", "clientId": "c1", "scope": "openid offline_access"}}
+    config = {
+        "oidc": {"issuer": "https://idp.example", "clientId": "c1", "scope": "openid offline_access"},
+        "traceUrl": "https://traces.example/{traceId}",
+    }
     assert json.loads(text_of(s3, bucket, "monitor/config.json")) == config
 
 

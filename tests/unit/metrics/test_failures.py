@@ -26,6 +26,8 @@ from baton.adapters.opensearch.engine import Engine
 from baton.adapters.opensearch.index import OpenSearchIndex
 from baton.adapters.sqs import SqsRecords
 from baton.adapters.tokens import EmbedKeys, JwtVerifier
+from baton.adapters.tracing.otel_tracer import OtelTracer
+from baton.adapters.tracing.sending import BoundedSending, RestingExporter, SpansDropped
 from baton.api.a2a.notifying import Notifications
 from baton.api.mcp.access import McpCaller
 from baton.api.mcp.cancelling import cancel_named
@@ -442,6 +444,15 @@ async def a_sweep_without_time(monkeypatch: pytest.MonkeyPatch) -> None:
     await harness.say()
     harness.clock.advance(1800)
     await harness.sweeper.sweep(seconds=-1)
+
+
+@failure(Metric.SPANS_DROPPED)
+async def a_dead_collector_of_traces(monkeypatch: pytest.MonkeyPatch) -> None:
+    dropped = SpansDropped()
+    exporter = RestingExporter("http://127.0.0.1:9/v1/traces", dict, dropped, seconds=0.5)
+    tracer = OtelTracer(BoundedSending(exporter, dropped), dropped, resource={})
+    await Harness(tracer=tracer).say()
+    tracer.flush(30)
 
 
 @failure(Metric.RUNS_NOT_ADMITTED)
