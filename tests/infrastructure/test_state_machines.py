@@ -168,6 +168,15 @@ def test_a_capture_passes_references_on_and_no_content() -> None:
     assert definition["States"]["MarkFailed"]["Parameters"]["step"] == sample["step"]
 
 
+def test_a_session_is_closed_by_one_transition_and_step_by_step_where_that_fails() -> None:
+    definition = machine(ROOT / "statemachines/close_session.asl.json")
+    first = definition["States"][definition["StartAt"]]
+    assert (first["Parameters"]["step"], first["End"]) == ("whole", True)
+    assert [caught["Next"] for caught in first["Catch"]] == ["StoreEpisode"]
+    # Only what Lambda has not begun is begun again as a whole.
+    assert all(error.startswith("Lambda.") for retry in first["Retry"] for error in retry["ErrorEquals"])
+
+
 @pytest.mark.parametrize("name", ["Summarize", "CompareFacts", "IndexEpisode", "LearnFromSession"])
 def test_a_step_that_needs_a_model_or_the_search_engine_does_not_stop_the_others(name: str) -> None:
     state = machine(ROOT / "statemachines/close_session.asl.json")["States"][name]

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from baton.composition.ports import Ports
     from baton.domain.model_providers import OfferedModels
     from baton.entry.actions import Actions
+    from baton.entry.closing_events import ClosingEvents
     from baton.entry.controls import Controls
     from baton.entry.merges import Merges
     from baton.entry.queued_turns import QueuedTurns
@@ -149,6 +150,13 @@ class App:
             self.sessions.sessions,
             ports.clock,
         )
+
+    @cached_property
+    def closing_events(self) -> ClosingEvents:
+        """Makes episodes of ended sessions."""
+        from baton.entry.closing_events import ClosingEvents
+
+        return ClosingEvents(self.memory.session_closing, self.procedures.session_learning, self.ports.admission)
 
     # Turns
 
