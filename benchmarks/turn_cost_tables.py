@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
 from typing import Any
+
+import yaml
 
 from benchmarks.capacity import Request, by_operation
 from benchmarks.report import table
 
 BEGINNING = frozenset({"~CONN", "~THREAD"})
 """Items written when a conversation begins: its attached connection, and the owner of its id."""
+PRICES = Path(__file__).with_name("storage_prices.yaml")
+PRICED_TURNS = 100_000
+"""Turns whose price is shown: those of a thousand conversations of a hundred turns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +52,13 @@ class TurnCost:
         return sum(request.attempts for request in self.requests if request.reads)
 
     @property
+    def storage_usd(self) -> float:
+        """The list price of ``PRICED_TURNS`` such turns in DynamoDB and S3, in USD."""
+        prices = _prices()
+        units = self.write_units * prices["write_unit"] + self.read_units * prices["read_unit"]
+        return PRICED_TURNS * (units + self.s3_requests * prices["s3_request"])
+
+    @property
     def beginning_units(self) -> float:
         """The write units that only a new conversation or connection costs, including indexes."""
         return sum(
@@ -60,6 +74,7 @@ class TurnCost:
             "beginning_write_units": self.beginning_units,
             "read_units": self.read_units,
             "read_requests": self.read_requests,
+            "storage_usd": self.storage_usd,
             "own_cpu_seconds": self.own_cpu_seconds,
             "operations": by_operation(self.requests),
         }
@@ -79,6 +94,7 @@ def summary(costs: Iterable[TurnCost]) -> str:
         ("requests in all", [sum(by_operation(cost.requests).values()) for cost in costs]),
         ("refused writes", [sum(request.refused for request in cost.requests) for cost in costs]),
         ("S3 requests", [cost.s3_requests for cost in costs]),
+        (f"USD for {PRICED_TURNS:,} such turns", [f"{cost.storage_usd:.2f}" for cost in costs]),
         ("WebSocket frames", [cost.frames for cost in costs]),
         ("seconds", [cost.seconds for cost in costs]),
         ("CPU, ms", [cost.own_cpu_seconds * 1000 for cost in costs]),
@@ -120,6 +136,12 @@ def requests_table(requests: Sequence[Request]) -> str:
         for number, request in enumerate(requests, start=1)
     ]
     return table(["request", "write units", "read units", "in indexes", "item bytes"], rows)
+
+
+@cache
+def _prices() -> dict[str, float]:
+    prices: dict[str, float] = yaml.safe_load(PRICES.read_text())
+    return prices
 
 
 def _begins(request: Request) -> bool:

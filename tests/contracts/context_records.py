@@ -2,38 +2,52 @@
 
 from __future__ import annotations
 
-import json
+import random
+import uuid
+from dataclasses import replace
 
 import pytest
 
-from baton.domain.identity import Scope
-from baton.ports.run_records import ContextRecords
+from baton.ports.run_records import ContextRecord
+from tests.contracts.stores import Stores
 
-ADA = Scope("acme", "ada")
-THREAD = "0d1f6a5e-93a5-4b52-8a0e-2f6f1f8a7b11"
+EMPTY = ContextRecord({})
 
 
 class ContextRecordsContract:
     """Records by tenant, thread and run."""
 
-    async def test_a_record_is_read_as_it_was_written(self, contexts: ContextRecords) -> None:
-        record = json.dumps({"texts": ["Grüße \u2028 \U0001f600"] * 20_000}, ensure_ascii=False).encode()
-        await contexts.put(ADA, THREAD, "run-1", record)
-        assert await contexts.get(ADA, THREAD, "run-1") == record
+    @pytest.mark.parametrize("characters", [0, 20_000, 400_000])
+    async def test_a_record_is_read_as_it_was_written(self, stores: Stores, characters: int) -> None:
+        """Records that do not fit an item are kept elsewhere."""
+        noise = "".join(random.Random(7).choices("Grüße \u2028 \U0001f600 abcdefghijklmnopqrstuvwxyz", k=characters))  # noqa: S311 - hardly compresses
+        record = ContextRecord({"texts": [noise], "calls": []}, {"digest": "Be kind. " * 500})
+        thread_id = str(uuid.uuid4())
+        for _ in range(2):  # the prompt is known the second time
+            await stores.context_records.put(stores.ada, thread_id, "run-1", record)
+            assert await stores.context_records.get(stores.ada, thread_id, "run-1") == record
 
-    async def test_a_later_record_of_a_run_replaces_the_earlier_one(self, contexts: ContextRecords) -> None:
-        for body in (b'{"attempt":1}', b'{"attempt":2}'):
-            await contexts.put(ADA, THREAD, "run-1", body)
-        assert await contexts.get(ADA, THREAD, "run-1") == b'{"attempt":2}'
+    async def test_a_later_record_of_a_run_replaces_the_earlier_one(self, stores: Stores) -> None:
+        thread_id = str(uuid.uuid4())
+        for attempt in (1, 2):
+            await stores.context_records.put(stores.ada, thread_id, "run-1", ContextRecord({"attempt": attempt}))
+        assert await stores.context_records.get(stores.ada, thread_id, "run-1") == ContextRecord({"attempt": 2})
 
     @pytest.mark.parametrize("run_id", ["../../other/run", "a/b", "ü" * 64, " ", "\U0001f600", "%2e%2e"])
-    async def test_a_run_may_have_any_id(self, contexts: ContextRecords, run_id: str) -> None:
-        await contexts.put(ADA, THREAD, run_id, b"{}")
-        assert await contexts.get(ADA, THREAD, run_id) == b"{}"
-        assert await contexts.get(ADA, THREAD, run_id + "x") is None
+    async def test_a_run_may_have_any_id(self, stores: Stores, run_id: str) -> None:
+        thread_id = str(uuid.uuid4())
+        await stores.context_records.put(stores.ada, thread_id, run_id, EMPTY)
+        assert await stores.context_records.get(stores.ada, thread_id, run_id) == EMPTY
+        assert await stores.context_records.get(stores.ada, thread_id, run_id + "x") is None
 
-    async def test_tenants_and_threads_have_their_own(self, contexts: ContextRecords) -> None:
-        await contexts.put(ADA, THREAD, "run-1", b"{}")
-        assert await contexts.get(Scope("rival", "ada"), THREAD, "run-1") is None
-        assert await contexts.get(ADA, THREAD.replace("0d1f", "0d1e"), "run-1") is None
-        assert await contexts.get(Scope("acme", "auditor"), THREAD, "run-1") == b"{}"
+    async def test_tenants_and_threads_have_their_own(self, stores: Stores) -> None:
+        thread_id, other_id = str(uuid.uuid4()), str(uuid.uuid4())
+        rival = replace(stores.ada, tenant_id=f"{stores.ada.tenant_id}-rival")
+        mine = ContextRecord({"who": "mine"}, {"digest": "The prompt of one tenant."})
+        theirs = ContextRecord({"who": "theirs"}, {"digest": "The prompt of another."})
+        await stores.context_records.put(stores.ada, thread_id, "run-1", mine)
+        assert await stores.context_records.get(rival, thread_id, "run-1") is None
+        assert await stores.context_records.get(stores.ada, other_id, "run-1") is None
+        await stores.context_records.put(rival, thread_id, "run-1", theirs)
+        assert await stores.context_records.get(replace(stores.ada, user_id="auditor"), thread_id, "run-1") == mine
+        assert await stores.context_records.get(rival, thread_id, "run-1") == theirs

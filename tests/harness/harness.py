@@ -114,6 +114,14 @@ class Harness(FakePorts):
             while len(self.model.asked) < times:  # noqa: ASYNC110 - the fake has no event for it
                 await asyncio.sleep(0.01)
 
+    async def context(self, run_id: str | None = None) -> dict[str, Any]:
+        """Return the inspector's record of a run in the thread, by default of the only one."""
+        [recorded] = [run for _, _, run in self.context_records.records if run_id in (None, run)]
+        thread = await self.store.get_thread(self.ada, self.thread_id)
+        record = await self.app.memory.inspector.read(self.ada, thread, recorded)
+        assert record is not None
+        return record
+
     def request(self, message_id: str = "m1", content: Any = "Hello", **fields: Any) -> MessageRequest:
         """A message of ada's in the thread."""
         fields = {"thread_id": self.thread_id, "agent_id": None, "run_id": None} | fields

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from functools import partial
 
@@ -68,7 +67,7 @@ async def get_context(thread_id: ThreadId, run_id: RunId, caller: Caller, app: U
     """
     caller.require(Permission.CONTEXT_INSPECT, "context.read")
     thread = await readable_thread(app, caller, thread_id)
-    record = await app.memory.inspector.read(caller, thread.id, run_id)
+    record = await app.memory.inspector.read(caller, thread, run_id)
     outcome = "allowed" if record is not None else "not_found"
     detail = {"runId": run_id[:MAX_AUDITED], "userId": thread.user_id}
     await app.ports.audit.record(caller, "context.read", thread_id=thread.id, outcome=outcome, detail=detail)
@@ -116,6 +115,6 @@ async def rerun_turn(thread_id: ThreadId, run_id: RunId, caller: Caller, app: Us
     more = {"agentVersion": asked.agent_version, "without": asked.without[:MAX_AUDITED_ITEMS]}
     await audited(outcome="allowed", detail=detail | {name: value for name, value in more.items() if value})
     ran = await app.reruns.run(caller, turn, RerunOptions(asked.model, asked.agent_version, frozenset(asked.without)))
-    record = json.loads(await app.memory.inspector.made(thread.id, run_id, ran.inspection))
+    record = await app.memory.inspector.describe(thread.id, run_id, ran.inspection)
     rerun = Rerun.of(ran, context=Context.model_validate(record), duration_ms=ran.duration, tool_calls=ran.calls)
     return await app.privacy.readers.redact_for(caller, thread.user_id, rerun)

@@ -94,6 +94,7 @@ class MemoryUseCases:
         ports = self.ports
         return Inspector(
             ports.context_records,
+            ports.store,
             ports.counter,
             ports.inspection_policy,
             ports.pii_detector,

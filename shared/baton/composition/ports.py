@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from baton.ports.files import Files
     from baton.ports.privacy import Forgettings, ObjectErasure, PiiDetector
     from baton.ports.procedures import Announcements
-    from baton.ports.run_records import ContextRecords
     from baton.ports.sources import SourceObjects, WebPages
     from baton.ports.turn_queue import QueueRecords, TurnQueue
 
@@ -39,13 +38,6 @@ class Ports(SearchPorts, PipelinePorts):
     """
 
     # Objects in buckets
-
-    @cached_property
-    def context_records(self) -> ContextRecords:
-        """The Context Inspector's records."""
-        from baton.adapters.s3_records import S3ContextRecords
-
-        return S3ContextRecords(self.bodies.client, self.bodies.bucket)
 
     @cached_property
     def files(self) -> Files:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from baton.ports.messages import FeedbackStore
     from baton.ports.privacy import Erasure, ForgetRequests
     from baton.ports.procedures import CaptureStore, PrivateSkills, ProcedureStore
-    from baton.ports.run_records import McpCalls, RunHistory
+    from baton.ports.run_records import ContextRecords, McpCalls, RunHistory
     from baton.ports.sources import SourceStore
     from baton.ports.stream_log import StreamLog
     from baton.ports.tenants import Retentions, TenantLimitStore
@@ -73,6 +73,13 @@ class StorePorts:
         from baton.settings.resources import StoreSettings
 
         return S3Bodies(client("s3"), StoreSettings().bucket)
+
+    @cached_property
+    def context_records(self) -> ContextRecords:
+        """The Context Inspector's records."""
+        from baton.adapters.dynamodb.context_records import DynamoContextRecords
+
+        return DynamoContextRecords(self.table, self.bodies)
 
     @cached_property
     def store(self) -> ThreadStore:

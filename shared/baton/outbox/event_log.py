@@ -15,7 +15,9 @@ from baton.domain.message import StoredMessage
 from baton.ports.leases import Lease
 from baton.ports.stream_log import LogPiece, StreamLog
 
-PIECE_SECONDS = 1.0
+FIRST_PIECE_SECONDS = 1.0
+PIECE_SECONDS = 2.0
+"""Seconds of the first and of each later piece. Each costs a write unit, and a follower waits for each."""
 MAX_SECONDS = 5.0
 STREAMED = frozenset({"TEXT_MESSAGE_CONTENT", "REASONING_MESSAGE_CONTENT"})
 """Events that users read as they arrive, and that are logged soon."""
@@ -39,6 +41,7 @@ class EventLog:
         self._unlogged: list[Event] = []
         self._unlogged_since: float | None = None
         self._text_since: float | None = None
+        self._has_pieces = False
 
     @property
     def last_seq(self) -> int:
@@ -53,15 +56,16 @@ class EventLog:
 
     @property
     def piece_due(self) -> float:
-        """The event loop time at which the next piece is due: after a second with text, after five without.
+        """The event loop time at which the next piece is due: after a second or two with text, after five without.
 
         Visible thinking counts as text. The first events of a run wait for it, so that a model's silence before its
         first word costs no write.
         """
         oldest, text = self._unlogged_since, self._text_since
+        seconds = PIECE_SECONDS if self._has_pieces else FIRST_PIECE_SECONDS
         return min(
             oldest + MAX_SECONDS if oldest is not None else math.inf,
-            text + PIECE_SECONDS if text is not None else math.inf,
+            text + seconds if text is not None else math.inf,
         )
 
     def number(self, event: BaseEvent) -> Event:
@@ -90,6 +94,7 @@ class EventLog:
                 events=tuple(to_logged(event) for event in events),
             )
             await self._log.append(lease, piece)
+            self._has_pieces = True
             self._unlogged = self._unlogged[len(events) :]
 
     @property

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 from baton.domain.identity import Scope
 from baton.domain.task import RemoteTask, Task
@@ -88,17 +88,27 @@ class RunHistory(RunRecords, Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class ContextRecord:
+    """The record of a run's prompts, as it is stored (``memory.inspection.compact_record``)."""
+
+    body: dict[str, Any]
+    """JSON values."""
+    prompts: Mapping[str, str] = field(default_factory=dict)
+    """The agents' system prompts that the body refers to, by the SHA-256 of their text in UTF-8."""
+
+
 class ContextRecords(Protocol):
-    """One record a run, kept as long as its thread.
+    """One record a run, kept as long as its thread. System prompts are stored once for a tenant.
 
     The callers have checked that the scope may read or write the thread. All methods raise ``StoreUnavailable``.
     """
 
-    async def put(self, scope: Scope, thread_id: str, run_id: str, record: bytes) -> None:
-        """Store a run's record, a JSON object in UTF-8, in place of an earlier one."""
+    async def put(self, scope: Scope, thread_id: str, run_id: str, record: ContextRecord) -> None:
+        """Store a run's record in place of an earlier one."""
         ...
 
-    async def get(self, scope: Scope, thread_id: str, run_id: str) -> bytes | None:
+    async def get(self, scope: Scope, thread_id: str, run_id: str) -> ContextRecord | None:
         """Return a run's record; None if there is none."""
         ...
 

@@ -172,7 +172,7 @@ class RunCommit:
             await self._ask_for_summary(summary_due)
         await self._ask_for_title(finished.thread, end)
         await self._services.learning.after_run(lease.scope, finished.thread, (*state.unfinished, *finished.messages))
-        await self._services.inspector.keep(lease.scope, lease.thread_id, run_id, self.inspection)
+        await self._services.inspector.keep(lease.scope, lease.thread_id, run_id, self.inspection, finished.messages)
 
     @property
     def _services(self) -> TurnServices:

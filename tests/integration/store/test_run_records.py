@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from baton.adapters.dynamodb.run_records import DynamoRunRecords
 from baton.adapters.s3_records import S3Bodies
+from tests.contracts.context_records import ContextRecordsContract
 from tests.contracts.run_records import RemoteTaskContract, TaskContract, ToolCallContract, call
 from tests.contracts.stores import answered, new_thread_id, said
 from tests.integration.store.conftest import BUCKET, Engine, NotedTable
@@ -18,6 +19,10 @@ NOISE = base64.b64encode(random.Random(1).randbytes(220_000)).decode()  # noqa: 
 
 
 class TestToolCalls(ToolCallContract):
+    pass
+
+
+class TestContextRecords(ContextRecordsContract):
     pass
 
 

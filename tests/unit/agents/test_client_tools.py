@@ -61,7 +61,7 @@ async def test_a_specialist_in_a_fork_gets_no_tools_because_a_fork_cannot_wait()
 async def test_the_inspector_shows_the_context_beside_the_message() -> None:
     harness = Harness()
     await harness.say(client=PAGE)
-    record = json.loads(next(iter(harness.context_records.records.values())))
+    record = await harness.context()
     blocks = {block["kind"]: [item["text"] for item in block["items"]] for block in record["blocks"]}
     assert [("Cart with 3 items" in text) for text in blocks["current"]] == [True, False]
     assert "Cart" not in str(blocks["system"])

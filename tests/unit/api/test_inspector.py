@@ -249,11 +249,12 @@ async def test_redaction_covers_every_text_of_a_record() -> None:
     harness = Harness(recalls=True, inspection_policy=InspectionPolicy(redacts=True))
     await remember(harness.search, harness.embedder, harness.ada, "Mail about my cat goes to miso@example.com.")
     await harness.say(content="Where does mail about my cat go? To ada@example.com?")
-    [body] = harness.context_records.records.values()
-    assert b"example.com" not in body
-    assert b"mail about my cat" in body.lower()
-    assert b"[email]" in body
-    assert b"[email 2]" in body
+    assert "example.com" not in str(list(harness.context_records.records.values()))
+    record = str(await harness.context())
+    assert "example.com" not in record
+    assert "mail about my cat" in record.lower()
+    assert "[email]" in record
+    assert "[email 2]" in record
 
 
 @pytest.mark.parametrize("size", [10, 1_000_000, 5_000_000])
@@ -283,8 +284,7 @@ def test_half_a_character_that_a_model_wrote_does_not_prevent_a_record() -> None
 
 async def test_a_run_without_a_model_call_has_a_record_of_nothing() -> None:
     harness = Harness()
-    inspector = harness.app.memory.inspector
-    await inspector.keep(harness.ada, "t", "r", Inspection())
-    record = await inspector.read(harness.ada, "t", "r")
-    assert record is not None
+    await harness.say()
+    await harness.app.memory.inspector.keep(harness.ada, harness.thread_id, "r", Inspection(), ())
+    record = await harness.context("r")
     assert (record["blocks"], record["calls"]) == ([], [])

@@ -218,8 +218,7 @@ async def test_the_queue_carries_the_zone(harness: Harness) -> None:
 
 async def test_the_inspector_shows_the_day_among_the_systems_notes_and_counts_it(harness: Harness) -> None:
     await harness.say(time_zone=VIENNA)
-    [body] = harness.context_records.records.values()
-    record = json.loads(body)
+    record = await harness.context()
     blocks = {block["kind"]: [item["text"] for item in block["items"]] for block in record["blocks"]}
     assert blocks["system"] == [ASSISTANT.system_prompt, IN_VIENNA]
     assert blocks["current"] == ["Hello"]

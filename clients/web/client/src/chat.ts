@@ -452,7 +452,7 @@ export class Chat extends Emitter<ChatEvents> {
     if (action === "cancel") this.#isStopping = false;
     if (action === "resume") {
       this.#catchingUp.end();
-      // The log is written about once a second, so it may be a moment behind what was seen here.
+      // The log is written every second or two, so it may be a moment behind what was seen here.
       if (event.code === "invalid_sequence" || error.retryable) setTimeout(() => this.#resume(), 1500);
       else this.#history.forgotten();
       return;

@@ -41,6 +41,7 @@ _KINDS = {
     "TASKAT": "tasks",
     "REMOTE": "tasks",
     "LOG": "streamLogPieces",
+    "CONTEXT": "contextRecords",
     "LIVE": "connections",
     "EPISODE": "episodes",
     "FLOW": "workflows",

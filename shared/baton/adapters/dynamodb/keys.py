@@ -57,6 +57,17 @@ def push_config(scope: Scope, thread_id: str, root: str, config_id: str) -> Key:
     return {"PK": partition(scope, thread_id), "SK": f"{PUSH}{digest}"}
 
 
+def context(scope: Scope, thread_id: str, run_id: str) -> Key:
+    """Return the key of the inspector's record of a run: a digest, because clients choose run ids."""
+    digest = hashlib.sha256(run_id.encode("utf-8", "replace")).hexdigest()[:40]
+    return {"PK": partition(scope, thread_id), "SK": f"CONTEXT#{digest}"}
+
+
+def system_prompt(scope: Scope, digest: str) -> Key:
+    """Return the key of an agent's system prompt that records of the tenant's runs refer to."""
+    return {"PK": f"{scope.tenant_id}#~PROMPTS", "SK": f"PROMPT#{digest}"}
+
+
 def feedback(scope: Scope, thread_id: str, ordinal: int) -> Key:
     """Return the key of the feedback on the message at ``ordinal``."""
     return {"PK": partition(scope, thread_id), "SK": feedback_sort(ordinal)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from operator import is_
@@ -15,7 +15,7 @@ from baton.domain.message import Content, Role, StoredMessage, part_as_json
 from baton.domain.times import iso
 from baton.domain.usage import Usage
 from baton.memory.episodes.episode_documents import SUMMARY
-from baton.memory.prompt.context import SUMMARISED, AssembledContext
+from baton.memory.prompt.context import SUMMARISED, AssembledContext, system_prompt
 from baton.memory.prompt.message_prompts import is_masked
 from baton.memory.prompt.token_estimates import REPLY_TOKENS, prompt_tokens
 from baton.memory.recall.selecting import MAX_PROCEDURE_TOKENS
@@ -71,6 +71,18 @@ class Inspection:
         """Note the prompt of an agent."""
         self.contexts.append(begun)
 
+    def messages_of(self, thread_id: str) -> Iterator[StoredMessage]:
+        """Yield the messages of a thread that were in a prompt's history, or left out of it."""
+        for begun in self.contexts:
+            if begun.context.thread_id == thread_id:
+                for exchange in (*begun.context.pruned, *begun.context.included):
+                    yield from exchange.messages
+
+    @property
+    def system_prompts(self) -> set[str]:
+        """The system prompts of the agents."""
+        return {system_prompt(begun.agent) for begun in self.contexts}
+
     def begin_call(self, call: ModelCall) -> ModelCall:
         """Note a call, and return it for its usage."""
         if len(self.calls) < MAX_CALLS:
@@ -110,8 +122,12 @@ def _blocks(begun: AgentContext, counter: TokenCounter) -> list[dict[str, Any]]:
     reason = "replaced by the summary" if is_summarised else "over the budget"
     below = windowed.window.masked_below if windowed is not None else 0
     history = [
-        *(_message_item(each, reason, below) for exchange in context.pruned for each in exchange.messages),
-        *(_message_item(each, None, below) for exchange in context.included for each in exchange.messages),
+        *(history_item(each, reason) for exchange in context.pruned for each in exchange.messages),
+        *(
+            history_item(each, None, is_masked=is_masked(each, below))
+            for exchange in context.included
+            for each in exchange.messages
+        ),
     ]
     return [
         _block(begun, BlockKind.SYSTEM, [_prompt_item(each, counter) for each in system]),
@@ -161,7 +177,8 @@ def _milliseconds(duration: timedelta) -> int:
     return round(duration.total_seconds() * 1000)
 
 
-def _message_item(message: StoredMessage, reason: str | None, masked_below: int) -> ContextItem:
+def history_item(message: StoredMessage, reason: str | None, *, is_masked: bool = False) -> ContextItem:
+    """Return the item of a message that a prompt holds, or leaves out for a ``reason``."""
     return ContextItem.create(
         message.id,
         message.role.value,
@@ -170,7 +187,7 @@ def _message_item(message: StoredMessage, reason: str | None, masked_below: int)
         message.tokens if reason is None else 0,
         at=message.timestamp,
         reason=reason,
-        is_masked=reason is None and is_masked(message, masked_below),
+        is_masked=is_masked,
         source=ItemSource(message_ids=(message.id,), agent_id=message.agent_id),
     )
 
@@ -196,7 +213,7 @@ def _call(
         "taskId": call.task_id,
         "model": call.model,
         "beganAt": iso(call.began_at),
-        "messages": [_message(prompt) for prompt in call.prompts],
+        "messages": [sent_message(prompt) for prompt in call.prompts],
         "tools": [each.name for each in call.tools],
         "estimatedTokens": _estimate(call, counter, begun, sizes) + tools,
         "inputTokens": call.usage.input_tokens if call.usage is not None else None,
@@ -227,7 +244,7 @@ def _estimate(call: ModelCall, counter: TokenCounter, begun: Sequence[AgentConte
     return total
 
 
-def _message(prompt: Prompt) -> dict[str, Any]:
+def sent_message(prompt: Prompt) -> dict[str, Any]:
     """Return a message as the model's endpoint gets it; files stand as the references that they were sent as."""
     message: dict[str, Any] = {"role": prompt.role.value, "content": _content(prompt.content)}
     if prompt.role is Role.CONTEXT:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from aws_lambda_powertools import Logger
@@ -14,14 +15,18 @@ from baton.concurrency import LARGE, off_loop
 from baton.domain.context_item import InspectionPolicy, InspectorMode
 from baton.domain.feedback import Feedback
 from baton.domain.identity import Scope
+from baton.domain.message import StoredMessage
 from baton.domain.metrics import Metric, count
+from baton.domain.thread import Thread
 from baton.domain.times import iso
+from baton.memory.inspection.compact_record import compact, expand, referred_ordinals
 from baton.memory.inspection.inspection import Inspection, context_record
-from baton.memory.inspection.record_size import limit_size
+from baton.memory.inspection.record_size import MAX_RECORD_BYTES, limit_size, text_size
 from baton.ports.chat_model import TokenCounter
 from baton.ports.clock import Clock
+from baton.ports.messages import Messages
 from baton.ports.privacy import PiiDetector
-from baton.ports.run_records import ContextRecords
+from baton.ports.run_records import ContextRecord, ContextRecords
 from baton.privacy.redaction import Redactor
 
 logger = Logger(child=True)
@@ -37,43 +42,77 @@ class Inspector:
     """Keeps the records that the policy asks for."""
 
     records: ContextRecords
+    messages: Messages
     counter: TokenCounter
     policy: InspectionPolicy
     detector: PiiDetector
     clock: Clock
 
-    async def keep(self, scope: Scope, thread_id: str, run_id: str, inspection: Inspection) -> None:
-        """Keep the record of an ended run, if the policy asks for it. A failure is logged and counted, not raised."""
+    async def keep(
+        self, scope: Scope, thread_id: str, run_id: str, inspection: Inspection, messages: Sequence[StoredMessage]
+    ) -> None:
+        """Keep the record of an ended run with these messages, if the policy asks for it.
+
+        A failure is logged and counted, not raised.
+        """
         if not self.policy.records(run_id):
             return
         try:
             async with asyncio.timeout(KEEPING_SECONDS):
-                body = await self.made(thread_id, run_id, inspection)
-                await self.records.put(scope, thread_id, run_id, body)
+                now = self.clock.now()
+                # In a thread, because counting and comparing take milliseconds, and other turns may be running.
+                record = await off_loop(LARGE, self._compact, inspection, thread_id, run_id, now, messages)
+                if self.policy.redacts:
+                    record = replace(record, body=await redact_record(record.body, Redactor(self.detector)))
+                await self.records.put(scope, thread_id, run_id, record)
         except Exception:
             count(Metric.CONTEXTS_NOT_KEPT)
             logger.exception("context not kept", thread_id=thread_id, run_id=run_id)
 
-    async def made(self, thread_id: str, run_id: str, inspection: Inspection) -> bytes:
-        """Return the record of a run as JSON, without personal data if the policy asks for that.
-
-        It is made in a thread, because counting and writing JSON take milliseconds, and other turns may be running.
-        """
+    async def describe(self, thread_id: str, run_id: str, inspection: Inspection) -> dict[str, Any]:
+        """Return the record of a run that is not kept, without personal data if the policy asks for that."""
         now = self.clock.now()
-        if not self.policy.redacts:
-            return await off_loop(
-                LARGE, lambda: limit_size(context_record(inspection, thread_id, run_id, self.counter, now))
-            )
         record = await off_loop(LARGE, context_record, inspection, thread_id, run_id, self.counter, now)
-        return await off_loop(LARGE, limit_size, await redact_record(record, Redactor(self.detector)))
+        return await self._prepare(record, is_redacted=self.policy.redacts)
 
-    async def read(self, scope: Scope, thread_id: str, run_id: str) -> dict[str, Any] | None:
+    async def read(self, scope: Scope, thread: Thread, run_id: str) -> dict[str, Any] | None:
         """Return a run's record; None if there is none. Raises ``StoreUnavailable``."""
-        body = await self.records.get(scope, thread_id, run_id)
-        if body is None:
+        stored = await self.records.get(scope, thread.id, run_id)
+        if stored is None:
             return None
-        record: dict[str, Any] = await off_loop(len(body), json.loads, body)
-        return record
+        messages = await self._referred_messages(scope, thread, stored)
+        record = await off_loop(LARGE, expand, stored, messages)
+        return await self._prepare(record, is_redacted=record["redacted"])
+
+    def _compact(
+        self, inspection: Inspection, thread_id: str, run_id: str, now: datetime, messages: Sequence[StoredMessage]
+    ) -> ContextRecord:
+        record = context_record(inspection, thread_id, run_id, self.counter, now)
+        if text_size(record) > MAX_RECORD_BYTES:
+            record = json.loads(limit_size(record))
+        known = (*inspection.messages_of(thread_id), *messages)
+        return compact(record, known, inspection.system_prompts)
+
+    async def _prepare(self, record: dict[str, Any], *, is_redacted: bool) -> dict[str, Any]:
+        """Return a whole record, redacted and cut to its greatest size."""
+        if is_redacted:
+            record = await redact_record(record, Redactor(self.detector))
+        cut: dict[str, Any] = await off_loop(LARGE, lambda: json.loads(limit_size(record)))
+        return cut
+
+    async def _referred_messages(self, scope: Scope, thread: Thread, stored: ContextRecord) -> list[StoredMessage]:
+        ordinals = list(referred_ordinals(stored.body))
+        if not ordinals:
+            return []
+        first, before = min(ordinals), max(ordinals) + 1
+        messages: list[StoredMessage] = []
+        while before > first:
+            page = await self.messages.read_messages(scope, thread.unbranched, limit=before - first, before=before)
+            messages += page.messages
+            if page.next_before is None:
+                break
+            before = page.next_before
+        return messages
 
     async def with_feedback(self, record: dict[str, Any], feedback: Sequence[Feedback]) -> dict[str, Any]:
         """Return a record with the feedback on the run's answers, without personal data if the record has none."""

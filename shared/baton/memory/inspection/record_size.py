@@ -42,6 +42,11 @@ def limit_size(record: dict[str, Any], most: int = MAX_RECORD_BYTES) -> bytes:
     return _json({**shorter, "blocks": [], "calls": [], "cut": ["everything: the record is too large"]})
 
 
+def text_size(record: Mapping[str, Any]) -> int:
+    """Return the characters of all texts of a record."""
+    return sum(_text_lengths(record))
+
+
 def _drop_middle(record: Mapping[str, Any]) -> dict[str, Any]:
     calls = record["calls"]
     if len(calls) <= 2:

@@ -118,6 +118,8 @@ class AssembledContext:
     """Tokens available to all prompts together."""
     history: WindowedHistory | None = None
     """The history in the prompt; None for an agent that sees none."""
+    thread_id: str | None = None
+    """The thread whose messages are in the history; None for an agent that sees none, or those of a fork."""
     recalled: Recalled = NOTHING_RECALLED
     """The recalled items, kept and left out."""
     instructions: Sequence[Prompt] = ()
@@ -193,6 +195,7 @@ class Assembly:
         if windowed.window.summary_at != self._window.summary_at:
             summary = _summary(_stored_summary(history.earlier, windowed.window))
         shows_calls = history.handoff is not None and history.handoff.show_tool_calls
+        is_forked = history.handoff is not None and history.handoff.context_mode is ContextMode.FORKED
         shown = to_prompts(
             [message for exchange in windowed.included for message in exchange.shown],
             agent.id,
@@ -217,6 +220,7 @@ class Assembly:
             current_from=len(head) + len(shown),
             budget=self._budget,
             history=windowed,
+            thread_id=None if is_forked else history.thread_id,
             recalled=recalled,
             instructions=self._notes.instructions,
         )
@@ -263,7 +267,10 @@ def _mark_prefix(prompts: Sequence[Prompt]) -> list[Prompt]:
     return [*prompts[:-1], replace(prompts[-1], ends_prefix=True)]
 
 
+def summary_text(summary: str) -> str:
+    """Return the text of the prompt with the summary of messages that no longer fit."""
+    return SUMMARISED.format(summary=quote(summary))
+
+
 def _summary(summary: str | None) -> list[Prompt]:
-    if summary is None:
-        return []
-    return [Prompt(Role.CONTEXT, SUMMARISED.format(summary=quote(summary)))]
+    return [] if summary is None else [Prompt(Role.CONTEXT, summary_text(summary))]

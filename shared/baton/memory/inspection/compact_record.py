@@ -1,0 +1,217 @@
+"""Records as they are stored: without the texts that the thread or the agents' definitions hold anyway.
+
+A turn's record repeats the whole prompt, most of which is the conversation. In a compact record stored messages stand
+as spans of ordinals, an agent's system prompt as its digest, and the messages of a call that repeat an earlier call's
+as their number. Only what can be restored exactly is replaced: each replacement is compared with the original.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import takewhile
+from typing import Any
+
+from baton.domain.message import Role, StoredMessage
+from baton.memory.inspection.inspection import history_item, sent_message
+from baton.memory.prompt.context import summary_text
+from baton.memory.recalled import BlockKind
+from baton.ports.chat_model import QUOTED_CONTEXT, Prompt
+from baton.ports.run_records import ContextRecord
+
+MIN_REFERRED = 80
+"""Characters of the shortest text that is replaced by a reference. One to a shorter text would save nothing."""
+MISSING = "messages and prompts that are no longer stored"
+"""The note in ``cut`` of a record whose references lead nowhere."""
+
+Json = dict[str, Any]
+
+
+def compact(record: Json, messages: Iterable[StoredMessage], prompts: Iterable[str]) -> ContextRecord:
+    """Return the record without the texts of ``messages`` of its thread and without the agents' system ``prompts``.
+
+    The prompts go with it, by their digests.
+    """
+    return _Compaction(messages, prompts).compact(record)
+
+
+def expand(stored: ContextRecord, messages: Iterable[StoredMessage]) -> Json:
+    """Return the record that ``compact`` was given. ``cut`` names what is no longer stored."""
+    return _Expansion(messages, stored.prompts).expand(stored.body)
+
+
+def referred_ordinals(body: Json) -> Iterator[int]:
+    """Yield the first and last ordinals of the messages that a compact record refers to."""
+    entries = [(item, "text") for block in body["blocks"] for item in block["items"]]
+    entries += [(message, "content") for call in body["calls"] for message in call["messages"]]
+    for entry, name in entries:
+        match entry:
+            case {"from": int(first), "to": int(last)}:
+                yield from (first, last)
+            case _ if isinstance(text := entry.get(name), dict) and "prompt" not in text:
+                yield text["message"] if "message" in text else text["summary"]
+
+
+class _Compaction:
+    def __init__(self, messages: Iterable[StoredMessage], prompts: Iterable[str]) -> None:
+        self._messages = {message.ordinal: message for message in messages}
+        self._by_id = {message.id: message for message in self._messages.values()}
+        self._by_text: dict[str, list[StoredMessage]] = {}
+        self._in_parts: list[StoredMessage] = []
+        """The messages with several parts, such as files."""
+        for message in self._messages.values():
+            self._by_text.setdefault(message.text, []).append(message)
+            if not isinstance(message.content, str):
+                self._in_parts.append(message)
+        self._summaries = dict(_summary_texts(self._messages.values()))
+        self._digests = {prompt: hashlib.sha256(prompt.encode("utf-8", "replace")).hexdigest() for prompt in prompts}
+
+    def compact(self, record: Json) -> ContextRecord:
+        calls: list[Json] = []
+        for call in record["calls"]:
+            calls.append({**call, "messages": self._call_messages(call, record["calls"][: len(calls)])})
+        blocks = [{**block, "items": self._items(block)} for block in record["blocks"]]
+        used = {digest: prompt for prompt, digest in self._digests.items()}
+        return ContextRecord({**record, "blocks": blocks, "calls": calls}, used)
+
+    def _items(self, block: Json) -> list[Json]:
+        items: list[Json] = []
+        for item in block["items"]:
+            message = self._by_id.get(item["id"]) if block["kind"] == BlockKind.HISTORY.value else None
+            reason, is_masked = item.get("reason"), item.get("masked", False)
+            if message is None or history_item(message, reason, is_masked=is_masked).to_stored() != item:
+                items.append({**item, "text": self._text(item["text"])})
+                continue
+            further = {**({"reason": reason} if reason is not None else {}), **({"masked": True} if is_masked else {})}
+            _extend(items, message.ordinal, further)
+        return items
+
+    def _call_messages(self, call: Json, earlier: Sequence[Json]) -> list[Json]:
+        sent: list[Json] = call["messages"]
+        messages: list[Json] = []
+        index, count = _repeat(call, earlier)
+        if count:
+            messages.append({"call": index, "count": count})
+        for message in sent[count:]:
+            found = self._stored(message, messages)
+            if found is None:
+                messages.append({**message, "content": self._text(message["content"])})
+                continue
+            stored, has_parts = found
+            _extend(messages, stored.ordinal, {"parts": True} if has_parts else {})
+        return messages
+
+    def _stored(self, sent: Json, before: Sequence[Json]) -> tuple[StoredMessage, bool] | None:
+        """Return the stored message that was sent, and whether with its provider parts."""
+        content = sent["content"]
+        candidates = self._by_text.get(content, []) if isinstance(content, str) else self._in_parts
+        follows = before[-1]["to"] + 1 if before and "to" in before[-1] else None
+        for message in sorted(candidates, key=lambda each: each.ordinal != follows):
+            for has_parts in (False, True):
+                if _as_sent(message, has_parts=has_parts) == sent:
+                    return message, has_parts
+        return None
+
+    def _text(self, text: Any) -> Any:
+        if not isinstance(text, str) or len(text) < MIN_REFERRED:
+            return text
+        if text in self._digests:
+            return {"prompt": self._digests[text]}
+        if text in self._by_text:
+            return {"message": self._by_text[text][-1].ordinal}
+        return self._summaries.get(text, text)
+
+
+class _Expansion:
+    def __init__(self, messages: Iterable[StoredMessage], prompts: Mapping[str, str]) -> None:
+        self._messages = {message.ordinal: message for message in messages}
+        self._prompts = prompts
+        self._summaries = {_key(reference): text for text, reference in _summary_texts(self._messages.values())}
+        self._misses = False
+
+    def expand(self, body: Json) -> Json:
+        calls: list[Json] = []
+        for call in body["calls"]:
+            calls.append({**call, "messages": list(self._call_messages(call["messages"], calls))})
+        blocks = [{**block, "items": list(self._items(block["items"]))} for block in body["blocks"]]
+        cut = [*body["cut"], *([MISSING] if self._misses else [])]
+        return {**body, "cut": cut, "blocks": blocks, "calls": calls}
+
+    def _items(self, items: Sequence[Json]) -> Iterator[Json]:
+        for item in items:
+            if "from" not in item:
+                yield {**item, "text": self._text(item["text"])}
+                continue
+            for message in self._span(item):
+                yield history_item(message, item.get("reason"), is_masked=item.get("masked", False)).to_stored()
+
+    def _call_messages(self, messages: Sequence[Json], earlier: Sequence[Json]) -> Iterator[Json]:
+        for message in messages:
+            if "count" in message:
+                yield from earlier[message["call"]]["messages"][: message["count"]]
+            elif "from" in message:
+                for stored in self._span(message):
+                    yield _as_sent(stored, has_parts=message.get("parts", False))
+            else:
+                yield {**message, "content": self._text(message["content"])}
+
+    def _span(self, span: Json) -> Iterator[StoredMessage]:
+        for ordinal in range(span["from"], span["to"] + 1):
+            message = self._messages.get(ordinal)
+            if message is not None:
+                yield message
+            self._misses = self._misses or message is None
+
+    def _text(self, text: Any) -> Any:
+        match text:
+            case {"prompt": str(digest)}:
+                self._misses = self._misses or digest not in self._prompts
+                return self._prompts.get(digest, "")
+            case {"message": int(ordinal)}:
+                self._misses = self._misses or ordinal not in self._messages
+                return self._messages[ordinal].text if ordinal in self._messages else ""
+            case {"summary": int(), "agent": str()}:
+                self._misses = self._misses or _key(text) not in self._summaries
+                return self._summaries.get(_key(text), "")
+        return text
+
+
+def _extend(entries: list[Json], ordinal: int, further: Json) -> None:
+    """Append a message to the last span if it continues it; otherwise begin a span."""
+    last = entries[-1] if entries else {}
+    if last.get("to") == ordinal - 1 and last == {"from": last.get("from"), "to": ordinal - 1, **further}:
+        last["to"] = ordinal
+    else:
+        entries.append({"from": ordinal, "to": ordinal, **further})
+
+
+def _repeat(call: Json, earlier: Sequence[Json]) -> tuple[int, int]:
+    """Return the index of the same agent's call before, and how many of its messages the call begins with."""
+    for index in range(len(earlier) - 1, -1, -1):
+        before = earlier[index]
+        if (before["agentId"], before["taskId"]) == (call["agentId"], call["taskId"]):
+            pairs = zip(call["messages"], before["messages"], strict=False)
+            return index, sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    return 0, 0
+
+
+def _summary_texts(messages: Iterable[StoredMessage]) -> Iterator[tuple[str, Json]]:
+    """Yield each summary that is stored with a message, as a block and as a call have it, with its reference."""
+    for message in messages:
+        for agent_id, summary in message.summaries.items():
+            text = summary_text(summary)
+            reference = {"summary": message.ordinal, "agent": agent_id}
+            yield text, reference
+            yield QUOTED_CONTEXT.format(text=text), {**reference, "quoted": True}
+
+
+def _key(reference: Json) -> tuple[int, str, bool]:
+    return reference["summary"], reference["agent"], reference.get("quoted", False)
+
+
+def _as_sent(message: StoredMessage, *, has_parts: bool) -> Json:
+    """Return a stored message as its agent's model is sent it, whole."""
+    if message.role is Role.TOOL:
+        return sent_message(Prompt(Role.TOOL, message.text, tool_call_id=message.tool_call_id))
+    parts = message.provider_parts if has_parts else None
+    return sent_message(Prompt(message.role, message.content, tool_calls=message.tool_calls, provider_parts=parts))
