@@ -91,6 +91,8 @@ class Intrinsics:
                 return all(resolved)
             case "Fn::Or":
                 return any(resolved)
+            case "Fn::Contains":  # of rules
+                return resolved[1] in resolved[0]
             case "Fn::FindInMap":
                 return self._mappings[resolved[0]][resolved[1]][resolved[2]]
             case "Fn::Base64":

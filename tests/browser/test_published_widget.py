@@ -15,9 +15,9 @@ import pytest
 from moto import mock_aws
 from playwright.async_api import Page, Request, expect
 
-from baton_deployment.publishing.widget import Place, Release, publish, read_release, tag
 from baton_local import web
 from baton_local.intrinsics import Intrinsics
+from baton_local.publishing import Place, Release, publish, read_release, tag
 from tests.browser.screens import HostApplication, serving_guide
 from tests.browser.widget import GUIDE, Widget
 from tests.e2e.cloud import RunningCloud
@@ -101,7 +101,12 @@ def pinned(published: Published, cloud: RunningCloud) -> str:
 def newest(published: Published, cloud: RunningCloud) -> str:
     """The stack's output, with the addresses of here."""
     template = read_template()
-    names = {"AWS::Region": "us-east-1", "AWS::URLSuffix": "amazonaws.com", "Stage": "dev"}
+    names = {
+        "AWS::Region": "us-east-1",
+        "AWS::URLSuffix": "amazonaws.com",
+        "Stage": "dev",
+        "FrontEndCertificateArn": "",
+    }
     resolver = Intrinsics(template, names, lambda logical_id, attribute: logical_id)
     html: str = resolver.resolve(template["Outputs"]["WidgetTag"]["Value"])
     gateway = "execute-api.us-east-1.amazonaws.com/dev"
