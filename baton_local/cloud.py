@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from baton_local import environment, resources, web
 from baton_local.cloud_engines import CloudEngines
@@ -22,7 +22,7 @@ from baton_local.engines.clients import client
 from baton_local.engines.moto import MotoServer
 from baton_local.errors import LocalCloudError
 from baton_local.execution import AGENTS_LAYER, as_deployed
-from baton_local.functions import Function, load_web_app
+from baton_local.functions import Function, Invocable, load_web_app
 from baton_local.garbage import without_collection
 from baton_local.gateway.application import MANAGEMENT_PATH, SOCKET_PATH, Application
 from baton_local.gateway.connections import Connections, ManagementApi
@@ -40,8 +40,11 @@ from baton_local.signals import receive
 from baton_local.stack import FunctionDefinition, Stack, read_stack
 from baton_local.template import Endpoints
 from baton_local.tokens import EmbedKey, TokenRequest
-from baton_local.worker import Invocable, Worker, start_workers
+from baton_local.worker import Worker, start_workers
 from baton_local.worker_processes import WorkerProcesses
+
+if TYPE_CHECKING:
+    from baton_local.lambda_runtime.functions import BuiltFunction
 
 logger = logging.getLogger("baton_local")
 
@@ -70,8 +73,10 @@ class LocalCloud:
         self._pressure = Pressure()
         self._workers: list[Worker] = []
         self._worker_processes: WorkerProcesses | None = None
-        self._functions: dict[str, Function] = {}
+        self._functions: dict[str, Invocable] = {}
         self._schedulers: dict[str, Scheduler] = {}
+        self.built_functions: dict[str, BuiltFunction] = {}
+        """The functions of a build, if the settings name one."""
         self._key = EmbedKey.kept_in(self.settings.data_dir)
         given = self.settings.embed_keys
         self._embed_keys = self._key.as_secret(given.get_secret_value() if given else None)
@@ -182,7 +187,7 @@ class LocalCloud:
         self._running.enter_context(importable(settings.tools_dir))
         here = self.environment
         here["BATON_TOOL_PACKAGES"] = here.get("BATON_TOOL_PACKAGES") or ",".join(packages_in(settings.tools_dir))
-        self.environment["BATON_LOCAL_TEMPLATE"] = str(settings.template.resolve())
+        self.environment["BATON_LOCAL_TEMPLATE"] = str(settings.template_file)
         is_demo = here["OPENAI_BASE_URL"].startswith(f"{self.url}/local/")
         self.about |= {"model": here["BATON_CHAT_MODEL"], "isDemoModel": is_demo}
         self._running.enter_context(state_machines.executed(self._invoke))
@@ -193,10 +198,9 @@ class LocalCloud:
         self._make_indices()
         self._running.enter_context(as_deployed(self.stack, settings, self.aliases))
         self._progress("Loading the functions ...")
-        functions, web_apps = self._load_functions()
-        self._functions = functions
+        web_apps = self._load_functions()
         self._prepare_state_machines(engines.moto, urls.moto)
-        server = self._server = Server(self._application(functions, web_apps), subscriber)
+        server = self._server = Server(self._application(web_apps), subscriber)
         self._running.callback(server.stop)
         server.start()
         self._running.callback(self.stop_workers)
@@ -213,7 +217,7 @@ class LocalCloud:
 
     def _read_stack(self, endpoints: Endpoints) -> Stack:
         """Return what the template declares. Raises ``TemplateProblem``."""
-        return read_stack(self.settings.template.resolve(), {"Stage": "local"}, endpoints, self.settings.cache_dir)
+        return read_stack(self.settings.template_file, {"Stage": "local"}, endpoints, self.settings.cache_dir)
 
     def _read_agents(self) -> None:
         """Read the agents' files before anything that needs them. Raises ``LocalCloudError``."""
@@ -293,22 +297,35 @@ class LocalCloud:
 
         moto.create_state_machines = create
 
-    def _load_functions(self) -> tuple[dict[str, Function], dict[str, tuple[FunctionDefinition, AsgiApp]]]:
-        functions: dict[str, Function] = {}
+    def _load_functions(self) -> dict[str, tuple[FunctionDefinition, AsgiApp]]:
+        """Load the functions into this process, or make those of a build. Return the web apps in this process."""
+        if self.settings.built:
+            self.built_functions = self._make_built_functions(self.settings.built)
+            self._functions = dict(self.built_functions)
+            return {}
         web_apps: dict[str, tuple[FunctionDefinition, AsgiApp]] = {}
         for name, definition in self.stack.functions.items():
-            if definition.handler.endswith(".sh"):
+            if definition.is_web_app:
                 web_apps[name] = (definition, load_web_app(definition))
             else:
-                functions[name] = Function(definition)
-                self._running.callback(functions[name].end)
-        return functions, web_apps
+                function = self._functions[name] = Function(definition)
+                self._running.callback(function.end)
+        return web_apps
 
-    def _application(
-        self, functions: dict[str, Function], web_apps: dict[str, tuple[FunctionDefinition, AsgiApp]]
-    ) -> Application:
+    def _make_built_functions(self, build: Path) -> dict[str, "BuiltFunction"]:
+        from baton_local.lambda_runtime.build import BuiltFunctions
+
+        maker = BuiltFunctions(build, self.settings.cache_dir, self._progress)
+        functions = {name: maker.make(each, self.environment) for name, each in self.stack.functions.items()}
+        for function in functions.values():
+            self._running.callback(function.end)
+        return functions
+
+    def _application(self, web_apps: dict[str, tuple[FunctionDefinition, AsgiApp]]) -> Application:
+        functions = self._functions
+        streamed = {name: each for name, each in self.built_functions.items() if self.stack.functions[name].is_web_app}
         return Application(
-            rest=RestGateway(self.stack.rest, functions, web_apps),
+            rest=RestGateway(self.stack.rest, functions, web_apps, streamed=streamed),
             sockets=SocketGateway(self.stack.sockets, functions, self.connections, self.settings.limits),
             management=self._management(),
             key=self._key,

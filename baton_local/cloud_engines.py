@@ -107,6 +107,8 @@ class CloudEngines:
         settings = self._settings
         if settings.engines == "real" and settings.search_endpoint:
             return settings.search_endpoint
+        if settings.built:
+            return ""  # the embedded index belongs to the local cloud, and no build has it
         return f"sqlite:///{self._search_folder()}"
 
     def _search_folder(self) -> Path:

@@ -112,7 +112,7 @@ def as_deployed(stack: Stack, settings: LocalSettings, aliases: Mapping[str, str
     before = os.environ
     os.environ = Variables(before, views(stack.functions))  # type: ignore[assignment]  # noqa: B003  a view, not a copy
     try:
-        with guarded(guard_of(stack, settings.recordings, settings.template.resolve(), aliases)):
+        with guarded(guard_of(stack, settings.recordings, settings.template_file, aliases)):
             yield
     finally:
         os.environ = before  # noqa: B003

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Protocol
 
 from baton.composition.environment import current
 from baton_local import log_lines
@@ -23,6 +23,15 @@ from baton_local.serving.asgi import AsgiApp
 from baton_local.stack import FunctionDefinition
 
 Handler = Callable[[Any, "LambdaContext"], Any]
+
+
+class Invocable(Protocol):
+    """A function, in this process or elsewhere."""
+
+    def invoke(self, event: Any) -> "Future[Any]":
+        """Hand ``event`` over; the future has the answer or the exception."""
+        ...
+
 
 _module_numbers = itertools.count(1)
 

@@ -63,6 +63,8 @@ class LocalSettings(BaseSettings):
     recordings: Path | None = Field(None, validation_alias="BATON_LOCAL_RECORDINGS")
     """A folder for recordings of the functions' AWS calls, which `make test` evaluates with the roles."""
     template: Path = Field(ROOT / "template.yaml", validation_alias="BATON_LOCAL_TEMPLATE")
+    built: Path | None = Field(None, validation_alias="BATON_LOCAL_BUILT")
+    """The folder of a build (``.aws-sam/build``), whose functions run as Lambda runs them. Its template is used."""
     table_endpoint: str | None = Field(None, validation_alias="AWS_ENDPOINT_URL_DYNAMODB")
     """A running DynamoDB to use instead of starting DynamoDB Local."""
     files_endpoint: str | None = Field(None, validation_alias="AWS_ENDPOINT_URL_S3")
@@ -70,6 +72,11 @@ class LocalSettings(BaseSettings):
     search_endpoint: str | None = Field(None, validation_alias="OPENSEARCH_URL", pattern=r"^https?://")
     """A running OpenSearch to use with ``ENGINES=real`` instead of starting one."""
     limits: SocketLimits = SocketLimits()
+
+    @property
+    def template_file(self) -> Path:
+        """The template, of the build if there is one."""
+        return (self.built / "template.yaml" if self.built else self.template).resolve()
 
     @property
     def host_names(self) -> list[str]:

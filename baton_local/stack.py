@@ -26,10 +26,17 @@ class FunctionDefinition:
     memory: int
     """Megabytes."""
     variables: Mapping[str, str]
-    layers: frozenset[str] = frozenset()
-    """Logical ids of the layers in /opt, of those that the template builds."""
+    layers: tuple[str, ...] = ()
+    """The layers in /opt; files of later ones hide files of earlier ones. Logical ids of the template's, else ARNs."""
     role: str = ""
     """Logical id of the role it runs under."""
+    log_level: str = "INFO"
+    """The lowest level of log lines that Lambda keeps."""
+
+    @property
+    def is_web_app(self) -> bool:
+        """Whether its handler is a start script of a web app, behind the Lambda Web Adapter."""
+        return self.handler.endswith(".sh")
 
 
 @dataclass(frozen=True)
@@ -182,6 +189,7 @@ def _functions(template: Template, rest: RestApi, sockets: SocketApi) -> list[Fu
             },
             layers=template.layers_in(properties.get("Layers", [])),
             role=str(properties["Role"]).rpartition("/")[2],
+            log_level=properties.get("LoggingConfig", {}).get("ApplicationLogLevel", "INFO"),
         )
         for name, properties in template.of_type("AWS::Lambda::Function")
     ]

@@ -81,9 +81,12 @@ class Template:
         """Return the physical name: the one given in the template, else stack name and logical id."""
         return str(self._intrinsics.resolve(given)) if given else f"baton{separator}{logical_id}"
 
-    def layers_in(self, references: Iterable[str]) -> frozenset[str]:
-        """Return which of the template's layers are among a function's; the translator adds a hash to their ids."""
-        return frozenset(layer for layer in self._layers if any(name.startswith(layer) for name in references))
+    def layers_in(self, references: Iterable[str]) -> tuple[str, ...]:
+        """Return the layers of a function in their order: ids of the template's, ARNs of others.
+
+        The translator adds a hash to the ids.
+        """
+        return tuple(next((layer for layer in self._layers if name.startswith(layer)), name) for name in references)
 
     @property
     def endpoints(self) -> Endpoints:

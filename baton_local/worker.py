@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -23,7 +23,7 @@ from baton_local.account import REGION
 from baton_local.engines.clients import client
 from baton_local.errors import LocalCloudError
 from baton_local.execution import as_deployed
-from baton_local.functions import Function
+from baton_local.functions import Function, Invocable
 from baton_local.pressure import Pressure
 from baton_local.settings import CONCURRENCY, read_settings
 from baton_local.signals import receive
@@ -48,14 +48,6 @@ FINISHERS = 4
 """Threads that delete handled messages."""
 RETRY_SECONDS = 1.0
 """The pause between two requests to a queue that does not answer."""
-
-
-class Invocable(Protocol):
-    """A function, in this process or elsewhere."""
-
-    def invoke(self, event: Any) -> "Future[Any]":
-        """Hand ``event`` over; the future has the answer or the exception."""
-        ...
 
 
 def sqs_event(messages: Iterable["MessageTypeDef"], queue_arn: str) -> dict[str, Any]:

@@ -25,6 +25,8 @@ UNITS = {
     r"(tests/integration/\w+)/": r"\1",
     # Each test of these takes long, and needs no slow fixture of its module.
     r"(tests/faults/(?:generated|lease_model|schedules|state_machines)/.*)": r"\1",
+    # They share a build.
+    r"tests/infrastructure/test_(build|built_functions)\.py": "the build",
     r"([^:]+)": r"\1",
 }
 """Patterns of test ids, and the unit that each belongs to: its tests run in one process, in their order."""

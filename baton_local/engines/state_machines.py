@@ -47,7 +47,7 @@ def _invocation(invoke: Invoke) -> Callable[..., dict[str, Any]]:
             logger.warning("%s failed in a state machine: %s: %s", name, type(problem).__name__, problem)
             error = {
                 "errorMessage": str(problem),
-                "errorType": type(problem).__name__,
+                "errorType": getattr(problem, "error_type", type(problem).__name__),
                 "stackTrace": traceback.format_tb(problem.__traceback__),
             }
             return {"StatusCode": 200, "FunctionError": "Unhandled", "Payload": error}

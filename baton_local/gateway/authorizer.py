@@ -5,7 +5,7 @@ import fnmatch
 import logging
 from typing import Any
 
-from baton_local.functions import Function
+from baton_local.functions import Invocable
 from baton_local.gateway.socket_events import Handshake
 
 logger = logging.getLogger("baton_local.gateway")
@@ -20,7 +20,7 @@ class Refused(Exception):
         self.message = message
 
 
-async def authorize(function: Function, handshake: Handshake) -> dict[str, Any]:
+async def authorize(function: Invocable, handshake: Handshake) -> dict[str, Any]:
     """Ask the authorizer; return the context that it gives to later events. Raises ``Refused``.
 
     A missing identity source is a 401 without asking; an exception with the message "Unauthorized" is a 401, any other

@@ -4,13 +4,15 @@ import asyncio
 import json
 import logging
 from collections.abc import Mapping
+from typing import Any
 
 from baton_local import log_lines
 from baton_local.apis import GatewayResponse, RestApi
-from baton_local.functions import Function, LambdaContext, running
-from baton_local.gateway import identifiers, rest_events
+from baton_local.functions import Invocable, LambdaContext, running
+from baton_local.gateway import identifiers, rest_events, streams
 from baton_local.gateway.rest_routes import Match, RestRoutes
-from baton_local.serving.asgi import AsgiApp, BodyTooLarge, Receive, Scope, Send, answer, read_body
+from baton_local.gateway.streams import Streamed
+from baton_local.serving.asgi import AsgiApp, BodyTooLarge, Message, Receive, Scope, Send, answer, read_body
 from baton_local.stack import FunctionDefinition
 
 logger = logging.getLogger("baton_local.gateway")
@@ -37,11 +39,16 @@ class RestGateway:
     def __init__(
         self,
         api: RestApi,
-        functions: Mapping[str, Function],
+        functions: Mapping[str, Invocable],
         web_apps: Mapping[str, tuple[FunctionDefinition, AsgiApp]],
         integration_seconds: float = INTEGRATION_SECONDS,
+        streamed: Mapping[str, Streamed] | None = None,
     ) -> None:
-        """``web_apps`` are the functions that run a web app behind the Lambda Web Adapter."""
+        """``web_apps`` are the functions that run a web app behind the Lambda Web Adapter.
+
+        Those of them that run as they are built, with the adapter, are ``streamed`` instead.
+        """
+        self._streamed = streamed or {}
         self._api = api
         self._routes = RestRoutes(api.routes)
         self._functions = functions
@@ -56,21 +63,31 @@ class RestGateway:
             await self._refuse(send, "MISSING_AUTHENTICATION_TOKEN", request_id)
         elif match.route.function is None:
             await answer(send, 200, [("Content-Type", "application/json"), *match.route.headers.items()], b"")
+        elif match.route.function in self._streamed:
+            await self._stream(match, request_id, scope, receive, send)
         elif match.route.function in self._web_apps:
             await self._forward(match, request_id, scope, receive, send)
         else:
             await self._invoke(match, request_id, scope, receive, send)
 
-    async def _invoke(self, match: Match, request_id: str, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _read_event(
+        self, match: Match, request_id: str, scope: Scope, receive: Receive, send: Send
+    ) -> dict[str, Any] | None:
+        """Return the request as an event; answer one that is too large. ``None`` if there is nothing to do."""
         try:
             body = await read_body(receive, MAX_BODY)
         except BodyTooLarge:
             await self._refuse(send, "REQUEST_TOO_LARGE", request_id)
-            return
+            return None
         if body is None:
-            return
+            return None
         context = rest_events.request_context(self._api, scope, match, request_id)
-        event = rest_events.proxy_event(self._api, scope, match, context, body)
+        return rest_events.proxy_event(self._api, scope, match, context, body)
+
+    async def _invoke(self, match: Match, request_id: str, scope: Scope, receive: Receive, send: Send) -> None:
+        event = await self._read_event(match, request_id, scope, receive, send)
+        if event is None:
+            return
         name = str(match.route.function)
         invocation = asyncio.shield(asyncio.wrap_future(self._functions[name].invoke(event)))
         try:
@@ -83,6 +100,27 @@ class RestGateway:
             await self._refuse(send, "INTEGRATION_FAILURE", request_id)
         else:
             await answer(send, status, [*headers, ("x-amzn-RequestId", request_id)], body)
+
+    async def _stream(self, match: Match, request_id: str, scope: Scope, receive: Receive, send: Send) -> None:
+        """Invoke a function and pass its answer on while it comes."""
+        event = await self._read_event(match, request_id, scope, receive, send)
+        if event is None:
+            return
+        name = str(match.route.function)
+        has_begun = False
+
+        async def send_noted(message: Message) -> None:
+            nonlocal has_begun
+            has_begun = True
+            await send(message)
+
+        try:
+            await streams.pass_on(self._streamed[name].stream(event).pieces(), request_id, send_noted)
+        except Exception:
+            logger.exception("%s failed for %s %s", name, scope["method"], event["path"])
+            if has_begun:
+                raise  # the client sees that the answer is incomplete
+            await self._refuse(send, "INTEGRATION_FAILURE", request_id)
 
     async def _forward(self, match: Match, request_id: str, scope: Scope, receive: Receive, send: Send) -> None:
         """Give the request to a web app with the headers that the Lambda Web Adapter adds."""

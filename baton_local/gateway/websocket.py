@@ -10,7 +10,7 @@ from typing import Any
 
 from baton.concurrency import stop_all
 from baton_local.apis import SocketApi
-from baton_local.functions import Function
+from baton_local.functions import Invocable
 from baton_local.gateway.authorizer import Refused, authorize
 from baton_local.gateway.connections import Close, Connection, Connections, Frame
 from baton_local.gateway.socket_events import Handshake
@@ -35,7 +35,7 @@ class SocketGateway:
     def __init__(
         self,
         api: SocketApi,
-        functions: Mapping[str, Function],
+        functions: Mapping[str, Invocable],
         connections: Connections,
         limits: SocketLimits = SocketLimits(),
     ) -> None:

@@ -89,6 +89,15 @@ class RunningCloud:
         answers: list[Any] = self._command("deliver", {"function": function, "bodies": bodies})
         return answers
 
+    def invoke(self, function: str, event: Any) -> Any:
+        """Have a built function handle an event; its answer, or the type and message of its error."""
+        return self._command("invoke", {"function": function, "event": event})
+
+    def log(self, function: str) -> list[str]:
+        """The newest lines of a built function that Lambda would have kept."""
+        lines: list[str] = self._command("log", function)
+        return lines
+
     def token(self, tenant: str, user: str, *permissions: str, seconds: float = 3600) -> str:
         """A token that is good for ``seconds`` more (negative: it has expired)."""
         return self.sign(self.claims(tenant, user, *permissions, seconds=seconds))

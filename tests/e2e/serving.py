@@ -9,6 +9,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from baton_local.lambda_runtime.invocations import FunctionFailed
 from baton_local.root import ROOT
 from baton_local.stack import Stack
 from baton_local.template import Endpoints
@@ -74,8 +75,20 @@ def _do(cloud: _CloudWithAgents, command: str, argument: Any) -> Any:
             events = [_sqs_event(body) for body in argument["bodies"]]
             futures = [cloud.invoke(argument["function"], event) for event in events]
             return [future.result() for future in futures]
+        case "invoke":
+            return _outcome(cloud, argument["function"], argument["event"])
+        case "log":
+            return list(cloud.built_functions[argument].log)
         case _:
             raise ValueError(command)
+
+
+def _outcome(cloud: _CloudWithAgents, function: str, event: Any) -> Any:
+    """Return the function's answer, or the text of its error."""
+    try:
+        return cloud.invoke(function, event).result()
+    except FunctionFailed as problem:
+        return f"{problem.error_type}: {problem}"
 
 
 def _sqs_event(body: str) -> dict[str, Any]:

@@ -27,7 +27,6 @@ from baton.domain.errors import (
     MalformedJson,
     MessageTooLarge,
     MethodNotAllowed,
-    ModelError,
     NotFound,
     RateLimited,
     Unauthorized,
@@ -139,8 +138,6 @@ def response(request: Request, error: BatonError) -> JSONResponse:
     """Return the response for an error."""
     if error.status >= 500:
         count(Metric.REQUESTS_FAILED)
-    if isinstance(error, ModelError) and error.retryable:
-        count(Metric.MODEL_ERRORS_ANSWERED)
     headers = {"WWW-Authenticate": getattr(request.state, "challenge", "Bearer")} if error.status == 401 else {}
     if isinstance(error, MethodNotAllowed):
         headers["Allow"] = ", ".join(_allowed_methods(request))  # required by RFC 9110, 15.5.6

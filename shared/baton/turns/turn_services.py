@@ -16,7 +16,6 @@ from baton.ports.clock import TimeZones
 from baton.ports.connections import Connections, LiveRegistry
 from baton.ports.stream_log import StreamLog
 from baton.ports.threads import ThreadStore
-from baton.ports.tracing import Tracer
 from baton.ports.turn_queue import TurnQueue
 from baton.procedures.approved_procedures import ApprovedProcedures
 from baton.procedures.learning import Learning
@@ -48,7 +47,6 @@ class TurnServices:
     """True if threads get titles."""
     limits: CurrentLimits
     time_zones: TimeZones
-    tracer: Tracer
 
     @property
     def dialogue(self) -> DialogueServices:

@@ -1,0 +1,81 @@
+"""Functions of a build: their folders, layers and variables, as the built template orders them."""
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from baton_local.lambda_runtime import host
+from baton_local.lambda_runtime.environments import Code
+from baton_local.lambda_runtime.functions import BuiltFunction
+from baton_local.stack import FunctionDefinition
+
+OWN_PREFIXES = ("POWERTOOLS_", "TIKTOKEN_", "AWS_LWA_", "AWS_LAMBDA_")
+"""Prefixes of variables that have the template's values here too."""
+
+
+class BuiltFunctions:
+    """Makes the functions of the build at ``folder`` (``.aws-sam/build``)."""
+
+    def __init__(self, folder: Path, cache_dir: Path, progress: Callable[[str], None]) -> None:
+        """Raises ``HostProblem`` if this machine cannot run them."""
+        self._folder = folder
+        self._cache_dir = cache_dir
+        self._progress = progress
+        self._namespace = host.namespace()
+        self._python = host.python()
+        self._client = host.runtime_client(cache_dir)
+
+    def make(self, definition: FunctionDefinition, local: Mapping[str, str]) -> BuiltFunction:
+        """Return the function. ``local`` has this machine's values of variables. Raises ``HostProblem``."""
+        layers = [layer for reference in definition.layers for layer in self._folders_of(reference)]
+        code = Code(
+            name=definition.name,
+            layers=tuple(layers),
+            variables=self._variables(definition, local),
+            timeout=definition.timeout,
+            log_level=definition.log_level,
+            namespace=self._namespace,
+        )
+        return BuiltFunction(code)
+
+    def _folders_of(self, layer: str) -> list[Path]:
+        """Return a layer's folder, and the one with the files that replace its compiled ones."""
+        if "LambdaAdapterLayer" in layer:
+            return [host.adapter_layer(self._cache_dir, self._progress)]
+        folder = self._folder / layer
+        if not folder.is_dir():
+            raise host.HostProblem(f"The build at {self._folder} has no layer {layer}: `make build` makes it.")
+        native = host.native_layer(folder, self._cache_dir)
+        return [folder, native] if native else [folder]
+
+    def _variables(self, definition: FunctionDefinition, local: Mapping[str, str]) -> dict[str, str]:
+        """Return the function's variables: its own, those by which SDKs find AWS, and Lambda's reserved ones."""
+        own = {
+            name: value if value.startswith("/opt/") or name.startswith(OWN_PREFIXES) else local.get(name, value)
+            for name, value in definition.variables.items()
+        }
+        aws = {
+            name: value
+            for name, value in local.items()
+            if name.startswith("AWS_") and not name.startswith(OWN_PREFIXES)  # those are of other functions
+        }
+        task = definition.folder.resolve()
+        reserved = {
+            "_HANDLER": definition.handler,
+            "AWS_EXECUTION_ENV": f"AWS_Lambda_python{host.PYTHON}",
+            "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": str(definition.memory),
+            "AWS_LAMBDA_FUNCTION_NAME": definition.name,
+            "AWS_LAMBDA_FUNCTION_VERSION": "$LATEST",
+            "AWS_LAMBDA_INITIALIZATION_TYPE": "on-demand",
+            "AWS_LAMBDA_LOG_FORMAT": "JSON",
+            "AWS_LAMBDA_LOG_GROUP_NAME": f"/aws/lambda/{definition.name}",
+            "AWS_LAMBDA_LOG_LEVEL": definition.log_level,
+            "AWS_LAMBDA_LOG_STREAM_NAME": "local",
+            "LAMBDA_RUNTIME_DIR": str(self._client),
+            "LAMBDA_TASK_ROOT": str(task),
+            "LANG": "C.UTF-8",
+            "PATH": f"{self._python}{os.pathsep}{os.defpath}",
+            "PYTHONPATH": str(self._client),
+            "TZ": ":UTC",
+        }
+        return {**aws, **own, **reserved}

@@ -1,0 +1,46 @@
+"""Lambda's filter of log lines, for functions with JSON logs.
+
+"Log-level filtering" (docs.aws.amazon.com/lambda/latest/dg/monitoring-cloudwatchlogs-log-level.html): lines below the
+function's ApplicationLogLevel are not sent to CloudWatch Logs. A line whose ``level`` is invalid or missing has the
+level INFO; so has a line of metrics (Embedded Metric Format) without one.
+"""
+
+import json
+from typing import Any
+
+LEVELS = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")
+"""From the most detailed one."""
+_OTHER_NAMES = {"WARNING": "WARN", "CRITICAL": "FATAL"}
+"""Python's names."""
+
+
+def is_kept(line: str, lowest: str) -> bool:
+    """Return whether Lambda sends the line to CloudWatch Logs when ``lowest`` is the ApplicationLogLevel."""
+    return LEVELS.index(level_of(line)) >= LEVELS.index(lowest)
+
+
+def level_of(line: str) -> str:
+    """Return the level that Lambda gives a line of standard output or error."""
+    record = fields_of(line)
+    named = record.get("level") if record else None
+    level = named.upper() if isinstance(named, str) else ""
+    level = _OTHER_NAMES.get(level, level)
+    return level if level in LEVELS else "INFO"
+
+
+def fields_of(line: str) -> dict[str, Any] | None:
+    """Return the JSON object that the line is, if it is one."""
+    try:
+        record = json.loads(line)
+    except ValueError:
+        return None
+    return record if isinstance(record, dict) else None
+
+
+def metrics_of(line: str) -> dict[str, float]:
+    """Return the metrics that CloudWatch extracts from a line in the Embedded Metric Format, by name."""
+    record = fields_of(line) or {}
+    declared = (record.get("_aws") or {}).get("CloudWatchMetrics") or []
+    names = [metric["Name"] for directive in declared for metric in directive["Metrics"]]
+    values = {name: record[name] for name in names}
+    return {name: float(sum(value) if isinstance(value, list) else value) for name, value in values.items()}

@@ -1,0 +1,153 @@
+"""Puts the built widget and console where a stage serves them: ``python -m baton_local.publishing STAGE``.
+
+Each build of the widget has a separate folder, named after its version and content, whose files never change.
+``latest/`` has one small module for each entry, which imports that of the newest folder: so a release is switched to by
+writing one object, and pages that have begun with an older one still find its parts.
+"""
+
+import base64
+import hashlib
+import json
+import os
+import sys
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import boto3
+from botocore.exceptions import BotoCoreError, ClientError
+
+from baton_local import web
+from baton_local.errors import LocalCloudError
+from baton_local.publishing_console import console_place_of, publish_console, read_console
+from baton_local.publishing_objects import CONTENT_TYPES, put_once
+from baton_local.root import ROOT
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+ENTRIES = ("baton-chat.js", "baton-client.js")
+FIVE_MINUTES = "public, max-age=300"
+
+
+@dataclass(frozen=True)
+class Release:
+    """A build of the widget."""
+
+    version: str
+    """The folder it is published in, such as ``v0.1.0-5f0c2a91d3e4``."""
+    files: Mapping[str, bytes]
+    integrity: Mapping[str, str]
+    """File -> what a tag names as ``integrity``."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """The place from which a stack serves the widget, and the addresses that its pages use."""
+
+    bucket: str
+    url: str
+    rest_url: str
+    socket_url: str
+
+
+def read_release(built: Path, number: str) -> Release:
+    """Read a build of the version ``number``.
+
+    Raises ``LocalCloudError`` unless its scripts are those that ``integrity.json`` names, byte for byte.
+    """
+    files = {
+        file.relative_to(built).as_posix(): file.read_bytes()
+        for file in sorted(built.rglob("*"))
+        if file.is_file() and not file.name.startswith(".")
+    }
+    integrity: dict[str, str] = json.loads(files.get("integrity.json", b"{}"))
+    found = {name: _integrity(content) for name, content in files.items() if name.endswith(".js")}
+    if not set(ENTRIES) <= set(found) or found != integrity:
+        raise LocalCloudError(f"{built} is not as it was built: remove it, then run `make web`.")
+    digest = hashlib.sha256()
+    for name, content in files.items():
+        digest.update(f"{name}\n{len(content)}\n".encode())
+        digest.update(content)
+    return Release(f"v{number}-{digest.hexdigest()[:12]}", files, integrity)
+
+
+def publish(release: Release, s3: "S3Client", bucket: str) -> None:
+    """Upload what is missing, and then have ``latest/`` import it. Repeating it changes nothing.
+
+    Raises ``LocalCloudError`` if a file is there with other bytes; nothing of ``latest/`` is changed then.
+    """
+    for name, content in release.files.items():
+        put_once(s3, bucket, f"{release.version}/{name}", content)
+    for name in ENTRIES:
+        alias = f'export * from "../{release.version}/{name}";\n'.encode()
+        s3.put_object(
+            Bucket=bucket,
+            Key=f"latest/{name}",
+            Body=alias,
+            ContentType=CONTENT_TYPES[".js"],
+            CacheControl=FIVE_MINUTES,
+        )
+
+
+def tag(release: Release, place: Place) -> str:
+    """Return the HTML with which a page shows exactly this release."""
+    script = f"{place.url}/{release.version}/baton-chat.js"
+    return (
+        f'<script type="module" src="{escape(script)}"\n'
+        f'  integrity="{release.integrity["baton-chat.js"]}" crossorigin="anonymous"></script>\n'
+        f'<baton-chat endpoint="{escape(place.rest_url)}"\n'
+        f'  socket="{escape(place.socket_url)}" token-url="/baton-token"></baton-chat>'
+    )
+
+
+def place_of(outputs: Mapping[str, str]) -> Place | None:
+    """Read a stack's outputs; None if it serves no widget."""
+    if "WidgetBucketName" not in outputs:
+        return None
+    return Place(outputs["WidgetBucketName"], outputs["WidgetUrl"], outputs["RestUrl"], outputs["WebSocketUrl"])
+
+
+def main(stage: str, parameters: Path = ROOT / "samconfig.toml") -> str:
+    """Publish to a deployed stage of the file ``parameters`` and return the text to print.
+
+    Raises ``LocalCloudError``.
+    """
+    config = tomllib.loads(parameters.read_text()).get(stage)
+    if config is None:
+        raise LocalCloudError(f"samconfig.toml has no stage {stage!r}.")
+    shared = config["global"]["parameters"]
+    region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or shared.get("region")
+    try:
+        session = boto3.Session(region_name=region)
+        stacks = session.client("cloudformation").describe_stacks(StackName=shared["stack_name"])["Stacks"]
+        outputs = {each["OutputKey"]: each["OutputValue"] for each in stacks[0].get("Outputs", [])}
+        place, console = place_of(outputs), console_place_of(outputs)
+        if place is None and console is None:
+            return f"{shared['stack_name']} serves neither widget nor console (ServeWidget, ServeConsole)."
+        built, s3 = web.build(), session.client("s3")
+        lines = []
+        if place is not None:
+            release = read_release(built, json.loads((web.SOURCES / "package.json").read_text())["version"])
+            publish(release, s3, place.bucket)
+            lines.append(f"The widget is published as {release.version}:\n\n{tag(release, place)}")
+        if console is not None:
+            publish_console(read_console(web.CONSOLE_BUILT), s3, console)
+            lines.append(f"The console is published at {console.url}")
+    except (ClientError, BotoCoreError) as problem:
+        raise LocalCloudError(f"Publishing failed: {problem}") from problem
+    return "\n\n".join(lines)
+
+
+def _integrity(content: bytes) -> str:
+    return "sha384-" + base64.b64encode(hashlib.sha384(content).digest()).decode()
+
+
+if __name__ == "__main__":
+    try:
+        print(main(sys.argv[1]))
+    except LocalCloudError as problem:
+        sys.exit(str(problem))

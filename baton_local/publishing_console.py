@@ -1,0 +1,78 @@
+"""The files of the console, put where a deployed stage serves its page from.
+
+Modules are named after their content and never change. The page names the newest ones and is written last, so that a
+reader between two uploads has all parts of one build.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from baton_local.errors import LocalCloudError
+from baton_local.publishing_objects import CONTENT_TYPES, put_once
+from baton_local.web import CONSOLE_PAGE
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+FOLDER = "monitor"
+CONFIG = "config.json"
+ASKED_EACH_TIME = "no-cache"
+HASHED = re.compile(r"-[A-Z0-9]{8}\.[a-z]+(\.map|\.LEGAL\.txt)?$")
+"""The folder of files that the build names after their content."""
+
+
+@dataclass(frozen=True)
+class ConsolePlace:
+    """The place from which a stack serves the console, and its sign-in."""
+
+    bucket: str
+    url: str
+    config: Mapping[str, Any]
+    """The contents of the page's ``config.json``."""
+
+
+def console_place_of(outputs: Mapping[str, str]) -> ConsolePlace | None:
+    """Read a stack's outputs; None if it serves no console."""
+    if "ConsoleBucketName" not in outputs:
+        return None
+    given = json.loads(outputs["ConsoleConfig"])["oidc"]
+    oidc = {name: " ".join(value.split()) for name, value in given.items() if value.strip()}
+    return ConsolePlace(outputs["ConsoleBucketName"], outputs["ConsoleUrl"], {"oidc": oidc})
+
+
+def read_console(built: Path) -> dict[str, bytes]:
+    """Read a build. Raises ``LocalCloudError`` if it has no page, or one that names a module that is not there."""
+    files = {
+        file.relative_to(built).as_posix(): file.read_bytes()
+        for file in sorted(built.rglob("*"))
+        if file.is_file() and not file.name.startswith(".")
+    }
+    page = files.get(CONSOLE_PAGE, b"").decode()
+    named = re.findall(r'<script[^>]* src="([^"]+)"', page)
+    if not named or not set(named) <= set(files):
+        raise LocalCloudError(f"{built} is not as it was built: remove it, then run `make web`.")
+    return files
+
+
+def publish_console(files: Mapping[str, bytes], s3: "S3Client", place: ConsolePlace) -> None:
+    """Upload the modules that are missing, then what is asked for each time, and the page last. May be repeated.
+
+    Raises ``LocalCloudError`` if a module is there with other bytes; the page is not changed then.
+    """
+    for name, content in files.items():
+        if HASHED.search(name):
+            put_once(s3, place.bucket, f"{FOLDER}/{name}", content)
+    changing = {name: content for name, content in files.items() if not HASHED.search(name) and name != CONSOLE_PAGE}
+    changing |= {CONFIG: json.dumps(place.config).encode(), CONSOLE_PAGE: files[CONSOLE_PAGE]}
+    for name, content in changing.items():
+        s3.put_object(
+            Bucket=place.bucket,
+            Key=f"{FOLDER}/{name}",
+            Body=content,
+            ContentType=CONTENT_TYPES[Path(name).suffix],
+            CacheControl=ASKED_EACH_TIME,
+        )

@@ -1,0 +1,39 @@
+"""Objects of a bucket that browsers read."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from botocore.exceptions import ClientError
+
+from baton_local.errors import LocalCloudError
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+FOR_EVER = "public, max-age=31536000, immutable"
+CONTENT_TYPES = {
+    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".map": "application/json",
+    ".json": "application/json",
+    ".txt": "text/plain; charset=utf-8",
+}
+
+
+def put_once(s3: "S3Client", bucket: str, key: str, content: bytes) -> None:
+    """Write an object that never changes, unless it is there. Raises ``LocalCloudError`` if it has other bytes."""
+    try:
+        s3.put_object(
+            Bucket=bucket,
+            Key=key,
+            Body=content,
+            ContentType=CONTENT_TYPES[Path(key).suffix],
+            CacheControl=FOR_EVER,
+            IfNoneMatch="*",
+        )
+    except ClientError as problem:
+        if problem.response["Error"]["Code"] != "PreconditionFailed":
+            raise
+        if s3.get_object(Bucket=bucket, Key=key)["Body"].read() != content:
+            raise LocalCloudError(f"{key} is published with other bytes: give the new ones a new version.") from None
