@@ -33,6 +33,7 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.events import Event
 from baton.domain.identity import Scope
 from baton.domain.queued import QueuedSummary, QueuedTitle, Subscriber
+from baton.domain.tenant_limits import DeploymentLimits
 from baton.domain.thread_title import TitleSource
 from baton.ports.chat_model import ChatModel, ModelSettings
 from baton.ports.clock import SystemClock
@@ -244,9 +245,21 @@ class Results:
     """The requests of its title."""
 
 
-async def measure(turns: Iterable[int], silence: float = 0.0) -> Results:
+def limit_everything(ports: MeteredPorts) -> None:
+    """Set a high limit of everything that turns count."""
+    ports.deployment_limits = DeploymentLimits(
+        runs_at_once=1_000,
+        user_runs_at_once=10,
+        messages_per_minute=10_000,
+        user_messages_per_minute=1_000,
+        tokens_per_day=10**9,
+        user_tokens_per_day=10**8,
+    )
+
+
+async def measure(turns: Iterable[int], silence: float = 0.0, *, with_limits: bool = False) -> Results:
     """Run the conversation, measure the given turns, and return the results."""
-    async with started(silence) as baton:
+    async with started(silence, limit_everything if with_limits else None) as baton:
         conversation = Conversation(baton, THREAD_ID, connected=True)
         websocket: list[TurnCost] = []
         for turn in sorted(turns):
@@ -272,10 +285,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.turn_cost", description=__doc__)
     parser.add_argument("--turns", default=",".join(map(str, TURNS)), help="turns to measure (default: %(default)s)")
     parser.add_argument("--silence", type=float, default=0.0, help="seconds before the first token (default: 0)")
+    parser.add_argument("--limits", action="store_true", help="with limits of tenants and users")
     parser.add_argument("--detail", action="store_true", help="also list every request of the measured turns")
     parser.add_argument("--json", action="store_true", help="print everything as JSON instead")
     arguments = parser.parse_args()
-    results = asyncio.run(measure([int(turn) for turn in arguments.turns.split(",")], arguments.silence))
+    turns = [int(turn) for turn in arguments.turns.split(",")]
+    results = asyncio.run(measure(turns, arguments.silence, with_limits=arguments.limits))
     if arguments.json:
         print(json.dumps({"machine": machine(), **_as_json(results)}, indent=2))
         return

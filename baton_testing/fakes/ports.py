@@ -15,6 +15,7 @@ from baton.domain.thread_title import TitleSource
 from baton.domain.usage import NO_PRICES
 from baton.memory.recall.recall import DEADLINE
 from baton_testing.fakes.a2a_tasks import FakeA2ATasks
+from baton_testing.fakes.activity import FakeActivityCounts
 from baton_testing.fakes.agent_client import ScriptedAgentClient
 from baton_testing.fakes.agent_definitions import FakeAgentDefinitions
 from baton_testing.fakes.audit import FakeAuditLog
@@ -137,6 +138,10 @@ class MemoryPorts(Ports):
     @cached_property
     def tenant_limits(self) -> FakeTenantLimits:
         return FakeTenantLimits()
+
+    @cached_property
+    def activity(self) -> FakeActivityCounts:
+        return FakeActivityCounts(self.store)
 
     @cached_property
     def queue(self) -> FakeTurnQueue:

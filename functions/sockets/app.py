@@ -11,6 +11,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from baton import composition
 from baton.composition import event_loop
 from baton.composition.metrics import counted
+from baton.domain.errors import RateLimited
 from baton.domain.identity import SUBPROTOCOL, Scope
 from baton.entry.actions import Caller
 
@@ -26,24 +27,31 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     logger.append_keys(connection_id=request["connectionId"], request_id=request["requestId"])
     match request["eventType"]:
         case "CONNECT":
+            try:
+                event_loop.run(actions.admit_connection(_scope(request), request["connectionId"]))
+            except RateLimited as error:
+                logger.info("Connection refused", code=error.code)
+                return {"statusCode": error.status, "headers": {"Retry-After": str(error.retry_after)}}
             # The client sent its token as a second subprotocol. Accept only ours, so that the token is not echoed.
             return {"statusCode": 200, "headers": {"Sec-WebSocket-Protocol": SUBPROTOCOL}}
         case "DISCONNECT":
-            event_loop.run(actions.forget_connection(request["connectionId"]))
+            scope = _scope(request) if "authorizer" in request else None
+            event_loop.run(actions.forget_connection(request["connectionId"], scope))
         case _:
             event_loop.run(actions.handle(_caller(request), event.get("body") or ""))
     return {"statusCode": 200}
 
 
+def _scope(request: dict[str, Any]) -> Scope:
+    identity = request["authorizer"]
+    permissions = frozenset(identity["permissions"].split())
+    return Scope(identity["tenant"], identity["user"], permissions, identity.get("subject"))
+
+
 def _caller(request: dict[str, Any]) -> Caller:
     identity = request["authorizer"]
     return Caller(
-        scope=Scope(
-            identity["tenant"],
-            identity["user"],
-            frozenset(identity["permissions"].split()),
-            identity.get("subject"),
-        ),
+        scope=_scope(request),
         connection_id=request["connectionId"],
         request_id=request["requestId"],
         token_expires_at=datetime.fromtimestamp(int(identity["expires"]), UTC),

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from baton.outbox.replay import Replays
     from baton.outbox.task_notifications import TaskNotifications
     from baton.ports.turn_queue import QueueRecords
+    from baton.rates import PlaceLimits, RunLimits
     from baton.registry.agent_editing import AgentEditing
     from baton.registry.agent_registry import AgentRegistry
     from baton.registry.own_agents import OwnAgents
@@ -85,6 +86,7 @@ class App:
             audit=ports.audit,
             readers=self.privacy.readers,
             clock=ports.clock,
+            places=self.place_limits,
         )
 
     @cached_property
@@ -188,6 +190,20 @@ class App:
         return CurrentLimits(ports.tenant_limits, ports.deployment_limits, ports.clock)
 
     @cached_property
+    def run_limits(self) -> RunLimits:
+        """Limits runs, messages and tokens."""
+        from baton.rates import RunLimits
+
+        return RunLimits(self.ports.activity, self.current_limits, self.ports.clock)
+
+    @cached_property
+    def place_limits(self) -> PlaceLimits:
+        """Limits connections and streams."""
+        from baton.rates import PlaceLimits
+
+        return PlaceLimits(self.ports.activity, self.current_limits, self.ports.clock)
+
+    @cached_property
     def turn_services(self) -> TurnServices:
         """The services that a turn uses."""
         from baton.domain.thread_title import TitleSource
@@ -211,6 +227,7 @@ class App:
             queue=lambda: ports.queue,
             makes_titles=ports.title_source is not TitleSource.NONE,
             limits=self.current_limits,
+            run_limits=self.run_limits,
             time_zones=ports.time_zones,
         )
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from baton.adapters.s3_records import S3Bodies
     from baton.domain.thread import LeaseTimes
     from baton.ports.a2a import A2ATasks
+    from baton.ports.activity import ActivityCounts
     from baton.ports.agents import AgentDefinitions
     from baton.ports.audit import AuditTrail
     from baton.ports.clock import Clock, TimeZones
@@ -220,6 +221,13 @@ class StorePorts:
         from baton.adapters.dynamodb.tenant_limits import DynamoTenantLimits
 
         return DynamoTenantLimits(self.table)
+
+    @cached_property
+    def activity(self) -> ActivityCounts:
+        """Counts of what tenants and users do."""
+        from baton.adapters.dynamodb.activity import DynamoActivityCounts
+
+        return DynamoActivityCounts(self.table, self.clock)
 
     @cached_property
     def erasure(self) -> Erasure:

@@ -271,11 +271,12 @@ def run_error(
     error: BatonError, usage: Usage | None = None, model: str | None = None, **metadata: Any
 ) -> RunErrorEvent:
     """Return RUN_ERROR for a failed run or, outside the sequence, for a refused request."""
+    retry = {} if error.retry_after is None else {"retryAfter": error.retry_after}
     return RunErrorEvent(
         message=error.detail,
         code=error.code,
         usage=[_token_usage(usage, model)] if usage is not None else None,
-        metadata={"retryable": error.retryable, **metadata},
+        metadata={"retryable": error.retryable, **retry, **metadata},
     )
 
 

@@ -13,7 +13,11 @@ MAX_AGENTS = 50
 """Agents of a tenant. Every worker that serves the tenant keeps them."""
 MAX_LIMIT = 10**12
 
+MAX_AT_ONCE = 1_000
+"""The highest limit of what is counted in one item by its ids."""
+
 Amount = Annotated[int, Field(ge=0, le=MAX_LIMIT)]
+AtOnce = Annotated[int, Field(ge=0, le=MAX_AT_ONCE)]
 
 
 class DeploymentLimits(BaseModel):
@@ -31,6 +35,26 @@ class DeploymentLimits(BaseModel):
     """Procedures captured in a day of UTC, of all agents together. Agents' own limits remain."""
     thread_tokens: Amount | None = None
     """Tokens of one conversation, of all its models. A turn that has begun may exceed it."""
+    runs_at_once: AtOnce | None = None
+    """Runs of the tenant that are in progress at the same time."""
+    user_runs_at_once: AtOnce | None = None
+    """The same of one user."""
+    messages_per_minute: Amount | None = None
+    """Messages of the tenant that begin a run, in a minute of the clock."""
+    user_messages_per_minute: Amount | None = None
+    """The same of one user."""
+    tokens_per_day: Amount | None = None
+    """Tokens of the tenant's conversations in a day of UTC, of all models. A turn that has begun may exceed it."""
+    user_tokens_per_day: Amount | None = None
+    """The same of one user."""
+    connections: AtOnce | None = None
+    """Open WebSocket connections of the tenant."""
+    user_connections: AtOnce | None = None
+    """The same of one user."""
+    follow_streams: AtOnce | None = None
+    """Open streams of ``GET /v1/threads/{id}/events`` of the tenant."""
+    user_follow_streams: AtOnce | None = None
+    """The same of one user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +65,16 @@ class TenantLimits:
     documents_per_agent: int | None = None
     captures_per_day: int | None = None
     thread_tokens: int | None = None
+    runs_at_once: int | None = None
+    user_runs_at_once: int | None = None
+    messages_per_minute: int | None = None
+    user_messages_per_minute: int | None = None
+    tokens_per_day: int | None = None
+    user_tokens_per_day: int | None = None
+    connections: int | None = None
+    user_connections: int | None = None
+    follow_streams: int | None = None
+    user_follow_streams: int | None = None
     revision: int = 0
     """The number of changes."""
     changed_by: str = ""

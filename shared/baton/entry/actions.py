@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from baton.agents.approvals import Approvals
+from baton.domain.activity import CounterKind
 from baton.domain.errors import (
     BatonError,
     InvalidRequest,
@@ -33,6 +34,7 @@ from baton.ports.connections import Connections, LiveRegistry
 from baton.ports.threads import ThreadStore
 from baton.ports.turn_queue import TurnQueue
 from baton.privacy.readers import Readers, sees_all
+from baton.rates import PlaceLimits
 from baton.registry.agent_registry import AgentRegistry
 from baton.requests.client_offers import client_offer
 from baton.requests.parsing import integer, interrupt_answer, message_request, parse_run_id, parse_thread_id
@@ -76,6 +78,7 @@ class Actions:
     audit: AuditLog
     readers: Readers
     clock: Clock
+    places: PlaceLimits
 
     async def handle(self, caller: Caller, frame: str) -> None:
         """Handle a frame. Raises no error that a client can cause."""
@@ -93,9 +96,16 @@ class Actions:
             if isinstance(error, TokenExpired):
                 await self.connections.close(caller.connection_id)
 
-    async def forget_connection(self, connection_id: str) -> None:
-        """Forget a connection that has ended."""
+    async def admit_connection(self, scope: Scope, connection_id: str) -> None:
+        """Count a new connection. Raises ``RateLimited`` if the tenant or the user may open no more."""
+        seconds = CONNECTION_LIFE.total_seconds()
+        await self.places.take(scope, CounterKind.CONNECTIONS, connection_id, seconds=seconds)
+
+    async def forget_connection(self, connection_id: str, scope: Scope | None = None) -> None:
+        """Forget a connection that has ended; ``scope`` is that of its user, if it is known."""
         await self.live.disconnect(connection_id)
+        if scope is not None:
+            await self.places.give_back(scope, CounterKind.CONNECTIONS, connection_id)
 
     async def _act(self, caller: Caller, fields: dict[str, Any]) -> None:
         action = fields.get("action")

@@ -38,7 +38,7 @@ class LimitSettings(Settings):
     tenants: Annotated[Json[DeploymentLimits], NoDecode] = Field(
         default_factory=DeploymentLimits, validate_default=False, validation_alias="BATON_TENANT_LIMITS"
     )
-    """JSON: ``{"agents"?, "documentsPerAgent"?, "capturesPerDay"?, "threadTokens"?}``. Tenants may choose less."""
+    """JSON, with the fields of ``DeploymentLimits``. Tenants may choose less."""
 
 
 class RecallSettings(Settings):

@@ -19,6 +19,7 @@ from baton.domain.errors import (
     LimitReached,
     MessageIdConflict,
     NotInHandoff,
+    RateLimited,
     ThreadBusy,
     ThreadLed,
     ThreadUnavailable,
@@ -32,6 +33,7 @@ from baton.handoffs.forks import is_led_by_parent
 from baton.leases import give_back
 from baton.ports.leases import Lease, LeaseRequest, NoSuchThread
 from baton.ports.turn_queue import HeldRecord
+from baton.rates import RunPermit
 from baton.registry.registered_agents import RegisteredAgents
 from baton.requests.thread_access import distinguish_unavailable
 from baton.requests.turn_requests import (
@@ -62,6 +64,7 @@ REFUSALS = (
     ThreadLed,
     ToolNameTaken,
     LimitReached,
+    RateLimited,
 )
 """Errors that refuse a request before its run begins. Nothing of the request is stored."""
 
@@ -108,6 +111,23 @@ class Admission:
         idle_seconds = agent.timeouts.idle_minutes * 60
         may_create = request.thread.may_create
         return replace(wanted, may_create=may_create, agent_id=agent.id, idle_seconds=idle_seconds), None
+
+    async def permit(self, call: TurnCall) -> RunPermit | None:
+        """Return the permit that the limits give the call; None if they do not concern it.
+
+        Nothing has been written yet. Raises ``RateLimited``, but not for a message that was accepted before.
+        """
+        request = call.request
+        if call.gives_up or isinstance(request, ActionRequest):
+            return None
+        scope, thread_id, message_id = call.scope, request.thread.id, request.message_id
+        is_message = isinstance(request, MessageRequest)
+        try:
+            return await self._services.run_limits.check(scope, thread_id, message_id, is_message=is_message)
+        except RateLimited:
+            if await self._store.get_turn(scope, thread_id, message_id) is not None:
+                return None
+            raise
 
     async def denial(
         self, call: TurnCall, error: NoSuchThread | ThreadUnavailable | UnknownAgent, unknown: UnknownAgent | None
@@ -156,6 +176,10 @@ class Admission:
         if not is_own:
             lease = await self._store.begin_run(lease, run_id=request.run_id, message_id=request.message_id)
         refusal = await self._find_refusal(lease, request)
+        if refusal is None and call.permit is not None:
+            limited = await self._services.run_limits.begin(call.permit, lease)
+            # The answers to interrupts are stored by now.
+            refusal = limited if call.permit.is_message else None
         if refusal is not None:
             return await self._find_earlier(call, lease, refusal)
         pending = lease.thread.pending

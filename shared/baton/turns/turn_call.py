@@ -9,6 +9,7 @@ from baton.domain.identity import Scope
 from baton.domain.queued import RecordDelivery, Subscriber
 from baton.outbox.outbox import Emit
 from baton.ports.turn_queue import HeldRecord
+from baton.rates import RunPermit
 from baton.requests.turn_requests import TurnRequest
 
 
@@ -28,6 +29,8 @@ class TurnCall:
     """True to end the run as interrupted, without an answer."""
     record: HeldRecord | None = None
     """The queue record of the request; None if it came over HTTP."""
+    permit: RunPermit | None = None
+    """The permit of the limits; None if nothing limits the run, or it was accepted before."""
 
     @property
     def delivery(self) -> RecordDelivery | None:

@@ -19,6 +19,7 @@ from baton.ports.threads import ThreadStore
 from baton.ports.turn_queue import TurnQueue
 from baton.procedures.approved_procedures import ApprovedProcedures
 from baton.procedures.learning import Learning
+from baton.rates import RunLimits
 from baton.sessions.sessions import Sessions
 from baton.tenant_copies import CurrentLimits
 
@@ -46,6 +47,7 @@ class TurnServices:
     makes_titles: bool
     """True if threads get titles."""
     limits: CurrentLimits
+    run_limits: RunLimits
     time_zones: TimeZones
 
     @property

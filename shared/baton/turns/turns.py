@@ -119,6 +119,7 @@ class Turns:
         wait_until = deadline if patience is None else min(deadline, now + patience)
         call = TurnCall(scope, request, once_each(emit), deadline, wait_until, subscriber, gives_up, record)
         wanted, unknown_agent = await self._admission.lease_request(call)
+        call = replace(call, permit=await self._admission.permit(call))
         while True:
             try:
                 lease = await self._acquisition.acquire(call, wanted)

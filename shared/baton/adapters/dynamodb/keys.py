@@ -30,6 +30,11 @@ def partition(scope: Scope, thread_id: str) -> str:
     return f"{scope.tenant_id}#{thread_id}"
 
 
+def thread_of(scope: Scope, hash_key: str) -> str:
+    """Return the id of the thread whose partition this is."""
+    return hash_key.removeprefix(partition(scope, ""))
+
+
 def thread(scope: Scope, thread_id: str) -> Key:
     return {"PK": partition(scope, thread_id), "SK": "THREAD"}
 
@@ -289,6 +294,11 @@ def retention(scope: Scope) -> Key:
 def tenant_limits(scope: Scope) -> Key:
     """Return the key of a tenant's limits."""
     return {"PK": f"{scope.tenant_id}#~SETTINGS", "SK": "LIMITS"}
+
+
+def activity(scope: Scope, kind: str, user: str) -> Key:
+    """Return the key of the counts of a tenant, or of the user with this tag."""
+    return {"PK": f"{scope.tenant_id}#~ACTIVITY#{user}", "SK": kind}
 
 
 RETENTIONS = "~RETENTION"

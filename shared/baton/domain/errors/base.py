@@ -34,6 +34,8 @@ class BatonError(Exception):
     detail: str = "The request could not be completed. Please try again."
     problems: Sequence[FieldProblem] = ()
     """The flaws of fields, if the error is about more than one."""
+    retry_after: int | None = None
+    """Seconds after which the request may succeed; None if they are not known."""
 
     def __init__(self, detail: str | None = None, *, permission: str | None = None, action: str | None = None) -> None:
         """``permission`` is the missing one and ``action`` the refused action, for the audit."""

@@ -118,11 +118,18 @@ class MethodNotAllowed(BatonError):
 
 
 class RateLimited(BatonError):
-    """More requests than are accepted. API Gateway sends this answer itself, with Retry-After.
+    """More requests than are accepted: by API Gateway, by the limits of the tenant or the user, or by a model's check.
 
-    A check of a model has it too while another one is running.
+    A refused message is not stored: send it again, with the same id, after the time of Retry-After.
     """
 
     code, status, retryable = "rate_limited", 429, True
     title = "Too many requests"
     detail = "Please try again in a moment."
+
+    retry_after: int
+
+    def __init__(self, detail: str | None = None, *, retry_after: int = 1) -> None:
+        """``retry_after``: the seconds after which the request may succeed."""
+        super().__init__(detail)
+        self.retry_after = retry_after

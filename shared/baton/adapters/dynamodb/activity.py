@@ -1,0 +1,99 @@
+"""Counts of activity on DynamoDB: one small item for each counter, replaced under the condition of its revision."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from baton.adapters.dynamodb import keys
+from baton.adapters.dynamodb.attributes import Item
+from baton.adapters.dynamodb.table import ConditionFailed, Table
+from baton.domain.activity import Activity, Counter, Place, ThreadUse
+from baton.domain.identity import Scope
+from baton.domain.times import from_millis
+from baton.ports.activity import Change
+from baton.ports.clock import Clock
+
+KEPT_SECONDS = 2 * 86_400
+"""Longer than a day of tokens and than every place."""
+READ_AT_ONCE = 100
+"""DynamoDB's limit of a BatchGetItem."""
+
+
+class DynamoActivityCounts:
+    """``ActivityCounts`` on the conversation table."""
+
+    def __init__(self, table: Table, clock: Clock) -> None:
+        self._table = table
+        self._clock = clock
+
+    async def get(self, scope: Scope, counter: Counter) -> Activity:
+        return _activity(await self._table.get(keys.activity(scope, counter.kind, counter.user), consistent=False))
+
+    async def change(self, scope: Scope, counter: Counter, change: Change, *, known: Activity | None = None) -> bool:
+        key = keys.activity(scope, counter.kind, counter.user)
+        activity = known if known is not None else await self.get(scope, counter)
+        async for _ in self._table.attempts():
+            changed = await change(activity)
+            if changed is activity:
+                return True
+            # One that was never stored has the revision 0.
+            condition = "revision = :read" if activity.revision else "attribute_not_exists(PK)"
+            values: Item | None = {":read": activity.revision} if activity.revision else None
+            try:
+                await self._table.put(key | self._item(activity, changed), condition=condition, values=values)
+            except ConditionFailed as failure:
+                activity = _activity(failure.item)
+            else:
+                return True
+        return False
+
+    async def threads(self, scope: Scope, thread_ids: Collection[str]) -> Mapping[str, ThreadUse]:
+        wanted, found = list(thread_ids), dict[str, ThreadUse]()
+        for start in range(0, len(wanted), READ_AT_ONCE):
+            named = [keys.thread(scope, thread_id) for thread_id in wanted[start : start + READ_AT_ONCE]]
+            for item in await self._table.get_many(named):
+                if "next_ordinal" in item:  # otherwise a tombstone
+                    found[keys.thread_of(scope, item["PK"])] = _use(item)
+        return found
+
+    def _item(self, read: Activity, changed: Activity) -> Item:
+        return {
+            "revision": read.revision + 1,
+            "minute": changed.minute,
+            "messages": changed.messages,
+            "messages_of": dict(changed.messages_of),
+            "day": changed.day,
+            "tokens": changed.tokens,
+            "tokens_of": dict(changed.tokens_of),
+            "places": {
+                name: [each.user, each.until, each.run, each.fence, each.tokens]
+                for name, each in changed.places.items()
+            },
+            "expires_at": int(self._clock.now().timestamp()) + KEPT_SECONDS,
+        }
+
+
+def _activity(item: Item | None) -> Activity:
+    if item is None:
+        return Activity()
+    return Activity(
+        revision=item["revision"],
+        minute=item["minute"],
+        messages=item["messages"],
+        messages_of={user: int(count) for user, count in item["messages_of"].items()},
+        day=item["day"],
+        tokens=item["tokens"],
+        tokens_of={user: int(count) for user, count in item["tokens_of"].items()},
+        places={
+            name: Place(user, int(until), run, int(fence), int(tokens))
+            for name, (user, until, run, fence, tokens) in item["places"].items()
+        },
+    )
+
+
+def _use(item: Item) -> ThreadUse:
+    return ThreadUse(
+        fence=item["fence"],
+        lease_until=from_millis(item["lease_until"]) if "lease_until" in item else None,
+        tokens=item["input_tokens"] + item["output_tokens"],
+    )

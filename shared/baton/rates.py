@@ -1,0 +1,197 @@
+"""Limits of what tenants and users do at once, in a minute and in a day.
+
+A run costs one write, when it begins. Nothing is written when it ends: its place is free as soon as nobody holds the
+lease of its thread, which the next run of the user finds out. So the place of a dead worker is free with its lease,
+and no place can be lost. The tokens of a run are counted when its place is given back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from baton.domain.activity import Activity, Counter, CounterKind, Place, Rates, short_tag, user_tag
+from baton.domain.errors import RateLimited, StoreUnavailable
+from baton.domain.identity import Scope
+from baton.ports.activity import ActivityCounts
+from baton.ports.clock import Clock
+from baton.ports.leases import Lease
+from baton.tenant_copies import CurrentLimits
+
+RUN_PLACE = timedelta(hours=1)
+"""Longer than any run. It is for places whose thread is read by nobody."""
+OTHERS_LOOKED_AT = 2
+"""Places of other users that a run looks at, so that those of users who have left are given back."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunPermit:
+    """A run that the limits allow, with what was read to find out."""
+
+    scope: Scope
+    thread_id: str
+    message_id: str
+    is_message: bool
+    """False for answers to interrupts: they continue a run."""
+    rates: Rates
+    counter: Counter
+    activity: Activity
+    leases: Mapping[str, datetime] = field(default_factory=dict)
+    """The ends of the leases of threads that have a place."""
+
+
+class RunLimits:
+    """Counts runs, their messages and their tokens, and refuses those over a limit."""
+
+    def __init__(self, counts: ActivityCounts, limits: CurrentLimits, clock: Clock) -> None:
+        self._counts = counts
+        self._limits = limits
+        self._clock = clock
+
+    async def check(self, scope: Scope, thread_id: str, message_id: str, *, is_message: bool) -> RunPermit | None:
+        """Return the permit to begin a run, before anything is written; None if nothing is limited.
+
+        Raises ``RateLimited``.
+        """
+        rates = Rates.of(CounterKind.RUNS, await self._limits.of(scope))
+        if not rates:
+            return None
+        user = user_tag(scope)
+        counter = rates.counter(user)
+        try:
+            activity = (await self._counts.get(scope, counter)).at(self._clock.now())
+            activity, leases = await self._settle(scope, activity, rates, user, thread_id)
+        except StoreUnavailable:  # the turn's other requests report the outage
+            return None
+        refusal = activity.find_refusal(rates, user, thread_id, self._clock.now(), leases=leases, is_message=is_message)
+        if refusal is not None:
+            raise refusal
+        return RunPermit(scope, thread_id, message_id, is_message, rates, counter, activity, leases)
+
+    async def begin(self, permit: RunPermit, lease: Lease) -> RateLimited | None:
+        """Take the place of the run that begins under ``lease``; return the error if others have taken the last one.
+
+        Another attempt at the same run keeps its place.
+        """
+        refusals: list[RateLimited] = []
+        user, run, is_first = user_tag(permit.scope), short_tag(permit.message_id), True
+
+        async def take(counted: Activity) -> Activity:
+            nonlocal is_first
+            refusals.clear()
+            now, leases = self._clock.now(), permit.leases
+            activity = counted.at(now)
+            if not is_first:  # others have changed what the permit was given by
+                activity, leases = await self._settle(permit.scope, activity, permit.rates, user, permit.thread_id)
+            is_first = False
+            before, used = activity.places.get(permit.thread_id), lease.thread.usage.total_tokens
+            is_again = before is not None and before.run == run
+            if before is not None and is_again and before.fence == lease.fence:
+                return counted  # stored, and the answer was lost
+            if not is_again:
+                activity = activity.give_back(permit.thread_id, tokens=used)
+                refusal = activity.find_refusal(
+                    permit.rates, user, permit.thread_id, now, leases=leases, is_message=permit.is_message
+                )
+                if refusal is not None:
+                    refusals.append(refusal)
+                    return counted
+            place = Place(
+                user,
+                until=int((now + RUN_PLACE).timestamp()),
+                run=run,
+                fence=lease.fence,
+                tokens=before.tokens if before is not None and is_again else used,
+            )
+            return activity.take(permit.thread_id, place, messages=1 if permit.is_message and not is_again else 0)
+
+        try:
+            is_taken = await self._counts.change(permit.scope, permit.counter, take, known=permit.activity)
+        except StoreUnavailable:  # likewise
+            return None
+        if refusals:
+            return refusals[0]
+        return None if is_taken else RateLimited()
+
+    async def _settle(
+        self, scope: Scope, activity: Activity, rates: Rates, user: str, thread_id: str
+    ) -> tuple[Activity, Mapping[str, datetime]]:
+        """Give back the places of runs that have ended; return the counts and the ends of the leases of the others.
+
+        All places are looked at if none is left for the tenant, otherwise the user's and the oldest of others.
+        """
+        others = {name: place for name, place in activity.places.items() if name != thread_id}
+        most = rates.places.tenant
+        is_full = most is not None and len(others) >= most
+        oldest = sorted(others, key=lambda name: others[name].until)[:OTHERS_LOOKED_AT]
+        doubtful = {name: place for name, place in others.items() if is_full or place.user == user or name in oldest}
+        if not doubtful:
+            return activity, {}
+        threads = await self._counts.threads(scope, doubtful)
+        leases: dict[str, datetime] = {}
+        for name, place in doubtful.items():
+            thread = threads.get(name)
+            if thread is None:
+                activity = activity.give_back(name)
+            elif thread.lease_until is not None and thread.lease_until >= self._clock.now():
+                leases[name] = thread.lease_until
+            elif thread.fence >= place.fence:  # otherwise the read is older than the place
+                activity = activity.give_back(name, tokens=thread.tokens)
+        return activity, leases
+
+
+class PlaceLimits:
+    """Counts open connections and streams, and refuses those over a limit."""
+
+    def __init__(self, counts: ActivityCounts, limits: CurrentLimits, clock: Clock) -> None:
+        self._counts = counts
+        self._limits = limits
+        self._clock = clock
+
+    async def take(self, scope: Scope, kind: CounterKind, name: str, *, seconds: float) -> None:
+        """Take a place for ``seconds`` at most. Raises ``RateLimited`` if there is none."""
+        rates, user = Rates.of(kind, await self._limits.of(scope)), user_tag(scope)
+        if not rates:
+            return
+        refusals: list[RateLimited] = []
+
+        async def take(activity: Activity) -> Activity:
+            refusals.clear()
+            now = self._clock.now()
+            refusal = activity.at(now).find_refusal(rates, user, name, now)
+            if refusal is not None:
+                refusals.append(refusal)
+                return activity
+            return activity.at(now).take(name, Place(user, until=int(now.timestamp() + seconds)))
+
+        is_taken = True
+        with contextlib.suppress(StoreUnavailable):  # a limit must not cost a connection
+            is_taken = await self._counts.change(scope, rates.counter(user), take)
+        if refusals:
+            raise refusals[0]
+        if not is_taken:
+            raise RateLimited
+
+    async def give_back(self, scope: Scope, kind: CounterKind, name: str) -> None:
+        """Give the place back. If that fails, it is free when its time has passed."""
+        rates, user = Rates.of(kind, await self._limits.of(scope)), user_tag(scope)
+        if not rates:
+            return
+
+        async def leave(activity: Activity) -> Activity:
+            return activity.give_back(name)
+
+        with contextlib.suppress(StoreUnavailable):
+            await self._counts.change(scope, rates.counter(user), leave)
+
+    @asynccontextmanager
+    async def place(self, scope: Scope, kind: CounterKind, name: str, *, seconds: float) -> AsyncGenerator[None, None]:
+        """Hold a place during the block. Raises ``RateLimited``."""
+        await self.take(scope, kind, name, seconds=seconds)
+        try:
+            yield
+        finally:
+            await self.give_back(scope, kind, name)

@@ -1,0 +1,131 @@
+"""Runs, messages and tokens over a limit are refused before anything is stored, and can be sent again."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from baton.domain.errors import RateLimited, ThreadUnavailable
+from baton.domain.identity import Scope
+from baton.domain.tenant_limits import DeploymentLimits, TenantLimits
+from tests.fakes.chat_model import Answer
+from tests.harness.harness import Harness
+from tests.harness.sockets import Socketed
+
+ANOTHER = "5c2f3a7e-6d55-4b62-9f0e-3a1c2f7f9f10"
+A_THIRD = "9a1f0f5e-1f0a-4b7e-8a55-0d7b1c9e4f10"
+
+
+def harness_with(**limits: Any) -> Harness:
+    harness = Harness()
+    harness.deployment_limits = DeploymentLimits(**limits)
+    return harness
+
+
+async def test_a_refused_message_is_not_stored_and_is_accepted_after_the_window_with_the_same_id() -> None:
+    harness = harness_with(user_messages_per_minute=1)
+    await harness.say("m1")
+    before = await harness.store.get_thread(harness.ada, harness.thread_id)
+    with pytest.raises(RateLimited) as refused:
+        await harness.say("m2")
+    after = await harness.store.get_thread(harness.ada, harness.thread_id)
+    assert (after.next_ordinal, after.last_seq, after.run) == (before.next_ordinal, before.last_seq, None)
+    assert await harness.store.get_turn(harness.ada, harness.thread_id, "m2") is None
+    harness.clock.advance(refused.value.retry_after or 0)
+    assert (await harness.say("m2")).types[-1] == "RUN_FINISHED"
+
+
+async def test_a_refused_message_begins_no_conversation() -> None:
+    harness = harness_with(messages_per_minute=0)
+    with pytest.raises(RateLimited):
+        await harness.say("m1")
+    with pytest.raises(ThreadUnavailable):
+        await harness.store.get_thread(harness.ada, harness.thread_id)
+
+
+async def test_a_message_that_was_answered_is_never_limited() -> None:
+    harness = harness_with(user_messages_per_minute=1)
+    first = await harness.say("m1")
+    again = await harness.say("m1")
+    assert again.text == first.text
+    assert len(harness.model.asked) == 1
+
+
+async def test_a_run_in_progress_takes_a_place_until_it_ends() -> None:
+    harness = harness_with(runs_at_once=1)
+    goes_on = asyncio.Event()
+    harness.model.script(Answer(("Hello there.",), gate=goes_on))
+    running = asyncio.ensure_future(harness.say("m1"))
+    await harness.model_is_asked()
+    with pytest.raises(RateLimited) as refused:
+        await harness.say("m2", thread_id=ANOTHER)
+    assert 1 <= (refused.value.retry_after or 0) <= 30
+    others = await harness.say("m3", scope=Scope("other", "ada"), thread_id=A_THIRD)
+    assert others.types[-1] == "RUN_FINISHED"
+    goes_on.set()
+    await running
+    assert (await harness.say("m2", thread_id=ANOTHER)).types[-1] == "RUN_FINISHED"
+
+
+async def test_the_next_message_of_a_conversation_waits_for_its_turn_and_is_not_refused() -> None:
+    harness = harness_with(runs_at_once=1)
+    goes_on = asyncio.Event()
+    harness.model.script(Answer(("Hello there.",), gate=goes_on))
+    running = [asyncio.ensure_future(harness.say("m1"))]
+    await harness.model_is_asked()
+    running.append(asyncio.ensure_future(harness.say("m2")))
+    await asyncio.sleep(1)
+    goes_on.set()
+    assert [said.types[-1] for said in await asyncio.gather(*running)] == ["RUN_FINISHED"] * 2
+
+
+async def test_tokens_of_the_day_are_counted_with_the_next_message() -> None:
+    harness = harness_with(user_tokens_per_day=1)
+    await harness.say("m1")
+    with pytest.raises(RateLimited) as refused:
+        await harness.say("m2")
+    assert refused.value.retry_after == 12 * 3600  # the clock stands at noon
+    with pytest.raises(RateLimited):
+        await harness.say("m3", thread_id=ANOTHER)
+    await harness.say("m4", scope=Scope("acme", "bob"), thread_id=A_THIRD)
+    harness.clock.advance(12 * 3600)
+    assert (await harness.say("m2")).types[-1] == "RUN_FINISHED"
+
+
+async def test_the_lower_of_the_tenants_and_the_deployments_limit_holds() -> None:
+    harness = harness_with(messages_per_minute=2)
+    await harness.tenant_limits.put(harness.ada, TenantLimits(messages_per_minute=1, revision=1))
+    await harness.say("m1")
+    with pytest.raises(RateLimited):
+        await harness.say("m2")
+    other = Scope("other", "ada")
+    for number in range(2):
+        await harness.say(f"m{number}", scope=other, thread_id=ANOTHER)
+    with pytest.raises(RateLimited):
+        await harness.say("m3", scope=other, thread_id=ANOTHER)
+
+
+async def test_without_limits_nothing_is_counted_and_with_them_one_write_a_turn() -> None:
+    unlimited, limited = harness_with(), harness_with(runs_at_once=9, user_tokens_per_day=10**6, connections=9)
+    for harness in (unlimited, limited):
+        for number in range(3):
+            await harness.say(f"m{number}")
+    assert (unlimited.activity.writes, limited.activity.writes) == (0, 3)
+
+
+async def test_over_a_websocket_the_refusal_is_a_run_error_with_the_time_to_wait() -> None:
+    harness = harness_with(user_messages_per_minute=1)
+    socketed = Socketed(harness)
+    for message_id in ("m1", "m2"):
+        await socketed.send("message", messageId=message_id, content="Hello")
+        await socketed.work()
+    refusal = socketed.received()[-1]
+    assert (refusal["type"], refusal["code"]) == ("RUN_ERROR", "rate_limited")
+    about = refusal["metadata"]
+    assert (about["messageId"], about["action"], about["retryable"], about["retryAfter"]) == ("m2", "message", True, 60)
+    harness.clock.advance(60)
+    await socketed.send("message", messageId="m2", content="Hello")
+    await socketed.work()
+    assert socketed.received()[-1]["type"] == "RUN_FINISHED"
