@@ -149,7 +149,7 @@ def error_of(problem: Mapping[str, Any], *, status: int, retry_after: float | No
 def error_of_run(message: str, code: str | None, metadata: Mapping[str, Any]) -> APIStatusError:
     """Return the error of a RUN_ERROR event."""
     known = code or "internal_error"
-    seq = metadata.get("seq")
+    seq, wait = metadata.get("seq"), metadata.get("retryAfter")
     return _class(known, None)(
         message,
         code=known,
@@ -157,6 +157,7 @@ def error_of_run(message: str, code: str | None, metadata: Mapping[str, Any]) ->
         request_id=_text(metadata.get("requestId")) or None,
         run_id=_text(metadata.get("runId")) or None,
         seq=seq if isinstance(seq, int) else None,
+        retry_after=float(wait) if isinstance(wait, int | float) else None,
     )
 
 

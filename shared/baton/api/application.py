@@ -110,7 +110,7 @@ def create_app(
         allow_origins=list(origins),
         allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
         allow_headers=REQUEST_HEADERS,
-        expose_headers=["ETag", "Mcp-Session-Id", "WWW-Authenticate"],
+        expose_headers=["ETag", "Mcp-Session-Id", "Retry-After", "WWW-Authenticate"],
         max_age=3600,
     )
     return app

@@ -45,6 +45,9 @@ def caller(
     request: Request, app: UseCases, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
 ) -> Scope:
     """Return the scope of the request. Raises ``Unauthorized`` and ``TokenExpired``."""
+    known: Scope | None = getattr(request.state, "scope", None)
+    if known is not None:  # the token was verified before the body was read
+        return known
     if credentials is None:
         if "authorization" in request.headers:
             _log.warning("Token refused: the Authorization header is not of the form: Bearer <token>.")

@@ -14,6 +14,7 @@ from baton.domain.errors import (
     BatonError,
     InvalidRequest,
     MalformedJson,
+    RateLimited,
     ThreadUnavailable,
     TokenExpired,
     Unauthorized,
@@ -69,7 +70,7 @@ def _with_errors(path: str, operation: dict[str, Any]) -> dict[str, Any]:
     if path.startswith("/v1/"):
         errors += [error for name, error in PATH_ERRORS.items() if name in path]
         if "security" in operation:
-            errors += [Unauthorized, TokenExpired]
+            errors += [Unauthorized, TokenExpired, RateLimited]
         if "requestBody" in operation:
             errors.append(MalformedJson)
     described: dict[str, Any] = operation["responses"]

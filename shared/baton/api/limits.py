@@ -17,11 +17,12 @@ from baton.composition.app import App
 from baton.domain.errors import Forbidden, InvalidRequest, LimitsChanged, StoreUnavailable
 from baton.domain.identity import Permission
 from baton.domain.served import TIMESTAMP, Served, Timestamp
-from baton.domain.tenant_limits import LIMITS, MAX_LIMIT, TenantLimits
+from baton.domain.tenant_limits import LIMITS, MAX_AT_ONCE, MAX_LIMIT, TenantLimits
 
 router = APIRouter(prefix="/tenant/limits", tags=["limits"])
 
 Amount = Annotated[int | None, Field(ge=0, le=MAX_LIMIT)]
+AtOnce = Annotated[int | None, Field(ge=0, le=MAX_AT_ONCE)]
 IfMatch = Annotated[
     str | None,
     Header(alias="If-Match", description='The `ETag` of the limits that the caller has read (`"2"`), or `*`.'),
@@ -39,6 +40,20 @@ class LimitsRequest(Asked):
     thread_tokens: Amount = Field(
         default=None, description="Tokens of one conversation, of all its models.", examples=[500_000]
     )
+    runs_at_once: AtOnce = Field(default=None, description="Runs in progress at the same time.", examples=[50])
+    user_runs_at_once: AtOnce = Field(default=None, description="The same of one user.", examples=[3])
+    messages_per_minute: Amount = Field(default=None, description="Messages in a minute of the clock.", examples=[300])
+    user_messages_per_minute: Amount = Field(default=None, description="The same of one user.", examples=[20])
+    tokens_per_day: Amount = Field(
+        default=None, description="Tokens in a day of UTC, of all conversations and models.", examples=[20_000_000]
+    )
+    user_tokens_per_day: Amount = Field(default=None, description="The same of one user.", examples=[1_000_000])
+    connections: AtOnce = Field(default=None, description="Open WebSocket connections.", examples=[400])
+    user_connections: AtOnce = Field(default=None, description="The same of one user.", examples=[10])
+    follow_streams: AtOnce = Field(
+        default=None, description="Open streams of `GET /v1/threads/{id}/events`.", examples=[100]
+    )
+    user_follow_streams: AtOnce = Field(default=None, description="The same of one user.", examples=[5])
 
 
 class Limits(Served):
@@ -48,6 +63,16 @@ class Limits(Served):
     documents_per_agent: int | None = Field(examples=[500])
     captures_per_day: int | None = Field(examples=[None])
     thread_tokens: int | None = Field(examples=[500_000])
+    runs_at_once: int | None = Field(examples=[50])
+    user_runs_at_once: int | None = Field(examples=[3])
+    messages_per_minute: int | None = Field(examples=[300])
+    user_messages_per_minute: int | None = Field(examples=[20])
+    tokens_per_day: int | None = Field(examples=[20_000_000])
+    user_tokens_per_day: int | None = Field(examples=[1_000_000])
+    connections: int | None = Field(examples=[400])
+    user_connections: int | None = Field(examples=[10])
+    follow_streams: int | None = Field(examples=[100])
+    user_follow_streams: int | None = Field(examples=[5])
 
 
 class CurrentLimits(Served):

@@ -6,11 +6,13 @@ import asyncio
 from collections.abc import Mapping
 from urllib.parse import unquote
 
+from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from baton.api import problems
+from baton.api.dependencies import bearer, caller, use_cases
 from baton.composition.metrics import write_metrics
 from baton.domain.errors import BatonError, InvalidRequest, MessageTooLarge
 from baton.domain.identity import ME
@@ -32,7 +34,11 @@ COUNTED_AT_ONCE = 128 * 1024
 
 
 class RequestLimits:
-    """ASGI middleware that answers larger requests with 413 or 422, with or without a ``Content-Length``."""
+    """ASGI middleware that answers larger requests with 413 or 422, with or without a ``Content-Length``.
+
+    FastAPI reads and parses a body before it calls dependencies. So the token is verified here, before the first byte
+    of a body is read.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -44,7 +50,7 @@ class RequestLimits:
         if (refusal := _refusal(scope)) is not None:
             await problems.response(Request(scope), refusal)(scope, receive, send)
             return
-        await self._app(scope, _Body(receive).receive, send)
+        await self._app(scope, _Body(scope, receive).receive, send)
 
 
 def _refusal(scope: Scope) -> BatonError | None:
@@ -57,15 +63,21 @@ def _refusal(scope: Scope) -> BatonError | None:
 
 
 class _Body:
-    """A request's body, counted while it comes."""
+    """A request's body, read for holders of a token only, and counted while it comes."""
 
-    def __init__(self, receive: Receive) -> None:
+    def __init__(self, scope: Scope, receive: Receive) -> None:
+        self._request = Request(scope)
         self._receive = receive
+        # The routes of other protocols verify the token before they read the body.
+        self._needs_token = scope["path"].startswith("/v1/") and scope["method"] not in ("GET", "HEAD", "OPTIONS")
         self._size = 0
         self._values = MemberCount()
 
     async def receive(self) -> Message:
         """Return the next message. Raises ``problems.Refused``."""
+        if self._needs_token:
+            await self._verify_token()
+            self._needs_token = False
         message = await self._receive()
         body = message.get("body", b"")
         self._size += len(body)
@@ -83,6 +95,15 @@ class _Body:
                 InvalidRequest(f"An object in the body has more than {MAX_MEMBERS:,} members, which no field takes.")
             )
         return message
+
+    async def _verify_token(self) -> None:
+        """Verify the request's token, as ``dependencies.caller`` does, unless it has done so."""
+        credentials = await bearer(self._request)
+        try:
+            # Verification may fetch keys.
+            await run_in_threadpool(caller, self._request, await use_cases(self._request), credentials)
+        except BatonError as error:
+            raise problems.Refused(error) from None
 
 
 NO_STORE = "no-store"

@@ -103,6 +103,8 @@ def responses(*classes: type[BatonError]) -> dict[int | str, dict[str, Any]]:
     found: dict[int | str, dict[str, Any]] = {}
     for error in classes:
         codes = found.setdefault(error.status, {"description": error.title, "content": {PROBLEM: {"examples": {}}}})
+        if issubclass(error, RateLimited):
+            codes["headers"] = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}}}
         schema = codes["content"][PROBLEM]
         schema["schema"] = {"$ref": "#/components/schemas/Problem"}
         schema["examples"][error.code] = {"summary": error.title, "value": body(error(), "example-request-id")}
@@ -139,6 +141,8 @@ def response(request: Request, error: BatonError) -> JSONResponse:
     if error.status >= 500:
         count(Metric.REQUESTS_FAILED)
     headers = {"WWW-Authenticate": getattr(request.state, "challenge", "Bearer")} if error.status == 401 else {}
+    if error.retry_after is not None:
+        headers["Retry-After"] = str(error.retry_after)  # seconds (RFC 9110, 10.2.3)
     if isinstance(error, MethodNotAllowed):
         headers["Allow"] = ", ".join(_allowed_methods(request))  # required by RFC 9110, 15.5.6
     details = body(error, request_id(request))

@@ -19,6 +19,7 @@ from baton.api.problems import request_id, responses
 from baton.api.schemas import Listing, Message, MessageListing, RenameRequest, Thread
 from baton.api.thread_filters import Filters
 from baton.composition.app import App
+from baton.domain.activity import CounterKind
 from baton.domain.branches import find_branch, tip_of
 from baton.domain.content import DOWNLOAD_URL, without_download_url
 from baton.domain.cursors import decode_ordinal, encode_ordinal
@@ -44,6 +45,8 @@ from baton.outbox.replay import Replay
 from baton.privacy.readers import sees_all
 
 MAX_SEQ = 10**12
+PLACE_SECONDS = 15.0
+"""Seconds for which the place of a stream is kept beyond its longest time, if its worker does not give it back."""
 PAGE_CHARACTERS = 1024 * 1024
 """Characters after which a page of messages ends, whatever its limit."""
 MAX_READS = 10
@@ -219,6 +222,35 @@ async def follow_events(
     `protocolVersion` the events are valid for AG-UI's 0.0.5x line too.
     """
     seen = after if after is not None else _sequence(last_event_id)
+    seconds = timing.follow_seconds + PLACE_SECONDS
+    place = app.place_limits.place(caller, CounterKind.STREAMS, request_id(request), seconds=seconds)
+    async with contextlib.AsyncExitStack() as stack:
+        await stack.enter_async_context(place)
+        frames = await _follow(request, thread_id, caller, app, timing, seen, protocol_version)
+        held = stack.pop_all()
+    ends_at = asyncio.get_running_loop().time() + token_seconds
+    return sse.respond(_until(ends_at, _holding(held, frames), request_id(request)), timing)
+
+
+async def _holding(
+    held: contextlib.AsyncExitStack, frames: AsyncGenerator[sse.Frame | None, None]
+) -> AsyncGenerator[sse.Frame | None, None]:
+    """Yield the frames, then give back what is held for them."""
+    async with held, contextlib.aclosing(frames):
+        async for frame in frames:
+            yield frame
+
+
+async def _follow(
+    request: Request,
+    thread_id: str,
+    caller: Scope,
+    app: App,
+    timing: sse.Timing,
+    seen: int,
+    protocol_version: str | None,
+) -> AsyncGenerator[sse.Frame | None, None]:
+    """Return the frames after ``seen``. Raises ``ThreadUnavailable`` and ``InvalidSequence``."""
     thread = await readable_thread(app, caller, thread_id, is_repeated=True)
     await app.controls.revive(caller, thread, request_id=request_id(request))
 
@@ -236,10 +268,8 @@ async def follow_events(
     first = await anext(following)
     departures: Departures = request.app.state.departures
     departures.came_back(caller, thread.id)
-    ends_at = asyncio.get_running_loop().time() + token_seconds
     convert = for_front_ends(conversion_for(protocol_version))
-    frames = _until(ends_at, _frames(first, following, convert, reader), request_id(request))
-    return sse.respond(departures.count(caller, thread.id, frames), timing)
+    return departures.count(caller, thread.id, _frames(first, following, convert, reader))
 
 
 async def _until(

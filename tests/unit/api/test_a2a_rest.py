@@ -332,7 +332,7 @@ async def test_a_refusal_of_batons_own_keeps_its_http_status(
         answer = await send(http, message(), path)
         assert (answer.status_code, error_of(answer)["status"]) == (429, "RESOURCE_EXHAUSTED")
         metadata = error_of(answer)["details"][0]["metadata"]
-        assert metadata == {"code": "rate_limited", "retryable": "true"}
+        assert metadata == {"code": "rate_limited", "retryable": "true", "retryAfter": "1"}
 
 
 def error_of(answer: httpx.Response) -> Json:

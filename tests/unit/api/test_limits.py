@@ -7,16 +7,17 @@ from typing import Any
 
 import httpx
 import pytest
+from pydantic.alias_generators import to_camel
 
 from baton.domain.errors import LimitReached, StoreUnavailable
 from baton.domain.identity import Scope
-from baton.domain.tenant_limits import DeploymentLimits, TenantLimits
+from baton.domain.tenant_limits import LIMITS, DeploymentLimits, TenantLimits
 from baton_testing.fakes.tenant_limits import FakeTenantLimits
 from tests.harness.harness import Harness
 from tests.unit.api.served import Served
 
 MANAGE = "tenant:manage"
-NONE = {"agents": None, "documentsPerAgent": None, "capturesPerDay": None, "threadTokens": None}
+NONE: dict[str, int | None] = {to_camel(name): None for name in LIMITS}
 ANOTHER = "5c2f3a7e-6d55-4b62-9f0e-3a1c2f7f9f10"
 
 
@@ -58,7 +59,7 @@ async def test_a_tenant_may_choose_less_than_the_deployment_and_not_more() -> No
     assert (refused.status_code, "threadTokens" in refused.json()["detail"]) == (422, True)
     set_to = (await put(served, {"threadTokens": 999, "capturesPerDay": 7})).json()
     assert set_to["limits"] == NONE | {"threadTokens": 999, "capturesPerDay": 7}
-    assert set_to["effective"] == {"agents": 50, "documentsPerAgent": None, "capturesPerDay": 7, "threadTokens": 999}
+    assert set_to["effective"] == NONE | {"agents": 50, "capturesPerDay": 7, "threadTokens": 999}
     assert set_to["changedBy"] == "boss"
     assert (await served.get("/tenant/limits", MANAGE)).json() == set_to
 

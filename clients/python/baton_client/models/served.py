@@ -634,6 +634,16 @@ class Limits(Model):
     documents_per_agent: int | None = Field(None, alias="documentsPerAgent")
     captures_per_day: int | None = Field(None, alias="capturesPerDay")
     thread_tokens: int | None = Field(None, alias="threadTokens")
+    runs_at_once: int | None = Field(None, alias="runsAtOnce")
+    user_runs_at_once: int | None = Field(None, alias="userRunsAtOnce")
+    messages_per_minute: int | None = Field(None, alias="messagesPerMinute")
+    user_messages_per_minute: int | None = Field(None, alias="userMessagesPerMinute")
+    tokens_per_day: int | None = Field(None, alias="tokensPerDay")
+    user_tokens_per_day: int | None = Field(None, alias="userTokensPerDay")
+    connections: int | None = None
+    user_connections: int | None = Field(None, alias="userConnections")
+    follow_streams: int | None = Field(None, alias="followStreams")
+    user_follow_streams: int | None = Field(None, alias="userFollowStreams")
 
 
 class MatchedFact(Model):

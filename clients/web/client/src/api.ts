@@ -122,7 +122,10 @@ export class Api {
     const text = await answer.text().catch((cause) => {
       throw new NetworkError("The connection was lost in the middle of an answer.", cause);
     });
-    if (!answer.ok) throw errorOf(answer.status, parsed(text), answer.statusText || `HTTP ${answer.status}`);
+    if (!answer.ok) {
+      const fallback = answer.statusText || `HTTP ${answer.status}`;
+      throw errorOf(answer.status, parsed(text), fallback, answer.headers.get("Retry-After"));
+    }
     return parsed(text) as T;
   }
 }

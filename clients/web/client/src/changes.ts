@@ -63,9 +63,16 @@ const CHANGES: Changes = {
       talk.find(about.messageId ?? talk.run?.messageId) ?? talk.lastMessage("user", about.runId ?? undefined);
     const begun = about.runId ? talk.lastMessage("assistant", about.runId) : undefined;
     if (asked) {
-      const failed = { text: message, retryable: about.retryable === true, sameId: isRefusal, askedBy: asked.id };
+      const failed = {
+        text: message,
+        retryable: about.retryable === true,
+        sameId: isRefusal,
+        askedBy: asked.id,
+        ...(code === undefined ? {} : { code }),
+        ...(about.retryAfter === undefined ? {} : { retryAfter: about.retryAfter }),
+      };
       talk.change((begun ?? asked).id, {
-        failed: code === undefined ? failed : { ...failed, code },
+        failed,
         delivery: undefined,
       } as unknown as Partial<Item>);
     } else talk.put({ ...note(`error:${about.requestId ?? about.seq}`, "error"), label: message }, about);

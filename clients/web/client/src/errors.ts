@@ -7,12 +7,18 @@ export class BatonError extends Error {
   readonly retryable: boolean;
   /** The HTTP status, where there was an answer. */
   readonly status: number | undefined;
+  /** Seconds after which the same request may succeed, where the server says so. */
+  readonly retryAfter: number | undefined;
 
-  constructor(message: string, fields: { code: string; retryable: boolean; status?: number; cause?: unknown }) {
+  constructor(
+    message: string,
+    fields: { code: string; retryable: boolean; status?: number; retryAfter?: number; cause?: unknown },
+  ) {
     super(message, { cause: fields.cause });
     this.code = fields.code;
     this.retryable = fields.retryable;
     this.status = fields.status;
+    this.retryAfter = fields.retryAfter;
   }
 }
 
@@ -34,12 +40,13 @@ export class NetworkError extends BatonError {
   }
 }
 
-export function errorOf(status: number, problem: unknown, fallback: string): BatonError {
+export function errorOf(status: number, problem: unknown, fallback: string, advised: string | null = null): BatonError {
   const fields = (typeof problem === "object" && problem !== null ? problem : {}) as Record<string, unknown>;
   const text = (name: string) => (typeof fields[name] === "string" ? (fields[name] as string) : undefined);
   return new BatonError(text("detail") ?? text("title") ?? fallback, {
     code: text("code") ?? `http_${status}`,
     retryable: typeof fields.retryable === "boolean" ? fields.retryable : status >= 500 || status === 429,
     status,
+    ...(advised !== null && /^\d+$/.test(advised) ? { retryAfter: Number(advised) } : {}),
   });
 }

@@ -21,6 +21,8 @@ export interface Failure {
   readonly text: string;
   readonly code?: string;
   readonly retryable: boolean;
+  /** Seconds after which it may succeed, where the server says so. */
+  readonly retryAfter?: number;
   /** Whether the same message may be sent again: the request was refused, and has no outcome. */
   readonly sameId: boolean;
   /** The message that was answered by it. */

@@ -104,8 +104,9 @@ export class Outgoing {
         return;
       }
       this.#host.outbox.done(messageId);
-      const { message: text, retryable, status, code } = error as BatonError;
-      const failed = { text, code, retryable, sameId: status !== 502, askedBy: messageId };
+      const { message: text, retryable, status, code, retryAfter } = error as BatonError;
+      const wait = retryAfter === undefined ? {} : { retryAfter };
+      const failed = { text, code, retryable, sameId: status !== 502, askedBy: messageId, ...wait };
       this.#host.talk.change(messageId, { failed });
       this.#host.refused(messageId);
     }

@@ -188,6 +188,7 @@ export interface EventMetadata {
   readonly agentName?: string;
   readonly replayed?: boolean;
   readonly retryable?: boolean;
+  readonly retryAfter?: number;
   readonly requestId?: string;
   readonly action?: string;
   readonly outcome?: CallOutcome;

@@ -8,10 +8,11 @@ test("what was refused is said again under its id, what failed in the middle as 
   const chat = await connected();
   const messageId = chat.send("Hello");
   const messages = () => FakeSocket.last.sent.filter(({ action }) => action === "message");
-  const refusal = { action: "message", messageId, retryable: true };
+  const refusal = { action: "message", messageId, retryable: true, retryAfter: 40 };
   FakeSocket.last.hear({ type: "RUN_ERROR", message: "Too fast.", code: "rate_limited", metadata: refusal });
   const refused = chat.snapshot.items.at(-1);
   assert.ok(refused?.role === "user" && refused.failed?.retryable);
+  assert.equal(refused.failed.retryAfter, 40);
   chat.retry(refused);
   assert.deepEqual(
     messages().map((frame) => frame.messageId),

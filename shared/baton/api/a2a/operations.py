@@ -155,7 +155,9 @@ def to_a2a_error(error: Exception, caller: A2ACaller) -> A2AError:
         logger.error("A2A request failed", exc_info=error, request_id=caller.request_id)
         count(Metric.INTERNAL_FAULTS)
         return InternalError("Something went wrong on our side. Please try again.")
-    data = {"code": error.code, "retryable": error.retryable}
+    data: dict[str, Any] = {"code": error.code, "retryable": error.retryable}
+    if error.retry_after is not None:
+        data["retryAfter"] = error.retry_after
     if error.status >= 500:
         count(Metric.REQUESTS_FAILED)
         return InternalError(error.detail, data)

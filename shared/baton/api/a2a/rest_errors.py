@@ -68,7 +68,9 @@ def status(code: int, name: str, message: str, *, reason: str, domain: str, meta
 def baton_status(error: BatonError) -> Status:
     """Return the error for one of Baton's that no error of A2A stands for, with its own HTTP status."""
     code = error.status
-    about = {"code": error.code, "retryable": error.retryable}
+    about: dict[str, Any] = {"code": error.code, "retryable": error.retryable}
+    if error.retry_after is not None:
+        about["retryAfter"] = error.retry_after
     name = STATUSES.get(code, "INTERNAL")
     return status(code, name, error.detail, reason=error.code.upper(), domain=DOMAIN, metadata=about)
 
@@ -77,7 +79,8 @@ def to_response(error: Status) -> JSONResponse:
     """Return the response with the error's HTTP status."""
     code: int = error["error"]["code"]
     headers = {"WWW-Authenticate": "Bearer"} if code == 401 else {}
-    return JSONResponse(error, code, headers=headers)
+    wait = error["error"]["details"][0]["metadata"].get("retryAfter")
+    return JSONResponse(error, code, headers=headers if wait is None else headers | {"Retry-After": wait})
 
 
 def document(*classes: type[BatonError]) -> dict[int | str, dict[str, Any]]:

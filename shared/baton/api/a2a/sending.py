@@ -214,6 +214,12 @@ class Sender:
         request, caller = sending.request, self._caller
         if await self._is_known(sending):
             return
+        await self._app.run_limits.check(
+            sending.owner,
+            request.thread.id,
+            request.message_id,
+            is_message=isinstance(request, MessageRequest),
+        )
         if isinstance(request, AnswerRequest):
             await self._mark_answer(sending)
             for number, answer in enumerate(request.answers):

@@ -94,6 +94,8 @@ def to_failure(error: BatonError, thread_id: str | None = None) -> types.CallToo
     if isinstance(error, AgentMismatch):
         detail = "This conversation belongs to another agent. Call that agent's tool, or leave thread_id out."
     content: dict[str, Any] = {"message": detail, "state": "failed", "code": error.code, "retryable": error.retryable}
+    if error.retry_after is not None:
+        content["retry_after"] = error.retry_after
     if thread_id is not None:
         content["thread_id"] = thread_id
     return types.CallToolResult(

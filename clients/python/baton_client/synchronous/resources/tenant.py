@@ -32,6 +32,16 @@ class Tenant(Resource):
         documents_per_agent: int | None = None,
         captures_per_day: int | None = None,
         thread_tokens: int | None = None,
+        runs_at_once: int | None = None,
+        user_runs_at_once: int | None = None,
+        messages_per_minute: int | None = None,
+        user_messages_per_minute: int | None = None,
+        tokens_per_day: int | None = None,
+        user_tokens_per_day: int | None = None,
+        connections: int | None = None,
+        user_connections: int | None = None,
+        follow_streams: int | None = None,
+        user_follow_streams: int | None = None,
         version: str | None = None,
     ) -> CurrentLimits:
         """Replace the tenant's own limits; what is not given is that of the deployment.
@@ -43,6 +53,16 @@ class Tenant(Resource):
             documentsPerAgent=documents_per_agent,
             capturesPerDay=captures_per_day,
             threadTokens=thread_tokens,
+            runsAtOnce=runs_at_once,
+            userRunsAtOnce=user_runs_at_once,
+            messagesPerMinute=messages_per_minute,
+            userMessagesPerMinute=user_messages_per_minute,
+            tokensPerDay=tokens_per_day,
+            userTokensPerDay=user_tokens_per_day,
+            connections=connections,
+            userConnections=user_connections,
+            followStreams=follow_streams,
+            userFollowStreams=user_follow_streams,
         )
         headers = {"If-Match": version} if version is not None else {}
         return self._sent("PUT", "/v1/tenant/limits", CurrentLimits, json=body, headers=headers)

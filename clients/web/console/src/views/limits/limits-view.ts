@@ -6,7 +6,22 @@ import { texts } from "../../texts.ts";
 import { View } from "../view.ts";
 import "../../components/problem-note.ts";
 
-const NAMES = ["agents", "documentsPerAgent", "capturesPerDay", "threadTokens"] as const;
+const NAMES = [
+  "agents",
+  "documentsPerAgent",
+  "capturesPerDay",
+  "threadTokens",
+  "runsAtOnce",
+  "userRunsAtOnce",
+  "messagesPerMinute",
+  "userMessagesPerMinute",
+  "tokensPerDay",
+  "userTokensPerDay",
+  "connections",
+  "userConnections",
+  "followStreams",
+  "userFollowStreams",
+] as const;
 type Name = (typeof NAMES)[number];
 type Amounts = Readonly<Record<Name, number | null>>;
 
