@@ -17,6 +17,7 @@ from baton import tenant_copies
 from baton.adapters import circuit_breaker, header_values, python_tools, secrets, tool_listings, web_pages
 from baton.adapters.a2a import cards
 from baton.adapters.bedrock import chat_model as bedrock
+from baton.adapters.dynamodb import context_records
 from baton.adapters.models import profiles
 from baton.adapters.openai import chat_completions
 from baton.agents import context_budgets
@@ -24,6 +25,7 @@ from baton.domain.identity import Scope
 from baton.domain.secret import SecretReference
 from baton.domain.tool import McpServer, PythonTool
 from baton.memory.recall import procedure_matching
+from baton.ports.run_records import ContextRecord
 from baton.procedures import approved_procedures
 from baton.registry import own_agents
 from baton_testing.fakes.embedder import FakeEmbedder
@@ -173,6 +175,15 @@ def headers() -> tuple[object, Use]:
     return made, lambda number: made.resolve({"Authorization": SecretReference(secret=f"secret-{number}")})
 
 
+def stored_prompts() -> tuple[object, Use]:
+    class IgnoringTable:
+        async def put(self, item: Any) -> None:
+            pass
+
+    made = context_records.DynamoContextRecords(IgnoringTable(), None)  # type: ignore[arg-type]
+    return made, lambda number: made.put(tenant(0), "t", "r", ContextRecord({}, {f"digest-{number}": "Be kind."}))
+
+
 def vectors() -> tuple[object, Use]:
     embedder = FakeEmbedder()
     made = procedure_matching.ProcedureVectors(embedder)
@@ -192,6 +203,7 @@ CACHES = [
     Cached(profiles, ("MAX_PROFILES",), known_profiles),
     Cached(bedrock, ("MAX_PROFILES",), lambda: insisting(bedrock.Converse(None))),  # type: ignore[arg-type]
     Cached(chat_completions, ("MAX_PROFILES",), lambda: insisting(chat_completions.ChatCompletions(None))),  # type: ignore[arg-type]
+    Cached(context_records, ("MAX_KNOWN_PROMPTS",), stored_prompts),
     Cached(circuit_breaker, ("MAX_CIRCUITS",), circuits),
     Cached(tool_listings, ("MAX_KNOWN",), listings),
     Cached(python_tools, ("MAX_KNOWN",), functions),
