@@ -23,7 +23,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Only package registries are needed: a missing Python is reported, not fetched from elsewhere.
 export UV_PYTHON_DOWNLOADS ?= never
 
-.PHONY: help setup web wheels run check test lint types depth faults properties models mutations grants unit integration e2e infrastructure build validate client docs format clean account deploy publish search-migrate search-reindex search-verify search-repair
+.PHONY: help setup web wheels run check test lint types depth faults properties models mutations grants unit integration e2e infrastructure build validate client docs format clean account deploy publish search-migrate search-reindex search-rebuild search-verify search-repair
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -135,9 +135,10 @@ publish: setup ## Put the chat widget where a deployed stage serves it: make pub
 
 search-migrate: setup ## Make the search indices of a deployed stage: make search-migrate STAGE=dev (ARGS=--grant)
 search-reindex: setup ## Rebuild its indices for the present embedding model and release
+search-rebuild: setup ## Index all stored documents and episodes that are not in its indices
 search-verify: setup ## Compare its indices with what is stored (ARGS="--tenant acme")
 search-repair: setup ## Index what search-verify has found missing
-search-migrate search-reindex search-verify search-repair:
+search-migrate search-reindex search-rebuild search-verify search-repair:
 	@$(BIN)/python -m baton_local.search_administration $(STAGE) $(@:search-%=%) $(ARGS)
 
 clean: ## Remove what builds and tests leave behind; the environment stays

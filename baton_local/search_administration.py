@@ -50,7 +50,7 @@ def administer(
         result = _invoke(client, function, event)
         if result.get("is_complete", True):
             break
-        event["after"] = result["after"]
+        event["tenants"] = result["tenants"]
     return result
 
 

@@ -149,9 +149,14 @@ def read_stack(path: Path, parameters: Mapping[str, str], endpoints: Endpoints, 
     queues = tuple(_queues(template))
     functions = {function.name: function for function in _functions(template, rest, sockets)}
     roles = {function.role for function in functions.values()}
+    attached = attached_policies(template)
     return Stack(
         functions=functions,
-        policies={name: _policies(role) for name, role in template.of_type("AWS::IAM::Role") if name in roles},
+        policies={
+            name: (*_policies(role), *attached.get(name, ()))
+            for name, role in template.of_type("AWS::IAM::Role")
+            if name in roles
+        },
         table=_table(template),
         bucket=template.attribute(bucket, None),
         queues=queues,
@@ -193,6 +198,16 @@ def _functions(template: Template, rest: RestApi, sockets: SocketApi) -> list[Fu
         )
         for name, properties in template.of_type("AWS::Lambda::Function")
     ]
+
+
+def attached_policies(template: Template) -> dict[str, list[Mapping[str, Any]]]:
+    """Return the policy documents that separate resources attach to roles, by the role's logical id."""
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for kind in ("AWS::IAM::Policy", "AWS::IAM::ManagedPolicy", "AWS::IAM::RolePolicy"):
+        for _, policy in template.of_type(kind):
+            for role in policy.get("Roles") or [policy["RoleName"]]:
+                found.setdefault(role, []).append(policy["PolicyDocument"])
+    return found
 
 
 def _policies(role: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:

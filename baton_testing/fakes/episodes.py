@@ -32,6 +32,11 @@ class FakeEpisodes:
         """The number of the write, counted from 1, that does not happen any more: the worker dies."""
         self.writes = 0
 
+    @property
+    def tenants(self) -> set[str]:
+        """The tenants that have episodes."""
+        return {tenant_id for tenant_id, _, _ in self._refs}
+
     async def begin(self, lease: Lease, ref: EpisodeRef) -> None:
         if self.is_down:
             raise StoreUnavailable

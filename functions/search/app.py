@@ -20,6 +20,8 @@ logger = Logger()
 CLOUDFORMATION_SECONDS = 30.0
 MARGIN_SECONDS = 60.0
 """Reserved at the end of the function's time limit, for the answer to CloudFormation."""
+COMMAND_MARGIN_SECONDS = 180.0
+"""Reserved at the end of a rebuild, for the episode in progress, whose texts are embedded."""
 MAX_REASON = 1_500
 """Characters of a reason. CloudFormation takes answers of 4 KB."""
 
@@ -30,7 +32,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Run the command of ``event``, or CloudFormation's request for a ``Custom::SearchIndices``.
 
     An operator's event is ``{"command": "migrate", "roles": [...]}``, ``{"command": "reindex", "indices": [...]}``, or
-    ``{"command": "verify", "tenants": [...]}`` and the same with ``repair``.
+    ``{"command": "verify", "tenants": [...]}`` and the same with ``repair`` and, for ``indices`` too, ``rebuild``.
     """
     if "RequestType" in event:
         return _deploy(event, context)
@@ -39,11 +41,15 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         return {"indices": event_loop.run(search_commands.migrate(event.get("roles", ())))}
     if command == "reindex":
         return {"indices": event_loop.run(search_commands.reindex(event.get("indices", ())))}
+    if command == "rebuild":
+        seconds = context.get_remaining_time_in_millis() / 1000 - COMMAND_MARGIN_SECONDS
+        named = event.get("indices", ()), event.get("tenants", ())
+        return event_loop.run(search_commands.rebuild(*named, seconds=seconds))
     if command == "verify":
         return {"tenants": event_loop.run(search_commands.verify(event.get("tenants", ())))}
     if command == "repair":
         return {"tenants": event_loop.run(search_commands.repair(event.get("tenants", ())))}
-    raise ValueError(f"There is no command {command!r}: migrate, reindex, verify, repair.")
+    raise ValueError(f"There is no command {command!r}: migrate, reindex, rebuild, verify, repair.")
 
 
 def _deploy(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import Any
 from baton.composition import search_commands
 from baton.domain.errors import BatonError
 from baton.domain.search import IndexName
+from baton.entry.search_rebuild import REBUILT
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -38,6 +39,8 @@ async def _result(given: argparse.Namespace) -> list[dict[str, Any]]:
         return await search_commands.migrate()
     if given.command == "reindex":
         return await search_commands.reindex(given.index)
+    if given.command == "rebuild":
+        return [await search_commands.rebuild(given.index, given.tenant)]
     if given.command == "verify":
         return await search_commands.verify(given.tenant)
     return await search_commands.repair(given.tenant)
@@ -50,9 +53,12 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("migrate", help="make the indices that are missing, and show the state of all")
     reindex = commands.add_parser("reindex", help="rebuild indices for the present model and release, without downtime")
     reindex.add_argument("index", nargs="*", choices=[[], *(index.value for index in IndexName)], help="all if none")
+    rebuild = commands.add_parser("rebuild", help="index the stored documents and episodes that are not in the indices")
+    rebuild.add_argument("index", nargs="*", choices=[[], *REBUILT], help="both if none")
+    rebuild.add_argument("--tenant", action="append", default=[], help="a tenant to rebuild (repeatable), all if none")
     for name, text in (
-        ("verify", "compare the index of episodes with the stored episodes; exit code 1 if they differ"),
-        ("repair", "index what is missing, and delete what belongs to no episode"),
+        ("verify", "compare the indices with the stored episodes and documents; exit code 1 if they differ"),
+        ("repair", "index what is missing, and delete what is not stored"),
     ):
         command = commands.add_parser(name, help=text)
         command.add_argument(

@@ -73,6 +73,8 @@ class FakeIngestions:
     """The result of starting."""
     pending: set[DocumentRef] = field(default_factory=set)
     """Versions whose runs wait for others or are in progress."""
+    rebuilds: list[DocumentRef] = field(default_factory=list)
+    """Versions whose rebuilds wait or are in progress."""
     _names: set[tuple[DocumentRef, int, datetime]] = field(default_factory=set)
 
     async def start(self, ref: DocumentRef, *, attempt: int, created_at: datetime, removes: bool = False) -> None:
@@ -81,6 +83,14 @@ class FakeIngestions:
         if (ref, attempt, created_at) not in self._names:
             self._names.add((ref, attempt, created_at))
             self.started.append((ref, attempt))
+
+    async def rebuild(self, ref: DocumentRef, *, created_at: datetime) -> bool:
+        if self.failure is not None:
+            raise self.failure
+        if ref in self.rebuilds:
+            return False
+        self.rebuilds.append(ref)
+        return True
 
     async def is_pending(self, ref: DocumentRef, *, created_at: datetime) -> bool:
         return ref in self.pending

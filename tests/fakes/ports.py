@@ -23,6 +23,7 @@ from tests.fakes.feedback import FakeFeedback
 from tests.fakes.mcp_calls import FakeMcpCalls
 from tests.fakes.pipelines import FakeExecutions, FakePipelineQueue
 from tests.fakes.push import FakePushConfigs, FakeWebhooks, known_key
+from tests.fakes.searched_tenants import FakeSearchedTenants
 from tests.fakes.sources import FakeSourceObjects, FakeSources, FakeWebPages
 from tests.fakes.text_extractor import PlainTextExtractor
 from tests.fakes.token_counter import WordCounter
@@ -115,6 +116,10 @@ class FakePorts(MemoryPorts):
     @cached_property
     def forgettings(self) -> FakeForgettings:
         return FakeForgettings()
+
+    @cached_property
+    def searched_tenants(self) -> FakeSearchedTenants:
+        return FakeSearchedTenants(self.documents, self.episodes)
 
     @cached_property
     def retentions(self) -> FakeRetentions:

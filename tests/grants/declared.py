@@ -8,6 +8,7 @@ from pathlib import Path
 
 from baton_local.account import ACCOUNT, REGION
 from baton_local.root import ROOT
+from baton_local.stack import attached_policies
 from baton_local.template import Endpoints, Template
 from tests.grants.simulator import Asked, Json
 
@@ -20,6 +21,7 @@ DELIVERING = (
     *("logs:ListLogDeliveries", "logs:PutResourcePolicy", "logs:DescribeResourcePolicies", "logs:DescribeLogGroups"),
 )
 """Permissions of a state machine that logs (Step Functions Developer Guide, "Logging using CloudWatch Logs")."""
+DOMAIN = "search"
 SAMPLING = ("xray:GetSamplingRules", "xray:GetSamplingTargets")
 
 
@@ -36,10 +38,14 @@ def roles(declared: Template) -> dict[str, list[Json]]:
         for name, role in declared.of_type("AWS::IAM::Role")
         if "Policies" in role
     }
-    for _, policy in declared.of_type("AWS::IAM::Policy"):
-        for name in policy["Roles"]:
-            documents[name].append(policy["PolicyDocument"])
+    for name, attached in attached_policies(declared).items():
+        documents[name] += map(dict, attached)
     return documents
+
+
+def searching(**parameters: str) -> Template:
+    """The template with an existing search domain."""
+    return template(OpenSearchEndpoint="https://search.example.com", OpenSearchDomainName=DOMAIN, **parameters)
 
 
 def bucket_policy(declared: Template) -> Json:

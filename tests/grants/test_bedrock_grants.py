@@ -9,7 +9,7 @@ import pytest
 from baton_local.account import ACCOUNT, REGION
 from baton_local.roles.policies import Policies
 from baton_local.roles.requests import Request
-from tests.grants.declared import roles, template
+from tests.grants.declared import roles, searching, template
 from tests.grants.simulator import Asked, decide
 
 STREAM, INVOKE, GUARD = "bedrock:InvokeModelWithResponseStream", "bedrock:InvokeModel", "bedrock:ApplyGuardrail"
@@ -40,8 +40,7 @@ def allowed(
     """Return whether each request, an action and a resource, is allowed; ``through`` is the profile that routes it."""
     context = {"bedrock:InferenceProfileArn": through} if through else {}
     asked = [Asked("", role, action, resource, context) for role in roles_of for action, resource in requests]
-    searching = {"OpenSearchEndpoint": "https://search.example.com", "OpenSearchDomainName": "search"}
-    decisions = decide(asked, roles(template(**searching, **parameters)))
+    decisions = decide(asked, roles(searching(**parameters)))
     assert {decision.result for decision in decisions} <= {"Allowed", "ImplicitlyDenied"}
     return [decision.result == "Allowed" for decision in decisions]
 

@@ -36,7 +36,7 @@ ALLOWED = {
     "StreamsFunction": LOGGING | TURNS | {LISTS} | OBJECTS | POST | SECRETS | PARAMETERS | SEND | CLOSE,
     "HttpFunction": LOGGING | READ | {PUT, UPDATE, DELETE, LISTS} | OBJECTS | POST | SECRETS | SEND | CLOSE,
     "SweeperFunction": LOGGING | TURNS | {LISTS} | POST | SEND | CLOSE,
-    "SearchFunction": LOGGING | READ | {LISTS} | LARGE_MESSAGES | SECRETS,
+    "SearchFunction": LOGGING | READ | {LISTS, "dynamodb:Scan", PUT, DELETE} | LARGE_MESSAGES | SECRETS | CLOSE,
     "ClosingFunction": LOGGING | READ | {PUT, UPDATE, DELETE} | OBJECTS | SECRETS | CLOSE,
     "LearningFunction": LOGGING | READ | {LISTS, PUT, UPDATE, DELETE} | LARGE_MESSAGES | SECRETS | ANNOUNCE | CLOSE,
     "ForgettingFunction": LOGGING | TURNS | {LISTS} | REMOVE,
@@ -188,6 +188,7 @@ STARTED = {
     # Of tasks whose capture was not started during the session, and the next session's closing.
     "ClosingFunction": {"CaptureProcedure", *BY_NAME},
     "LearningFunction": BY_NAME,
+    "SearchFunction": BY_NAME,
     "SweeperFunction": {"CaptureProcedure", "CloseSession", "ForgetUser", "IngestDocument"},
     "IngestionFunction": BY_NAME,
 }
@@ -208,6 +209,7 @@ def test_a_function_starts_only_executions_that_it_needs(stack: Stack) -> None:
     ("function", "machine", "variable"),
     [
         ("IngestionFunction", "IngestDocument", "BATON_INGEST_DOCUMENT_ARN"),
+        ("SearchFunction", "IngestDocument", "BATON_INGEST_DOCUMENT_ARN"),
         ("ClosingFunction", "CloseSession", "BATON_CLOSE_SESSION_ARN"),
         ("LearningFunction", "CaptureProcedure", "BATON_CAPTURE_PROCEDURE_ARN"),
     ],

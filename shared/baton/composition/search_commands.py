@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -11,6 +12,8 @@ from baton.domain.episode import Episode
 from baton.domain.errors import InvalidRequest, SearchUnavailable
 from baton.domain.identity import Scope
 from baton.domain.search import IndexName
+from baton.entry.search_rebuild import REBUILT, SearchRebuild
+from baton.knowledge.index_check import KnowledgeIndexCheck
 from baton.memory.episodes.index_check import IndexCheck, TenantCheck
 
 NOTHING_TO_REBUILD = "Search is off: there is no index to rebuild."
@@ -68,18 +71,49 @@ async def reindex(indices: Sequence[str] = ()) -> list[dict[str, Any]]:
     return [asdict(await ports.search_reindexing.reindex(index, ports.embedder)) for index in chosen]
 
 
+async def rebuild(
+    indices: Sequence[str] = (), tenants: Sequence[str] = (), *, seconds: float = math.inf
+) -> dict[str, Any]:
+    """Index what is stored and not in the indices ``knowledge`` and ``episodes``, both unless some are named.
+
+    Raises ``InvalidRequest``, ``SearchUnavailable``, ``StoreUnavailable`` and ``EmbedderUnavailable``.
+    """
+    if deployed_ports().search_reindexing is None:
+        raise InvalidRequest(NOTHING_TO_REBUILD)
+    unknown = set(indices) - set(REBUILT)
+    if unknown:
+        raise InvalidRequest(f"There is nothing to rebuild in {', '.join(sorted(unknown))}: name {', '.join(REBUILT)}.")
+    rebuilding = SearchRebuild(deployed_ports().searched_tenants, knowledge_check(), index_check())
+    chosen = [IndexName(name) for name in indices] or REBUILT
+    return asdict(await rebuilding.run(chosen, tenants, seconds=seconds))
+
+
 async def verify(tenants: Sequence[str] = ()) -> list[dict[str, Any]]:
-    """Compare the index of episodes with the stored episodes of ``tenants``, and of all tenants in the index.
+    """Compare the indices with the stored episodes and documents of all tenants and of ``tenants``.
 
     Raises ``InvalidRequest``, ``SearchUnavailable`` and ``StoreUnavailable``.
     """
-    return [_to_result(check) for check in await index_check().verify(tenants)]
+    stored = await deployed_ports().searched_tenants.all()
+    checks = await index_check().verify([*tenants, *stored])
+    return [await _verify_knowledge(check, stored.get(check.tenant_id, ())) for check in checks]
 
 
 async def repair(tenants: Sequence[str] = ()) -> list[dict[str, Any]]:
-    """Repair the findings of ``verify``, and return those that remain. Raises ``EmbedderUnavailable`` too."""
-    check = index_check()
-    return [_to_result(found if found.is_sound else await check.repair(found)) for found in await check.verify(tenants)]
+    """Repair the findings of ``verify``, and return those that remain. Raises ``EmbedderUnavailable`` too.
+
+    The indexing of missing documents is started, and goes on in the pipeline.
+    """
+    stored = await deployed_ports().searched_tenants.all()
+    episodes, documents = index_check(), knowledge_check()
+    results = []
+    for found in await episodes.verify([*tenants, *stored]):
+        check = found if found.is_sound else await episodes.repair(found)
+        agents = stored.get(check.tenant_id, ())
+        async for _ in documents.rebuild(check.tenant_id, agents):
+            pass
+        await documents.remove(check.tenant_id, agents, await documents.verify(check.tenant_id, agents))
+        results.append(await _verify_knowledge(check, agents))
+    return results
 
 
 async def close() -> None:
@@ -104,5 +138,13 @@ def index_check() -> IndexCheck:
     )
 
 
-def _to_result(check: TenantCheck) -> dict[str, Any]:
-    return {**asdict(check), "is_sound": check.is_sound}
+def knowledge_check() -> KnowledgeIndexCheck:
+    """Return the check of this deployment's index of documents."""
+    ports = deployed_ports()
+    return KnowledgeIndexCheck(ports.documents, ports.ingestions, ports.search, ports.search_administration)
+
+
+async def _verify_knowledge(check: TenantCheck, agents: Sequence[str]) -> dict[str, Any]:
+    knowledge = await knowledge_check().verify(check.tenant_id, agents)
+    is_sound = check.is_sound and knowledge.is_sound
+    return {**asdict(check), "knowledge": asdict(knowledge), "is_sound": is_sound}

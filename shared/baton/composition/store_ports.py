@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from baton.ports.run_records import ContextRecords, McpCalls, RunHistory
     from baton.ports.sources import SourceStore
     from baton.ports.stream_log import StreamLog
-    from baton.ports.tenants import Retentions, TenantLimitStore
+    from baton.ports.tenants import Retentions, SearchedTenants, TenantLimitStore
     from baton.ports.threads import IdleThreads, ThreadStore
 
 
@@ -242,6 +242,13 @@ class StorePorts:
         from baton.adapters.dynamodb.forget_requests import DynamoForgetRequests
 
         return DynamoForgetRequests(self.table, self.clock)
+
+    @cached_property
+    def searched_tenants(self) -> SearchedTenants:
+        """The tenants that have stored something to search."""
+        from baton.adapters.dynamodb.searched_tenants import DynamoSearchedTenants
+
+        return DynamoSearchedTenants(self.table)
 
     @cached_property
     def retentions(self) -> Retentions:

@@ -152,6 +152,11 @@ class Document:
     """Counted up with every ``DocumentStore.save``."""
 
     @property
+    def in_use(self) -> DocumentVersion | None:
+        """The version that turns find, if the document is not deleted."""
+        return self.active if self.deleted_at is None else None
+
+    @property
     def latest(self) -> DocumentVersion:
         """The newest version."""
         version = self.next or self.active
@@ -232,6 +237,8 @@ class DocumentRef:
     agent_id: str
     document_id: str
     version: int
+    rebuilds: bool = False
+    """True for a run of the pipeline that indexes the active version again. It does not change the version."""
 
 
 _ORIGINAL = re.compile(

@@ -79,4 +79,5 @@ class IngestionEvents:
 def document_of(event: Event) -> DocumentRef:
     """Return the version that a step's event is about: the input of its execution."""
     given = event["document"]
-    return DocumentRef(given["tenantId"], given["agentId"], given["documentId"], given["version"])
+    place = given["tenantId"], given["agentId"], given["documentId"], given["version"]
+    return DocumentRef(*place, rebuilds=given.get("rebuilds", False))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from baton.domain.document import Document, DocumentRef, VersionStatus
+from baton.domain.document import Document, DocumentRef, DocumentVersion, VersionStatus
 from baton.domain.errors import StoreUnavailable
 from baton.domain.identity import Scope
 from baton.ports.documents import DocumentStore
@@ -53,3 +53,15 @@ def is_in_progress(document: Document | None, version: int, *statuses: VersionSt
         and document.next.number == version
         and document.next.status in statuses
     )
+
+
+def find_worked_version(
+    document: Document | None, ref: DocumentRef, *statuses: VersionStatus
+) -> DocumentVersion | None:
+    """Return the version of ``ref`` if the pipeline still has to work on it: in one of ``statuses``, or to rebuild."""
+    if document is None:
+        return None
+    if ref.rebuilds:
+        version = document.in_use
+        return version if version is not None and version.number == ref.version else None
+    return document.latest if is_in_progress(document, ref.version, *statuses) else None

@@ -1,7 +1,8 @@
 """The pipeline that makes an uploaded document part of an agent's knowledge, step by step.
 
 The record decides. A step does nothing for a version that is not in progress any more: it was deleted, has failed, or a
-newer one has come. Every step may run twice, in any order, and die at any write. What a version has left behind is in
+newer one has come. A rebuild takes the same steps with the version in use, and changes no record but for the number of
+its chunks. Every step may run twice, in any order, and die at any write. What a version has left behind is in
 its document's list of stale versions from the moment on in which it cannot become active any more.
 """
 
@@ -39,7 +40,7 @@ from baton.domain.metrics import Metric, count
 from baton.domain.search import IndexName, SearchFilter, Vector
 from baton.knowledge.chunk_documents import chunk_documents, chunk_texts
 from baton.knowledge.chunking import divide_into_chunks
-from baton.knowledge.document_records import DocumentRecords, is_in_progress, pipeline_scope
+from baton.knowledge.document_records import DocumentRecords, find_worked_version, is_in_progress, pipeline_scope
 from baton.knowledge.ingestion_files import (
     batch_name,
     divide_into_batches,
@@ -106,11 +107,9 @@ class Ingestion:
     async def check(self, ref: DocumentRef) -> Checked:
         """Check that the content was announced so and can be read, and divide it into parts."""
         document = await self.records.get(ref)
-        if document is None or not is_in_progress(
-            document, ref.version, VersionStatus.WAITING, VersionStatus.PROCESSING
-        ):
+        version = find_worked_version(document, ref, VersionStatus.WAITING, VersionStatus.PROCESSING)
+        if document is None or version is None:
             return Checked()
-        version = document.latest
         body = await self.files.read(pipeline_scope(ref), document, ref.version, ORIGINAL)
         if body is None:
             if version.status is VersionStatus.WAITING and self.clock.now() < version.created_at + UPLOAD_WAIT:
@@ -124,6 +123,8 @@ class Ingestion:
         except DocumentUnreadable as problem:
             await self._fail(ref, problem.reason, problem.detail)
             return Checked()
+        if ref.rebuilds:
+            return Checked(inspection.form, inspection.parts)
 
         def begin(document: Document) -> Document | None:
             if not is_in_progress(document, ref.version, VersionStatus.WAITING):
@@ -143,14 +144,15 @@ class Ingestion:
 
     async def extract(self, ref: DocumentRef, part: Part) -> None:
         """Keep the text of one part."""
-        document = await self._current(ref)
-        if document is None:
+        work = await self._current(ref)
+        if work is None:
             return
+        document, version = work
         body = await self.files.read(pipeline_scope(ref), document, ref.version, ORIGINAL)
-        if body is None or hashlib.sha256(body).hexdigest() != document.latest.sha256:
+        if body is None or hashlib.sha256(body).hexdigest() != version.sha256:
             await self._fail(ref, "document_changed", "The content was changed while it was read. Upload it again.")
             return
-        charset = MediaType.parse(document.latest.content_type).charset
+        charset = MediaType.parse(version.content_type).charset
         try:
             text = await self.extractor.extract(body, part.form, part.pages, charset)
         except DocumentUnreadable as problem:
@@ -163,9 +165,10 @@ class Ingestion:
 
     async def chunk(self, ref: DocumentRef, parts: int) -> int:
         """Divide the text of all parts into chunks; return the number of batches, 0 if there is nothing to index."""
-        document = await self._current(ref)
-        if document is None:
+        work = await self._current(ref)
+        if work is None:
             return 0
+        document, _ = work
         texts: list[ExtractedText] = []
         size = 0
         for index in range(parts):
@@ -184,6 +187,8 @@ class Ingestion:
         for index, batch in enumerate(batches):
             body = await off_loop(LARGE, pack_chunks, batch)
             await self.files.write(pipeline_scope(ref), document, ref.version, batch_name(index), body)
+        if ref.rebuilds:
+            return len(batches) if await self._redivide(ref, len(chunks)) else 0
 
         def describe(document: Document) -> Document | None:
             if not is_in_progress(document, ref.version, VersionStatus.PROCESSING):
@@ -204,9 +209,10 @@ class Ingestion:
 
     async def index(self, ref: DocumentRef, batch: int, batches: int) -> None:
         """Embed one batch of chunks and put it into the index."""
-        document = await self._current(ref)
-        if document is None:
+        work = await self._current(ref)
+        if work is None:
             return
+        document, version = work
         body = await self.files.read(pipeline_scope(ref), document, ref.version, batch_name(batch))
         if body is None:
             raise StoreUnavailable("A step came before the one that it needs.")
@@ -219,19 +225,21 @@ class Ingestion:
         if await self._current(ref) is None:  # embedding takes long
             return
         embedder = self.embedder.name if self.embedder.dimensions else None
-        documents = chunk_documents(document, document.latest, chunks, vectors, embedder)
+        documents = chunk_documents(document, version, chunks, vectors, embedder)
         await self.search.put(pipeline_scope(ref), IndexName.KNOWLEDGE, documents)
         await self._note(ref, IngestionStep.INDEX, CHUNKED + (INDEXED - CHUNKED) * (batch + 1) // batches)
 
     async def activate(self, ref: DocumentRef) -> None:
         """Let turns use the version from now on, in place of the one before. All of it must be in the index."""
-        document = await self._current(ref)
-        if document is None:
+        work = await self._current(ref)
+        if work is None:
             return
-        source = SearchFilter(agent_id=ref.agent_id, source_id=chunk_source_id(ref.document_id, ref.version))
-        indexed = await self.search.count(pipeline_scope(ref), IndexName.KNOWLEDGE, source)
-        if not document.latest.chunks or indexed != document.latest.chunks:
+        _, version = work
+        indexed = await self.search.count(pipeline_scope(ref), IndexName.KNOWLEDGE, _chunks_of(ref))
+        if not version.chunks or indexed != version.chunks:
             raise StoreUnavailable("A step came before the one that it needs.")
+        if ref.rebuilds:
+            return
 
         def swap(document: Document) -> Document | None:
             if not is_in_progress(document, ref.version, VersionStatus.PROCESSING):
@@ -253,6 +261,11 @@ class Ingestion:
         count(Metric.DOCUMENTS_FAILED)
 
     async def _fail(self, ref: DocumentRef, code: str, message: str) -> None:
+        if ref.rebuilds:  # the version stays in use as far as it is indexed
+            logger.error("document not indexed again", document_id=ref.document_id, version=ref.version, reason=code)
+            count(Metric.DOCUMENTS_FAILED)
+            return
+
         def end(document: Document) -> Document | None:
             if not is_in_progress(document, ref.version, VersionStatus.WAITING, VersionStatus.PROCESSING):
                 return None
@@ -264,10 +277,24 @@ class Ingestion:
 
         await self.records.change(ref, end)
 
-    async def _current(self, ref: DocumentRef) -> Document | None:
-        """Return the document if the version is still in progress."""
+    async def _redivide(self, ref: DocumentRef, chunks: int) -> bool:
+        """Prepare a new indexing: remove the chunks that are left of an earlier one, and record the new number.
+
+        Return False if the version is no longer in use.
+        """
+        await self.search.delete(pipeline_scope(ref), IndexName.KNOWLEDGE, _chunks_of(ref))
+
+        def describe(document: Document) -> Document | None:
+            version = find_worked_version(document, ref)
+            return replace(document, active=replace(version, chunks=chunks)) if version is not None else None
+
+        return await self.records.change(ref, describe) is not None
+
+    async def _current(self, ref: DocumentRef) -> tuple[Document, DocumentVersion] | None:
+        """Return the document and the version if the work on it has not ended."""
         document = await self.records.get(ref)
-        return document if is_in_progress(document, ref.version, VersionStatus.PROCESSING) else None
+        version = find_worked_version(document, ref, VersionStatus.PROCESSING)
+        return (document, version) if document is not None and version is not None else None
 
     async def _part(self, ref: DocumentRef, document: Document, index: int) -> ExtractedText:
         body = await self.files.read(pipeline_scope(ref), document, ref.version, part_name(index))
@@ -285,7 +312,13 @@ class Ingestion:
         return vectors
 
     async def _note(self, ref: DocumentRef, step: IngestionStep, percent: int) -> None:
+        if ref.rebuilds:
+            return
         await self.records.documents.note_progress(pipeline_scope(ref), ref, step, percent, self.clock.now())
+
+
+def _chunks_of(ref: DocumentRef) -> SearchFilter:
+    return SearchFilter(agent_id=ref.agent_id, source_id=chunk_source_id(ref.document_id, ref.version))
 
 
 def _check_content(version: DocumentVersion, body: bytes, digest: str) -> None:

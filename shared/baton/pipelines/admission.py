@@ -13,7 +13,7 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from aws_lambda_powertools import Logger
 
@@ -45,11 +45,14 @@ class Admission:
     """The start of the engine of the pipelines, if runs end with it. None if it never ends."""
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
-    async def start(self, run: PipelineRun) -> None:
-        """Begin a run, or let it wait. A repetition changes nothing. Raises ``StoreUnavailable``."""
+    async def start(self, run: PipelineRun, *, behind: timedelta = timedelta()) -> None:
+        """Begin a run, or let it wait. A repetition changes nothing. Raises ``StoreUnavailable``.
+
+        A run that waits lets its tenant's runs begin first that are started within ``behind`` after it.
+        """
         if await self._begin(run):
             return
-        await self.queue.add(run, self.clock.now())
+        await self.queue.add(run, self.clock.now() + behind)
         # All others may have ended before this one began to wait.
         await self.admit(run.pipeline)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from baton.domain.capture import CaptureRef
 from baton.domain.document import DocumentRef
@@ -13,6 +13,9 @@ from baton.domain.identity import Scope
 from baton.domain.pipelines import Pipeline, PipelineRun
 from baton.domain.times import to_millis
 from baton.pipelines.admission import Admission
+
+REBUILDS_WAIT = timedelta(days=1)
+"""New versions of a tenant's documents begin before rebuilds that are up to so much older."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +90,25 @@ class AdmittedIngestions:
         }
         run = PipelineRun(Pipeline.INGESTION, ref.tenant_id, subject, f"{subject}-{attempt}", described)
         await (self.admission.start_at_once(run) if removes else self.admission.start(run))
+
+    async def rebuild(self, ref: DocumentRef, *, created_at: datetime) -> bool:
+        """See ``Ingestions``."""
+        subject = f"{_document_subject(ref, created_at)}-rebuild"
+        if await self.admission.is_pending(Pipeline.INGESTION, subject):
+            return False
+        described = {
+            "tenantId": ref.tenant_id,
+            "agentId": ref.agent_id,
+            "documentId": ref.document_id,
+            "version": ref.version,
+            "rebuilds": True,
+            "subject": subject,
+        }
+        # A lost index may be rebuilt any number of times, and a name is reserved for 90 days.
+        name = f"{subject}-{to_millis(self.admission.clock.now())}"
+        run = PipelineRun(Pipeline.INGESTION, ref.tenant_id, subject, name, described)
+        await self.admission.start(run, behind=REBUILDS_WAIT)
+        return True
 
     async def is_pending(self, ref: DocumentRef, *, created_at: datetime) -> bool:
         """See ``Ingestions``."""

@@ -113,6 +113,13 @@ class Ingestions(Protocol):
         """
         ...
 
+    async def rebuild(self, ref: DocumentRef, *, created_at: datetime) -> bool:
+        """Start a run that indexes the document's active version again; return False if one waits or is in progress.
+
+        It waits behind runs for new versions. Raises ``StoreUnavailable``.
+        """
+        ...
+
     async def is_pending(self, ref: DocumentRef, *, created_at: datetime) -> bool:
         """Return whether a run for the version waits for others or is in progress. Raises ``StoreUnavailable``."""
         ...

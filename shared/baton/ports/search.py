@@ -138,6 +138,6 @@ class SearchAdministration(Reindexing, Protocol):
         """Make the indices that are missing, and return the state of all. Existing ones are not changed."""
         ...
 
-    def sources(self, index: IndexName) -> AsyncIterator[IndexedSource]:
-        """Yield the sources of all documents, ordered by tenant, user and source."""
+    def sources(self, index: IndexName, tenant_id: str | None = None) -> AsyncIterator[IndexedSource]:
+        """Yield the sources of all documents, or of one tenant's, ordered by tenant, user and source."""
         ...

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -47,4 +47,15 @@ class Retentions(Protocol):
 
     async def claim_due(self, now: datetime) -> Sequence[str]:
         """Return the tenants whose retention is to be enforced now. No other caller gets them before the next day."""
+        ...
+
+
+class SearchedTenants(Protocol):
+    """Finds the tenants that have stored something to search."""
+
+    async def all(self) -> Mapping[str, Sequence[str]]:
+        """Return every tenant with episodes or documents, and for each the agents that have documents, in their order.
+
+        It reads the table's whole list of lists: for operators only. Raises ``StoreUnavailable``.
+        """
         ...

@@ -116,7 +116,7 @@ def test_a_domain_without_access_control_refuses_roles(deployment: dict[str, str
 
 @pytest.mark.usefixtures("deployment")
 def test_an_unknown_command_is_refused() -> None:
-    with pytest.raises(ValueError, match="migrate, reindex, verify, repair"):
+    with pytest.raises(ValueError, match="migrate, reindex, rebuild, verify, repair"):
         handle({"command": "drop"})
 
 

@@ -10,12 +10,25 @@ from typing import Any
 
 import pytest
 
+from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.documents import DynamoDocuments
+from baton.adapters.dynamodb.pipeline_queue import DynamoPipelineQueue
+from baton.adapters.dynamodb.searched_tenants import DynamoSearchedTenants
 from baton.adapters.s3_documents import S3Documents
+from baton.domain import pipelines
+from baton.domain.document import DocumentRef
+from baton.domain.identity import Scope
 from baton.domain.search import IndexName, SearchFilter
+from baton.knowledge.index_check import KnowledgeIndexCheck
+from baton.pipelines.admission import Admission
+from baton.pipelines.starts import AdmittedIngestions
 from baton_local.sqlite_index import SqliteIndex
 from baton_testing.fakes.clock import FakeClock
 from baton_testing.fakes.embedder import DIMENSIONS
+from tests.fakes.pipelines import FakeExecutions
+from tests.grants.declared import roles, searching
+from tests.grants.simulator import Asked, decide
+from tests.grants.watched import watched
 from tests.integration.store.conftest import BUCKET, Engine
 from tests.unit.knowledge.pipeline import AGENT, Killed, Pipeline, text_of
 
@@ -46,6 +59,7 @@ class World(Pipeline):
         self.number, self.kill_at, self.dies_before = 0, 0, True
         self.clock = FakeClock()
         self.real_index = SqliteIndex(folder, DIMENSIONS)
+        self.table = engine.table
         self.use(
             Killing(DynamoDocuments(engine.table), self, "save", "note_progress", "remove"),
             Killing(S3Documents(engine.s3, BUCKET, self.clock), self, "write", "remove"),
@@ -114,3 +128,51 @@ async def test_a_removal_that_is_killed_is_made_good_by_another(new_world: Calla
         await world.run(ref)
         assert await world.get(ref) is None
         assert await world.sources() == set()
+
+
+async def test_a_lost_index_is_rebuilt_from_the_table_and_the_bucket(new_world: Callable[[], World]) -> None:
+    world = new_world()
+    ref = await replaced(world)
+    await world.run(ref)
+    await world.real_index.delete(world.scope, IndexName.KNOWLEDGE, SearchFilter(agent_id=AGENT))
+    tenant = world.scope.tenant_id
+    stored = await DynamoSearchedTenants(world.table).all()
+    assert stored[tenant] == [AGENT]
+    check = KnowledgeIndexCheck(world.documents, world.ingestions, world.real_index, None)
+    assert [place.document_id for place in (await check.verify(tenant, [AGENT])).missing] == [ref.document_id]
+    assert [started async for started in check.rebuild(tenant, [AGENT])] == [True]
+    [rebuild] = world.ingestions.rebuilds
+    await world.run(rebuild)
+    assert (await check.verify(tenant, [AGENT])).is_sound
+    assert await world.sources() == {f"{ref.document_id}@2"}
+
+
+async def test_tenants_are_found_by_their_documents_and_their_episodes(on_dynamodb_local: Engine) -> None:
+    tenants, scope = DynamoSearchedTenants(on_dynamodb_local.table), Scope(f"t{uuid.uuid4().hex}", "ada")
+    assert scope.tenant_id not in await tenants.all()
+    listing = keys.tenant_episodes(scope, "some-episode")
+    await on_dynamodb_local.table.put({"PK": uuid.uuid4().hex, "SK": "EPISODE", "listing": listing, "listed_at": "1"})
+    assert (await tenants.all())[scope.tenant_id] == []
+
+
+async def test_a_rebuild_asks_for_what_the_role_of_its_function_grants(on_dynamodb_local: Engine) -> None:
+    table, clock, declared = on_dynamodb_local.table, FakeClock(), searching()
+    admission = Admission(DynamoPipelineQueue(table), FakeExecutions(), clock, pipelines.PipelineLimits(1, 1))
+    ingestions, tenant = AdmittedIngestions(admission), f"t{uuid.uuid4().hex}"
+    [(name, _)] = declared.of_type("AWS::DynamoDB::Table")
+    with watched("SearchRole", table.client, **{table.name: declared.attribute(name, None)}) as asked:
+        await DynamoSearchedTenants(table).all()
+        await DynamoDocuments(table).of_agent(Scope(tenant, "operator"), AGENT, limit=10, cursor=None)
+        for number in range(2):  # one waits for the other
+            ref = DocumentRef(tenant, AGENT, f"doc_{number:032x}", 1)
+            assert await ingestions.rebuild(ref, created_at=clock.now())
+        for subject in (await admission.queue.running(pipelines.Pipeline.INGESTION)).places:
+            await admission.note_end(pipelines.Pipeline.INGESTION, subject)
+    decisions = decide(asked, roles(declared))
+    refused = [str(each) for each, one in zip(asked, decisions, strict=True) if one.result != "Allowed"]
+    assert refused == []
+    assert {"dynamodb:Scan", "dynamodb:Query", "dynamodb:PutItem", "dynamodb:DeleteItem"} <= {
+        grant.action for decision in decisions for grant in decision.uses
+    }
+    others = Asked("", "SearchRole", "dynamodb:PutItem", asked[-1].resource, {"dynamodb:LeadingKeys": [f"{tenant}#t1"]})
+    assert [one.result for one in decide([others], roles(declared))] == ["ImplicitlyDenied"]

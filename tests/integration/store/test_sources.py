@@ -12,6 +12,9 @@ from baton.adapters.s3_documents import S3SourceObjects
 from baton.ports.sources import PageUnavailable
 from baton_local.resources import create_bucket
 from tests.contracts.sources import SourceRooms, SourceStoreContract
+from tests.grants.declared import roles, template
+from tests.grants.simulator import decide
+from tests.grants.watched import watched
 from tests.integration.store.conftest import Engine
 
 if TYPE_CHECKING:
@@ -52,6 +55,19 @@ async def test_objects_below_a_prefix_are_listed_with_the_etags_that_they_are_re
     content = await objects.read(bucket, "acme/0002.md", limit=2)
     assert (content.body, content.etag) == (b"xx", found[2].etag)
     assert (await objects.read(bucket, "acme2/a.md", limit=1)).content_type == "text/Markdown; charset=utf-8"
+
+
+async def test_the_bucket_of_a_deployment_is_read_with_what_its_policy_grants(
+    s3: S3Client, objects: S3SourceObjects, bucket: str
+) -> None:
+    s3.put_object(Bucket=bucket, Key="acme/a.md", Body=b"x")
+    with watched("IngestionRole", s3, **{bucket: "manuals"}) as asked:
+        await objects.objects(bucket, "acme/", limit=10)
+        await objects.read(bucket, "acme/a.md", limit=10)
+    decisions = decide(asked, roles(template(SourceBucket="manuals")))
+    assert {decision.result for decision in decisions} == {"Allowed"}
+    assert {grant.action for decision in decisions for grant in decision.uses} == {"s3:GetObject", "s3:ListBucket"}
+    assert {decision.result for decision in decide(asked, roles(template()))} == {"ImplicitlyDenied"}
 
 
 async def test_what_cannot_be_read_says_why(objects: S3SourceObjects, bucket: str, s3: S3Client) -> None:

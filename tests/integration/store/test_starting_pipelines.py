@@ -137,3 +137,14 @@ async def test_the_longest_names_are_ones_that_step_functions_takes(machine: Mac
     await AdmittedIngestions(machine.admission).start(document(), attempt=9, created_at=MARCH)
     assert len(machine.started) == 3
     assert all(len(name) <= 80 for name in machine.started)
+
+
+async def test_a_rebuild_is_started_once_until_it_ends_and_then_again(machine: Machine) -> None:
+    clock = machine.admission.clock
+    assert isinstance(clock, FakeClock)
+    ingestions, ref = AdmittedIngestions(machine.admission), document()
+    assert [await ingestions.rebuild(ref, created_at=MARCH) for _ in range(2)] == [True, False]
+    await machine.end()
+    clock.advance(1)
+    assert await ingestions.rebuild(ref, created_at=MARCH)
+    assert len(machine.started) == 2

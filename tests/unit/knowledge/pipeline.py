@@ -143,6 +143,8 @@ class Pipeline:
         described = {"tenantId": ref.tenant_id, "agentId": ref.agent_id}
         subject = f"{ref.tenant_id}/{ref.agent_id}/{ref.document_id}-{ref.version}"
         document = {**described, "documentId": ref.document_id, "version": ref.version, "subject": subject}
+        if ref.rebuilds:
+            document["rebuilds"] = True
         return await self.app.knowledge.ingestion_events.step({"step": step, "document": document, **given})
 
     async def run(self, ref: DocumentRef, *, order: random.Random | None = None, waits: bool = True) -> None:

@@ -37,9 +37,9 @@ def test_a_migration_lets_the_functions_in_if_asked_to() -> None:
 
 
 def test_a_rebuild_is_continued_where_the_function_has_stopped() -> None:
-    client = Lambda({"is_complete": False, "after": "mark"}, {"is_complete": True, "after": None})
+    client = Lambda({"is_complete": False, "tenants": ["acme"]}, {"is_complete": True, "tenants": ["acme"]})
     assert administer(client, OUTPUTS, "rebuild")["is_complete"]  # type: ignore[arg-type]
-    assert client.events == [{"command": "rebuild"}, {"command": "rebuild", "after": "mark"}]
+    assert client.events == [{"command": "rebuild"}, {"command": "rebuild", "tenants": ["acme"]}]
 
 
 def test_tenants_to_verify_are_passed_on() -> None:

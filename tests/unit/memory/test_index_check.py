@@ -6,6 +6,8 @@ import uuid
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field, replace
 
+import pytest
+
 from baton.domain.episode import EndReason, Episode, EpisodeRef, EpisodeStatus
 from baton.domain.identity import Scope
 from baton.domain.search import IndexedText, IndexName
@@ -49,8 +51,10 @@ class Sources:
     def __init__(self, search: FakeSearchIndex) -> None:
         self.search = search
 
-    async def sources(self, index: IndexName) -> AsyncIterator[IndexedSource]:
+    async def sources(self, index: IndexName, tenant_id: str | None = None) -> AsyncIterator[IndexedSource]:
         for (name, tenant, user), documents in self.search.documents.items():
+            if tenant_id not in (None, tenant):
+                continue
             for source in sorted({each.source_id for each in documents.values()}) if name is index else ():
                 found = [each for each in documents.values() if each.source_id == source]
                 yield IndexedSource(tenant, user, source, len(found), sum(each.embedder is None for each in found))
@@ -148,3 +152,14 @@ async def test_an_engine_that_knows_no_owners_is_checked_for_users_with_episodes
     [found] = await world.check.verify([TENANT])
     assert (found.missing, found.orphaned) == ((place(missing),), (place(gone),))
     assert (await world.check.repair(found)).is_sound
+
+
+@pytest.mark.parametrize("knows_owners", [True, False])
+async def test_a_lost_index_gets_the_episodes_that_it_does_not_have(knows_owners: bool) -> None:
+    whole, missing, pending = episode("ada", 1), episode("bob", 1), episode("bob", 2, status=EpisodeStatus.PENDING)
+    world = World(whole, missing, pending, knows_owners=knows_owners)
+    await world.index(Scope(TENANT, "ada"), whole)
+    assert [done async for done in world.check.rebuild(TENANT)] == [False, True, False]
+    assert [done async for done in world.check.rebuild(TENANT)] == [False, False, False]
+    [found] = await world.check.verify([TENANT])
+    assert (found.is_sound, found.indexed) == (True, 2)

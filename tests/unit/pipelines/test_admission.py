@@ -76,6 +76,17 @@ async def test_a_tenant_with_many_runs_leaves_room_for_others() -> None:
     assert runs.begun[4:] == ["f2"]  # then of those with one, the one that has waited longest
 
 
+async def test_a_run_that_waits_behind_others_begins_after_later_ones_of_its_tenant() -> None:
+    runs = Runs(at_once=1)
+    await runs.start(run_of("acme", "s0"))
+    for subject in ("old-1", "old-2"):
+        await runs.admission.start(run_of("acme", subject), behind=timedelta(days=1))
+    await runs.start(run_of("acme", "new"))
+    for subject in ("s0", "new", "old-1", "old-2"):
+        await runs.end(subject)
+    assert runs.begun == ["s0", "new", "old-1", "old-2"]
+
+
 async def test_an_attempt_that_is_repeated_begins_and_waits_once() -> None:
     runs = Runs(at_once=1)
     first, second = run_of("acme", "s1"), run_of("acme", "s2")

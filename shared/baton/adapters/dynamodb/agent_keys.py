@@ -93,6 +93,13 @@ def documents(scope: Scope, agent_id: str) -> str:
     return f"{scope.tenant_id}#~DOCUMENTS#{agent_id}"
 
 
+def documents_place(partition: str) -> tuple[str, str] | None:
+    """Return tenant and agent of a partition of ``documents``, None for another partition."""
+    tenant_id, _, rest = partition.partition("#")
+    kind, _, agent_id = rest.partition("#")
+    return (tenant_id, agent_id) if kind == "~DOCUMENTS" else None
+
+
 def document(scope: Scope, agent_id: str, document_id: str) -> Key:
     return {"PK": documents(scope, agent_id), "SK": f"{DOCUMENT}{document_id}"}
 

@@ -135,6 +135,12 @@ def all_tenant_episodes(scope: Scope) -> list[str]:
     return [f"{scope.tenant_id}#~ALLEPISODES#{number}" for number in range(LISTING_SHARDS)]
 
 
+def tenant_of_episodes(listing: str) -> str | None:
+    """Return the tenant of a partition of ``all_tenant_episodes``, None for another partition."""
+    tenant_id, _, rest = listing.partition("#")
+    return tenant_id if rest.startswith("~ALLEPISODES#") else None
+
+
 def redaction(scope: Scope, thread_id: str, ordinal: int) -> Key:
     """Return the key of a message's text without personal data."""
     return {"PK": partition(scope, thread_id), "SK": redaction_sort(ordinal)}

@@ -218,6 +218,21 @@ class Table:
                 return
             request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
 
+    async def scan(self, index: str, attribute: str) -> AsyncGenerator[list[Any], None]:
+        """Yield pages of one attribute's values, of all entries of a secondary index. It reads the whole index."""
+        request: dict[str, Any] = {
+            "TableName": self.name,
+            "IndexName": index,
+            "ProjectionExpression": "#attribute",
+            "ExpressionAttributeNames": {"#attribute": attribute},
+        }
+        while True:
+            answer = await self._ask(self.client.scan, **request)
+            yield [deserialize(item)[attribute] for item in answer["Items"]]
+            if "LastEvaluatedKey" not in answer:
+                return
+            request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+
     async def get_many(self, keys: list[dict[str, str]], *, consistent: bool = False) -> list[Item]:
         """Return up to 100 items by key, in no order, without those that do not exist.
 

@@ -79,7 +79,7 @@ class OpenSearchAdministration:
         await self._delete(old)
         return Reindexed(index, new.name, copy.copied, copy.embedded)
 
-    async def sources(self, index: IndexName) -> AsyncIterator[IndexedSource]:
+    async def sources(self, index: IndexName, tenant_id: str | None = None) -> AsyncIterator[IndexedSource]:
         """See ``SearchAdministration``."""
         fields = ("tenant", "user", "source_id")
         after: dict[str, Any] | None = None
@@ -97,6 +97,7 @@ class OpenSearchAdministration:
                 f"/{alias}/_search",
                 {
                     "size": 0,
+                    "query": {"match_all": {}} if tenant_id is None else {"term": {"tenant": tenant_id}},
                     "aggs": {
                         "sources": {
                             "composite": composite,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence, Set
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -94,6 +94,28 @@ class IndexCheck:
                 await self.search.delete(scope, IndexName.EPISODES, SearchFilter(source_id=place.episode_id))
         [again] = [each for each in await self.verify([check.tenant_id]) if each.tenant_id == check.tenant_id]
         return again
+
+    async def rebuild(self, tenant: str) -> AsyncIterator[bool]:
+        """Index complete episodes without documents, one at a time; yield for each episode whether it was indexed now.
+
+        A repetition continues where an earlier one has stopped. Raises ``SearchUnavailable`` and
+        ``EmbedderUnavailable``.
+        """
+        found: set[Place] | None = None
+        if self.administration is not None:
+            sources = self.administration.sources(IndexName.EPISODES, tenant)
+            found = {Place(source.user_id, source.source_id) async for source in sources}
+        async for episode in self.episodes.of_tenant(Scope(tenant, OPERATOR)):
+            is_missing = _is_due(episode) and not await self._is_indexed(tenant, episode, found)
+            if is_missing:
+                await self.index_episode(Scope(tenant, episode.user_id), episode)
+            yield is_missing
+
+    async def _is_indexed(self, tenant: str, episode: Episode, found: Set[Place] | None) -> bool:
+        if found is not None:
+            return Place(episode.user_id, episode.ref.id) in found
+        source = SearchFilter(source_id=episode.ref.id)
+        return await self.search.count(Scope(tenant, episode.user_id), IndexName.EPISODES, source) > 0
 
     async def _verify(self, tenant: str, sources: Sequence[IndexedSource]) -> TenantCheck:
         stored = {

@@ -1,0 +1,34 @@
+"""The tenants that have something to search, found in the ``listing`` index."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import aclosing
+
+from baton.adapters.dynamodb import agent_keys, keys
+from baton.adapters.dynamodb.shards import LISTING
+from baton.adapters.dynamodb.table import Table
+
+
+class DynamoSearchedTenants:
+    """``SearchedTenants`` on the conversation table.
+
+    No item lists the tenants, because it would be written with every first conversation. The index has keys only, so
+    that a million entries take about 20,000 read units.
+    """
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    async def all(self) -> Mapping[str, Sequence[str]]:
+        """See ``SearchedTenants``."""
+        found: dict[str, set[str]] = {}
+        name, partition_key, _ = LISTING
+        async with aclosing(self._table.scan(name, partition_key)) as pages:
+            async for listings in pages:
+                for listing in set(listings):
+                    place = agent_keys.documents_place(listing)
+                    tenant_id = place[0] if place is not None else keys.tenant_of_episodes(listing)
+                    if tenant_id is not None:
+                        found.setdefault(tenant_id, set()).update(place[1:] if place is not None else ())
+        return {tenant_id: sorted(found[tenant_id]) for tenant_id in sorted(found)}

@@ -1,0 +1,133 @@
+"""Compare the index of knowledge with the stored documents, and have missing ones indexed again."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+
+from baton.concurrency import gather_each
+from baton.domain.document import Document, DocumentRef, DocumentVersion, chunk_source_id, document_of_chunk
+from baton.domain.identity import Scope
+from baton.domain.search import IndexName, SearchFilter
+from baton.ports.documents import DocumentStore, Ingestions
+from baton.ports.search import SearchAdministration, SearchIndex
+
+OPERATOR = "~operator"
+PAGE = 100
+COUNTS_AT_ONCE = 10
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentPlace:
+    """The version of a document that turns use."""
+
+    agent_id: str
+    document_id: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class KnowledgeCheck:
+    """The results of the check of one tenant's documents."""
+
+    documents: int
+    """Documents that turns use."""
+    indexed: int
+    """Those of which every chunk is in the index."""
+    chunks: int
+    """The chunks of these documents in the index."""
+    missing: tuple[DocumentPlace, ...]
+    """Documents of which chunks are missing."""
+    orphaned: tuple[str, ...]
+    """Sources in the index that no stored document has. Turns never use them."""
+
+    @property
+    def is_sound(self) -> bool:
+        """True if nothing has to be fixed."""
+        return not (self.missing or self.orphaned)
+
+
+@dataclass(frozen=True, slots=True)
+class KnowledgeIndexCheck:
+    """Compares tenant by tenant. Documents may be uploaded and used meanwhile."""
+
+    documents: DocumentStore
+    ingestions: Ingestions
+    search: SearchIndex
+    administration: SearchAdministration | None
+    """None for an engine that cannot list the sources of a tenant. Then no orphaned ones are found."""
+
+    async def verify(self, tenant: str, agents: Sequence[str]) -> KnowledgeCheck:
+        """Compare the documents of a tenant's ``agents``. Raises ``SearchUnavailable`` and ``StoreUnavailable``."""
+        # First, so that every source belongs to a document that was stored before.
+        sources = await self._sources(tenant)
+        documents = indexed = chunks = 0
+        missing: list[DocumentPlace] = []
+        known: set[str] = set()
+        async for page in self._pages(tenant, agents):
+            known.update(source for document in page for source in _sources_of(document))
+            for document, version, found in await self._count(tenant, page):
+                documents, chunks = documents + 1, chunks + found
+                if found == version.chunks:
+                    indexed += 1
+                else:
+                    missing.append(DocumentPlace(document.agent_id, document.id, version.number))
+        orphaned = tuple(source for source in sources if source not in known)
+        return KnowledgeCheck(documents, indexed, chunks, tuple(missing), orphaned)
+
+    async def rebuild(self, tenant: str, agents: Sequence[str]) -> AsyncIterator[bool]:
+        """Start the pipeline for documents that are not completely in the index.
+
+        Yield for each document whether a run was started. A repetition continues where an earlier one has stopped.
+        """
+        async for page in self._pages(tenant, agents):
+            for document, version, found in await self._count(tenant, page):
+                is_started = False
+                if found != version.chunks:
+                    ref = DocumentRef(tenant, document.agent_id, document.id, version.number, rebuilds=True)
+                    is_started = await self.ingestions.rebuild(ref, created_at=document.created_at)
+                yield is_started
+
+    async def remove(self, tenant: str, agents: Sequence[str], check: KnowledgeCheck) -> None:
+        """Remove the orphaned sources of a check from the index, except those of documents stored since."""
+        scope = Scope(tenant, OPERATOR)
+        for source in check.orphaned:
+            document_id, _ = document_of_chunk(source)
+            stored = [await self.documents.get(scope, agent_id, document_id) for agent_id in agents]
+            if not any(source in _sources_of(document) for document in stored if document is not None):
+                await self.search.delete(scope, IndexName.KNOWLEDGE, SearchFilter(source_id=source))
+
+    async def _count(self, tenant: str, page: Sequence[Document]) -> list[tuple[Document, DocumentVersion, int]]:
+        """Return the documents that turns use, each with the version and the number of its chunks in the index."""
+
+        async def count(used: tuple[Document, DocumentVersion]) -> tuple[Document, DocumentVersion, int]:
+            document, version = used
+            source = SearchFilter(agent_id=document.agent_id, source_id=chunk_source_id(document.id, version.number))
+            return *used, await self.search.count(Scope(tenant, OPERATOR), IndexName.KNOWLEDGE, source)
+
+        used = [(document, document.in_use) for document in page]
+        return await gather_each(
+            [(document, version) for document, version in used if version is not None], count, at_once=COUNTS_AT_ONCE
+        )
+
+    async def _pages(self, tenant: str, agents: Sequence[str]) -> AsyncIterator[Sequence[Document]]:
+        for agent_id in agents:
+            cursor: str | None = None
+            while True:
+                page, cursor = await self.documents.of_agent(
+                    Scope(tenant, OPERATOR), agent_id, limit=PAGE, cursor=cursor
+                )
+                yield page
+                if cursor is None:
+                    break
+
+    async def _sources(self, tenant: str) -> list[str]:
+        if self.administration is None:
+            return []
+        return [source.source_id async for source in self.administration.sources(IndexName.KNOWLEDGE, tenant)]
+
+
+def _sources_of(document: Document) -> set[str]:
+    """Return the sources that the index may have of a document, those of versions in progress and removal too."""
+    versions = {version.number for version in (document.active, document.next) if version is not None}
+    return {chunk_source_id(document.id, number) for number in {*versions, *document.stale}}

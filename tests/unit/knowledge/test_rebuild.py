@@ -1,0 +1,210 @@
+"""A lost index of documents is rebuilt from what is stored."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import pytest
+
+from baton.domain.document import DocumentRef, VersionStatus
+from baton.domain.search import IndexName
+from baton.entry.search_rebuild import RebuildResult, SearchRebuild
+from baton.knowledge.index_check import DocumentPlace, KnowledgeIndexCheck
+from baton.memory.episodes.index_check import IndexCheck
+from baton.ports.search import IndexedSource
+from baton_testing.fakes.episodes import FakeEpisodes
+from baton_testing.fakes.search_index import FakeSearchIndex
+from tests.fakes.searched_tenants import FakeSearchedTenants
+from tests.unit.knowledge.pipeline import AGENT, Killed, Pipeline, text_of
+
+
+class Sources:
+    """``SearchAdministration.sources`` over the fake index."""
+
+    def __init__(self, search: FakeSearchIndex) -> None:
+        self.search = search
+
+    async def sources(self, index: IndexName, tenant_id: str | None = None) -> AsyncIterator[IndexedSource]:
+        for (name, tenant, user), documents in self.search.documents.items():
+            if name is index and tenant == tenant_id:
+                for source in sorted({each.source_id for each in documents.values()}):
+                    yield IndexedSource(tenant, user, source, 1, 0)
+
+
+class World:
+    """Tenants that share the stores, each with its pipeline, and the rebuild of their index."""
+
+    def __init__(self, *tenants: str) -> None:
+        first = Pipeline(tenants[0])
+        self.pipelines = [first, *(Pipeline(tenant, shared=first) for tenant in tenants[1:])]
+        self.index, self.ingestions = first.index, first.ingestions
+        self.check = KnowledgeIndexCheck(first.documents, first.ingestions, first.index, Sources(first.index))  # type: ignore[arg-type]
+        episodes = FakeEpisodes()
+
+        async def index_episode(*_: object) -> None:
+            raise AssertionError("there are no episodes")
+
+        episode_check = IndexCheck(episodes, first.index, None, index_episode, embeds=True)
+        tenants_with_documents = FakeSearchedTenants(first.documents, episodes)
+        self.rebuilding = SearchRebuild(tenants_with_documents, self.check, episode_check)
+
+    async def ready(self, pipeline: Pipeline, number: int, text: str = "Bolts") -> DocumentRef:
+        """A document that turns use."""
+        ref = await pipeline.create(number)
+        await pipeline.upload(ref, text_of(2, text))
+        await pipeline.run(ref)
+        return ref
+
+    async def rebuild(self, *tenants: str, seconds: float = 60.0) -> RebuildResult:
+        return await self.rebuilding.run(tuple(IndexName), tenants, seconds=seconds)
+
+    async def run_pipelines(self) -> None:
+        """Carry out the runs that were started."""
+        by_tenant = {pipeline.scope.tenant_id: pipeline for pipeline in self.pipelines}
+        while self.ingestions.rebuilds:
+            ref = self.ingestions.rebuilds[0]
+            await by_tenant[ref.tenant_id].run(ref)
+            self.ingestions.rebuilds.remove(ref)
+
+    async def is_sound(self) -> bool:
+        return all([(await self.check.verify(each.scope.tenant_id, [AGENT])).is_sound for each in self.pipelines])
+
+
+async def test_a_lost_index_is_rebuilt_and_the_records_stay_as_they_are() -> None:
+    world = World("acme")
+    [acme] = world.pipelines
+    refs = [await world.ready(acme, number, word) for number, word in enumerate(("Bolts", "Nuts", "Gears"), start=1)]
+    before = {ref: (await acme.existing(ref), sorted(acme.indexed()[f"{ref.document_id}@1"])) for ref in refs}
+    world.index.documents.clear()
+    missing = (await world.check.verify("acme", [AGENT])).missing
+    assert set(missing) == {DocumentPlace(AGENT, ref.document_id, 1) for ref in refs}
+    result = await world.rebuild()
+    assert (result.tenants, result.documents_started, result.is_complete) == (("acme",), 3, True)
+    await world.run_pipelines()
+    assert await world.is_sound()
+    for ref, (document, texts) in before.items():
+        after = await acme.existing(ref)
+        assert replace(after, revision=document.revision) == document
+        assert sorted(acme.indexed()[f"{ref.document_id}@1"]) == texts
+    assert acme.stored() == {1: {"original"}}
+
+
+async def test_only_what_is_missing_is_rebuilt_and_only_once() -> None:
+    world = World("acme")
+    [acme] = world.pipelines
+    whole, partial = await world.ready(acme, 1), await world.ready(acme, 2)
+    documents = world.index.documents[IndexName.KNOWLEDGE, "acme", ""]
+    documents.pop(f"{partial.document_id}@1#0")
+    assert (await world.rebuild()).documents_started == 1
+    assert (await world.rebuild()).documents_started == 0, "its run waits"
+    assert [ref.document_id for ref in world.ingestions.rebuilds] == [partial.document_id]
+    await world.run_pipelines()
+    checked = await world.check.verify("acme", [AGENT])
+    assert (checked.documents, checked.indexed, checked.is_sound) == (2, 2, True)
+    assert await acme.existing(whole) is not None
+
+
+async def test_a_version_in_progress_is_left_to_its_own_run() -> None:
+    world = World("acme")
+    [acme] = world.pipelines
+    waiting = await acme.create()
+    assert (await world.rebuild()).documents_started == 0
+    assert (await world.check.verify("acme", [AGENT])).documents == 0
+    assert (await acme.existing(waiting)).latest.status is VersionStatus.WAITING
+
+
+@pytest.mark.parametrize("change", ["replaced", "deleted"])
+async def test_a_document_that_changes_during_its_rebuild_leaves_no_old_chunks(change: str) -> None:
+    world = World("acme")
+    [acme] = world.pipelines
+    ref = await world.ready(acme, 1)
+    world.index.documents.clear()
+    await world.rebuild()
+    rebuild = world.ingestions.rebuilds[0]
+    checked = await acme.step(rebuild, "check")
+    part = {"format": checked["format"], "part": checked["parts"][0], "index": 0, "count": checked["count"]}
+    await acme.step(rebuild, "extract", **part)
+    if change == "replaced":
+        newer = await acme.replace(ref)
+        await acme.upload(newer, text_of(1, "Nuts"))
+        await acme.run(newer)
+    else:
+        await acme.delete(ref)
+        await acme.run(ref)
+    chunked = await acme.step(rebuild, "chunk", parts=checked["count"])
+    assert chunked["next"] == "clean"
+    await acme.clean(rebuild)
+    assert set(acme.indexed()) == ({f"{ref.document_id}@2"} if change == "replaced" else set())
+
+
+async def test_a_document_whose_content_is_lost_stays_ready_and_is_reported() -> None:
+    world = World("acme")
+    [acme] = world.pipelines
+    ref = await world.ready(acme, 1)
+    before = await acme.existing(ref)
+    world.index.documents.clear()
+    acme.files.bodies.clear()
+    await world.rebuild()
+    await world.run_pipelines()
+    assert await acme.existing(ref) == before
+    assert (await world.check.verify("acme", [AGENT])).missing == (DocumentPlace(AGENT, ref.document_id, 1),)
+
+
+async def lost(place: int | None = None) -> World:
+    """A rebuild that has begun, and whose worker dies before the ``place``-th write."""
+    world = World("acme")
+    [acme] = world.pipelines
+    await world.ready(acme, 1)
+    world.index.documents.clear()
+    await world.rebuild()
+    if place is not None:
+        acme.writes.kill_before = acme.writes.count + place
+    return world
+
+
+async def test_a_rebuild_that_is_killed_is_made_good_by_another() -> None:
+    world = await lost()
+    begun = world.pipelines[0].writes.count
+    await world.run_pipelines()
+    writes = world.pipelines[0].writes.count - begun
+    for place in range(1, writes + 1):
+        world = await lost(place)
+        with pytest.raises(Killed):
+            await world.run_pipelines()
+        world.ingestions.rebuilds.clear()
+        await world.rebuild()
+        await world.run_pipelines()
+        assert await world.is_sound()
+
+
+async def test_tenants_are_served_in_turn_and_a_call_that_has_no_time_left_is_continued() -> None:
+    world = World("flood", "acme")
+    flood, acme = world.pipelines
+    for number in range(1, 8):
+        await world.ready(flood, number)
+    await world.ready(acme, 1)
+    world.index.documents.clear()
+    result = await world.rebuild(seconds=0)
+    assert (result.documents_started, result.is_complete) == (1, False)
+    calls = 1
+    while not result.is_complete:
+        result = await world.rebuild(*result.tenants, seconds=0)
+        calls += 1
+    order = [ref.tenant_id for ref in world.ingestions.rebuilds]
+    assert sorted(order) == ["acme"] + ["flood"] * 7
+    assert "acme" in order[:2]
+    await world.run_pipelines()
+    assert await world.is_sound()
+
+
+async def test_chunks_of_documents_that_are_not_stored_are_removed() -> None:
+    world = World("acme", "globex")
+    acme, globex = world.pipelines
+    gone, stays, other = await world.ready(acme, 1), await world.ready(acme, 2), await world.ready(globex, 1)
+    del acme.documents.records["acme", AGENT, gone.document_id]
+    found = await world.check.verify("acme", [AGENT])
+    assert found.orphaned == (f"{gone.document_id}@1",)
+    await world.check.remove("acme", [AGENT], replace(found, orphaned=(*found.orphaned, f"{stays.document_id}@1")))
+    assert set(acme.indexed()) == {f"{stays.document_id}@1"}, "it is stored after all"
+    assert set(globex.indexed()) == {f"{other.document_id}@1"}
