@@ -4,7 +4,6 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 STAGE ?= dev
-AWS_REGION ?= us-east-1
 TESTS ?=
 BUILT ?=
 
@@ -23,7 +22,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Only package registries are needed: a missing Python is reported, not fetched from elsewhere.
 export UV_PYTHON_DOWNLOADS ?= never
 
-.PHONY: help setup web wheels run check test lint types depth faults properties models mutations grants unit integration e2e infrastructure build validate client docs format clean account deploy publish search-migrate search-reindex search-rebuild search-verify search-repair
+.PHONY: help setup web wheels run check test lint types depth faults properties models mutations grants unit integration e2e infrastructure build validate client docs format clean account preflight deploy publish smoke search-migrate search-reindex search-rebuild search-verify search-repair
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -108,7 +107,7 @@ build: setup ## Pack functions and layers (no Docker)
 	@$(BIN)/sam build
 
 validate: setup ## Let SAM and cfn-lint check the template
-	@$(BIN)/sam validate --lint --region $(AWS_REGION)
+	@$(BIN)/sam validate --lint --region $(or $(AWS_REGION),us-east-1)
 
 client: setup ## Write what is generated of the Python client: models, classes of errors, its synchronous half
 	@cd clients/python && $(CURDIR)/$(BIN)/python -m generation
@@ -122,16 +121,21 @@ format: setup ## Format the code and mend what ruff can
 	@$(BIN)/ruff format
 	@$(BIN)/ruff check --fix
 
+# Their region is AWS_REGION or AWS_DEFAULT_REGION of the environment, or the profile's.
 account: setup ## Once in an account and region: the role by which API Gateway writes access logs
-	@$(BIN)/sam deploy --config-env account
+	@$(BIN)/python -m baton_deployment account
 
-deploy: export BATON_REQUIRE_BYTECODE := 1
-deploy: build ## Deploy to AWS: make deploy STAGE=dev|prod
-	@$(BIN)/sam deploy --config-env $(STAGE)
-	@$(BIN)/python -m baton_local.publishing $(STAGE)
+preflight: setup ## Check what a deployment needs: make preflight STAGE=dev|prod [MODEL=1: ask the models' provider too]
+	@$(BIN)/python -m baton_deployment preflight $(STAGE) $(if $(MODEL),--model)
+
+deploy: setup web ## Check, build, deploy to AWS, publish and try: make deploy STAGE=dev|prod
+	@$(BIN)/python -m baton_deployment deploy $(STAGE)
 
 publish: setup ## Put the chat widget where a deployed stage serves it: make publish STAGE=dev|prod
-	@$(BIN)/python -m baton_local.publishing $(STAGE)
+	@$(BIN)/python -m baton_deployment publish $(STAGE)
+
+smoke: setup ## Try a deployed stage as a user: make smoke STAGE=dev|prod, or URL=https://... TOKEN=... [SOCKET_URL=wss://... DOCUMENT=1]
+	@$(BIN)/python -m baton_deployment smoke $(STAGE) $(if $(URL),--url "$(URL)") $(if $(SOCKET_URL),--socket-url "$(SOCKET_URL)") $(if $(DOCUMENT),--document)
 
 search-migrate: setup ## Make the search indices of a deployed stage: make search-migrate STAGE=dev (ARGS=--grant)
 search-reindex: setup ## Rebuild its indices for the present embedding model and release

@@ -13,6 +13,7 @@ from typing import Annotated
 
 import typer
 
+from baton_deployment.errors import DeploymentError
 from baton_local.errors import LocalCloudError
 from baton_project.errors import CheckFailed, ProjectProblem
 from baton_project.extras import require_local
@@ -28,7 +29,7 @@ def _problems_printed() -> Iterator[None]:
     except ProjectProblem as problem:
         typer.echo(str(problem), err=True)
         raise typer.Exit(2) from None
-    except LocalCloudError as problem:
+    except (DeploymentError, LocalCloudError) as problem:
         typer.echo(str(problem), err=True)
         raise typer.Exit(1) from None
     except CheckFailed:
@@ -71,17 +72,28 @@ def check(
 
 
 def deploy(
-    stage: Annotated[str, typer.Argument(help="A stage of the project's samconfig.toml: dev, prod")],
+    stage: Annotated[str, typer.Argument(help="A stage of the project's samconfig.toml: dev, prod")] = "",
     folder: Folder = Path(),
+    check_only: Annotated[bool, typer.Option("--check", help="Check what it needs, and deploy nothing.")] = False,
+    model: Annotated[bool, typer.Option("--model", help="With --check: ask the provider of models, too.")] = False,
     build_only: Annotated[bool, typer.Option("--build-only", help="Build, and deploy nothing.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the commands, and run none.")] = False,
+    account: Annotated[
+        bool, typer.Option("--account", help="Once in an account and region: set API Gateway's logging role.")
+    ] = False,
 ) -> None:
-    """Build the project with the product's template and deploy it to AWS by SAM."""
+    """Check, build and deploy the project to AWS by SAM, publish its front ends, and try it."""
     with _problems_printed():
         require_local("deploy")
-        from baton_project.deploy import carry_out, shown
+        from baton_project.deploy import carry_out, check_stage, set_up_account, shell_lines
 
-        if dry_run:
-            typer.echo(shown(folder, stage))
+        if account:
+            set_up_account(typer.echo)
+        elif not stage:
+            raise ProjectProblem("Name a stage of samconfig.toml: `baton deploy dev`.")
+        elif dry_run:
+            typer.echo(shell_lines(folder, stage))
+        elif check_only:
+            check_stage(folder, stage, typer.echo, asks_model=model)
         else:
             carry_out(folder, stage, typer.echo, build_only=build_only)

@@ -14,6 +14,7 @@ from baton.domain.thread import USUAL_TIMES
 from baton.domain.thread_title import TitleSource
 from baton.domain.usage import NO_PRICES
 from baton.memory.recall.recall import DEADLINE
+from baton.ports.tracing import NO_TRACER
 from baton_testing.fakes.a2a_tasks import FakeA2ATasks
 from baton_testing.fakes.activity import FakeActivityCounts
 from baton_testing.fakes.agent_client import ScriptedAgentClient
@@ -54,6 +55,7 @@ class MemoryPorts(Ports):
     prices = NO_PRICES
     deployment_limits = DeploymentLimits()
     queue_records = None
+    tracer = NO_TRACER
 
     @cached_property
     def store(self) -> FakeThreadStore:

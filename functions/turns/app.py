@@ -12,6 +12,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from baton import composition
 from baton.composition.metrics import counted
 from baton.composition.queue_records import each_record
+from baton.composition.tracing import flushed
 from baton.domain.errors import ThreadBusy
 from baton.domain.metrics import Metric
 from baton.domain.queued import RecordDelivery
@@ -27,6 +28,7 @@ composition.prepare_turns()
 
 @logger.inject_lambda_context(clear_state=True)
 @counted
+@flushed(lambda: composition.deployed_ports().tracer)
 @each_record(Metric.QUEUED_TURNS_FAILED, but=(ThreadBusy,))
 def handler(record: SQSRecord, context: LambdaContext) -> Coroutine[Any, Any, None]:
     """Run a queued turn."""

@@ -62,7 +62,7 @@ def implied(declared: Template) -> Iterator[Asked]:
         stream = f"arn:aws:logs:{REGION}:{ACCOUNT}:log-group:{group}:log-stream:2026/01/01/[1]abc"
         for action in LOGGING:
             yield Asked(name, _role(function["Role"]), action, stream)
-        if function["TracingConfig"]["Mode"] == "Active":
+        if function.get("TracingConfig", {}).get("Mode") == "Active":
             yield from (Asked(name, _role(function["Role"]), action, "*") for action in TRACING)
     for _, mapping in declared.of_type("AWS::Lambda::EventSourceMapping"):
         name = mapping["FunctionName"].split(":")[6]
@@ -85,7 +85,7 @@ def _of_machine(name: str, machine: Json, definition: Path) -> Iterator[Asked]:
             yield Asked(name, role, "lambda:InvokeFunction", state["Resource"])
     if machine["LoggingConfiguration"]["Level"] != "OFF":
         yield from (Asked(name, role, action, "*") for action in DELIVERING)
-    if machine["TracingConfiguration"]["Enabled"]:
+    if machine.get("TracingConfiguration", {}).get("Enabled"):
         yield from (Asked(name, role, action, "*") for action in (*TRACING, *SAMPLING))
 
 

@@ -114,3 +114,18 @@ def test_turns_load_only_the_client_of_the_model_in_use(model: str, loaded: str,
     modules = set(json.loads(printed))
     assert loaded in modules
     assert unused not in modules
+    assert modules.isdisjoint(SENDS_TRACES)
+
+
+SENDS_TRACES = {"opentelemetry.sdk", "opentelemetry.exporter", "opentelemetry.proto", "requests"}
+"""Libraries that send traces. FastAPI and the MCP SDK load OpenTelemetry's API, which sends nothing without them."""
+
+
+@pytest.mark.parametrize(("endpoint", "is_loaded"), [("", False), ("https://collector.test/v1/traces", True)])
+def test_only_a_deployment_with_a_collector_of_traces_loads_what_sends_them(endpoint: str, is_loaded: bool) -> None:
+    command = [sys.executable, "-c", f"{BUILT}\n{LOADED}", "ports.tracer"]
+    inherited = {name: value for name, value in os.environ.items() if name in ("PATH", "PYTHONPATH")}
+    environment = inherited | SETTINGS | {"BATON_STAGE": "dev", "BATON_TRACES_ENDPOINT": endpoint}
+    printed = subprocess.run(command, capture_output=True, check=True, text=True, cwd=ROOT, env=environment).stdout
+    assert ("opentelemetry.sdk" in json.loads(printed)) is is_loaded
+    assert is_loaded or SENDS_TRACES.isdisjoint(json.loads(printed))

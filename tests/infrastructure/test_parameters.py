@@ -175,7 +175,7 @@ def test_the_longest_providers_leave_room_in_the_environment_of_every_function(s
     longest = sum(parameters[name]["MaxLength"] for name in ("ModelProviders", "ModelProfiles"))
     for function in read_stack(ROOT / "template.yaml", {"Stage": "prod"}, endpoints).functions.values():
         taken = sum(len(name) + len(value) for name, value in function.variables.items())
-        assert taken + longest < ENVIRONMENT - 800
+        assert taken + longest < ENVIRONMENT - 750
 
 
 def test_the_key_of_a_provider_is_not_deployed_in_plain_text(source: Stack) -> None:

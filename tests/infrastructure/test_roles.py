@@ -7,10 +7,7 @@ import pytest
 from baton.adapters.opensearch.readiness import ATTEMPT_SECONDS, PATIENCE_SECONDS
 from tests.infrastructure.stack import Stack, as_list, referred, text
 
-WHOLE_SERVICE = {"xray:PutTraceSegments", "xray:PutTelemetryRecords"}
-"""Actions for which AWS knows no resources."""
-
-LOGGING = {"logs:CreateLogStream", "logs:PutLogEvents"} | WHOLE_SERVICE
+LOGGING = {"logs:CreateLogStream", "logs:PutLogEvents"}
 GET = "dynamodb:GetItem"
 READ = {GET, "dynamodb:Query"}
 PUT, UPDATE, DELETE, LISTS = "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem", "dynamodb:BatchGetItem"
@@ -44,8 +41,11 @@ ALLOWED = {
 }
 READ_SECRETS = {
     "AuthorizerFunction": {"DelegationKeysSecret", "EmbedKeysSecret"},
-    "TurnsFunction": {"DelegationKeysSecret", "ModelKeySecret", "Stage"},
-    "StreamsFunction": {"CardKeysSecret", "DelegationKeysSecret", "EmbedKeysSecret", "ModelKeySecret", "Stage"},
+    "TurnsFunction": {"DelegationKeysSecret", "ModelKeySecret", "Stage", "TracesHeadersSecret"},
+    "StreamsFunction": {
+        *("CardKeysSecret", "DelegationKeysSecret", "EmbedKeysSecret", "ModelKeySecret", "Stage"),
+        "TracesHeadersSecret",
+    },
     "SearchFunction": {"ModelKeySecret"},
     "HttpFunction": {"CardKeysSecret", "DelegationKeysSecret", "EmbedKeysSecret", "ModelKeySecret", "Stage"},
     "ClosingFunction": {"ModelKeySecret", "Stage"},
@@ -76,8 +76,7 @@ def test_a_role_names_its_resources(stack: Stack, function: str) -> None:
     assert "ManagedPolicyArns" not in stack[role]
     for statement in stack.statements(role):
         assert not any("*" in action for action in statement["Action"])
-        if not set(statement["Action"]) <= WHOLE_SERVICE:
-            assert all(set(referred(resource)) - {"AWS::Partition"} for resource in statement["Resource"])
+        assert all(set(referred(resource)) - {"AWS::Partition"} for resource in statement["Resource"])
 
 
 @pytest.mark.parametrize("function", ALLOWED)
@@ -245,7 +244,7 @@ def test_a_state_machine_calls_only_its_own_function(stack: Stack, machine: str,
         if statement["Resource"] != ["*"]:
             assert set(referred(statement["Resource"])) == {function}
     assert by_reach[False] == {"lambda:InvokeFunction"}
-    assert {action.split(":")[0] for action in by_reach[True]} == {"logs", "xray"}  # AWS knows no resources for these
+    assert {action.split(":")[0] for action in by_reach[True]} == {"logs"}  # AWS knows no resources for these
     (trust,) = stack[role]["AssumeRolePolicyDocument"]["Statement"]
     assert trust["Principal"] == {"Service": "states.amazonaws.com"}
 

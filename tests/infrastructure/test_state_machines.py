@@ -99,10 +99,10 @@ class TestDefinitions:
 
 
 @pytest.mark.parametrize(("name", "function"), PIPELINES.items())
-def test_a_pipeline_is_a_standard_logged_and_traced_execution(stack: Stack, name: str, function: str) -> None:
+def test_a_pipeline_is_a_standard_logged_execution(stack: Stack, name: str, function: str) -> None:
     pipeline = stack[name]
     assert pipeline["StateMachineType"] == "STANDARD"
-    assert pipeline["TracingConfiguration"] == {"Enabled": True}
+    assert "TracingConfiguration" not in pipeline
     logging = pipeline["LoggingConfiguration"]
     assert (logging["Level"], logging["IncludeExecutionData"]) == ("ALL", False)
     assert set(referred(logging["Destinations"])) == {f"{name}Logs"}
@@ -166,6 +166,15 @@ def test_a_capture_passes_references_on_and_no_content() -> None:
         assert set(task["Parameters"]) == {"step", "task.$"}
         assert task["ResultPath"] in ("$.result", None)
     assert definition["States"]["MarkFailed"]["Parameters"]["step"] == sample["step"]
+
+
+def test_a_session_is_closed_by_one_transition_and_step_by_step_where_that_fails() -> None:
+    definition = machine(ROOT / "statemachines/close_session.asl.json")
+    first = definition["States"][definition["StartAt"]]
+    assert (first["Parameters"]["step"], first["End"]) == ("whole", True)
+    assert [caught["Next"] for caught in first["Catch"]] == ["StoreEpisode"]
+    # Only what Lambda has not begun is begun again as a whole.
+    assert all(error.startswith("Lambda.") for retry in first["Retry"] for error in retry["ErrorEquals"])
 
 
 @pytest.mark.parametrize("name", ["Summarize", "CompareFacts", "IndexEpisode", "LearnFromSession"])

@@ -25,6 +25,7 @@ OF_ONE_STACK = {
     "AWS::CloudFront::OriginAccessControl",
     "AWS::CloudFront::ResponseHeadersPolicy",  # twenty in an account; a stack that serves the widget has one
     "AWS::CloudWatch::Alarm",
+    "AWS::CloudWatch::Dashboard",
     "AWS::Events::Rule",
     "AWS::CodeDeploy::Application",
     "AWS::CodeDeploy::DeploymentGroup",

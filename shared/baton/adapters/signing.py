@@ -92,7 +92,7 @@ class JwkCardSigner:
 
     def __init__(self, read: Callable[[], str]) -> None:
         self._read = read
-        self._parsed = ParsedText(_parse)
+        self._parsed = ParsedText(parse_card_keys)
 
     async def key_id(self) -> str:
         """Return the id of the first key."""
@@ -114,7 +114,7 @@ class JwkCardSigner:
         return self._parsed.of(await asyncio.to_thread(self._read))
 
 
-def _parse(text: str) -> list[jwt.PyJWK]:
+def parse_card_keys(text: str) -> list[jwt.PyJWK]:
     """Return the keys. Raises ``InternalError``, without the text."""
     try:
         entries = json.loads(text)["keys"]

@@ -22,6 +22,7 @@ from baton.agents.remote_answers import ReturnedFiles, count_by_type, describe_f
 from baton.agents.run_context import AgentServices, EmitEvent, RemoteTasks, RunContext
 from baton.agents.tool_calls import Question
 from baton.agents.tool_set import find_tools
+from baton.agents.traced_steps import trace_agent
 from baton.agents.transcript import Transcript
 from baton.background import in_background
 from baton.concurrency import gather_all
@@ -171,8 +172,11 @@ class Consultations:
         """Let the agent answer within its time limit. Returns the status, and the reason of a failure."""
         agent = question.agent
         try:
-            async with asyncio.timeout(self._context.work_seconds(agent.timeouts.consult_seconds)):
-                await (self._ask_remote(question, task, work) if agent.remote else self._ask_local(agent, task, work))
+            with trace_agent(agent, task.id):
+                async with asyncio.timeout(self._context.work_seconds(agent.timeouts.consult_seconds)):
+                    await (
+                        self._ask_remote(question, task, work) if agent.remote else self._ask_local(agent, task, work)
+                    )
         except TimeoutError:
             return TaskStatus.TIMED_OUT, "it took too long."
         except (LeaseLost, StoreUnavailable, Unauthorized):

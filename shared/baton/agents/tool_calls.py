@@ -19,6 +19,7 @@ from baton.agents.call_outcome import CallOutcome
 from baton.agents.progress import ProgressIndicator
 from baton.agents.run_context import Budget, EmitEvent, RunContext
 from baton.agents.tool_set import BadCall, Offer, OutOfReach, ToolSet
+from baton.agents.traced_steps import note_outcome, trace_call
 from baton.concurrency import off_loop, stop_all
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import LeaseLost, StoreUnavailable, Unauthorized
@@ -154,7 +155,9 @@ class ToolCalls:
     async def _carry_out_one(self, call: ToolCall, result_id: str, *, is_approved: bool) -> None:
         began = self.context.services.clock.now()
         try:
-            outcome = await self._execute(call, is_approved=is_approved)
+            with trace_call(call, self.tools.offers.get(call.name)) as span:
+                outcome = await self._execute(call, is_approved=is_approved)
+                note_outcome(span, outcome)
         except asyncio.CancelledError:
             if not self.context.stop.is_set():
                 # The consultation's time is over. The call may have had its effect.

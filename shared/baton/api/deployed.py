@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from operator import attrgetter
 
+from starlette.types import ASGIApp
+
 from baton import composition
 from baton.api.a2a.access import A2AAccess
 from baton.api.application import create_app
 from baton.api.mcp.access import McpAccess
-from baton.api.middleware import CountedRequests
+from baton.api.middleware import CountedRequests, FlushedTraces
 from baton.composition.preloading import HTTP_MODULES, preload
+from baton.ports.tracing import NO_TRACER
 from baton.settings.identity import ApiSettings, IdentitySettings
 from baton.settings.resources import PushSettings
 
@@ -53,6 +56,12 @@ def deployed_app() -> CountedRequests:
     )
     mcp = McpAccess(settings.origins, is_local=settings.is_local)
     return CountedRequests(create_app(lambda: app, origins=settings.origins, a2a=access, mcp=mcp))
+
+
+def traced_app(app: ASGIApp) -> ASGIApp:
+    """Return the application of ``streams``, which sends the spans of a turn after its answer."""
+    tracer = composition.deployed_ports().tracer
+    return app if tracer is NO_TRACER else FlushedTraces(app, tracer)
 
 
 def prepare_streams() -> None:

@@ -14,10 +14,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from baton.api import problems
 from baton.api.dependencies import bearer, caller, use_cases
 from baton.composition.metrics import write_metrics
+from baton.composition.tracing import FLUSH_SECONDS
 from baton.domain.errors import BatonError, InvalidRequest, MessageTooLarge
 from baton.domain.identity import ME
 from baton.domain.json_values import MAX_MEMBERS, MemberCount
 from baton.domain.metrics import counting
+from baton.ports.tracing import Tracer
 
 MAX_BODY_BYTES = 5 * 1024 * 1024
 """Bytes of a request body. AG-UI clients send the whole conversation, of which only the last message counts (at most
@@ -156,6 +158,31 @@ class CountedRequests:
         # A run may outlast its request. Its later counts are written at once.
         with counting(write_metrics):
             await self._app(scope, receive, send)
+
+
+class FlushedTraces:
+    """ASGI middleware that sends the spans of a turn between the last byte of a response and its end.
+
+    A Lambda function behind the Web Adapter is frozen once its response has ended. The client has the answer by then.
+    """
+
+    def __init__(self, app: ASGIApp, tracer: Tracer) -> None:
+        self._app = app
+        self._tracer = tracer
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def send_and_flush(message: Message) -> None:
+            is_last = message["type"] == "http.response.body" and not message.get("more_body", False)
+            await send({**message, "more_body": True} if is_last else message)
+            if is_last:
+                await asyncio.to_thread(self._tracer.flush, FLUSH_SECONDS)
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+        await self._app(scope, receive, send_and_flush)
 
 
 class EncodedSegments:

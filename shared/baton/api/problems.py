@@ -27,6 +27,7 @@ from baton.domain.errors import (
     MalformedJson,
     MessageTooLarge,
     MethodNotAllowed,
+    ModelError,
     NotFound,
     RateLimited,
     Unauthorized,
@@ -140,6 +141,8 @@ def response(request: Request, error: BatonError) -> JSONResponse:
     """Return the response for an error."""
     if error.status >= 500:
         count(Metric.REQUESTS_FAILED)
+    if isinstance(error, ModelError) and error.retryable:
+        count(Metric.MODEL_ERRORS_ANSWERED)
     headers = {"WWW-Authenticate": getattr(request.state, "challenge", "Bearer")} if error.status == 401 else {}
     if error.retry_after is not None:
         headers["Retry-After"] = str(error.retry_after)  # seconds (RFC 9110, 10.2.3)

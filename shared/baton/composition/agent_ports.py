@@ -7,6 +7,7 @@ from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 from baton.composition.store_ports import StorePorts
+from baton.ports.tracing import NO_TRACER
 
 if TYPE_CHECKING:
     from baton.adapters.agent_files import AgentFiles
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from baton.ports.chat_model import ChatModel, TokenCounter
     from baton.ports.identity import TokenVerifier
     from baton.ports.tools import Tools
+    from baton.ports.tracing import Tracer
     from baton.settings.models import ModelSettings
 
 
@@ -73,7 +75,21 @@ class AgentPorts(StorePorts):
     @cached_property
     def model(self) -> ChatModel:
         """The model endpoint."""
-        return self.provider_models
+        if self.tracer is NO_TRACER:
+            return self.provider_models
+        from baton.adapters.tracing.traced_model import TracedModel
+        from baton.composition.tracing import find_provider
+        from baton.settings.models import PriceSettings
+
+        return TracedModel(self.provider_models, partial(find_provider, self.model_settings), PriceSettings().prices)
+
+    @cached_property
+    def tracer(self) -> Tracer:
+        """The traces of runs."""
+        from baton.composition.tracing import make_tracer
+        from baton.settings.traces import TraceSettings
+
+        return make_tracer(TraceSettings(), lambda: self.secrets)
 
     @cached_property
     def default_model(self) -> str:

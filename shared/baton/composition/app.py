@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from baton.composition.ports import Ports
     from baton.domain.model_providers import OfferedModels
     from baton.entry.actions import Actions
+    from baton.entry.closing_events import ClosingEvents
     from baton.entry.controls import Controls
     from baton.entry.merges import Merges
     from baton.entry.queued_turns import QueuedTurns
@@ -118,6 +119,7 @@ class App:
             forgotten=ports.forget_requests,
             a2a_tasks=ports.a2a_tasks,
             task_notifications=self.task_notifications,
+            tracer=ports.tracer,
         )
 
     @cached_property
@@ -150,6 +152,13 @@ class App:
             self.sessions.sessions,
             ports.clock,
         )
+
+    @cached_property
+    def closing_events(self) -> ClosingEvents:
+        """Makes episodes of ended sessions."""
+        from baton.entry.closing_events import ClosingEvents
+
+        return ClosingEvents(self.memory.session_closing, self.procedures.session_learning, self.ports.admission)
 
     # Turns
 
@@ -229,6 +238,7 @@ class App:
             limits=self.current_limits,
             run_limits=self.run_limits,
             time_zones=ports.time_zones,
+            tracer=ports.tracer,
         )
 
     @cached_property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
@@ -10,25 +10,35 @@ from typing import ParamSpec, TypeVar
 
 from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 
-from baton.domain.metrics import Metric, counting
+from baton.domain.metrics import TIMES, Metric, counting
 from baton.settings.base import MetricSettings
 
 NAMESPACE = "Baton"
 SERVICE = "baton"
+LEVEL = "FATAL"
+"""The level of the line. Lambda drops lines below the function's level, and takes a line without a level or a valid
+timestamp for INFO (https://docs.aws.amazon.com/lambda/latest/dg/monitoring-cloudwatchlogs-log-level.html)."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def write_metrics(counts: Mapping[Metric, int], at: datetime | None = None) -> None:
-    """Write the counts as of ``at`` (by default now), with the deployment's stack as their dimension."""
+def write_metrics(counts: Mapping[Metric, int | Sequence[int]], at: datetime | None = None) -> None:
+    """Write the counts and times as of ``at`` (by default now), with the deployment's stack as their dimension.
+
+    The line passes every level of the function's log.
+    """
     # Not Powertools' Metrics class: its instances share their values, but several invocations may share a process.
     metrics = EphemeralMetrics(namespace=NAMESPACE, service=SERVICE)
     metrics.add_dimension(name="stack", value=MetricSettings().stack)
     if at is not None:
         metrics.set_timestamp(at)
     for metric, number in counts.items():
-        metrics.add_metric(name=metric.value, unit=MetricUnit.Count, value=number)
+        unit = MetricUnit.Milliseconds if metric in TIMES else MetricUnit.Count
+        for value in [number] if isinstance(number, int) else number:
+            metrics.add_metric(name=metric.value, unit=unit, value=value)
+    metrics.add_metadata(key="level", value=LEVEL)
+    metrics.add_metadata(key="timestamp", value=(at or datetime.now(UTC)).isoformat())
     metrics.flush_metrics()
 
 

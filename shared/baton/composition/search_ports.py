@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Protocol
 
 from baton.composition.agent_ports import AgentPorts
+from baton.ports.tracing import NO_TRACER
 
 if TYPE_CHECKING:
     from baton.adapters.deferred import DeferredEmbedder
@@ -103,7 +104,12 @@ class SearchPorts(AgentPorts):
         """The embedding model."""
         from baton.adapters.switched_off import NoEmbedder
 
-        return self.deferred_embedder or NoEmbedder()
+        if self.deferred_embedder is None or self.tracer is NO_TRACER:
+            return self.deferred_embedder or NoEmbedder()
+        from baton.adapters.tracing.traced_model import TracedEmbedder
+        from baton.composition.tracing import find_provider
+
+        return TracedEmbedder(self.deferred_embedder, partial(find_provider, self.model_settings))
 
     @cached_property
     def deferred_embedder(self) -> DeferredEmbedder | None:

@@ -15,6 +15,7 @@ from baton.agents.consult import Consultations
 from baton.agents.prompting import CONTINUING, make_changing_notes, make_steady_notes, make_today_note
 from baton.agents.run_context import RunContext
 from baton.agents.tool_set import ToolSet, find_tools
+from baton.agents.traced_steps import trace_agent
 from baton.agents.transcript import Transcript
 from baton.dialogue.agent_histories import AgentHistories
 from baton.dialogue.dialogue_input import DialogueInput
@@ -81,9 +82,10 @@ class AgentRunner:
             context = replace(context, emit=merged.take)
         is_whole = False
         try:
-            agent = await self._prepare(transcript, context)
-            if not context.stop.is_set():
-                await agent.answer()
+            with trace_agent(conversation.agent):
+                agent = await self._prepare(transcript, context)
+                if not context.stop.is_set():
+                    await agent.answer()
             if conversation.agent.remote is not None:
                 self._note_task(agent.result.remote_task_id)
             is_whole = not context.stop.is_set()

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from baton.agents.call_outcome import Transfer
+from baton.agents.traced_steps import trace_handoff
 from baton.dialogue.dialogue_input import DialogueInput
 from baton.dialogue.handoff_summary import summarise
 from baton.domain.agent import AgentDefinition
@@ -15,6 +16,7 @@ from baton.domain.handoff_rules import Refusal
 from baton.domain.run_events import HANDOFF, RETURN, handed_over
 from baton.domain.running_conversation import SpecialistProblem
 from baton.domain.sentences import fill_sentence, sentence
+from baton.domain.tracing import Attribute
 from baton.domain.usage import Usage
 from baton.domain.workflow import Workflow, progress
 from baton.domain.workflow_moves import DefinitionChanged, Resumed, resume
@@ -54,6 +56,12 @@ class HandoffEvents:
 
         ``workflow`` is the one to continue, if there is one.
         """
+        with trace_handoff(self._tracker.current.agent, wanted.target) as span:
+            if wanted.refusal is not None:
+                span.set({Attribute.OUTCOME: "refused"})
+            await self._hand_over(wanted, workflow)
+
+    async def _hand_over(self, wanted: Transfer, workflow: Workflow | None) -> None:
         given, source, now = self._input, self._tracker.current, self._clock.now()
         request = self._request(wanted)
         if wanted.refusal is not None:
@@ -183,6 +191,8 @@ class HandoffEvents:
         main = conversation.main
         label = sentence(main, "back_with", agent=main.name)
         activity_id = self._input.transcript.new_activity_id()
+        with trace_handoff(conversation.agent, main) as span:
+            span.set({Attribute.OUTCOME: outcome.value})
         self._context.emit(handed_over(activity_id, RETURN, conversation.agent, main, label, outcome.value))
         self._context.emit_all(self._tracker.changes_since(conversation.shown))
         return saved is not None

@@ -1,10 +1,10 @@
-"""Metrics: failures that were caught, and ratings of answers, counted by invocation."""
+"""Metrics by invocation: failures that were caught, turns with their tokens and times, and ratings of answers."""
 
 from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import StrEnum
@@ -13,10 +13,22 @@ from enum import StrEnum
 class Metric(StrEnum):
     """A CloudWatch metric of the whole stack. Metrics by tenant or conversation would each cost money."""
 
+    TURNS = "Turns"
+    """Runs that have ended, with or without an answer."""
+    TIME_IN_QUEUE = "TimeInQueue"
+    """Milliseconds from the sending of a message over WebSocket to its first delivery to a worker."""
+    TIME_TO_FIRST_TOKEN = "TimeToFirstToken"  # noqa: S105 - no token of a person
+    """Milliseconds from a question to the first word of its answer."""
+    INPUT_TOKENS = "InputTokens"
+    """Input tokens of runs that have ended."""
+    OUTPUT_TOKENS = "OutputTokens"
+    """Output tokens of runs that have ended."""
     INTERNAL_FAULTS = "InternalFaults"
     """Unexpected exceptions that callers got as an internal error, or that kept a push notification from being sent."""
     REQUESTS_FAILED = "RequestsFailed"
     """Frames, streams and requests that were answered with a 5xx error."""
+    MODEL_ERRORS_ANSWERED = "ModelErrorsAnswered"
+    """HTTP requests answered with a 502 because the model cannot answer at the moment. API Gateway counts them too."""
     CONNECTIONS_REFUSED = "ConnectionsRefused"
     """WebSocket connections without a valid token. Lambda counts each as an error of the authorizer."""
     TOKENS_REFUSED = "TokensRefused"
@@ -109,18 +121,23 @@ class Metric(StrEnum):
     """Conversations that the sweeper could not check. Their checks are postponed."""
     SWEEPS_UNFINISHED = "SweepsUnfinished"
     """Sweeps that left due conversations to the next one."""
+    SPANS_DROPPED = "SpansDropped"
+    """Spans of traces that the collector did not take, or that there was no room for. Turns do not wait for it."""
 
 
-WriteCounts = Callable[[Mapping[Metric, int]], None]
+TIMES = frozenset({Metric.TIME_IN_QUEUE, Metric.TIME_TO_FIRST_TOKEN})
+"""Metrics that are times in milliseconds. Each is kept, because an average hides slow ones. All others are sums."""
+WriteCounts = Callable[[Mapping[Metric, int | Sequence[int]]], None]
 
 
 class Counts:
-    """The counts of one invocation, written when it ends. Later counts are written at once. Thread-safe."""
+    """The counts and times of one invocation, written when it ends. Later ones are written at once. Thread-safe."""
 
     def __init__(self, write: WriteCounts) -> None:
         self._write = write
         self._lock = threading.Lock()
         self._numbers: Counter[Metric] = Counter()
+        self._times: dict[Metric, list[int]] = {}
         self._is_over = False
 
     def add(self, metric: Metric, number: int) -> None:
@@ -130,12 +147,19 @@ class Counts:
                 return
         self._write({metric: number})
 
+    def add_time(self, metric: Metric, milliseconds: int) -> None:
+        with self._lock:
+            if not self._is_over:
+                self._times.setdefault(metric, []).append(milliseconds)
+                return
+        self._write({metric: [milliseconds]})
+
     def end(self) -> None:
-        """Write the counts, if there are any."""
+        """Write the counts and times, if there are any."""
         with self._lock:
             self._is_over = True
-        if self._numbers:
-            self._write(dict(self._numbers))
+        if self._numbers or self._times:
+            self._write({**self._numbers, **self._times})
 
 
 _current: ContextVar[Counts | None] = ContextVar("counts", default=None)
@@ -149,9 +173,16 @@ def count(metric: Metric, number: int = 1) -> None:
         counts.add(metric, number)
 
 
+def measure(metric: Metric, milliseconds: int) -> None:
+    """Keep a time for the current invocation. Outside an invocation this does nothing."""
+    counts = _current.get()
+    if counts is not None:
+        counts.add_time(metric, milliseconds)
+
+
 @contextmanager
 def counting(write: WriteCounts) -> Iterator[None]:
-    """Collect the counts of the block and pass them to ``write`` at its end, also after an exception."""
+    """Collect the counts and times of the block and pass them to ``write`` at its end, also after an exception."""
     counts = Counts(write)
     token = _current.set(counts)
     try:

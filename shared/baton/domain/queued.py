@@ -52,6 +52,8 @@ class _Queued(BaseModel):
     thread_id: str
     subject_token: str | None = Field(default=None, repr=False)
     """The user's token, sealed (``Scope.subject_token``)."""
+    traceparent: str | None = None
+    """The trace that the work belongs to; None if its sender traces nothing, and in older records."""
 
     @property
     def group(self) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -13,7 +14,7 @@ from baton.domain.episode import EndReason
 from baton.domain.errors import BatonError, LeaseLost, StoreUnavailable, ThreadBusy, ThreadUnavailable
 from baton.domain.events import run_error, unsequenced
 from baton.domain.forgetting import LATE_RECORD
-from baton.domain.metrics import Metric, count
+from baton.domain.metrics import Metric, count, measure
 from baton.domain.queued import (
     Queued,
     QueuedAction,
@@ -26,6 +27,7 @@ from baton.domain.queued import (
     RecordDelivery,
     parse_queued,
 )
+from baton.domain.tracing import inside, joining
 from baton.memory.prompt.history_summary import HistorySummaries
 from baton.outbox.connection_sender import WORKER_SECONDS, send_to
 from baton.outbox.task_notifications import TaskNotifications
@@ -33,6 +35,7 @@ from baton.ports.a2a import A2ATasks
 from baton.ports.clock import Clock
 from baton.ports.connections import Connections
 from baton.ports.privacy import ForgetRequests
+from baton.ports.tracing import NO_TRACER, TracedRun, Tracer
 from baton.ports.turn_queue import QueueRecords
 from baton.requests.queue_mapping import from_queue
 from baton.sessions.titles import MadeTitles
@@ -44,6 +47,8 @@ logger = Logger(child=True)
 
 _TRY_AGAIN = (LeaseLost, StoreUnavailable, ThreadBusy)
 """Failures that a later delivery may avoid. Every other failure is an outcome that the client gets."""
+_MESSAGES = QueuedMessage | QueuedAnswer | QueuedAction
+"""Records that users wait for."""
 PATIENCE_SECONDS = 20.0
 """Seconds for which a worker waits for a busy thread before the record returns to the queue."""
 
@@ -62,6 +67,7 @@ class QueuedTurns:
     forgotten: ForgetRequests
     a2a_tasks: A2ATasks
     task_notifications: TaskNotifications
+    tracer: Tracer = NO_TRACER
 
     async def run(
         self,
@@ -79,6 +85,8 @@ class QueuedTurns:
         queued = parse_queued(body)
         scope, thread_id, subscriber = queued.scope, queued.thread_id, queued.subscriber
         logger.append_keys(tenant=queued.tenant_id, thread_id=thread_id, request_id=queued.request_id)
+        if sent_at is not None and delivery.receives == 1 and isinstance(queued, _MESSAGES):
+            measure(Metric.TIME_IN_QUEUE, max(0, round((self.clock.now() - sent_at).total_seconds() * 1000)))
         async with self.records.hide(receipt_handle, delivery) if self.records else nullcontext() as record:
             try:
                 await self._check_not_forgotten(queued, sent_at)
@@ -98,25 +106,35 @@ class QueuedTurns:
                     case QueuedTakeover():
                         await self.turns.finish_interrupted(scope, thread_id, presumed_dead=queued.lease, record=record)
                     case QueuedSummary():
-                        await self.summaries.write(scope, queued.due)
+                        with self._trace(queued):
+                            await self.summaries.write(scope, queued.due)
                     case QueuedTitle():
-                        await self.made_titles.make(scope, thread_id)
+                        with self._trace(queued):
+                            await self.made_titles.make(scope, thread_id)
                     case _:
-                        await self.turns.run(
-                            scope,
-                            from_queue(queued),
-                            discard,
-                            seconds=seconds,
-                            patience=PATIENCE_SECONDS,
-                            subscriber=subscriber,
-                            record=record,
-                        )
+                        with joining(queued.traceparent):
+                            await self.turns.run(
+                                scope,
+                                from_queue(queued),
+                                discard,
+                                seconds=seconds,
+                                patience=PATIENCE_SECONDS,
+                                subscriber=subscriber,
+                                record=record,
+                            )
             except _TRY_AGAIN:
                 raise
             except BatonError as error:
                 if error.status >= 500:
                     count(Metric.REQUESTS_FAILED)
                 await self._refuse(queued, error)
+
+    @contextmanager
+    def _trace(self, queued: QueuedSummary | QueuedTitle) -> Iterator[None]:
+        """Trace the block as a part of the run that has asked for the work."""
+        work = TracedRun(queued.tenant_id, queued.thread_id, queued.action)
+        with joining(queued.traceparent), inside(self.tracer.begin(work)):
+            yield
 
     async def give_up(self, body: str, *, sent_at: datetime | None = None) -> None:
         """End a turn that failed too often: its run ends as ``interrupted``, and the thread can continue."""
@@ -125,7 +143,7 @@ class QueuedTurns:
             await self._check_not_forgotten(queued, sent_at)
             if await self._is_canceled(queued):
                 return
-            if isinstance(queued, QueuedMessage | QueuedAnswer | QueuedAction):
+            if isinstance(queued, _MESSAGES):
                 await self.turns.give_up(queued.scope, from_queue(queued), subscriber=queued.subscriber)
             elif isinstance(queued, QueuedClose):
                 await self._refuse(queued, StoreUnavailable())

@@ -19,6 +19,7 @@ from baton.domain.queued import (
     Subscriber,
 )
 from baton.domain.thread import LeaseMark
+from baton.domain.tracing import current_traceparent
 from baton.requests.parsing import answer_request
 from baton.requests.turn_requests import ActionRequest, ConversationAction, MessageRequest, TurnRequest
 
@@ -102,6 +103,7 @@ def _about(scope: Scope, thread_id: str, request_id: str, subscriber: Subscriber
         "connection_expires_at": int(subscriber.token_expires_at.timestamp()) if subscriber else 0,
         "request_id": request_id,
         "thread_id": thread_id,
+        "traceparent": current_traceparent(),
     }
 
 

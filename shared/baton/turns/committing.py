@@ -21,7 +21,7 @@ from baton.domain.handoff import HandoffOutcome
 from baton.domain.history_window import HistoryWindow, SummaryDue
 from baton.domain.interrupt import PendingInterrupts
 from baton.domain.message import OutcomeType, RunEnd, StoredMessage
-from baton.domain.metrics import Metric, count
+from baton.domain.metrics import Metric, count, measure
 from baton.domain.run_events import state_changes
 from baton.domain.running_conversation import RunningConversation
 from baton.domain.thread import Run, Thread, ThreadStatus
@@ -109,6 +109,7 @@ class RunCommit:
         if not is_queued:
             await self._notify_of_end(finished.thread, ended)
         count_failure(result.error)
+        _count_turn(end)
         self.outbox.send_numbered(final)
         self._send_title(finished.thread)
         try:
@@ -140,6 +141,7 @@ class RunCommit:
         finished = await self._move_pointer(tuple(messages), end, ended, pending)
         await self._notify_of_end(finished.thread, ended)
         count_failure(error_from_code(end.error_code) if end.error_code else None)
+        _count_turn(end)
         stamp = RunStamp(self._thread.id, last.run_id, last.attempt)
         self.outbox.delivery.post(
             [
@@ -321,6 +323,15 @@ class RunCommit:
             time_zone=commit.time_zone or before.time_zone,
         )
         return FinishedRun(thread, messages)
+
+
+def _count_turn(end: RunEnd) -> None:
+    count(Metric.TURNS)
+    if end.usage.total_tokens:
+        count(Metric.INPUT_TOKENS, end.usage.input_tokens)
+        count(Metric.OUTPUT_TOKENS, end.usage.output_tokens)
+    if end.first_token_ms is not None:
+        measure(Metric.TIME_TO_FIRST_TOKEN, end.first_token_ms)
 
 
 def _changes(before: RunningConversation, after: RunningConversation) -> Sequence[BaseEvent]:

@@ -18,12 +18,14 @@ from baton.domain.message import OutcomeType, Role, StoredMessage
 from baton.domain.metrics import Metric, count
 from baton.domain.thread import Run
 from baton.domain.times import Today
+from baton.domain.tracing import Attribute, Span, inside
 from baton.memory.inspection.inspection import Inspection
 from baton.outbox.delivery import Delivery
 from baton.outbox.event_log import EventLog, jump_from
 from baton.outbox.outbox import Outbox
 from baton.ports.leases import Lease
 from baton.ports.messages import TurnRecord
+from baton.ports.tracing import TracedRun
 from baton.requests.turn_requests import AnswerRequest
 from baton.turns.admission import AdmittedRun
 from baton.turns.committing import RunCommit, RunOutcome
@@ -93,33 +95,45 @@ class RunExecution:
         Raises ``LeaseLost`` and ``StoreUnavailable``: then another worker takes the run over.
         """
         begun: list[asyncio.Future[Any]] = []
-        try:
-            known, left, self._state = await find_earlier_attempt(self._state, self._holder.lease)
-            if known is not None and (left is not None or known.digest != self._state.request.digest):
-                return await self._finish_earlier(known, left)
-            begun.append(watchers := asyncio.ensure_future(self._find_watchers()))
-            begun.append(locating := asyncio.ensure_future(self._locate()))
-            # Begin the reads first: the model waits for them, but not for the writes.
-            begun.append(reading := asyncio.ensure_future(self._read(watchers, locating)))
-            begun.append(writing := asyncio.ensure_future(self._write(known, watchers, locating)))
-            snapshot = await reading
-            is_early = not self._call.gives_up and may_answer_early(self._state, snapshot.history)
-            result = await self._answer(snapshot, writing) if is_early else None
-            known = await writing
-            if known is not None:
-                earlier = await self._earlier_outcome(known)
-                if earlier is not None:
-                    return earlier
-                lease = self._holder.lease
-                await self._state.services.store.reopen_turn(lease, turn_record(self._state, lease))
-            if result is None:
-                result = await self._answer(snapshot)
-            assert result is not None  # noqa: S101 - without a question to wait for, it always begins
-            finished = await self._committing().commit(result)
-            return RunOutcome(finished, was_sent=True)
-        finally:
-            self._outbox.stop()
-            await gather_all(self._writes.stop(), stop_all(*begun))
+        with inside(self._begin_span()) as span:
+            try:
+                known, left, self._state = await find_earlier_attempt(self._state, self._holder.lease)
+                if known is not None and (left is not None or known.digest != self._state.request.digest):
+                    return await self._finish_earlier(known, left)
+                begun.append(watchers := asyncio.ensure_future(self._find_watchers()))
+                begun.append(locating := asyncio.ensure_future(self._locate()))
+                # Begin the reads first: the model waits for them, but not for the writes.
+                begun.append(reading := asyncio.ensure_future(self._read(watchers, locating)))
+                begun.append(writing := asyncio.ensure_future(self._write(known, watchers, locating)))
+                snapshot = await reading
+                is_early = not self._call.gives_up and may_answer_early(self._state, snapshot.history)
+                result = await self._answer(snapshot, writing) if is_early else None
+                known = await writing
+                if known is not None:
+                    earlier = await self._earlier_outcome(known)
+                    if earlier is not None:
+                        return earlier
+                    lease = self._holder.lease
+                    await self._state.services.store.reopen_turn(lease, turn_record(self._state, lease))
+                if result is None:
+                    result = await self._answer(snapshot)
+                assert result is not None  # noqa: S101 - without a question to wait for, it always begins
+                span.set({Attribute.OUTCOME: result.outcome.value})
+                if result.error is not None:
+                    span.fail(result.error.code)
+                finished = await self._committing().commit(result)
+                return RunOutcome(finished, was_sent=True)
+            finally:
+                self._outbox.stop()
+                await gather_all(self._writes.stop(), stop_all(*begun))
+
+    def _begin_span(self) -> Span:
+        """Begin the span of this attempt at the run."""
+        run, thread = self._state.run, self._state.thread
+        scope = self._state.scope
+        return self._state.services.tracer.begin(
+            TracedRun(scope.tenant_id, thread.id, thread.agent_id, run.run_id, run.attempt)
+        )
 
     async def _finish_earlier(self, known: TurnRecord, left: tuple[StoredMessage, ...] | None) -> RunOutcome:
         """Return the run that an earlier attempt finished, or commit the answer that it left.

@@ -16,6 +16,7 @@ from baton.ports.clock import TimeZones
 from baton.ports.connections import Connections, LiveRegistry
 from baton.ports.stream_log import StreamLog
 from baton.ports.threads import ThreadStore
+from baton.ports.tracing import Tracer
 from baton.ports.turn_queue import TurnQueue
 from baton.procedures.approved_procedures import ApprovedProcedures
 from baton.procedures.learning import Learning
@@ -49,6 +50,7 @@ class TurnServices:
     limits: CurrentLimits
     run_limits: RunLimits
     time_zones: TimeZones
+    tracer: Tracer
 
     @property
     def dialogue(self) -> DialogueServices:

@@ -28,7 +28,13 @@ def test_the_wheel_has_what_a_project_needs_and_nothing_else(machine: Machine) -
     with zipfile.ZipFile(wheel) as packed:
         names = [name for name in packed.namelist() if ".dist-info/" not in name]
         size = sum(entry.file_size for entry in packed.infolist())
-    assert {name.partition("/")[0] for name in names} == {"baton", "baton_local", "baton_project", "baton_testing"}
+    assert {name.partition("/")[0] for name in names} == {
+        "baton",
+        "baton_deployment",
+        "baton_local",
+        "baton_project",
+        "baton_testing",
+    }
     product = [name.removeprefix(f"{PRODUCT}/") for name in names if name.startswith(PRODUCT)]
     assert {name.partition("/")[0] for name in product} == {
         *("LICENSE", "README.md", "account.yaml", "pyproject.toml", "samconfig.toml", "template.yaml", "uv.lock"),

@@ -19,7 +19,16 @@ from tests.fakes.ports import FAKED, FakePorts
 
 ROOT = Path(__file__).parents[3]
 WIRING = [Path(str(module.__file__)) for module in (app, knowledge, memory, privacy, procedures, sessions)]
-PROGRAMS = ("shared", "functions", "baton_local", "baton_project", "baton_testing", "benchmarks", "tests")
+PROGRAMS = (
+    "shared",
+    "functions",
+    "baton_deployment",
+    "baton_local",
+    "baton_project",
+    "baton_testing",
+    "benchmarks",
+    "tests",
+)
 
 
 def use_cases() -> Iterator[str]:

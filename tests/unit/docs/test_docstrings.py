@@ -8,7 +8,17 @@ import pytest
 
 from tests.unit.docs.pages import ROOT
 
-CODE = ("baton_local", "baton_project", "baton_testing", "benchmarks", "examples", "functions", "shared", "tests")
+CODE = (
+    "baton_deployment",
+    "baton_local",
+    "baton_project",
+    "baton_testing",
+    "benchmarks",
+    "examples",
+    "functions",
+    "shared",
+    "tests",
+)
 BELOW_NOTHING = re.compile(r'(?:\n\n|\n[^\n]*\bimport\b[^\n]*\n(?:(?: [^\n]*\n)+\)\n)?)"""[^\n]+')
 
 

@@ -19,7 +19,16 @@ EMBED = ROOT / "docs" / "how-to" / "embed-chat.md"
 
 
 READMES = [page for folder in ("clients", "examples") for page in sorted((ROOT / folder).glob("*/README.md"))]
-SOURCES = ("benchmarks", "baton_local", "baton_project", "baton_testing", "functions", "layers", "shared")
+SOURCES = (
+    "benchmarks",
+    "baton_deployment",
+    "baton_local",
+    "baton_project",
+    "baton_testing",
+    "functions",
+    "layers",
+    "shared",
+)
 
 
 @pytest.mark.parametrize("page", [*pages(), *READMES], ids=name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -16,10 +16,10 @@ from baton.api.application import create_app
 from baton.api.middleware import CountedRequests
 from baton.composition import event_loop
 from baton.composition.metrics import counted, write_metrics
-from baton.domain.metrics import Metric, count, count_failures, counting
+from baton.domain.metrics import Metric, count, count_failures, counting, measure
 from tests.unit.metrics.written import ROOT, counts, lines
 
-Written = list[dict[Metric, int]]
+Written = list[dict[Metric, int | Sequence[int]]]
 
 
 @pytest.fixture(autouse=True)
@@ -51,6 +51,15 @@ def test_an_invocation_that_fails_writes_its_counts_too(capsys: pytest.CaptureFi
     with pytest.raises(RuntimeError, match="Unauthorized"):
         handler({}, None)
     assert counts(capsys.readouterr().out) == {"ConnectionsRefused": 1}
+
+
+def test_every_time_of_an_invocation_is_written(capsys: pytest.CaptureFixture[str]) -> None:
+    with counting(write_metrics):
+        for milliseconds in (5, 70, 900):
+            measure(Metric.TIME_IN_QUEUE, milliseconds)
+        count(Metric.TURNS)
+    [line] = lines(capsys.readouterr().out)
+    assert (line["TimeInQueue"], line["Turns"]) == ([5, 70, 900], [1])
 
 
 def test_invocations_at_the_same_time_keep_their_counts_apart() -> None:
@@ -130,7 +139,7 @@ def test_no_tenant_and_no_conversation_is_a_dimension(capsys: pytest.CaptureFixt
     """Every value of a dimension is a separate metric, and is paid for."""
     write_metrics(dict.fromkeys(Metric, 1))
     [line] = lines(capsys.readouterr().out)
-    assert line.keys() - {metric.value for metric in Metric} == {"_aws", "stack", "service"}
+    assert line.keys() - {metric.value for metric in Metric} == {"_aws", "stack", "service", "level", "timestamp"}
 
 
 def swallowing() -> Iterator[tuple[str, ast.ExceptHandler]]:

@@ -13,6 +13,7 @@ from typing import Any, cast
 import httpx
 import pytest
 from botocore.exceptions import ClientError
+from fastapi import Request
 
 from baton.adapters.a2a import RemoteAgents
 from baton.adapters.document_reader import ChildProcessExtractor, ChildProcessReader
@@ -25,9 +26,12 @@ from baton.adapters.opensearch.engine import Engine
 from baton.adapters.opensearch.index import OpenSearchIndex
 from baton.adapters.sqs import SqsRecords
 from baton.adapters.tokens import EmbedKeys, JwtVerifier
+from baton.adapters.tracing.otel_tracer import OtelTracer
+from baton.adapters.tracing.sending import BoundedSending, RestingExporter, SpansDropped
 from baton.api.a2a.notifying import Notifications
 from baton.api.mcp.access import McpCaller
 from baton.api.mcp.cancelling import cancel_named
+from baton.api.problems import response
 from baton.composition.metrics import NAMESPACE, write_metrics
 from baton.domain import pipelines
 from baton.domain.agent import AgentDefinition
@@ -37,7 +41,9 @@ from baton.domain.errors import (
     EmbedderUnavailable,
     ExtractionUnavailable,
     ModelError,
+    ModelMisconfigured,
     ModelRateLimited,
+    ModelUnavailable,
     SearchUnavailable,
     StoreUnavailable,
     ThreadBusy,
@@ -50,7 +56,7 @@ from baton.domain.message import FollowedProcedure, OutcomeType, Role, RunEnd
 from baton.domain.metrics import Metric, counting
 from baton.domain.procedure import InvalidProcedure
 from baton.domain.push_config import MAX_RECEIVES, ChangeKind, TaskChange
-from baton.domain.queued import RecordDelivery
+from baton.domain.queued import QueuedMessage, RecordDelivery
 from baton.domain.search import IndexName, SearchFilter
 from baton.domain.thread_title import TitleSource
 from baton.domain.usage import Usage
@@ -62,6 +68,7 @@ from baton.ports.clock import SystemClock
 from baton.ports.connections import ConnectionBusy, FrameRefused
 from baton.ports.tools import ToolFailed
 from baton.requests.parsing import message_request
+from baton.turns.run_state import RunState
 from baton_local.engines.process import free_port
 from baton_testing.fakes.clock import FakeClock
 from baton_testing.fakes.connections import FakeConnections
@@ -439,6 +446,15 @@ async def a_sweep_without_time(monkeypatch: pytest.MonkeyPatch) -> None:
     await harness.sweeper.sweep(seconds=-1)
 
 
+@failure(Metric.SPANS_DROPPED)
+async def a_dead_collector_of_traces(monkeypatch: pytest.MonkeyPatch) -> None:
+    dropped = SpansDropped()
+    exporter = RestingExporter("http://127.0.0.1:9/v1/traces", dict, dropped, seconds=0.5)
+    tracer = OtelTracer(BoundedSending(exporter, dropped), dropped, resource={})
+    await Harness(tracer=tracer).say()
+    tracer.flush(30)
+
+
 @failure(Metric.RUNS_NOT_ADMITTED)
 async def an_end_of_a_run_that_is_not_noted(monkeypatch: pytest.MonkeyPatch) -> None:
     harness = Harness()
@@ -562,6 +578,47 @@ async def an_answer_that_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     await _rated(Rating.DOWN)
 
 
+@failure(Metric.TURNS)
+@failure(Metric.TIME_TO_FIRST_TOKEN)
+@failure(Metric.INPUT_TOKENS)
+@failure(Metric.OUTPUT_TOKENS)
+async def an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    harness = Harness()
+    monkeypatch.setattr(RunState, "milliseconds_since_question", lambda self: 250)
+    harness.model.script(Answer(("Hello ", "Ada"), usage=Usage(100, 20)))
+    await harness.say()
+
+
+def queued_message(harness: Harness) -> str:
+    return QueuedMessage(
+        tenant_id="acme",
+        user_id="ada",
+        permissions=(),
+        connection_id=None,
+        connection_expires_at=0,
+        request_id="q1",
+        thread_id=harness.thread_id,
+        may_create=True,
+        message_id="m1",
+        content="Hello",
+    ).model_dump_json(by_alias=True)
+
+
+@failure(Metric.TIME_IN_QUEUE)
+async def a_message_that_has_waited(monkeypatch: pytest.MonkeyPatch) -> None:
+    harness = Harness()
+    sent_at = harness.clock.now()
+    harness.clock.advance(7.5)
+    await harness.app.queued_turns.run(
+        queued_message(harness), "receipt", RecordDelivery("q1", 1), seconds=20, sent_at=sent_at
+    )
+
+
+@failure(Metric.MODEL_ERRORS_ANSWERED)
+async def a_request_that_the_model_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    response(Request({"type": "http", "headers": []}), ModelUnavailable())
+
+
 @pytest.mark.parametrize("metric", Metric)
 async def test_a_failure_that_is_caught_is_written_down(
     metric: Metric, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -571,10 +628,38 @@ async def test_a_failure_that_is_caught_is_written_down(
     assert counts(capsys.readouterr().out)[metric] >= 1
 
 
-async def test_a_turn_that_goes_well_writes_nothing_down(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_a_turn_that_goes_well_counts_no_failure(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     with counting(write_metrics):
-        await Harness().say()
-    assert counts(capsys.readouterr().out) == {}
+        await an_answer(monkeypatch)
+    assert counts(capsys.readouterr().out) == {
+        "Turns": 1,
+        "TimeToFirstToken": 250,
+        "InputTokens": 100,
+        "OutputTokens": 20,
+    }
+
+
+async def test_only_the_first_delivery_says_how_long_a_message_has_waited(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with counting(write_metrics):
+        await a_message_that_has_waited(monkeypatch)
+    assert counts(capsys.readouterr().out)[Metric.TIME_IN_QUEUE] == 7500
+    harness = Harness()
+    again = RecordDelivery("q1", 2)
+    with counting(write_metrics):
+        await harness.app.queued_turns.run(
+            queued_message(harness), "receipt", again, seconds=20, sent_at=harness.clock.now()
+        )
+    assert Metric.TIME_IN_QUEUE not in counts(capsys.readouterr().out)
+
+
+def test_a_misconfigured_model_is_no_outage_of_its_provider(capsys: pytest.CaptureFixture[str]) -> None:
+    with counting(write_metrics):
+        response(Request({"type": "http", "headers": []}), ModelMisconfigured())
+    assert counts(capsys.readouterr().out) == {"RequestsFailed": 1}
 
 
 async def test_a_thread_that_is_busy_is_no_failure(

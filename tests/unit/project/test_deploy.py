@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 import typer
 
-from baton_local.errors import LocalCloudError
+from baton_deployment.errors import DeploymentError
+from baton_deployment.sam import find_sam, sam_variables
 from baton_local.root import ROOT
 from baton_project.building import assemble
 from baton_project.commands import deploy
-from baton_project.deploy import plan, sam
+from baton_project.deploy import plan
 from baton_project.errors import ProjectProblem
 from baton_project.project import Project
 from tests.unit.project.conftest import edited
@@ -79,5 +80,15 @@ def test_agents_that_cannot_be_read_are_not_deployed(project: Project, capsys: p
 def test_without_sam_it_is_said_how_to_install_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
-    with pytest.raises(LocalCloudError, match="uv tool install aws-sam-cli"):
-        sam()
+    with pytest.raises(DeploymentError, match="uv tool install aws-sam-cli"):
+        find_sam()
+
+
+def test_a_projects_layers_need_bytecode_too_and_the_build_has_the_stages_region(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("UV", "/usr/bin/uv")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    variables = sam_variables("eu-central-1")
+    assert variables["BATON_REQUIRE_BYTECODE"] == "1"
+    assert (variables["AWS_REGION"], variables["AWS_DEFAULT_REGION"]) == ("eu-central-1", "eu-central-1")

@@ -26,7 +26,7 @@ AWAITED = {
 """Modules that begin tasks themselves, and who awaits these."""
 
 ROOT = Path(__file__).parents[3]
-PROGRAMS = ("shared", "functions", "baton_local", "baton_project", "baton_testing")
+PROGRAMS = ("shared", "functions", "baton_deployment", "baton_local", "baton_project", "baton_testing")
 
 
 def calls(*names: str) -> Iterator[tuple[str, ast.Call]]:

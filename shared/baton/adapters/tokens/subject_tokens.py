@@ -34,7 +34,7 @@ class SubjectTokens:
     def __init__(self, read_keys: Callable[[], str], clock: Clock | None = None) -> None:
         self._read_keys = read_keys
         self._clock = clock or SystemClock()
-        self._keys = ParsedText(_parse)
+        self._keys = ParsedText(parse_delegation_keys)
 
     def seal(self, scope: Scope, token: str, expires_at: datetime) -> str | None:
         """Return the sealed token of the scope's user; None if there are no keys. Blocks as ``read_keys`` does."""
@@ -70,7 +70,7 @@ class SubjectTokens:
         return self._keys.of(self._read_keys())
 
 
-def _parse(text: str) -> MultiFernet:
+def parse_delegation_keys(text: str) -> MultiFernet:
     """Return the keys. Raises ``InternalError``, without the text."""
     keys = [each for each in re.split(r"[\s,]+", text) if each]
     try:

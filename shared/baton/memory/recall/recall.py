@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any, Generic, TypeVar
@@ -17,6 +18,7 @@ from baton.domain.found_item import FoundItem
 from baton.domain.metrics import Metric, count
 from baton.domain.procedure_set import ProcedureSet
 from baton.domain.search import MAX_QUERY, Vector
+from baton.domain.tracing import Attribute, Operation, Span, traced
 from baton.knowledge.knowledge_search import KnowledgeSearch
 from baton.memory.recall.procedure_matching import ProcedureVectors
 from baton.memory.recall.retrievals import find_episodes
@@ -217,10 +219,17 @@ class _Work:
             return await find(None)
 
     async def _find_knowledge(self, vector: Vector | None) -> tuple[FoundItem, ...]:
-        return await self.recall.knowledge.find(self.search.scope, self.agent.id, self.query, vector)
+        with _trace_retrieval("knowledge") as span:
+            found = await self.recall.knowledge.find(self.search.scope, self.agent.id, self.query, vector)
+            span.set({Attribute.FOUND: len(found)})
+        return found
 
     async def _find_episodes(self, vector: Vector | None) -> tuple[FoundItem, ...]:
-        return await find_episodes(self.recall.index, self.search.scope, self.query, vector, self.recall.embedder.name)
+        index, scope, embedder = self.recall.index, self.search.scope, self.recall.embedder.name
+        with _trace_retrieval("episodes") as span:
+            found = await find_episodes(index, scope, self.query, vector, embedder)
+            span.set({Attribute.FOUND: len(found)})
+        return found
 
     async def _nearest_procedures(self, reading: asyncio.Future[_ReadProcedures]) -> tuple[ProcedureMatch, ...]:
         """Return the procedures nearest by meaning; none if a trigger matches, because that decides."""
@@ -232,7 +241,10 @@ class _Work:
             self.is_meaning_missed = True
             return ()
         left = self.began + EMBEDDED_SHARE * self.recall.deadline.total_seconds() - asyncio.get_running_loop().time()
-        return await self.recall.procedure_vectors.nearest(read.procedures, vector, seconds=max(0.0, left))
+        with _trace_retrieval("procedures") as span:
+            found = await self.recall.procedure_vectors.nearest(read.procedures, vector, seconds=max(0.0, left))
+            span.set({Attribute.FOUND: len(found)})
+        return found
 
     def _retrieval(self, step: _Step[FoundItem]) -> Retrieval:
         items, error = step.outcome(self.recall.deadline)
@@ -243,6 +255,10 @@ class _Work:
         return ProcedureRetrieval(
             matches, step.duration, error or (self.words_only if self.is_meaning_missed else None)
         )
+
+
+def _trace_retrieval(source: str) -> AbstractContextManager[Span]:
+    return traced(Operation.RETRIEVAL, source, {Attribute.DATA_SOURCE: source}, is_remote=True)
 
 
 async def _cancel(tasks: Sequence[asyncio.Future[Any]]) -> None:

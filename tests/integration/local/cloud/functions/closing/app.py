@@ -1,4 +1,4 @@
-"""A stand-in: counts its calls and records them; the user's name says how many of them fail."""
+"""A stand-in: counts its calls and records them; the user's name says how many of each step fail."""
 
 import json
 import os
@@ -22,6 +22,6 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
         ReturnValues="ALL_NEW",
     )["Attributes"]
     failures = int(session["userId"].removeprefix("fails-"))
-    if step == "store" and item["calls"] <= failures:
+    if step in ("whole", "store") and item["calls"] <= failures:
         raise NotStored("no")
     return {"calls": int(item["calls"])}

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from baton_local.errors import LocalCloudError
-from baton_local.publishing_objects import CONTENT_TYPES, put_once
+from baton_deployment.errors import DeploymentError
+from baton_deployment.publishing.objects import CONTENT_TYPES, put_once
 from baton_local.web import CONSOLE_PAGE
 
 if TYPE_CHECKING:
@@ -39,13 +39,17 @@ def console_place_of(outputs: Mapping[str, str]) -> ConsolePlace | None:
     """Read a stack's outputs; None if it serves no console."""
     if "ConsoleBucketName" not in outputs:
         return None
-    given = json.loads(outputs["ConsoleConfig"])["oidc"]
-    oidc = {name: " ".join(value.split()) for name, value in given.items() if value.strip()}
-    return ConsolePlace(outputs["ConsoleBucketName"], outputs["ConsoleUrl"], {"oidc": oidc})
+    given = json.loads(outputs["ConsoleConfig"])
+    config: dict[str, Any] = {
+        "oidc": {name: " ".join(value.split()) for name, value in given["oidc"].items() if value.strip()}
+    }
+    if given.get("traceUrl"):
+        config["traceUrl"] = given["traceUrl"]
+    return ConsolePlace(outputs["ConsoleBucketName"], outputs["ConsoleUrl"], config)
 
 
 def read_console(built: Path) -> dict[str, bytes]:
-    """Read a build. Raises ``LocalCloudError`` if it has no page, or one that names a module that is not there."""
+    """Read a build. Raises ``DeploymentError`` if it has no page, or one that names a module that is not there."""
     files = {
         file.relative_to(built).as_posix(): file.read_bytes()
         for file in sorted(built.rglob("*"))
@@ -54,14 +58,14 @@ def read_console(built: Path) -> dict[str, bytes]:
     page = files.get(CONSOLE_PAGE, b"").decode()
     named = re.findall(r'<script[^>]* src="([^"]+)"', page)
     if not named or not set(named) <= set(files):
-        raise LocalCloudError(f"{built} is not as it was built: remove it, then run `make web`.")
+        raise DeploymentError(f"{built} is not as it was built: remove it, then run `make web`.")
     return files
 
 
 def publish_console(files: Mapping[str, bytes], s3: "S3Client", place: ConsolePlace) -> None:
     """Upload the modules that are missing, then what is asked for each time, and the page last. May be repeated.
 
-    Raises ``LocalCloudError`` if a module is there with other bytes; the page is not changed then.
+    Raises ``DeploymentError`` if a module is there with other bytes; the page is not changed then.
     """
     for name, content in files.items():
         if HASHED.search(name):

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
 
-from baton_local.errors import LocalCloudError
+from baton_deployment.errors import DeploymentError
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -22,7 +22,7 @@ CONTENT_TYPES = {
 
 
 def put_once(s3: "S3Client", bucket: str, key: str, content: bytes) -> None:
-    """Write an object that never changes, unless it is there. Raises ``LocalCloudError`` if it has other bytes."""
+    """Write an object that never changes, unless it is there. Raises ``DeploymentError`` if it has other bytes."""
     try:
         s3.put_object(
             Bucket=bucket,
@@ -36,4 +36,4 @@ def put_once(s3: "S3Client", bucket: str, key: str, content: bytes) -> None:
         if problem.response["Error"]["Code"] != "PreconditionFailed":
             raise
         if s3.get_object(Bucket=bucket, Key=key)["Body"].read() != content:
-            raise LocalCloudError(f"{key} is published with other bytes: give the new ones a new version.") from None
+            raise DeploymentError(f"{key} is published with other bytes: give the new ones a new version.") from None

@@ -1,4 +1,4 @@
-"""Puts the built widget and console where a stage serves them: ``python -m baton_local.publishing STAGE``.
+"""The files of the widget, put where a deployed stage serves them from.
 
 Each build of the widget has a separate folder, named after its version and content, whose files never change.
 ``latest/`` has one small module for each entry, which imports that of the newest folder: so a release is switched to by
@@ -8,23 +8,14 @@ writing one object, and pages that have begun with an older one still find its p
 import base64
 import hashlib
 import json
-import os
-import sys
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import boto3
-from botocore.exceptions import BotoCoreError, ClientError
-
-from baton_local import web
-from baton_local.errors import LocalCloudError
-from baton_local.publishing_console import console_place_of, publish_console, read_console
-from baton_local.publishing_objects import CONTENT_TYPES, put_once
-from baton_local.root import ROOT
+from baton_deployment.errors import DeploymentError
+from baton_deployment.publishing.objects import CONTENT_TYPES, put_once
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -57,7 +48,7 @@ class Place:
 def read_release(built: Path, number: str) -> Release:
     """Read a build of the version ``number``.
 
-    Raises ``LocalCloudError`` unless its scripts are those that ``integrity.json`` names, byte for byte.
+    Raises ``DeploymentError`` unless its scripts are those that ``integrity.json`` names, byte for byte.
     """
     files = {
         file.relative_to(built).as_posix(): file.read_bytes()
@@ -67,7 +58,7 @@ def read_release(built: Path, number: str) -> Release:
     integrity: dict[str, str] = json.loads(files.get("integrity.json", b"{}"))
     found = {name: _integrity(content) for name, content in files.items() if name.endswith(".js")}
     if not set(ENTRIES) <= set(found) or found != integrity:
-        raise LocalCloudError(f"{built} is not as it was built: remove it, then run `make web`.")
+        raise DeploymentError(f"{built} is not as it was built: remove it, then run `make web`.")
     digest = hashlib.sha256()
     for name, content in files.items():
         digest.update(f"{name}\n{len(content)}\n".encode())
@@ -78,7 +69,7 @@ def read_release(built: Path, number: str) -> Release:
 def publish(release: Release, s3: "S3Client", bucket: str) -> None:
     """Upload what is missing, and then have ``latest/`` import it. Repeating it changes nothing.
 
-    Raises ``LocalCloudError`` if a file is there with other bytes; nothing of ``latest/`` is changed then.
+    Raises ``DeploymentError`` if a file is there with other bytes; nothing of ``latest/`` is changed then.
     """
     for name, content in release.files.items():
         put_once(s3, bucket, f"{release.version}/{name}", content)
@@ -111,43 +102,5 @@ def place_of(outputs: Mapping[str, str]) -> Place | None:
     return Place(outputs["WidgetBucketName"], outputs["WidgetUrl"], outputs["RestUrl"], outputs["WebSocketUrl"])
 
 
-def main(stage: str, parameters: Path = ROOT / "samconfig.toml") -> str:
-    """Publish to a deployed stage of the file ``parameters`` and return the text to print.
-
-    Raises ``LocalCloudError``.
-    """
-    config = tomllib.loads(parameters.read_text()).get(stage)
-    if config is None:
-        raise LocalCloudError(f"samconfig.toml has no stage {stage!r}.")
-    shared = config["global"]["parameters"]
-    region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or shared.get("region")
-    try:
-        session = boto3.Session(region_name=region)
-        stacks = session.client("cloudformation").describe_stacks(StackName=shared["stack_name"])["Stacks"]
-        outputs = {each["OutputKey"]: each["OutputValue"] for each in stacks[0].get("Outputs", [])}
-        place, console = place_of(outputs), console_place_of(outputs)
-        if place is None and console is None:
-            return f"{shared['stack_name']} serves neither widget nor console (ServeWidget, ServeConsole)."
-        built, s3 = web.build(), session.client("s3")
-        lines = []
-        if place is not None:
-            release = read_release(built, json.loads((web.SOURCES / "package.json").read_text())["version"])
-            publish(release, s3, place.bucket)
-            lines.append(f"The widget is published as {release.version}:\n\n{tag(release, place)}")
-        if console is not None:
-            publish_console(read_console(web.CONSOLE_BUILT), s3, console)
-            lines.append(f"The console is published at {console.url}")
-    except (ClientError, BotoCoreError) as problem:
-        raise LocalCloudError(f"Publishing failed: {problem}") from problem
-    return "\n\n".join(lines)
-
-
 def _integrity(content: bytes) -> str:
     return "sha384-" + base64.b64encode(hashlib.sha384(content).digest()).decode()
-
-
-if __name__ == "__main__":
-    try:
-        print(main(sys.argv[1]))
-    except LocalCloudError as problem:
-        sys.exit(str(problem))

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from mypy_boto3_s3 import S3Client
 
-from baton_local import publishing
+from baton_deployment.errors import DeploymentError
+from baton_deployment.publishing import widget as publishing
+from baton_deployment.publishing.console import ConsolePlace, console_place_of, publish_console, read_console
+from baton_deployment.publishing.objects import FOR_EVER
+from baton_deployment.publishing.widget import Release, place_of, publish, read_release, tag
 from baton_local.engines.clients import client
-from baton_local.errors import LocalCloudError
-from baton_local.publishing import Release, place_of, publish, read_release, tag
-from baton_local.publishing_console import ConsolePlace, console_place_of, publish_console, read_console
-from baton_local.publishing_objects import FOR_EVER
 
 ENTRY = "export const chat = 1;"
 
@@ -109,7 +109,7 @@ def test_a_published_file_is_never_overwritten(built: Path, s3: S3Client, bucket
     publish(release, s3, bucket)
     alias = text_of(s3, bucket, "latest/baton-chat.js")
     other = Release(release.version, {**release.files, "baton-chat.js": b"other()"}, release.integrity)
-    with pytest.raises(LocalCloudError, match=f"{release.version}/baton-chat.js is published with other bytes"):
+    with pytest.raises(DeploymentError, match=f"{release.version}/baton-chat.js is published with other bytes"):
         publish(other, s3, bucket)
     assert text_of(s3, bucket, f"{release.version}/baton-chat.js") == ENTRY
     assert text_of(s3, bucket, "latest/baton-chat.js") == alias
@@ -121,7 +121,7 @@ def test_what_is_not_as_it_was_built_is_not_published(built: Path, damage: str) 
         (built / damage[1:]).unlink()
     else:
         (built / damage).write_text("stolen()")
-    with pytest.raises(LocalCloudError, match="is not as it was built"):
+    with pytest.raises(DeploymentError, match="is not as it was built"):
         read_release(built, "1.2.3")
 
 
@@ -157,7 +157,8 @@ CONSOLE = {
 OUTPUTS = {
     "ConsoleUrl": "https://d1.cloudfront.net/monitor/",
     "ConsoleConfig": (
-        '{"oidc":{"issuer":"https://idp.example","clientId":"c1","scope":"openid  offline_access","audience":""}}'
+        '{"oidc":{"issuer":"https://idp.example","clientId":"c1","scope":"openid  offline_access","audience":""},'
+        '"traceUrl":"https://traces.example/{traceId}"}'
     ),
 }
 
@@ -189,7 +190,10 @@ def test_the_console_is_a_page_asked_for_each_time_of_modules_kept_for_ever(
         "monitor/console-AAAAAAAA.js.LEGAL.txt": ("text/plain", FOR_EVER),
         "monitor/chunks/threads-BBBBBBBB.js": ("text/javascript", FOR_EVER),
     }
-    config = {"oidc": {"issuer": "https://idp.example", "clientId": "c1", "scope": "openid offline_access"}}
+    config = {
+        "oidc": {"issuer": "https://idp.example", "clientId": "c1", "scope": "openid offline_access"},
+        "traceUrl": "https://traces.example/{traceId}",
+    }
     assert json.loads(text_of(s3, bucket, "monitor/config.json")) == config
 
 
@@ -197,7 +201,7 @@ def test_a_module_with_other_bytes_leaves_the_page_that_is_there(tmp_path: Path,
     place = console_place(bucket)
     publish_console(read_console(console(tmp_path)), s3, place)
     changed = {**CONSOLE, "index.html": f"{CONSOLE['index.html']}<!-- new -->", "chunks/threads-BBBBBBBB.js": "other"}
-    with pytest.raises(LocalCloudError, match="other bytes"):
+    with pytest.raises(DeploymentError, match="other bytes"):
         publish_console(read_console(console(tmp_path, changed)), s3, place)
     assert text_of(s3, bucket, "monitor/index.html") == CONSOLE["index.html"]
 
@@ -205,7 +209,7 @@ def test_a_module_with_other_bytes_leaves_the_page_that_is_there(tmp_path: Path,
 @pytest.mark.parametrize("missing", ["index.html", "console-AAAAAAAA.js"])
 def test_half_a_console_is_not_published(tmp_path: Path, missing: str) -> None:
     (console(tmp_path) / missing).unlink()
-    with pytest.raises(LocalCloudError, match="make web"):
+    with pytest.raises(DeploymentError, match="make web"):
         read_console(tmp_path)
 
 

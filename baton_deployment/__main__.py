@@ -1,0 +1,90 @@
+"""``python -m baton_deployment COMMAND STAGE``: the commands behind ``make`` (`--help` lists them).
+
+Exit codes: 0; 1, a check or a step fails, or nothing could be done; 2, wrong usage.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from baton_deployment.account import Account
+from baton_deployment.deployment import Deployment, deploy, deploy_account
+from baton_deployment.errors import DeploymentError
+from baton_deployment.preflight import run_preflight
+from baton_deployment.publishing import publish_front_ends
+from baton_deployment.smoke import run_smoke
+from baton_deployment.smoke.target import given_token, target_at, target_of
+from baton_deployment.stages import Stage, read_stage
+from baton_local.errors import LocalCloudError
+from baton_local.root import ROOT
+
+PARAMETERS = ROOT / "samconfig.toml"
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Run a command. Raises ``DeploymentError`` and ``LocalCloudError``."""
+    chosen = _parser().parse_args(arguments)
+    match chosen.command:
+        case "preflight":
+            run_preflight(Deployment.of_checkout(_stage(chosen)).preflight(asks_model=chosen.model), print)
+        case "deploy":
+            deploy(Deployment.of_checkout(_stage(chosen)), print)
+        case "account":
+            deploy_account(print)
+        case "publish":
+            stage = _stage(chosen)
+            print(publish_front_ends(Account.of(stage), stage))
+        case "smoke":
+            _smoke(chosen)
+
+
+def _smoke(chosen: argparse.Namespace) -> None:
+    if chosen.url:
+        target = target_at(chosen.url, chosen.socket_url, given_token(), has_search=chosen.document)
+    else:
+        stage = _stage(chosen)
+        target = target_of(Account.of(stage), stage, given_token())
+    trial = run_smoke(target, print)
+    if trial.has_failed:
+        raise DeploymentError("A step fails.")
+    if not trial.has_talked:
+        raise DeploymentError("No conversation was tried.")
+
+
+def _stage(chosen: argparse.Namespace) -> Stage:
+    return read_stage(chosen.config_file, chosen.stage)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m baton_deployment")
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name, text in (
+        ("preflight", "check what a deployment needs"),
+        ("deploy", "check, build, deploy, publish and try a stage"),
+        ("publish", "put widget and console where a stage serves them"),
+        ("smoke", "try a deployed stage, or a server at --url"),
+    ):
+        command = commands.add_parser(name, help=text)
+        command.add_argument("stage", help="a stage of samconfig.toml: dev, prod")
+        command.add_argument("--config-file", type=Path, default=PARAMETERS, help="another samconfig.toml")
+        if name == "preflight":
+            command.add_argument("--model", action="store_true", help="ask the provider of models, too")
+        if name == "smoke":
+            command.add_argument("--url", help="the base of /v1/... of any server; the token is in TOKEN")
+            command.add_argument("--socket-url", help="its WebSocket's address")
+            command.add_argument("--document", action="store_true", help="try a document there too: search is on")
+    commands.add_parser("account", help="set API Gateway's logging role, once in an account and region")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # SAM writes to the same terminal
+    try:
+        main(sys.argv[1:])
+    except (DeploymentError, LocalCloudError) as problem:
+        sys.exit(f"\n{problem}")
+    except KeyboardInterrupt:
+        sys.exit(130)

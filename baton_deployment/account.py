@@ -1,0 +1,92 @@
+"""The AWS account and region of a deployment, and its clients: they give up soon and repeat little."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, ProfileNotFound, TokenRetrievalError
+
+from baton_deployment.errors import DeploymentError
+from baton_deployment.regions import choose_region
+from baton_deployment.stages import Stage
+
+DENIED = frozenset(
+    {"AccessDenied", "AccessDeniedException", "AuthorizationError", "UnauthorizedOperation", "UnauthorizedException"}
+)
+SIGN_IN = (
+    "set AWS_PROFILE (and `aws sso login` if it needs that), or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (and "
+    "AWS_SESSION_TOKEN)"
+)
+NO_CREDENTIALS = f"There are no credentials of AWS: {SIGN_IN}."
+_CONFIG = Config(connect_timeout=3, read_timeout=15, retries={"total_max_attempts": 2, "mode": "standard"})
+
+
+class Account:
+    """The account that the environment's credentials belong to, in one region."""
+
+    def __init__(self, region: str, profile: str | None = None) -> None:
+        self.region = region
+        self._session = _session(region, profile)
+
+    @classmethod
+    def of(cls, stage: Stage) -> Account:
+        """Return the account and region of a stage. Raises ``DeploymentError`` for a region or a profile."""
+        return cls.here(stage.region, stage.profile)
+
+    @classmethod
+    def here(cls, region: str | None = None, profile: str | None = None) -> Account:
+        """Return the account of the environment; ``region`` and ``profile`` are those of samconfig.toml.
+
+        Raises ``DeploymentError``.
+        """
+        with problems_explained("The profile cannot be used"):
+            own = _session(None, profile).region_name
+        return cls(choose_region(os.environ, region, own), profile)
+
+    def client(self, service: str) -> Any:
+        """Return a client of a service."""
+        # boto3's stubs overload this by the names of services.
+        make: Any = self._session.client
+        return make(service, region_name=self.region, config=_CONFIG)
+
+
+def _session(region: str | None, profile: str | None) -> boto3.session.Session:
+    return boto3.session.Session(region_name=region, profile_name=profile)
+
+
+@contextmanager
+def problems_explained(what: str) -> Iterator[None]:
+    """Turn errors of AWS into a ``DeploymentError`` that begins with ``what`` (did not succeed)."""
+    try:
+        yield
+    except (NoCredentialsError, ProfileNotFound, TokenRetrievalError) as problem:
+        raise DeploymentError(NO_CREDENTIALS if isinstance(problem, NoCredentialsError) else _plain(problem)) from None
+    except (BotoCoreError, ClientError) as problem:
+        raise DeploymentError(f"{what}: {explain(problem)}") from problem
+
+
+def explain(problem: BotoCoreError | ClientError) -> str:
+    """Return one line about an error of AWS."""
+    if isinstance(problem, ClientError):
+        error = problem.response.get("Error", {})
+        return f"{error.get('Code', 'error')}: {error.get('Message', '')} ({problem.operation_name})"
+    return _plain(problem)
+
+
+def code_of(problem: ClientError) -> str:
+    """Return AWS's code of an error, such as ``AccessDenied``."""
+    return str(problem.response.get("Error", {}).get("Code", ""))
+
+
+def is_denied(problem: Exception) -> bool:
+    """Whether the caller lacks a permission."""
+    return isinstance(problem, ClientError) and code_of(problem) in DENIED
+
+
+def _plain(problem: BotoCoreError) -> str:
+    return " ".join(str(problem).split())

@@ -1,0 +1,86 @@
+"""Results of checks, and the table that shows them."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from baton_deployment.account import explain, is_denied
+
+WIDTH = 120
+
+
+class Outcome(StrEnum):
+    """The outcome of a check."""
+
+    FINE = "fine"
+    NOTE = "note"
+    """It works, with a limit that an operator should know."""
+    FAILS = "FAILS"
+    UNKNOWN = "not checked"
+
+
+@dataclass(frozen=True)
+class Check:
+    """The result of one check."""
+
+    name: str
+    outcome: Outcome
+    detail: str
+    advice: str = ""
+    """The remedy, with the command if there is one."""
+
+
+def fine(name: str, detail: str) -> Check:
+    """Return a check that found nothing wrong."""
+    return Check(name, Outcome.FINE, detail)
+
+
+def note(name: str, detail: str, advice: str = "") -> Check:
+    """Return a check that found a limit."""
+    return Check(name, Outcome.NOTE, detail, advice)
+
+
+def fails(name: str, detail: str, advice: str = "") -> Check:
+    """Return a check that found a reason why the deployment would fail, or not work."""
+    return Check(name, Outcome.FAILS, detail, advice)
+
+
+def unknown(name: str, detail: str, advice: str = "") -> Check:
+    """Return a check that could not be made."""
+    return Check(name, Outcome.UNKNOWN, detail, advice)
+
+
+def asked(name: str, check: Callable[[], Iterable[Check]]) -> Iterator[Check]:
+    """Yield the results of a check that asks AWS. An error of AWS makes it one that could not be made."""
+    try:
+        yield from check()
+    except (ClientError, BotoCoreError) as problem:
+        missing = "The caller lacks a permission" if is_denied(problem) else "AWS did not answer it"
+        yield unknown(name, f"{missing}: {explain(problem)}")
+
+
+def lines_of(check: Check, width: int) -> Iterator[str]:
+    """Yield the lines of one row; ``width`` is that of the names."""
+    indent = " " * (13 + width + 2)
+    first = f"{check.outcome:<13}{check.name:<{width}}  "
+    yield from _wrap(check.detail, first, indent)
+    for line in check.advice.splitlines():
+        yield f"{indent}{line}"  # may be a command, which must stay one line to be copied
+
+
+def summary_of(checks: Iterable[Check]) -> str:
+    """Return one line with the numbers of outcomes."""
+    outcomes = [check.outcome for check in checks]
+    return ", ".join(f"{outcomes.count(each)} {each}" for each in Outcome if each in outcomes)
+
+
+def _wrap(text: str, first: str, indent: str) -> list[str]:
+    # Long words are commands and ARNs, which must stay whole to be copied.
+    return textwrap.wrap(
+        text, WIDTH, initial_indent=first, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )

@@ -1,0 +1,38 @@
+"""A stack as CloudFormation describes it, and its outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from baton_deployment.account import Account, code_of, problems_explained
+from baton_deployment.errors import DeploymentError
+
+ADDRESSES = ("RestUrl", "WebSocketUrl", "WidgetUrl", "ConsoleUrl")
+
+
+def describe_stack(account: Account, stack: str) -> dict[str, Any] | None:
+    """Return CloudFormation's description of a stack; None if there is no such stack."""
+    try:
+        [found] = account.client("cloudformation").describe_stacks(StackName=stack)["Stacks"]
+    except ClientError as problem:
+        if code_of(problem) == "ValidationError" and "does not exist" in str(problem):
+            return None
+        raise
+    return dict(found)
+
+
+def read_outputs(account: Account, stack: str) -> dict[str, str]:
+    """Return the outputs of a stack. Raises ``DeploymentError`` if it is not there."""
+    with problems_explained(f"The outputs of {stack} cannot be read"):
+        found = describe_stack(account, stack)
+    if found is None:
+        raise DeploymentError(f"There is no stack {stack} in {account.region}: deploy it first, or set AWS_REGION.")
+    return {each["OutputKey"]: each["OutputValue"] for each in found.get("Outputs", [])}
+
+
+def address_lines(outputs: Mapping[str, str]) -> list[str]:
+    """Return a line for each address that people and programs use."""
+    return [f"{name:<13} {outputs[name]}" for name in ADDRESSES if name in outputs]

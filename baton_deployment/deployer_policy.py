@@ -1,0 +1,92 @@
+"""The policy that a deployer's role needs, and the questions to IAM's simulator that find what is missing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from baton_local.root import ROOT
+
+PATH = "docs/reference/deployer-policy.json"
+NAMES = "baton-*"
+"""The stacks' names in the policy. Every name that a stack makes begins with its own."""
+
+# The simulator takes no wildcards in actions, so these stand for those of the policy.
+EXAMPLES: Mapping[str, tuple[str, ...]] = {
+    "apigateway:*": ("apigateway:POST", "apigateway:PATCH", "apigateway:PUT", "apigateway:DELETE"),
+    "cloudformation:*": ("CreateChangeSet", "DescribeChangeSet", "ExecuteChangeSet", "DescribeStacks", "GetTemplate"),
+    "cloudfront:Create*": ("CreateDistribution", "CreateOriginAccessControl", "CreateResponseHeadersPolicy"),
+    "cloudfront:Delete*": ("DeleteDistribution",),
+    "cloudfront:Describe*": ("DescribeFunction",),
+    "cloudfront:Get*": ("GetDistribution",),
+    "cloudfront:List*": ("ListTagsForResource",),
+    "cloudfront:Update*": ("UpdateDistribution",),
+    "cloudwatch:*": ("PutMetricAlarm", "DescribeAlarms", "DeleteAlarms"),
+    "codedeploy:*": ("CreateApplication", "CreateDeploymentGroup", "CreateDeployment", "GetDeployment"),
+    "dynamodb:Describe*": ("DescribeTable", "DescribeTimeToLive", "DescribeContinuousBackups"),
+    "es:DescribeDomain*": ("DescribeDomain",),
+    "events:*": ("PutRule", "PutTargets", "DescribeRule", "RemoveTargets", "DeleteRule"),
+    "lambda:*": ("CreateFunction", "UpdateFunctionCode", "GetFunction", "PublishVersion", "AddPermission"),
+    "logs:*LogDelivery": ("CreateLogDelivery", "GetLogDelivery", "UpdateLogDelivery", "DeleteLogDelivery"),
+    "logs:*RetentionPolicy": ("PutRetentionPolicy",),
+    "logs:*Tag*": ("TagResource",),
+    "s3:GetBucket*": ("GetBucketPolicy",),
+    "s3:ListBucket*": ("ListBucket",),
+    "s3:PutBucket*": ("PutBucketPolicy", "PutBucketVersioning", "PutBucketPublicAccessBlock"),
+    "scheduler:*Schedule": ("CreateSchedule", "GetSchedule", "UpdateSchedule", "DeleteSchedule"),
+    "states:*StateMachine": ("CreateStateMachine", "DescribeStateMachine", "UpdateStateMachine", "DeleteStateMachine"),
+    "sqs:*Queue*": ("CreateQueue", "GetQueueAttributes", "SetQueueAttributes", "DeleteQueue"),
+}
+
+
+@dataclass(frozen=True)
+class Question:
+    """Actions on one resource."""
+
+    actions: tuple[str, ...]
+    resource: str
+    context: Mapping[str, str] = field(default_factory=dict)
+    """Values of the condition keys."""
+
+
+def read_policy() -> dict[str, Any]:
+    """Return the policy as it is documented."""
+    policy: dict[str, Any] = json.loads((ROOT / PATH).read_text())
+    return policy
+
+
+def questions(account: str, region: str, stack: str) -> list[Question]:
+    """Return one question for each statement of the policy, about a resource of the stack."""
+    return [
+        Question(
+            tuple(action for each in statement["Action"] for action in _examples(each)),
+            _example_resource(statement["Resource"], account, region, stack),
+            {
+                key: values[0]
+                for conditions in statement.get("Condition", {}).values()
+                for key, values in conditions.items()
+            },
+        )
+        for statement in read_policy()["Statement"]
+    ]
+
+
+def _examples(action: str) -> Iterator[str]:
+    if "*" not in action:
+        yield action
+        return
+    service = action.partition(":")[0]
+    yield from (each if ":" in each else f"{service}:{each}" for each in EXAMPLES[action])
+
+
+def _example_resource(resources: str | list[str], account: str, region: str, stack: str) -> str:
+    pattern = resources if isinstance(resources, str) else resources[0]
+    if pattern == "*":
+        return pattern
+    arn, partition, service, of_region, of_account, name = pattern.split(":", 5)
+    of_region = region if of_region == "*" else of_region
+    of_account = account if of_account == "*" else of_account
+    name = name.replace(NAMES, f"{stack}-example").replace("*", "example")
+    return ":".join((arn, partition, service, of_region, of_account, name))

@@ -1,0 +1,105 @@
+"""A deployment from end to end: checks, build, change set, deployment, front ends, a try, addresses."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from baton_deployment.account import Account
+from baton_deployment.checks import Outcome, lines_of
+from baton_deployment.deployed_stack import address_lines, read_outputs
+from baton_deployment.errors import DeploymentError
+from baton_deployment.preflight import NAMES_WIDTH, Preflight, run_preflight
+from baton_deployment.preflight.packages import check_sizes
+from baton_deployment.publishing import publish_front_ends
+from baton_deployment.sam import find_sam, run_sam, sam_variables
+from baton_deployment.smoke import smoke_stage
+from baton_deployment.stages import Stage
+from baton_deployment.template import DeployedTemplate
+from baton_local.root import ROOT
+
+Write = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """The commands that build and deploy one stage. They run in ``folder``."""
+
+    stage: Stage
+    folder: Path
+    build: tuple[str, ...]
+    deploy: tuple[str, ...]
+
+    @classmethod
+    def of_checkout(cls, stage: Stage) -> Deployment:
+        """Return the deployment of this repository."""
+        config = ("--config-file", str(stage.file), "--config-env", stage.name)
+        return cls(stage, ROOT, ("sam", "build", *config), ("sam", "deploy", *config))
+
+    @property
+    def built(self) -> Path:
+        """The folder of what SAM has built."""
+        return self.folder / ".aws-sam" / "build"
+
+    def preflight(self, *, asks_model: bool = False) -> Preflight:
+        """Return the checks of this deployment."""
+        return Preflight(self.stage, self.built, asks_model)
+
+    def shell_lines(self) -> str:
+        """Return the commands as a shell takes them."""
+        within = f"cd {shlex.quote(str(self.folder))} &&"
+        return "\n".join(f"{within} {shlex.join(command)}" for command in (self.build, self.deploy))
+
+
+def deploy(deployment: Deployment, write: Write, *, prepare: Callable[[], None] = lambda: None) -> None:
+    """Check, build, deploy, publish and try a stage, and print its addresses. ``prepare`` runs before the build.
+
+    SAM prints the change set before it applies it, and asks first where samconfig.toml has ``confirm_changeset``.
+    Raises ``DeploymentError``, and ``LocalCloudError`` if the front ends cannot be built.
+    """
+    program = find_sam()
+    run_preflight(deployment.preflight(), write)
+    account = Account.of(deployment.stage)
+    variables = sam_variables(account.region)
+    prepare()
+    _run(deployment, deployment.build, program, variables, write)
+    _check_sizes(deployment, account.region, write)
+    _run(deployment, deployment.deploy, program, variables, write)
+    write(publish_front_ends(account, deployment.stage))
+    smoke_stage(account, deployment.stage, write)
+    write("\n" + "\n".join(address_lines(read_outputs(account, deployment.stage.stack))))
+
+
+def build(deployment: Deployment, write: Write, *, prepare: Callable[[], None] = lambda: None) -> None:
+    """Build only, which needs no account. Raises ``DeploymentError``."""
+    program, variables = find_sam(), sam_variables(None)
+    prepare()
+    _run(deployment, deployment.build, program, variables, write)
+
+
+def deploy_account(write: Write) -> None:
+    """Set API Gateway's logging role, once in an account and region. Raises ``DeploymentError``."""
+    account = Account.here()
+    config = ("--config-file", str(ROOT / "samconfig.toml"), "--config-env", "account")
+    command = ("sam", "deploy", *config)
+    write(f"Region {account.region}\n$ {shlex.join(command)}")
+    run_sam(find_sam(), command, ROOT, sam_variables(account.region))
+
+
+def _run(
+    deployment: Deployment, command: tuple[str, ...], program: str, variables: dict[str, str], write: Write
+) -> None:
+    write(f"$ {shlex.join(command)}")
+    run_sam(program, command, deployment.folder, variables)
+
+
+def _check_sizes(deployment: Deployment, region: str, write: Write) -> None:
+    stage = deployment.stage
+    template = DeployedTemplate.read(ROOT / "template.yaml", stage.parameters, stage.stack, region)
+    for check in check_sizes(template, deployment.built):
+        for line in lines_of(check, NAMES_WIDTH):
+            write(line)
+        if check.outcome is Outcome.FAILS:
+            raise DeploymentError("The packages are too large: nothing was deployed.")

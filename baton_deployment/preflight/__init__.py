@@ -1,0 +1,109 @@
+"""Checks before a deployment: each reports one thing that would otherwise fail late, or work badly without a word."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
+
+from baton_deployment.account import NO_CREDENTIALS, SIGN_IN, Account, code_of, explain
+from baton_deployment.checks import Check, Outcome, asked, fails, lines_of, summary_of
+from baton_deployment.errors import DeploymentError
+from baton_deployment.preflight.caller import PERMISSIONS, check_account, check_permissions
+from baton_deployment.preflight.limits import CONCURRENCY, LOGGING_ROLE, check_concurrency, check_logging_role
+from baton_deployment.preflight.model import NAME as MODEL
+from baton_deployment.preflight.model import check_model
+from baton_deployment.preflight.packages import check_python, check_sizes
+from baton_deployment.preflight.parameters import check_parameters
+from baton_deployment.preflight.secrets import NAME as SECRET
+from baton_deployment.preflight.secrets import check_secrets
+from baton_deployment.preflight.stack import STATE, check_name, check_state
+from baton_deployment.stages import Stage
+from baton_deployment.template import DeployedTemplate
+from baton_local.root import ROOT
+
+REFUSED = frozenset({"ExpiredToken", "ExpiredTokenException", "InvalidClientTokenId", "SignatureDoesNotMatch"})
+NAMES_WIDTH = 17
+
+
+@dataclass(frozen=True)
+class Preflight:
+    """The checks of one stage."""
+
+    stage: Stage
+    build: Path
+    """SAM's ``.aws-sam/build``."""
+    asks_model: bool = False
+    """True if the provider of models may be asked."""
+
+    def checks(self) -> Iterator[Check]:
+        """Yield the result of each check, as soon as it is there."""
+        account = region = None
+        try:
+            account = Account.of(self.stage)
+            region = account.region
+        except DeploymentError as problem:
+            yield fails("account", str(problem))
+        template = DeployedTemplate.read(
+            ROOT / "template.yaml", self.stage.parameters, self.stage.stack, region or "eu-central-1"
+        )
+        if account is not None and (who := (yield from _identity(account))) is not None:
+            yield from self._remote(account, template, who)
+        else:
+            account = None
+        yield from check_name(template)
+        yield from check_parameters(template)
+        yield from check_python()
+        yield from check_sizes(template, self.build)
+        if self.asks_model:
+            yield from asked(MODEL, partial(check_model, account, template))
+
+    def _remote(self, account: Account, template: DeployedTemplate, who: dict[str, Any]) -> Iterator[Check]:
+        stack = self.stage.stack
+        checks: list[tuple[str, Callable[[], Iterator[Check]]]] = [
+            (PERMISSIONS, partial(check_permissions, account, who, stack)),
+            (STATE, partial(check_state, account, stack)),
+            (CONCURRENCY, partial(check_concurrency, account, template)),
+            (LOGGING_ROLE, partial(check_logging_role, account)),
+            (SECRET, partial(check_secrets, account, template)),
+        ]
+        for name, check in checks:
+            yield from asked(name, check)
+
+
+def run_preflight(preflight: Preflight, write: Callable[[str], None]) -> None:
+    """Print the table of checks. Raises ``DeploymentError`` if one fails."""
+    write(f"Checks of the stage {preflight.stage.name}, stack {preflight.stage.stack}:\n")
+    checks = []
+    for check in preflight.checks():
+        checks.append(check)
+        for line in lines_of(check, NAMES_WIDTH):
+            write(line)
+    write(f"\n{summary_of(checks)}")
+    failed = [check for check in checks if check.outcome is Outcome.FAILS]
+    if failed:
+        raise DeploymentError(f"{len(failed)} of {len(checks)} checks failed: nothing was deployed.")
+
+
+def _identity(account: Account) -> Generator[Check, None, dict[str, Any] | None]:
+    """Yield the row about the caller, and return its identity; None if AWS does not accept the credentials."""
+    try:
+        who, check = check_account(account)
+    except ClientError as problem:
+        what = "AWS refuses the credentials" if code_of(problem) in REFUSED else "AWS does not identify the caller"
+        yield fails("account", f"{what}: {explain(problem)}", f"Renew them: {SIGN_IN}.")
+        return None
+    except NoCredentialsError:
+        yield fails("account", NO_CREDENTIALS)
+        return None
+    except BotoCoreError as problem:
+        yield fails(
+            "account", f"in {account.region}: {explain(problem)}", "Is AWS reachable, and the profile signed in?"
+        )
+        return None
+    yield check
+    return who

@@ -1,0 +1,76 @@
+"""The caller: account, region, identity, and whether the deployer's policy is granted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from baton_deployment.account import Account, is_denied
+from baton_deployment.checks import Check, fails, fine, note, unknown
+from baton_deployment.deployer_policy import PATH, Question, questions
+
+PERMISSIONS = "permissions"
+SHOWN = 12
+
+
+def check_account(account: Account) -> tuple[dict[str, Any], Check]:
+    """Return the caller's identity, and the row that names account, region and caller. Errors of AWS are raised."""
+    who: dict[str, Any] = account.client("sts").get_caller_identity()
+    return who, fine("account", f"{who['Account']} in {account.region}, as {who['Arn']}")
+
+
+def check_permissions(account: Account, who: dict[str, Any], stack: str) -> Iterator[Check]:
+    """Yield whether the caller may do what a deployment does, as IAM's policy simulator answers."""
+    arn = str(who["Arn"])
+    if arn.endswith(":root"):
+        yield note(PERMISSIONS, "the account's root user may do everything", "Deploy with a role instead.")
+        return
+    iam = account.client("iam")
+    try:
+        principal = _principal(iam, arn)
+        if principal is None:
+            yield unknown(PERMISSIONS, f"the simulator judges users and roles only, not {arn}")
+            return
+        missing = list(_missing(iam, principal, questions(str(who["Account"]), account.region, stack)))
+    except ClientError as problem:
+        if not is_denied(problem):
+            raise
+        action = f"iam:{problem.operation_name}"
+        yield unknown(PERMISSIONS, f"the caller may not ask ({action})", f"What a deployer needs: {PATH}")
+        return
+    if missing:
+        some = ", ".join(missing[:SHOWN]) + (f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else "")
+        yield fails(PERMISSIONS, f"not allowed: {some}", f"Attach {PATH} to {principal}, or ask for it.")
+    else:
+        yield fine(PERMISSIONS, "the deployer's policy is granted, as far as IAM's simulator knows")
+
+
+def _principal(iam: Any, arn: str) -> str | None:
+    """Return the ARN of the user, or of the role behind a session."""
+    if re.fullmatch(r"arn:[^:]+:iam::\d+:user/.+", arn):
+        return arn
+    session = re.fullmatch(r"arn:[^:]+:sts::\d+:assumed-role/([^/]+)/.+", arn)
+    if session is None:
+        return None
+    # A session's ARN lacks the path of its role.
+    return str(iam.get_role(RoleName=session[1])["Role"]["Arn"])
+
+
+def _missing(iam: Any, principal: str, asked: list[Question]) -> Iterator[str]:
+    for question in asked:
+        pages = iam.get_paginator("simulate_principal_policy").paginate(
+            PolicySourceArn=principal,
+            ActionNames=list(question.actions),
+            ResourceArns=[question.resource],
+            ContextEntries=[
+                {"ContextKeyName": name, "ContextKeyValues": [value], "ContextKeyType": "string"}
+                for name, value in question.context.items()
+            ],
+        )
+        for page in pages:
+            for result in page["EvaluationResults"]:
+                if result["EvalDecision"] != "allowed":
+                    yield str(result["EvalActionName"])

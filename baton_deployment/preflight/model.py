@@ -1,0 +1,49 @@
+"""The default provider of models, asked once with the stage's key for its list of models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import httpx
+
+from baton_deployment.account import Account
+from baton_deployment.checks import Check, fails, fine, unknown
+from baton_deployment.template import DeployedTemplate
+
+NAME = "model"
+SECONDS = 15.0
+
+
+def check_model(account: Account | None, template: DeployedTemplate) -> Iterator[Check]:
+    """Yield whether the provider accepts the key and knows the models. No answer is generated, so it costs nothing."""
+    values = template.values
+    base = values["ModelBaseUrl"]
+    wanted = {name: values[name] for name in ("ChatModel", "LightModel") if values[name] and "/" not in values[name]}
+    if not base or not wanted:
+        yield unknown(NAME, "only the default provider is asked, and no model is there")
+    elif account is None:
+        yield unknown(NAME, "its key is in the account")
+    else:
+        key = account.client("secretsmanager").get_secret_value(SecretId=values["ModelKeySecret"])["SecretString"]
+        yield from _ask(base, key, wanted, values["ModelKeySecret"])
+
+
+def _ask(base: str, key: str, wanted: dict[str, str], secret: str) -> Iterator[Check]:
+    try:
+        answer = httpx.get(f"{base}/models", headers={"Authorization": f"Bearer {key}"}, timeout=SECONDS)
+    except (httpx.HTTPError, ValueError) as problem:
+        yield fails(NAME, f"{base} cannot be reached from here ({type(problem).__name__})", "Is ModelBaseUrl right?")
+        return
+    if answer.status_code in {401, 403}:
+        yield fails(NAME, f"{base} refuses the key of {secret} ({answer.status_code})")
+        return
+    try:
+        known = {str(each["id"]) for each in answer.json()["data"]}
+    except (ValueError, KeyError, TypeError):
+        yield unknown(NAME, f"{base} has no list of models ({answer.status_code}), so only a conversation can show it")
+        return
+    for parameter, model in wanted.items():
+        if model in known:
+            yield fine(NAME, f"{base} accepts the key and has {model}")
+        else:
+            yield fails(NAME, f"{base} accepts the key, but does not list {model} ({parameter})")

@@ -1,0 +1,118 @@
+"""Parameters of a stage: known to the template, of the form that it asks for, and valid settings of the functions."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+import baton.settings
+from baton.settings.base import Settings
+from baton_deployment.checks import Check, fails, fine, note
+from baton_deployment.template import DeployedTemplate
+from baton_local.environment import applied
+
+ENVIRONMENT_BYTES = 4096
+"""Lambda's limit of all variables of a function, names and values."""
+CLOSE_BYTES = 400
+
+
+def check_parameters(template: DeployedTemplate) -> Iterator[Check]:
+    """Yield what CloudFormation or the functions would refuse."""
+    problems = [*_form_problems(template), *_rule_problems(template)]
+    yield from problems or [fine("parameters", f"{len(template.given)} given, all known to the template")]
+    wrong = list(_settings_problems(template))
+    yield from wrong or [fine("settings", "the functions accept the values")]
+    yield _size(template)
+
+
+def _form_problems(template: DeployedTemplate) -> Iterator[Check]:
+    for name, value in template.given.items():
+        if name not in template.declared:
+            yield fails("parameters", f"the template has no parameter {name}", "Names are in docs/how-to/deploy.md.")
+        elif reason := _refusal(template.declared[name], value):
+            yield fails("parameters", f"{name}: {reason}")
+
+
+def _refusal(declared: Mapping[str, Any], value: str) -> str:
+    """Return why CloudFormation refuses a value; empty if it does not."""
+    allowed = [str(each) for each in declared.get("AllowedValues", ())]
+    if allowed and value not in allowed:
+        return f"{value!r} is none of {', '.join(allowed)}"
+    if declared["Type"] == "Number":
+        if re.fullmatch(r"-?\d+(\.\d+)?", value) is None:
+            return f"{value!r} is no number"
+        least, most = declared.get("MinValue"), declared.get("MaxValue")
+        if (least is not None and float(value) < least) or (most is not None and float(value) > most):
+            return f"{value} is not between {least} and {most}"
+    if not int(declared.get("MinLength", 0)) <= len(value) <= int(declared.get("MaxLength", 4096)):
+        return f"has {len(value)} characters, not {declared.get('MinLength', 0)} to {declared.get('MaxLength', 4096)}"
+    entries = [each.strip() for each in value.split(",")] if declared["Type"] == "CommaDelimitedList" else [value]
+    pattern = declared.get("AllowedPattern")
+    if pattern and any(re.fullmatch(pattern, each) is None for each in entries):
+        return str(declared.get("ConstraintDescription", f"does not match {pattern}"))
+    return ""
+
+
+def _rule_problems(template: DeployedTemplate) -> Iterator[Check]:
+    for rule in template.source.get("Rules", {}).values():
+        condition = rule.get("RuleCondition")
+        if condition is None or template.intrinsics.resolve(condition):
+            for assertion in rule["Assertions"]:
+                if not template.intrinsics.resolve(assertion["Assert"]):
+                    yield fails("parameters", assertion["AssertDescription"])
+
+
+def _settings_problems(template: DeployedTemplate) -> Iterator[Check]:
+    written: dict[str, Any] = {}
+    for variables in template.variables().values():
+        written |= variables
+    values = {name: str(template.intrinsics.resolve(value)) for name, value in written.items()}
+    seen = set()
+    with applied(values):
+        for family in _families():
+            for variable, message in _problems_of(family):
+                parameters = sorted(set(template.referred(written.get(variable))))
+                named = " or ".join(parameters) or variable
+                if variable in written and (named, message) not in seen:
+                    seen.add((named, message))
+                    yield fails("settings", f"{named}: {message}")
+
+
+def _families() -> list[type[Settings]]:
+    for module in pkgutil.iter_modules(baton.settings.__path__):
+        importlib.import_module(f"{baton.settings.__name__}.{module.name}")
+    return Settings.__subclasses__()
+
+
+def _problems_of(family: type[Settings]) -> Iterator[tuple[str, str]]:
+    """Yield the variable and what is wrong with it."""
+    try:
+        family()
+    except ValidationError as problem:
+        for error in problem.errors(include_url=False, include_input=False):
+            place = [str(each) for each in error["loc"]]
+            within = f" (at {'.'.join(place[1:])})" if place[1:] else ""
+            yield (place[0] if place else family.__name__), f"{error['msg']}{within}"
+
+
+def _size(template: DeployedTemplate) -> Check:
+    sizes = {
+        function: sum(
+            len(name.encode()) + len(str(template.intrinsics.resolve(value)).encode())
+            for name, value in variables.items()
+        )
+        for function, variables in template.variables().items()
+    }
+    largest = max(sizes, key=lambda name: sizes[name])
+    detail = f"{largest} has the most: about {sizes[largest]} of {ENVIRONMENT_BYTES} bytes"
+    advice = "Shorten TokenIssuers, ModelProviders, ModelPrices, ModelProfiles, or lists of hosts and origins."
+    if sizes[largest] > ENVIRONMENT_BYTES:
+        return fails("variables", f"{detail}, which Lambda refuses", advice)
+    if sizes[largest] > ENVIRONMENT_BYTES - CLOSE_BYTES:
+        return note("variables", detail, advice)
+    return fine("variables", detail)

@@ -1,0 +1,85 @@
+"""The stack's name, its state, and what an earlier attempt has left behind."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from botocore.exceptions import ClientError
+
+from baton_deployment.account import Account, code_of
+from baton_deployment.checks import Check, fails, fine
+from baton_deployment.deployed_stack import describe_stack
+from baton_deployment.template import DeployedTemplate
+
+STATE_MACHINE_NAME = 80
+"""Characters of a state machine's name, as Step Functions allows."""
+NAME = "stack name"
+STATE = "stack state"
+LEFT_OVER = "left over"
+
+
+def check_name(template: DeployedTemplate) -> Iterator[Check]:
+    """Yield whether names that begin with the stack's are short enough and allowed."""
+    stack = template.stack
+    longest = max(
+        len(str(template.intrinsics.resolve(each["Name"])))
+        for _, each in template.resources("AWS::Serverless::StateMachine")
+        if "Name" in each
+    )
+    room = STATE_MACHINE_NAME - (longest - len(stack))
+    if len(stack) > room:
+        yield fails(NAME, f"{stack} has {len(stack)} characters; names of state machines leave {room}")
+    elif re.fullmatch(r"[a-zA-Z][a-zA-Z0-9-]*", stack) is None:
+        yield fails(NAME, f"{stack} is no stack name: letters, digits and hyphens, beginning with a letter")
+    elif stack != stack.lower() and template.intrinsics.holds("HasSearch"):
+        yield fails(NAME, f"{stack} has capital letters, which names of search indices cannot have")
+    else:
+        yield fine(NAME, f"{stack}, {len(stack)} of {room} characters")
+
+
+def check_state(account: Account, stack: str) -> Iterator[Check]:
+    """Yield whether CloudFormation would accept a deployment now."""
+    found = describe_stack(account, stack)
+    if found is None:
+        yield fine(STATE, f"{stack} does not exist yet")
+        yield from _left_over(account, stack)
+        return
+    status = str(found["StackStatus"])
+    delete = (
+        f"aws cloudformation delete-stack --stack-name {stack} --region {account.region}\n"
+        f"aws cloudformation wait stack-delete-complete --stack-name {stack} --region {account.region}"
+    )
+    if status in {"ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "DELETE_FAILED"}:
+        yield fails(STATE, f"{status}: the stack must be deleted before the next attempt", delete)
+    elif status == "UPDATE_ROLLBACK_FAILED":
+        command = f"aws cloudformation continue-update-rollback --stack-name {stack} --region {account.region}"
+        yield fails(STATE, f"{status}: the rollback has to be completed first", command)
+    elif status.endswith("_IN_PROGRESS") and status != "REVIEW_IN_PROGRESS":
+        yield fails(STATE, f"{status}: another deployment is going on", "Wait for its end.")
+    else:
+        yield fine(STATE, status)
+
+
+def _left_over(account: Account, stack: str) -> Iterator[Check]:
+    """Yield resources of fixed names, which a new stack cannot create again."""
+    logs = account.client("logs")
+    for prefix in (f"/aws/lambda/{stack}/", f"/aws/vendedlogs/states/{stack}/", f"/aws/apigateway/{stack}/"):
+        groups = [each["logGroupName"] for each in logs.describe_log_groups(logGroupNamePrefix=prefix)["logGroups"]]
+        if groups:
+            commands = "\n".join(
+                f"aws logs delete-log-group --log-group-name {each} --region {account.region}" for each in groups
+            )
+            yield fails(LEFT_OVER, f"log groups of an earlier stack: {', '.join(groups)}", commands)
+    key = f"{stack}/push-key"
+    try:
+        account.client("secretsmanager").describe_secret(SecretId=key)
+    except ClientError as problem:
+        if code_of(problem) != "ResourceNotFoundException":
+            raise
+    else:
+        command = (
+            f"aws secretsmanager delete-secret --secret-id {key} --force-delete-without-recovery "
+            f"--region {account.region}"
+        )
+        yield fails(LEFT_OVER, f"the secret {key} of an earlier stack, perhaps scheduled for deletion", command)

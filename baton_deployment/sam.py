@@ -1,0 +1,42 @@
+"""SAM CLI, as a program of one region that packs bytecode."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from baton_deployment.errors import DeploymentError
+from baton_deployment.regions import with_region
+
+
+def find_sam() -> str:
+    """Return the path of the program ``sam``. Raises ``DeploymentError`` that says how to get it."""
+    beside = Path(sys.executable).parent
+    found = shutil.which("sam", path=os.pathsep.join([os.environ.get("PATH", ""), str(beside)]))
+    if found is None:
+        raise DeploymentError(
+            "A deployment needs AWS SAM, and `sam` is not on PATH. Install it: `uv tool install aws-sam-cli`, or "
+            "`pipx install aws-sam-cli`."
+        )
+    return found
+
+
+def sam_variables(region: str | None) -> dict[str, str]:
+    """Return the environment of SAM; without a ``region`` that of a build only. Raises ``DeploymentError``."""
+    uv = os.environ.get("UV") or shutil.which("uv")
+    if uv is None:
+        raise DeploymentError("A deployment packs the layers with uv, and `uv` is not on PATH. Install it.")
+    # Without bytecode a cold start takes twice as long, so a build that cannot compile fails.
+    variables = {**os.environ, "UV": uv, "SAM_CLI_TELEMETRY": "0", "BATON_REQUIRE_BYTECODE": "1"}
+    return variables if region is None else with_region(variables, region)
+
+
+def run_sam(program: str, command: tuple[str, ...], folder: Path, variables: Mapping[str, str]) -> None:
+    """Run ``sam ...`` in a folder, with its output where this program's goes. Raises ``DeploymentError``."""
+    code = subprocess.run([program, *command[1:]], cwd=folder, env=variables, check=False).returncode
+    if code != 0:
+        raise DeploymentError(f"`{' '.join(command[:2])}` failed with exit code {code}; what it says is above.")

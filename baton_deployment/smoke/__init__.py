@@ -1,0 +1,118 @@
+"""A trial of a deployment after it: a user's way through it, in steps that end in time and leave nothing behind."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+import httpx
+
+from baton_client import AsyncBaton, BatonError
+from baton_deployment.account import Account
+from baton_deployment.checks import Check, Outcome, fails, fine, lines_of, summary_of, unknown
+from baton_deployment.errors import DeploymentError
+from baton_deployment.smoke.steps import Steps, problem_of
+from baton_deployment.smoke.target import Target, given_token, target_of
+from baton_deployment.stages import Stage
+
+Write = Callable[[str], None]
+STEP_SECONDS = 120.0
+"""The first start of the functions and an answer of the model, or the reading of a document."""
+CLIENT_SECONDS = 60.0
+WIDTH = 12
+
+
+@dataclass(frozen=True)
+class Trial:
+    """The results of all steps."""
+
+    checks: tuple[Check, ...]
+
+    @property
+    def has_failed(self) -> bool:
+        """True if a step has failed."""
+        return any(check.outcome is Outcome.FAILS for check in self.checks)
+
+    @property
+    def has_talked(self) -> bool:
+        """True if an answer came, so that the model was tried."""
+        return any(check.name == "HTTP" and check.outcome is Outcome.FINE for check in self.checks)
+
+
+def smoke_stage(account: Account, stage: Stage, write: Write) -> None:
+    """Try a deployed stage. Raises ``DeploymentError`` if a step fails.
+
+    Where there is no token, because the stage has no embed key and the environment no ``TOKEN``, only its health is
+    tried, and the others are shown as not checked.
+    """
+    target = target_of(account, stage, given_token())
+    if run_smoke(target, write).has_failed:
+        raise DeploymentError(f"{stage.stack} is deployed, but does not work: see the step that fails above.")
+
+
+def run_smoke(target: Target, write: Write, step_seconds: float = STEP_SECONDS) -> Trial:
+    """Try a target, and print a line for each step as it ends."""
+    write(f"\nTrying {target.url}:\n")
+    trial = asyncio.run(_try(target, write, step_seconds))
+    write(f"\n{summary_of(trial.checks)}")
+    return trial
+
+
+async def _try(target: Target, write: Write, step_seconds: float) -> Trial:
+    checks: list[Check] = []
+
+    def show(check: Check) -> Check:
+        checks.append(check)
+        for line in lines_of(check, WIDTH):
+            write(line)
+        return check
+
+    async def step(name: str, run: Callable[[], Awaitable[str]]) -> bool:
+        return show(await _outcome(name, run, step_seconds)).outcome is Outcome.FINE
+
+    async with AsyncBaton(
+        target.url, token=target.token or "none", timeout=CLIENT_SECONDS, resume_seconds=step_seconds / 2, time_zone=""
+    ) as client:
+        steps = Steps(target, client, step_seconds)
+        names = ("token", "HTTP", "WebSocket", "resume", "document", "forget")
+        if not await step("health", steps.health):
+            _skip(names, "the server is not well", show)
+        elif target.token is None:
+            _skip(names, target.reason, show)
+        elif not await step("token", steps.identity):
+            _skip(names[1:], "the token is not accepted", show)
+        else:
+            try:
+                await step("HTTP", steps.http)
+                if await step("WebSocket", steps.socket):
+                    await step("resume", steps.resume)
+                if target.has_search:
+                    await step("document", steps.document)
+                else:
+                    show(unknown("document", "search is off"))
+            finally:
+                await step("forget", steps.forget)
+    return Trial(tuple(checks))
+
+
+async def _outcome(name: str, run: Callable[[], Awaitable[str]], seconds: float) -> Check:
+    try:
+        async with asyncio.timeout(seconds):
+            return fine(name, await run())
+    except (BatonError, DeploymentError, httpx.HTTPError, TimeoutError) as problem:
+        return fails(name, problem_of(problem), _advice(problem))
+
+
+def _advice(problem: Exception) -> str:
+    code = getattr(problem, "code", None) or str(problem).partition(":")[0]
+    if "model" in str(code):
+        return "Is the model's key right, and ChatModel a model of its provider? `make preflight MODEL=1` asks it."
+    if code == "unauthorized":
+        return "Functions keep secrets for 5 minutes: was the key changed just now?"
+    return ""
+
+
+def _skip(names: tuple[str, ...], reason: str, show: Callable[[Check], Check]) -> None:
+    for name in names:
+        show(unknown(name, reason))

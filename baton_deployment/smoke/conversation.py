@@ -1,0 +1,81 @@
+"""A conversation over a WebSocket, as a page has it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
+from websockets.typing import Subprotocol
+
+from baton_deployment.errors import DeploymentError
+from baton_deployment.smoke.target import Target
+
+SUBPROTOCOL = "baton.v1"
+Event = dict[str, Any]
+
+
+@dataclass
+class Conversation:
+    """One connection."""
+
+    connection: ClientConnection
+    parts: list[str] = field(default_factory=list)
+    """The slices so far of an event that is too large for a frame."""
+
+    async def send(self, action: str, **fields: object) -> None:
+        """Send an action."""
+        await self.connection.send(json.dumps({"action": action, **fields}))
+
+    async def events(self) -> AsyncGenerator[Event, None]:
+        """Yield events until the connection ends. Raises ``DeploymentError`` for a refusal, or when it is lost."""
+        try:
+            async for frame in self.connection:
+                received = json.loads(frame)
+                for each in received if isinstance(received, list) else [received]:
+                    event = self._whole(each)
+                    if event is None:
+                        continue
+                    if event["type"] == "RUN_ERROR":
+                        raise DeploymentError(f"{event.get('code')}: {event.get('message')}")
+                    yield event
+        except ConnectionClosed as problem:
+            raise DeploymentError(f"The connection was lost: {problem}") from problem
+        raise DeploymentError("The server has closed the connection.")
+
+    def _whole(self, event: Event) -> Event | None:
+        if event["type"] != "PART":
+            return event
+        self.parts.append(event["data"])
+        if event["metadata"]["part"] < event["metadata"]["of"]:
+            return None
+        whole: Event = json.loads("".join(self.parts))
+        self.parts.clear()
+        return whole
+
+
+@asynccontextmanager
+async def connected(target: Target) -> AsyncIterator[Conversation]:
+    """Connect as the target's user. Raises ``DeploymentError`` if the server refuses it or is not there."""
+    protocols = [Subprotocol(SUBPROTOCOL), Subprotocol(str(target.token))]
+    try:
+        connection = await connect(target.socket_url, subprotocols=protocols, open_timeout=30)
+    except InvalidStatus as problem:
+        status = problem.response.status_code
+        raise DeploymentError(f"{target.socket_url} refuses the connection with {status}.") from problem
+    except (OSError, InvalidHandshake, TimeoutError) as problem:
+        raise DeploymentError(
+            f"{target.socket_url} cannot be reached: {problem or type(problem).__name__}"
+        ) from problem
+    async with connection:
+        yield Conversation(connection)
+
+
+def seq_of(event: Event) -> int | None:
+    """Return the event's number in its conversation; None if it has none."""
+    seq: int | None = (event.get("metadata") or {}).get("seq")
+    return seq

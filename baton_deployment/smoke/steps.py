@@ -1,0 +1,141 @@
+"""The steps of a trial, as a user takes them. Each returns what it has found, or raises."""
+
+from __future__ import annotations
+
+import uuid
+from contextlib import aclosing
+
+from baton_client import AsyncBaton, BatonError
+from baton_client.asynchronous.waiting import until
+from baton_deployment.errors import DeploymentError
+from baton_deployment.smoke.conversation import Event, connected, seq_of
+from baton_deployment.smoke.target import Target
+
+QUESTION = "Please answer with one short sentence: are you there?"
+
+
+class Steps:
+    """The trial of one target. Steps may be left out, but not reordered."""
+
+    def __init__(self, target: Target, client: AsyncBaton, seconds: float) -> None:
+        self._target = target
+        self._client = client
+        self._seconds = seconds
+        """The time for which one step may wait."""
+        self._threads: list[str] = []
+        self._seen: list[Event] = []
+        """The numbered events of the conversation over the WebSocket."""
+
+    async def health(self) -> str:
+        """Ask for the server's health."""
+        found = await self._client.health()
+        return f"version {found.version} at {self._target.url}"
+
+    async def identity(self) -> str:
+        """Ask as whom the token speaks."""
+        me = await self._client.users.me()
+        return f"accepted, as {me.user_id} of the tenant {me.tenant_id}"
+
+    async def http(self) -> str:
+        """Ask over HTTP, and read the answer as it streams."""
+        result = await self._client.runs.create(QUESTION, thread_id=self._new_thread())
+        text = " ".join(each.text for each in result.messages).strip()
+        return _answered(result.outcome, text)
+
+    async def socket(self) -> str:
+        """Ask over a WebSocket."""
+        thread_id = self._new_thread()
+        message_id = str(uuid.uuid4())
+        text, outcome = [], ""
+        async with connected(self._target) as conversation:
+            await conversation.send("message", threadId=thread_id, messageId=message_id, content=QUESTION)
+            async with aclosing(conversation.events()) as events:
+                async for event in events:
+                    if seq_of(event) is not None:
+                        self._seen.append(event)
+                    if event["type"] == "TEXT_MESSAGE_CONTENT":
+                        text.append(event["delta"])
+                    if event["type"] == "RUN_FINISHED":
+                        outcome = str((event.get("outcome") or {}).get("type", "success"))
+                        break
+        return _answered(outcome, "".join(text).strip())
+
+    async def resume(self) -> str:
+        """Connect again after the first event, and get the others once more."""
+        if len(self._seen) < 2:
+            raise DeploymentError("There is no answer over the WebSocket to resume.")
+        first, *missed = self._seen
+        numbers = {seq_of(event): event["type"] for event in missed}
+        async with connected(self._target) as conversation:
+            await conversation.send("resume", threadId=self._threads[-1], after=seq_of(first))
+            async with aclosing(conversation.events()) as events:
+                async for event in events:
+                    seq = seq_of(event)
+                    if seq in numbers and numbers.pop(seq) != event["type"]:
+                        raise DeploymentError(f"Event {seq} is another one than before.")
+                    if not numbers:
+                        break
+        return f"{len(missed)} events came again on a new connection"
+
+    async def document(self) -> str:
+        """Upload a document, find it, and delete it."""
+        word = f"zq{uuid.uuid4().hex[:10]}"
+        agent_id = await self._agent_id()
+        uploaded = await self._client.documents.upload(
+            agent_id,
+            f"Smoke test\n\nThe word of this document is {word}.\n".encode(),
+            name=f"smoke-{word}.txt",
+            content_type="text/plain",
+            required_permission=self._target.document_permission or None,
+        )
+        try:
+            read = await self._client.documents.wait(agent_id, uploaded.id, timeout=self._seconds)
+            if read.status != "ready":
+                raise DeploymentError(f"The document is {read.status}.")
+            found = await self._client.documents.search(agent_id, f"the word {word}")
+            if word not in found.model_dump_json():
+                raise DeploymentError(f"The document is ready, but a search for {word} does not find it.")
+        finally:
+            await self._client.documents.delete(agent_id, uploaded.id)
+        return f"read, found and deleted, of the agent {agent_id}"
+
+    async def forget(self) -> str:
+        """Forget the user who was made for this; of a user whose token was given, the conversations of this trial."""
+        if not self._target.is_own_user:
+            for thread_id in self._threads:
+                await self._client.threads.delete(thread_id)
+            return f"{len(self._threads)} conversations of the token's user are being removed"
+        request = await self._client.users.forget("me")
+        await until(self._conversations, lambda left: not left, self._seconds, "removal of the user's conversations")
+        return f"the user's conversations are gone; request {request.request_id} looks once more in 16 minutes"
+
+    async def _conversations(self) -> list[str]:
+        return [thread.id async for thread in self._client.threads.list()]
+
+    def _new_thread(self) -> str:
+        self._threads.append(str(uuid.uuid4()))
+        return self._threads[-1]
+
+    async def _agent_id(self) -> str:
+        agents = [agent async for agent in self._client.agents.list()]
+        if not agents:
+            raise DeploymentError("The user sees no agent.")
+        return str(agents[0].id)
+
+
+def problem_of(error: Exception) -> str:
+    """Return one line about the failure of a step."""
+    if isinstance(error, TimeoutError):
+        return "no result in time"
+    if isinstance(error, BatonError):
+        code = getattr(error, "code", None)
+        return f"{code}: {error}" if code else str(error)
+    return str(error) or type(error).__name__
+
+
+def _answered(outcome: str, text: str) -> str:
+    if outcome != "success":
+        raise DeploymentError(f"The run ended as {outcome or 'nothing'}.")
+    if not text:
+        raise DeploymentError("The run ended without a text.")
+    return f"answered: {text[:60]}{'...' if len(text) > 60 else ''}"

@@ -1,0 +1,108 @@
+"""The deployment that is tried, and the token of a user who exists for the trial only."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import jwt
+
+from baton_deployment.account import Account, problems_explained
+from baton_deployment.deployed_stack import read_outputs
+from baton_deployment.errors import DeploymentError
+from baton_deployment.stages import Stage
+from baton_deployment.template import DeployedTemplate
+from baton_local.root import ROOT
+
+ISSUER = "baton-embed"
+LIFETIME_SECONDS = 3600
+PREFERRED_TENANT = "smoke"
+HOW_TO_GET_A_TOKEN = (
+    "Set TOKEN= to a token of your issuer for a user without conversations, or add a key of the tenant "
+    f"{PREFERRED_TENANT} to the secret."
+)
+
+
+@dataclass(frozen=True)
+class Target:
+    """The addresses to try, and as whom."""
+
+    url: str
+    """The base of ``/v1/...`` and ``/health``."""
+    socket_url: str
+    token: str | None
+    reason: str = ""
+    """The reason why there is no token."""
+    has_search: bool = False
+    is_own_user: bool = False
+    """True if the token is of a user made for this trial, who may be forgotten."""
+    document_permission: str = ""
+    """The permission that a document needs, so that no other user's answers rest on it."""
+
+
+def target_of(account: Account, stage: Stage, token: str | None = None) -> Target:
+    """Return a deployed stage as a target; without a ``token`` one is signed with a key of the embed keys' secret.
+
+    Raises ``DeploymentError`` if there is no stack.
+    """
+    outputs = read_outputs(account, stage.stack)
+    own = signed = reason = None
+    permission = f"smoke:{secrets.token_hex(4)}"
+    if token is None:
+        template = DeployedTemplate.read(ROOT / "template.yaml", stage.parameters, stage.stack, account.region)
+        name = template.values["EmbedKeysSecret"]
+        try:
+            with problems_explained(f"The secret {name} cannot be read"):
+                text = account.client("secretsmanager").get_secret_value(SecretId=name)["SecretString"]
+            signed, own = sign_token(text, permission), True
+        except DeploymentError as problem:
+            reason = f"{problem} {HOW_TO_GET_A_TOKEN}"
+    return Target(
+        url=outputs["RestUrl"].rstrip("/"),
+        socket_url=outputs["WebSocketUrl"],
+        token=token or signed,
+        reason=reason or "",
+        has_search="SearchFunctionName" in outputs,
+        is_own_user=bool(own),
+        document_permission=permission,
+    )
+
+
+def target_at(url: str, socket_url: str | None, token: str | None, *, has_search: bool) -> Target:
+    """Return any server as a target. Without a socket's address it is the local cloud's."""
+    base = url.rstrip("/")
+    sockets = socket_url or "ws" + base.removeprefix("http") + "/ws"
+    return Target(base, sockets, token, reason="Set TOKEN= to a token of the server.", has_search=has_search)
+
+
+def sign_token(keys: str, *permissions: str) -> str:
+    """Return a token of a new user, signed with one of the embed ``keys``. Raises ``DeploymentError``."""
+    try:
+        entries: Mapping[str, Mapping[str, str]] = json.loads(keys)
+        usable = {kid: each for kid, each in entries.items() if each["algorithm"].startswith("HS")}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise DeploymentError("The secret with the embed keys is no JSON object of keys.") from None
+    if not usable:
+        raise DeploymentError("The secret with the embed keys has no key that signs (HS256, HS384 or HS512).")
+    # Users of the tenant whom nobody knows, preferably in a tenant for it.
+    kid = min(usable, key=lambda each: usable[each]["tenant"] != PREFERRED_TENANT)
+    now = int(time.time())
+    tenant = usable[kid]["tenant"]
+    claims = {
+        "iss": ISSUER,
+        "sub": f"smoke-{secrets.token_hex(8)}",
+        "tenant": PREFERRED_TENANT if tenant == "*" else tenant,
+        "permissions": ["document:write", *permissions],
+        "iat": now,
+        "exp": now + LIFETIME_SECONDS,
+    }
+    return jwt.encode(claims, usable[kid]["key"], algorithm=usable[kid]["algorithm"], headers={"kid": kid})
+
+
+def given_token() -> str | None:
+    """Return the token that the environment names."""
+    return os.environ.get("TOKEN") or None

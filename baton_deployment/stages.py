@@ -1,0 +1,127 @@
+"""The stages of samconfig.toml, with their parameters read as SAM CLI reads them."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from baton_deployment.errors import DeploymentError
+
+# SAM CLI's grammar of --parameter-overrides (samcli/cli/types.py): a value ends at a space that is neither in quotes
+# nor behind a backslash.
+_KEY = r"""([A-Za-z0-9\"']+)"""
+_VALUE = r"""(\"(?:\\.|[^\"\\]+)*\"|'(?:\\.|[^'\\]+)*'|(?:\\.|[^ \"\\]+)+)"""
+_PATTERNS = (rf"(?:ParameterKey={_KEY},ParameterValue={_VALUE})", rf"(?:(?: ){_KEY}={_VALUE})")
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One stage that can be deployed."""
+
+    name: str
+    file: Path
+    """The samconfig.toml that declares it."""
+    stack: str
+    """The name of its stack."""
+    parameters: Mapping[str, str]
+    """The template's parameters that it sets."""
+    region: str | None = None
+    profile: str | None = None
+    bucket: str | None = None
+    """The bucket of what SAM uploads, if it is not the one that SAM makes (``resolve_s3``)."""
+    prefix: str = ""
+    """The beginning of the keys there."""
+
+    def with_parameters(self, overrides: Iterable[object]) -> Stage:
+        """Return the stage with these ``parameter_overrides`` in place of those of the file."""
+        return replace(self, parameters=parse_overrides(overrides))
+
+
+def read_stage(file: Path, name: str) -> Stage:
+    """Return the stage ``name`` of ``file``. Raises ``DeploymentError`` that names the stages there are."""
+    stages = _read(file)
+    if name not in stages:
+        known = ", ".join(stages)
+        raise DeploymentError(f"{file} has no stage {name!r}. There are: {known or 'none'}.")
+    settings = {**_section(stages[name], "global"), **_section(stages[name], "deploy")}
+    if "stack_name" not in settings:
+        raise DeploymentError(f"{file}: the stage {name} has no stack_name.")
+    try:
+        parameters = parse_overrides(overrides_of(settings))
+    except DeploymentError as problem:
+        raise DeploymentError(f"{file}: the stage {name}: {problem}") from problem
+    return Stage(
+        name=name,
+        file=file,
+        stack=str(settings["stack_name"]),
+        parameters=parameters,
+        region=settings.get("region"),
+        profile=settings.get("profile"),
+        bucket=settings.get("s3_bucket"),
+        prefix=str(settings.get("s3_prefix", "")),
+    )
+
+
+def overrides_of(settings: Mapping[str, Any]) -> list[object]:
+    """Return the entries of ``parameter_overrides``, which may be a text, a table or a list of them."""
+    given = settings.get("parameter_overrides", [])
+    return list(given) if isinstance(given, list) else [given]
+
+
+def parse_overrides(overrides: Iterable[object]) -> dict[str, str]:
+    """Return the parameters of ``parameter_overrides``, in the same way as SAM CLI.
+
+    Raises ``DeploymentError`` for an entry that SAM CLI would refuse, or of which it would use the beginning only.
+    """
+    return {_unquote(key): _unquote(value) for entry in overrides for key, value in _pairs(entry)}
+
+
+def _pairs(entry: object) -> Iterator[tuple[str, str]]:
+    if isinstance(entry, Mapping):
+        for key, value in entry.items():
+            if isinstance(value, list):
+                yield str(key), ",".join(str(each).strip() for each in value if each not in (None, ""))
+            else:
+                yield str(key), "" if value is None else str(value)
+        return
+    text = f" {str(entry).strip()}"
+    if text.startswith(" file://"):
+        raise DeploymentError(
+            f"parameter_overrides names {entry}, which is not read here: write the parameters inline."
+        )
+    for pattern in _PATTERNS:
+        if found := re.findall(pattern, text):
+            break
+    else:
+        raise DeploymentError(f"parameter_overrides has {entry!r}, which is no Name=value.")
+    if rest := re.sub(pattern, "", text).strip():
+        name = _unquote(found[-1][0])
+        raise DeploymentError(
+            f"SAM would ignore {rest!r} of {entry!r}: put the value of {name} in quotes inside the entry."
+        )
+    yield from found
+
+
+def _unquote(text: str) -> str:
+    if text and text[0] == text[-1] and text[0] in "\"'":
+        text = text[1:-1]
+    return text.replace("\\ ", " ").replace('\\"', '"').replace("\\'", "'")
+
+
+def _read(file: Path) -> dict[str, Mapping[str, Any]]:
+    try:
+        content = tomllib.loads(file.read_text())
+    except (OSError, tomllib.TOMLDecodeError) as problem:
+        raise DeploymentError(f"{file} cannot be read: {problem}") from problem
+    tables = {name: table for name, table in content.items() if isinstance(table, dict) and "deploy" in table}
+    # Another template is deployed under the name of a stage too: the account's.
+    return {name: table for name, table in tables.items() if "template_file" not in _section(table, "deploy")}
+
+
+def _section(table: Mapping[str, Any], command: str) -> Mapping[str, Any]:
+    section: Mapping[str, Any] = table.get(command, {}).get("parameters", {})
+    return section

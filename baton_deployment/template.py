@@ -1,0 +1,100 @@
+"""The template as an operator meets it: its parameters, rules and the variables that it gives functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from baton_local.intrinsics import Intrinsics
+
+SUFFIX = "ABCDEFGHIJKL"
+"""An example of the random end of names that CloudFormation makes."""
+
+
+class DeployedTemplate:
+    """template.yaml with the parameters and the names of one stack.
+
+    Names that only a deployment knows are replaced by examples of the same length.
+    """
+
+    def __init__(self, source: Mapping[str, Any], parameters: Mapping[str, str], stack: str, region: str) -> None:
+        self.source = source
+        self.given = parameters
+        self.stack = stack
+        self._names = {
+            "AWS::StackName": stack,
+            "AWS::Region": region,
+            "AWS::AccountId": "123456789012",
+            "AWS::StackId": f"arn:aws:cloudformation:{region}:123456789012:stack/{stack}/{'0' * 36}",
+        }
+
+    @classmethod
+    def read(cls, path: Path, parameters: Mapping[str, str], stack: str, region: str) -> DeployedTemplate:
+        """Read the template at ``path``."""
+        from samtranslator.yaml_helper import yaml_parse  # loads SAM's translator, which takes half a second
+
+        return cls(yaml_parse(path.read_text()), parameters, stack, region)  # type: ignore[no-untyped-call]
+
+    @property
+    def declared(self) -> Mapping[str, Mapping[str, Any]]:
+        """The declarations of parameters, by name."""
+        declared: Mapping[str, Mapping[str, Any]] = self.source["Parameters"]
+        return declared
+
+    @property
+    def values(self) -> dict[str, str]:
+        """The value of each parameter: the given one, else the default."""
+        defaults = {name: str(each.get("Default", "")) for name, each in self.declared.items()}
+        return {**defaults, **{name: value for name, value in self.given.items() if name in self.declared}}
+
+    @cached_property
+    def intrinsics(self) -> Intrinsics:
+        """The resolver of the template's values."""
+        values: dict[str, Any] = {}
+        for name, value in self.values.items():
+            is_list = self.declared[name].get("Type") == "CommaDelimitedList"
+            values[name] = [each.strip() for each in value.split(",")] if is_list else value
+        return Intrinsics(self.source, {**values, **self._names}, self._attribute)
+
+    def resources(self, kind: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """Yield logical id and properties of each resource of a type."""
+        for name, resource in self.source["Resources"].items():
+            if resource["Type"] == kind:
+                yield name, resource.get("Properties", {})
+
+    def variables(self) -> dict[str, dict[str, Any]]:
+        """Return the variables of each function as the template writes them, by the function's logical id."""
+        common = self.source["Globals"]["Function"]["Environment"]["Variables"]
+        functions = self.resources("AWS::Serverless::Function")
+        return {name: {**common, **each.get("Environment", {}).get("Variables", {})} for name, each in functions}
+
+    def referred(self, value: Any) -> Iterator[str]:
+        """Yield the parameters on which a value depends, those of its conditions included."""
+        if isinstance(value, str) and value in self.source.get("Conditions", {}):
+            yield from self.referred(self.source["Conditions"][value])
+        elif isinstance(value, str):
+            yield from (name for name in self.declared if f"${{{name}}}" in value)
+        elif isinstance(value, list):
+            for each in value:
+                yield from self.referred(each)
+        elif isinstance(value, dict):
+            if value.get("Ref") in self.declared:
+                yield value["Ref"]
+            for each in value.values():
+                yield from self.referred(each)
+
+    def _attribute(self, logical_id: str, attribute: str | None) -> str:
+        kind = self.source["Resources"].get(logical_id, {}).get("Type", "")
+        name = f"{self.stack}-{logical_id}-{SUFFIX}"
+        region = self._names["AWS::Region"]
+        if kind.startswith("AWS::Serverless::") and kind.endswith("Api"):
+            return "a1b2c3d4e5"
+        if kind == "AWS::SQS::Queue" and attribute is None:
+            return f"https://sqs.{region}.amazonaws.com/123456789012/{name}.fifo"
+        if kind == "AWS::S3::Bucket":
+            name = name.lower()
+        if attribute == "Arn" or (attribute is None and kind == "AWS::Serverless::StateMachine"):
+            return f"arn:aws:states:{region}:123456789012:stateMachine:{name}"
+        return name

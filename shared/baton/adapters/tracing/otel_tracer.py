@@ -1,0 +1,191 @@
+"""``Tracer`` on OpenTelemetry's SDK.
+
+The provider is not made the process's own: FastAPI, the MCP SDK and the A2A SDK would then make spans too, with
+addresses and arguments in them, and send trace contexts to servers that nobody trusts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from contextvars import ContextVar
+
+from opentelemetry import trace
+from opentelemetry.context import Context
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import SpanLimits, TracerProvider
+from opentelemetry.sdk.trace.id_generator import IdGenerator, RandomIdGenerator
+from opentelemetry.sdk.trace.sampling import ALWAYS_ON, ParentBased
+
+from baton.adapters.tracing.sending import BoundedSending, SpansDropped
+from baton.domain import tracing
+from baton.domain.metrics import Metric, count
+from baton.domain.tracing import CONTENT, Attribute, Attributes, Operation
+from baton.ports.tracing import TracedRun
+
+MAX_ATTRIBUTE = 65_536
+"""Characters of an attribute's value."""
+CANCELLED = "cancelled"
+
+_ids: ContextVar[tuple[int, int] | None] = ContextVar("derived_ids", default=None)
+"""The ids of the trace and the span that is about to begin, if they are derived from a run."""
+
+
+class OtelTracer:
+    """``Tracer`` that sends its spans by ``sending``."""
+
+    def __init__(
+        self,
+        sending: BoundedSending,
+        dropped: SpansDropped,
+        *,
+        resource: Mapping[str, str],
+        shows_content: bool = False,
+        freezes: bool = True,
+    ) -> None:
+        """``resource`` describes the deployment, by OpenTelemetry's names.
+
+        ``freezes``: the process stands still between invocations, as in Lambda, so that spans must be sent before.
+        """
+        provider = TracerProvider(
+            sampler=ParentBased(ALWAYS_ON),
+            resource=Resource(dict(resource)),
+            shutdown_on_exit=False,
+            id_generator=_DerivedIds(),
+            span_limits=SpanLimits(max_span_attribute_length=MAX_ATTRIBUTE),
+        )
+        provider.add_span_processor(sending)
+        self._tracer = provider.get_tracer("baton")
+        self._sending = sending
+        self._dropped = dropped
+        self._freezes = freezes
+        self.shows_content = shows_content
+
+    def begin(self, run: TracedRun) -> OtelSpan:
+        """See ``Tracer``."""
+        joined = _parse(tracing.joined_traceparent())
+        parent = _within(joined) if joined is not None else Context()
+        common: Attributes = {Attribute.TENANT: run.tenant_id, Attribute.CONVERSATION: run.thread_id}
+        attributes: Attributes = {Attribute.WORKFLOW: run.name}
+        if run.run_id is None:
+            return self.start(parent, Operation.RUN, run.name, attributes, common, trace.SpanKind.CONSUMER)
+        attributes = {**attributes, Attribute.RUN: run.run_id, Attribute.ATTEMPT: run.attempt}
+        links = _link_to_earlier(run, joined)
+        token = _ids.set(_derive_ids(run, run.attempt))
+        try:
+            return self.start(parent, Operation.RUN, run.name, attributes, common, trace.SpanKind.SERVER, links)
+        finally:
+            _ids.reset(token)
+
+    def start(
+        self,
+        parent: Context,
+        operation: Operation,
+        name: str,
+        attributes: Attributes,
+        common: Attributes,
+        kind: trace.SpanKind,
+        links: tuple[trace.Link, ...] = (),
+    ) -> OtelSpan:
+        """Begin a span in the context ``parent``. ``common`` are attributes of it and of all spans below it."""
+        given = _kept({Attribute.OPERATION: operation.value, **common, **attributes}, self.shows_content)
+        span = self._tracer.start_span(f"{operation} {name}", parent, kind, given, links)
+        return OtelSpan(self, span, common)
+
+    def flush(self, seconds: float) -> None:
+        """See ``Tracer``."""
+        if self._freezes:
+            self._sending.flush(seconds)
+        dropped = self._dropped.take()
+        if dropped:
+            count(Metric.SPANS_DROPPED, dropped)
+
+
+class OtelSpan:
+    """``Span`` of the SDK."""
+
+    def __init__(self, tracer: OtelTracer, span: trace.Span, common: Attributes) -> None:
+        self._tracer = tracer
+        self._span = span
+        self._common = common
+
+    @property
+    def shows_content(self) -> bool:
+        return self._tracer.shows_content
+
+    @property
+    def traceparent(self) -> str:
+        context = self._span.get_span_context()
+        return f"00-{context.trace_id:032x}-{context.span_id:016x}-{context.trace_flags:02x}"
+
+    def begin(self, operation: Operation, name: str, attributes: Attributes, *, is_remote: bool = False) -> OtelSpan:
+        kind = trace.SpanKind.CLIENT if is_remote else trace.SpanKind.INTERNAL
+        parent = trace.set_span_in_context(self._span, Context())
+        return self._tracer.start(parent, operation, name, attributes, self._common, kind)
+
+    def set(self, attributes: Attributes) -> None:
+        self._span.set_attributes(_kept(attributes, self.shows_content))
+
+    def fail(self, code: str) -> None:
+        if code == CANCELLED:  # by its user: no error
+            self._span.set_attribute(Attribute.OUTCOME, code)
+            return
+        self._span.set_attribute(Attribute.ERROR, code)
+        self._span.set_status(trace.Status(trace.StatusCode.ERROR))
+
+    def end(self) -> None:
+        self._span.end()
+
+
+class _DerivedIds(IdGenerator):
+    """Gives the span of a run the ids that are derived from it, and others random ones."""
+
+    def __init__(self) -> None:
+        self._random = RandomIdGenerator()
+
+    def generate_trace_id(self) -> int:
+        derived = _ids.get()
+        return derived[0] if derived is not None else self._random.generate_trace_id()
+
+    def generate_span_id(self) -> int:
+        derived = _ids.get()
+        return derived[1] if derived is not None else self._random.generate_span_id()
+
+
+def _derive_ids(run: TracedRun, attempt: int) -> tuple[int, int]:
+    """Return the ids of an attempt's trace and span: later attempts find them without storing anything."""
+    named = f"{run.tenant_id}\0{run.thread_id}\0{run.run_id}\0{attempt}"
+    digest = hashlib.sha256(named.encode()).digest()
+    return int.from_bytes(digest[:16]), int.from_bytes(digest[16:24])
+
+
+def _link_to_earlier(run: TracedRun, joined: trace.SpanContext | None) -> tuple[trace.Link, ...]:
+    if run.attempt < 2:
+        return ()
+    trace_id, span_id = _derive_ids(run, run.attempt - 1)
+    sampled = trace.TraceFlags(trace.TraceFlags.SAMPLED)
+    earlier = joined.trace_id if joined is not None else trace_id
+    return (trace.Link(trace.SpanContext(earlier, span_id, is_remote=True, trace_flags=sampled)),)
+
+
+def _parse(traceparent: str | None) -> trace.SpanContext | None:
+    """Return the span that a valid ``traceparent`` names."""
+    if traceparent is None:
+        return None
+    _, trace_id, span_id, flags = traceparent.split("-")
+    return trace.SpanContext(
+        int(trace_id, 16), int(span_id, 16), is_remote=True, trace_flags=trace.TraceFlags(int(flags, 16))
+    )
+
+
+def _within(context: trace.SpanContext) -> Context:
+    return trace.set_span_in_context(trace.NonRecordingSpan(context), Context())
+
+
+def _kept(attributes: Attributes, shows_content: bool) -> dict[str, tracing.Value]:
+    """Return the attributes that have values, without content unless it is allowed."""
+    return {
+        name.value: value
+        for name, value in attributes.items()
+        if value is not None and (shows_content or name not in CONTENT)
+    }

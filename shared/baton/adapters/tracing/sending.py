@@ -1,0 +1,190 @@
+"""Sending spans to a collector: in the background, with bounds on memory and time, and a count of what was dropped."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from aws_lambda_powertools import Logger
+from opentelemetry.context import Context
+from opentelemetry.exporter.otlp.proto.http import Compression
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
+
+logger = Logger(child=True)
+
+MAX_WAITING = 4_096
+"""Spans that wait for the collector or are on their way. Further ones are dropped. A turn has some ten."""
+BATCH = 256
+DELAY_SECONDS = 1.0
+REQUEST_SECONDS = 3.0
+"""The longest time for a request with its repetitions. Only the sending thread waits for it."""
+REST_SECONDS = 30.0
+"""Seconds after a failed request in which spans are dropped at once, so that nothing waits for a dead collector."""
+
+
+class SpansDropped:
+    """The number of spans that were dropped since it was last taken. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._number = 0
+
+    def add(self, number: int) -> None:
+        """Count dropped spans."""
+        with self._lock:
+            self._number += number
+
+    def take(self) -> int:
+        """Return the number, and begin again at 0."""
+        with self._lock:
+            number, self._number = self._number, 0
+            return number
+
+
+class RestingExporter(SpanExporter):
+    """Sends spans over OTLP/HTTP; after a failure it drops them for a while. A failure is logged once a rest.
+
+    The headers are read before the first request and after each failure, so that a changed secret is noticed.
+    """
+
+    def __init__(
+        self,
+        endpoint: str,
+        headers: Callable[[], Mapping[str, str]],
+        dropped: SpansDropped,
+        *,
+        seconds: float = REQUEST_SECONDS,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """``endpoint`` is the whole address, with ``/v1/traces``. ``headers`` may block and raise anything.
+
+        ``seconds`` is the longest time for a request with its repetitions.
+        """
+        logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)  # it logs each failure, with the address
+        self._endpoint = endpoint
+        self._headers = headers
+        self._dropped = dropped
+        self._seconds = seconds
+        self._monotonic = monotonic
+        self._exporter: OTLPSpanExporter | None = None
+        self._rests_until = 0.0
+
+    @property
+    def is_resting(self) -> bool:
+        """True while spans are dropped at once."""
+        return self._monotonic() < self._rests_until
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        """Send the spans. Blocks for some seconds at most, and raises nothing."""
+        if not self.is_resting and self._send(spans):
+            return SpanExportResult.SUCCESS
+        self._dropped.add(len(spans))
+        return SpanExportResult.FAILURE
+
+    def _send(self, spans: Sequence[ReadableSpan]) -> bool:
+        reason = "the collector did not take them"
+        try:
+            if self._exporter is None:
+                self._exporter = OTLPSpanExporter(
+                    self._endpoint,
+                    headers=dict(self._headers()),
+                    timeout=self._seconds,
+                    compression=Compression.Gzip,
+                )
+            if self._exporter.export(spans) is SpanExportResult.SUCCESS:
+                return True
+        except Exception as error:  # noqa: BLE001 - a thread of the SDK would log it with its values
+            reason = type(error).__name__
+        self._exporter = None
+        self._rests_until = self._monotonic() + REST_SECONDS
+        logger.warning("traces not sent", reason=reason, spans=len(spans), seconds=REST_SECONDS)
+        return False
+
+
+class BoundedSending(SpanProcessor):
+    """Passes ended spans to the SDK's batches, as long as not too many wait. Ending a span never blocks."""
+
+    def __init__(self, exporter: RestingExporter, dropped: SpansDropped, *, max_waiting: int = MAX_WAITING) -> None:
+        self._exporter = _Counted(exporter, self._note_sent)
+        self._resting = exporter
+        self._dropped = dropped
+        self._max_waiting = max_waiting
+        self._lock = threading.Lock()
+        self._waiting = 0
+        self._batches = BatchSpanProcessor(
+            self._exporter,
+            max_queue_size=max_waiting,
+            schedule_delay_millis=DELAY_SECONDS * 1000,
+            max_export_batch_size=min(BATCH, max_waiting),
+        )
+        self._flushing = threading.Lock()
+
+    def on_start(self, span: Span, parent_context: Context | None = None) -> None:
+        """Do nothing."""
+
+    def on_end(self, span: ReadableSpan) -> None:
+        """Take an ended span, or drop it."""
+        with self._lock:
+            takes = self._waiting < self._max_waiting and not self._resting.is_resting
+            if takes:
+                self._waiting += 1
+        if takes:
+            self._batches.on_end(span)
+        else:
+            self._dropped.add(1)
+
+    def flush(self, seconds: float) -> bool:
+        """Send what waits, for at most ``seconds``. Returns whether nothing is left.
+
+        The SDK's own flush has no time limit, so it runs in a thread.
+        """
+        if self._waiting == 0:
+            return True
+        if self._flushing.acquire(blocking=False):
+            threading.Thread(target=self._send_all, name="baton-traces", daemon=True).start()
+        until = time.monotonic() + seconds
+        while self._waiting and (left := until - time.monotonic()) > 0:
+            self._exporter.was_sent.wait(left)
+            self._exporter.was_sent.clear()
+        return self._waiting == 0
+
+    def _send_all(self) -> None:
+        try:
+            self._batches.force_flush()
+        finally:
+            self._flushing.release()
+
+    def _note_sent(self, number: int) -> None:
+        with self._lock:
+            self._waiting -= number
+
+    def shutdown(self) -> None:
+        """Send what waits and end the thread."""
+        self._batches.shutdown()  # type: ignore[no-untyped-call]
+
+    def force_flush(self, timeout_millis: int = 30_000) -> bool:
+        """See ``flush``."""
+        return self.flush(timeout_millis / 1000)
+
+
+class _Counted(SpanExporter):
+    """Reports how many spans have left the queue, whether or not they were sent."""
+
+    def __init__(self, exporter: SpanExporter, note_sent: Callable[[int], None]) -> None:
+        self._exporter = exporter
+        self._note_sent = note_sent
+        self.was_sent = threading.Event()
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        try:
+            return self._exporter.export(spans)
+        finally:
+            self._note_sent(len(spans))
+            self.was_sent.set()
+
+    def shutdown(self) -> None:
+        self._exporter.shutdown()

@@ -1,0 +1,224 @@
+"""Models whose calls are spans."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import aclosing
+from typing import Any
+
+from ag_ui.core import TextPart
+from pydantic import JsonValue
+
+from baton.domain.message import Content, Role
+from baton.domain.search import Vector
+from baton.domain.tool_call import ToolCall
+from baton.domain.tracing import (
+    Attribute,
+    Operation,
+    Span,
+    current_span,
+    error_code,
+    to_content,
+    traced,
+)
+from baton.domain.usage import ModelUsage, Prices, Usage
+from baton.ports.chat_model import (
+    AnsweredBy,
+    ChatModel,
+    Finished,
+    FinishReason,
+    LearningModel,
+    ModelChunk,
+    ModelSettings,
+    Prompt,
+    ReasoningDelta,
+    TextDelta,
+    TextTakenBack,
+    ToolSpec,
+)
+from baton.ports.files import ThreadFiles
+from baton.ports.search import Embedder, EmbeddingPurpose
+
+ProviderOf = Callable[[str], str]
+"""Returns the provider of a model, by the conventions' names, such as ``openai`` or ``aws.bedrock``."""
+_REASONS = {FinishReason.STOP: "stop", FinishReason.LENGTH: "length", FinishReason.TOOL_CALLS: "tool_call"}
+"""The conventions' names of finish reasons in messages."""
+MAX_MESSAGES = 50
+"""Messages of a prompt that a span shows, the last ones."""
+
+
+class TracedModel:
+    """``ChatModel`` whose calls inside a traced run are spans, from the question to the end of the answer."""
+
+    def __init__(self, model: ChatModel, provider_of: ProviderOf, prices: Prices) -> None:
+        self._model = model
+        self._provider_of = provider_of
+        self._prices = prices
+
+    async def stream(
+        self,
+        settings: ModelSettings,
+        prompts: Sequence[Prompt],
+        *,
+        thread_files: ThreadFiles,
+        tools: Sequence[ToolSpec] = (),
+    ) -> AsyncGenerator[ModelChunk, None]:
+        """See ``ChatModel``."""
+        span = current_span().begin(Operation.CHAT, settings.model, self._about(settings), is_remote=True)
+        answer = _Answer(span, time.monotonic())
+        try:
+            if span.shows_content:
+                span.set(_asked(prompts))
+            stream = self._model.stream(settings, prompts, thread_files=thread_files, tools=tools)
+            async with aclosing(stream) as chunks:
+                async for chunk in chunks:
+                    answer.note(chunk)
+                    yield chunk
+        except BaseException as error:
+            if answer.finished is None:  # else its reader has only not read on
+                span.fail(error_code(error))
+            raise
+        finally:
+            answer.describe(self._prices)
+            span.end()
+
+    def learned(self, model: str) -> Mapping[str, JsonValue]:
+        """See ``LearningModel``."""
+        return self._model.learned(model) if isinstance(self._model, LearningModel) else {}
+
+    def _about(self, settings: ModelSettings) -> dict[Attribute, Any]:
+        return {
+            Attribute.PROVIDER: self._provider_of(settings.model),
+            Attribute.REQUEST_MODEL: settings.model,
+            Attribute.REQUEST_STREAM: True,
+            Attribute.REQUEST_TEMPERATURE: settings.temperature,
+            Attribute.REQUEST_TOP_P: settings.top_p,
+            Attribute.REQUEST_MAX_TOKENS: settings.max_output_tokens,
+        }
+
+
+class _Answer:
+    """An answer while it arrives."""
+
+    def __init__(self, span: Span, began: float) -> None:
+        self._span = span
+        self._began = began
+        self._is_begun = False
+        self._model: str | None = None
+        self._texts: list[str] = []
+        self._calls: list[ToolCall] = []
+        self.finished: Finished | None = None
+
+    def note(self, chunk: ModelChunk) -> None:
+        """Take a chunk."""
+        if isinstance(chunk, AnsweredBy):
+            self._model = chunk.model
+            return
+        if not self._is_begun:
+            self._is_begun = True
+            self._span.set({Attribute.FIRST_CHUNK: time.monotonic() - self._began})
+        if isinstance(chunk, Finished):
+            self.finished = chunk
+        elif self._span.shows_content:
+            self._keep(chunk)
+
+    def _keep(self, chunk: ModelChunk) -> None:
+        match chunk:
+            case TextDelta(text):
+                self._texts.append(text)
+            case TextTakenBack():
+                self._texts.clear()
+            case ToolCall():
+                self._calls.append(chunk)
+            case ReasoningDelta():
+                pass
+
+    def describe(self, prices: Prices) -> None:
+        """Set the attributes of the answer."""
+        span, finished = self._span, self.finished
+        span.set({Attribute.RESPONSE_MODEL: finished.model if finished is not None else self._model})
+        if span.shows_content:
+            parts = [{"type": "text", "content": to_content("".join(self._texts))}] if self._texts else []
+            reason = _REASONS[finished.reason] if finished is not None else "error"
+            message = {"role": "assistant", "parts": [*parts, *map(_call_part, self._calls)], "finish_reason": reason}
+            span.set({Attribute.OUTPUT_MESSAGES: json.dumps([message], ensure_ascii=False)})
+        if finished is None:
+            return
+        span.set({Attribute.FINISH_REASONS: (finished.reason.value,)})
+        if finished.usage is not None:
+            span.set(_usage(finished.usage))
+            span.set({Attribute.COST: prices.cost([ModelUsage(finished.model, finished.usage)], finished.usage)})
+
+
+class TracedEmbedder:
+    """``Embedder`` whose calls inside a traced run are spans."""
+
+    def __init__(self, embedder: Embedder, provider_of: ProviderOf) -> None:
+        self._embedder = embedder
+        self._provider_of = provider_of
+
+    @property
+    def name(self) -> str:
+        return self._embedder.name
+
+    @property
+    def dimensions(self) -> int:
+        return self._embedder.dimensions
+
+    async def embed(
+        self,
+        texts: Sequence[str],
+        *,
+        purpose: EmbeddingPurpose = EmbeddingPurpose.DOCUMENT,
+        seconds: float | None = None,
+    ) -> Sequence[Vector]:
+        """See ``Embedder``."""
+        about = {
+            Attribute.PROVIDER: self._provider_of(self._embedder.name),
+            Attribute.REQUEST_MODEL: self._embedder.name,
+        }
+        with traced(Operation.EMBEDDINGS, self._embedder.name, about, is_remote=True):
+            return await self._embedder.embed(texts, purpose=purpose, seconds=seconds)
+
+
+def _usage(usage: Usage) -> dict[Attribute, Any]:
+    return {
+        Attribute.INPUT_TOKENS: usage.input_tokens,
+        Attribute.OUTPUT_TOKENS: usage.output_tokens,
+        Attribute.CACHE_READ_TOKENS: usage.cached_input_tokens or None,
+        Attribute.CACHE_WRITE_TOKENS: usage.cache_write_tokens or None,
+        Attribute.REASONING_TOKENS: usage.reasoning_tokens or None,
+    }
+
+
+def _asked(prompts: Sequence[Prompt]) -> dict[Attribute, Any]:
+    """Return the head of the prompt and its messages, as the conventions' JSON."""
+    head = [each for each in prompts if each.role is Role.SYSTEM]
+    messages = [each for each in prompts if each.role is not Role.SYSTEM][-MAX_MESSAGES:]
+    instructions = [{"type": "text", "content": to_content(_text(each.content))} for each in head]
+    return {
+        Attribute.SYSTEM_INSTRUCTIONS: json.dumps(instructions, ensure_ascii=False),
+        Attribute.INPUT_MESSAGES: json.dumps([_message(each) for each in messages], ensure_ascii=False),
+    }
+
+
+def _text(content: Content) -> str:
+    if isinstance(content, str):
+        return content
+    return "\n".join(part.text for part in content if isinstance(part, TextPart))
+
+
+def _message(prompt: Prompt) -> dict[str, Any]:
+    text = to_content(_text(prompt.content))
+    if prompt.role is Role.TOOL:
+        part = {"type": "tool_call_response", "id": prompt.tool_call_id, "response": text}
+        return {"role": "tool", "parts": [part]}
+    parts = [{"type": "text", "content": text}] if text else []
+    role = "assistant" if prompt.role is Role.ASSISTANT else "user"
+    return {"role": role, "parts": [*parts, *map(_call_part, prompt.tool_calls)]}
+
+
+def _call_part(call: ToolCall) -> dict[str, Any]:
+    return {"type": "tool_call", "id": call.id, "name": call.name, "arguments": to_content(call.arguments)}

@@ -1,0 +1,75 @@
+"""The tracer of a deployment, and the flush of its spans when an answer has gone out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+from baton.ports.tracing import NO_TRACER, Tracer
+
+if TYPE_CHECKING:
+    from baton.adapters.secrets import SecretsManager
+    from baton.settings.models import ModelSettings
+    from baton.settings.traces import TraceSettings
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+FLUSH_SECONDS = 1.0
+"""The longest time that an invocation lasts for its spans, once its answer has gone out."""
+
+
+def make_tracer(settings: TraceSettings, secrets: Callable[[], SecretsManager]) -> Tracer:
+    """Return the tracer. OpenTelemetry's SDK is loaded only if there is a collector."""
+    if settings.endpoint is None:
+        return NO_TRACER
+    from baton.adapters.tracing.otel_tracer import OtelTracer
+    from baton.adapters.tracing.sending import BoundedSending, RestingExporter, SpansDropped
+    from baton.settings.traces import TracedDeploymentSettings
+
+    def read_headers() -> Mapping[str, str]:
+        if settings.headers_secret is None:
+            return {}
+        headers: dict[str, str] = json.loads(secrets().renewed(settings.headers_secret))
+        return headers
+
+    deployment, dropped = TracedDeploymentSettings(), SpansDropped()
+    exporter = RestingExporter(settings.endpoint, read_headers, dropped)
+    resource = {
+        "service.name": "baton",
+        "service.instance.id": deployment.stack,
+        "deployment.environment.name": deployment.stage,
+    }
+    return OtelTracer(
+        BoundedSending(exporter, dropped),
+        dropped,
+        resource=resource,
+        shows_content=settings.shows_content,
+        freezes=deployment.stage != "local",
+    )
+
+
+def find_provider(settings: ModelSettings, model: str) -> str:
+    """Return a model's provider by the conventions' names. OpenAI's API counts as OpenAI, as they ask for."""
+    return "aws.bedrock" if settings.is_on_bedrock(model) else "openai"
+
+
+def flushed(tracer: Callable[[], Tracer]) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Return a decorator of Lambda handlers that sends the spans at the end of an invocation.
+
+    Lambda freezes the process after it. Decorate handlers whose answers leave another way, such as a WebSocket.
+    """
+
+    def decorate(handler: Callable[P, T]) -> Callable[P, T]:
+        @wraps(handler)
+        def run(*args: P.args, **kwargs: P.kwargs) -> T:
+            try:
+                return handler(*args, **kwargs)
+            finally:
+                tracer().flush(FLUSH_SECONDS)
+
+        return run
+
+    return decorate

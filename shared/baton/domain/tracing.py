@@ -1,0 +1,233 @@
+"""The spans of a run: its agents, model calls, tools, handoffs and retrievals.
+
+``baton.ports.tracing.Tracer`` begins the span of a run. Each step inside calls ``traced``, which begins a child of the
+current span and does nothing without one, so that a deployment without traces pays one look at a context variable.
+
+Names and attributes follow the semantic conventions for generative AI
+(https://github.com/open-telemetry/semantic-conventions-genai). ``baton.`` begins those that the conventions lack.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from enum import StrEnum
+from typing import Any, Protocol
+
+from baton.domain.errors import BatonError, InternalError
+
+Value = str | int | float | bool | Sequence[str]
+
+TRACEPARENT = re.compile(r"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
+"""A trace context of version 00 (https://www.w3.org/TR/trace-context/)."""
+
+
+class Operation(StrEnum):
+    """The kinds of spans, as ``gen_ai.operation.name``."""
+
+    RUN = "invoke_workflow"
+    AGENT = "invoke_agent"
+    CHAT = "chat"
+    EMBEDDINGS = "embeddings"
+    TOOL = "execute_tool"
+    HANDOFF = "handoff"
+    """An own value: the conventions have none for handoffs."""
+    RETRIEVAL = "retrieval"
+
+
+class Attribute(StrEnum):
+    """The attributes of spans."""
+
+    OPERATION = "gen_ai.operation.name"
+    PROVIDER = "gen_ai.provider.name"
+    CONVERSATION = "gen_ai.conversation.id"
+    WORKFLOW = "gen_ai.workflow.name"
+    AGENT_ID = "gen_ai.agent.id"
+    AGENT_NAME = "gen_ai.agent.name"
+    TOOL_NAME = "gen_ai.tool.name"
+    TOOL_TYPE = "gen_ai.tool.type"
+    TOOL_CALL_ID = "gen_ai.tool.call.id"
+    DATA_SOURCE = "gen_ai.data_source.id"
+    REQUEST_MODEL = "gen_ai.request.model"
+    REQUEST_STREAM = "gen_ai.request.stream"
+    REQUEST_TEMPERATURE = "gen_ai.request.temperature"
+    REQUEST_TOP_P = "gen_ai.request.top_p"
+    REQUEST_MAX_TOKENS = "gen_ai.request.max_tokens"
+    RESPONSE_MODEL = "gen_ai.response.model"
+    FINISH_REASONS = "gen_ai.response.finish_reasons"
+    FIRST_CHUNK = "gen_ai.response.time_to_first_chunk"
+    """Seconds."""
+    INPUT_TOKENS = "gen_ai.usage.input_tokens"
+    OUTPUT_TOKENS = "gen_ai.usage.output_tokens"
+    CACHE_READ_TOKENS = "gen_ai.usage.cache_read.input_tokens"
+    CACHE_WRITE_TOKENS = "gen_ai.usage.cache_creation.input_tokens"
+    REASONING_TOKENS = "gen_ai.usage.reasoning.output_tokens"
+    ERROR = "error.type"
+    TENANT = "baton.tenant.id"
+    RUN = "baton.run.id"
+    ATTEMPT = "baton.run.attempt"
+    OUTCOME = "baton.outcome"
+    COST = "baton.usage.cost"
+    """In the currency of the deployment's prices; left out where the model has no price."""
+    TASK = "baton.task.id"
+    HANDOFF_FROM = "baton.handoff.source"
+    HANDOFF_TO = "baton.handoff.target"
+    FOUND = "baton.retrieval.count"
+    # Content, which only deployments that allow it have.
+    SYSTEM_INSTRUCTIONS = "gen_ai.system_instructions"
+    INPUT_MESSAGES = "gen_ai.input.messages"
+    OUTPUT_MESSAGES = "gen_ai.output.messages"
+    TOOL_ARGUMENTS = "gen_ai.tool.call.arguments"
+    TOOL_RESULT = "gen_ai.tool.call.result"
+
+
+CONTENT = frozenset(
+    {
+        Attribute.SYSTEM_INSTRUCTIONS,
+        Attribute.INPUT_MESSAGES,
+        Attribute.OUTPUT_MESSAGES,
+        Attribute.TOOL_ARGUMENTS,
+        Attribute.TOOL_RESULT,
+    }
+)
+"""Attributes with words of users, models, tools and documents."""
+
+Attributes = Mapping[Attribute, Value | None]
+"""Attributes of a span; those that are None are left out."""
+
+
+class Span(Protocol):
+    """A step in progress. No method waits or raises."""
+
+    @property
+    def shows_content(self) -> bool:
+        """True if attributes in ``CONTENT`` are kept. Otherwise they need not be made."""
+        ...
+
+    @property
+    def traceparent(self) -> str | None:
+        """The trace context for steps in other processes; None if nothing is traced."""
+        ...
+
+    def begin(self, operation: Operation, name: str, attributes: Attributes, *, is_remote: bool = False) -> Span:
+        """Begin a step inside this one. ``is_remote``: another server carries it out."""
+        ...
+
+    def set(self, attributes: Attributes) -> None:
+        """Add attributes."""
+        ...
+
+    def fail(self, code: str) -> None:
+        """Mark the step as failed, with the code of its error."""
+        ...
+
+    def end(self) -> None:
+        """End the step. Later changes have no effect."""
+        ...
+
+
+class Untraced:
+    """``Span`` of a step that is not traced."""
+
+    shows_content = False
+    traceparent = None
+
+    def begin(self, operation: Operation, name: str, attributes: Attributes, *, is_remote: bool = False) -> Untraced:
+        return self
+
+    def set(self, attributes: Attributes) -> None:
+        """Do nothing."""
+
+    def fail(self, code: str) -> None:
+        """Do nothing."""
+
+    def end(self) -> None:
+        """Do nothing."""
+
+
+UNTRACED = Untraced()
+
+_current: ContextVar[Span] = ContextVar("span", default=UNTRACED)
+"""The span of the step in progress. Tasks that a step begins are inside it."""
+_joined: ContextVar[str | None] = ContextVar("joined_trace", default=None)
+"""The trace context of the caller that the next run belongs to."""
+
+
+def current_span() -> Span:
+    """Return the span of the step in progress."""
+    return _current.get()
+
+
+def current_traceparent() -> str | None:
+    """Return the trace context for work in other processes; None if nothing is traced."""
+    return _current.get().traceparent or _joined.get()
+
+
+def joined_traceparent() -> str | None:
+    """Return the trace context that the block ``joining`` has; None outside such a block."""
+    return _joined.get()
+
+
+@contextmanager
+def joining(traceparent: str | None) -> Iterator[None]:
+    """Make the block's run a part of the caller's trace. Anything but a valid ``traceparent`` is ignored.
+
+    Use it for callers that are trusted only: they choose the trace in which the run is shown.
+    """
+    valid = traceparent if traceparent is not None and TRACEPARENT.fullmatch(traceparent) else None
+    token = _joined.set(valid)
+    try:
+        yield
+    finally:
+        _joined.reset(token)
+
+
+@contextmanager
+def inside(span: Span) -> Iterator[Span]:
+    """Make ``span`` the current one for the block, and end it afterwards. An exception fails it."""
+    token = _current.set(span)
+    try:
+        yield span
+    except BaseException as error:
+        span.fail(error_code(error))
+        raise
+    finally:
+        _current.reset(token)
+        span.end()
+
+
+@contextmanager
+def traced(
+    operation: Operation, name: str, attributes: Attributes | None = None, *, is_remote: bool = False
+) -> Iterator[Span]:
+    """Trace the block as a step of the current one; without a current one, do nothing.
+
+    Attributes must hold nothing secret and no words of users or models, except those in ``CONTENT``. Do not use it
+    around the ``yield`` of an asynchronous generator, whose reader would be inside the span too.
+    """
+    parent = _current.get()
+    if parent is UNTRACED:
+        yield UNTRACED
+        return
+    with inside(parent.begin(operation, name, attributes or {}, is_remote=is_remote)) as span:
+        yield span
+
+
+def error_code(error: BaseException) -> str:
+    """Return the code of a failure for ``error.type``, without its message."""
+    if isinstance(error, BatonError):
+        return error.code
+    if isinstance(error, TimeoutError):
+        return "timeout"
+    if isinstance(error, asyncio.CancelledError | GeneratorExit):
+        return "cancelled"
+    return InternalError.code
+
+
+def to_content(value: Any, limit: int = 16_384) -> str:
+    """Return words for an attribute in ``CONTENT``: at most ``limit`` characters."""
+    text = value if isinstance(value, str) else str(value)
+    return text if len(text) <= limit else f"{text[:limit]} [cut]"

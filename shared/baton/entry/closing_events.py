@@ -1,0 +1,77 @@
+"""Events of the function that closes sessions: all steps in one invocation, or one step of its state machine."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from baton.domain.episode import Episode
+from baton.domain.identity import Scope
+from baton.domain.pipelines import Pipeline
+from baton.memory.episodes.session_closing import ClosingStep, SessionClosing
+from baton.pipelines.admission import Admission
+from baton.procedures.learning import SessionLearning
+
+Event = Mapping[str, Any]
+
+STEP_SECONDS = 200.0
+"""Seconds that a step may need. With less left, the rest is the state machine's."""
+
+
+class OutOfTime(Exception):
+    """The steps of a session do not fit into one invocation. The state machine continues with single ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClosingEvents:
+    """Carries out the steps that events request. Answers contain no content."""
+
+    closing: SessionClosing
+    learning: SessionLearning
+    admission: Admission
+
+    async def step(self, event: Event, *, seconds: float) -> dict[str, Any]:
+        """Carry out the ``step`` of the event for its ``session``: a single one, or all of them ("whole").
+
+        All steps must begin within ``seconds``, or ``OutOfTime`` is raised. They raise as ``SessionClosing.run`` and
+        ``SessionLearning.catch_up``, and may be repeated: what is done is left as it is.
+        """
+        session = event["session"]
+        scope = Scope(session["tenantId"], session["userId"])
+        thread_id, number, subject = session["threadId"], session["episode"], session["subject"]
+        match event["step"]:
+            case "whole":
+                return await self._run_all(scope, thread_id, number, subject, seconds)
+            case "fail":
+                await self.closing.give_up(scope, thread_id, number)
+                await self.admission.note_end(Pipeline.CLOSING, subject)
+                return {"status": "failed"}
+            case "learn":
+                return {"started": await self.learning.catch_up(scope, thread_id, number)}
+            case step:
+                return await self._run(ClosingStep(step), scope, thread_id, number, subject)
+
+    async def _run_all(self, scope: Scope, thread_id: str, number: int, subject: str, seconds: float) -> dict[str, Any]:
+        loop = asyncio.get_running_loop()
+        latest = loop.time() + seconds - STEP_SECONDS
+        for step in ClosingStep:
+            if loop.time() > latest:
+                raise OutOfTime
+            if step is ClosingStep.COMPLETE:
+                await self.learning.catch_up(scope, thread_id, number)
+            answer = await self._run(step, scope, thread_id, number, subject)
+        return answer
+
+    async def _run(self, step: ClosingStep, scope: Scope, thread_id: str, number: int, subject: str) -> dict[str, Any]:
+        episode = await self.closing.run(step, scope, thread_id, number)
+        if step is ClosingStep.COMPLETE:
+            await self.admission.note_end(Pipeline.CLOSING, subject)
+        return _describe(episode)
+
+
+def _describe(episode: Episode | None) -> dict[str, Any]:
+    if episode is None:
+        return {"status": "deleted"}
+    return {"status": episode.status.value, "missing": [part.value for part in episode.missing]}

@@ -1,0 +1,310 @@
+"""The checks before a deployment, against an account that moto serves and answers of AWS that it does not know."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from baton_deployment.__main__ import main
+from baton_deployment.account import Account
+from baton_deployment.checks import Check, Outcome
+from baton_deployment.errors import DeploymentError
+from baton_deployment.preflight import Preflight, run_preflight
+from baton_deployment.preflight.caller import check_permissions
+from baton_deployment.preflight.limits import check_concurrency
+from baton_deployment.preflight.model import check_model
+from baton_deployment.preflight.secrets import check_secrets
+from baton_deployment.preflight.stack import check_state
+from baton_deployment.stages import Stage
+from baton_deployment.template import DeployedTemplate
+from baton_local.engines.clients import client
+from baton_local.root import ROOT
+
+REGION = "us-east-1"
+ROLE = "arn:aws:sts::123456789012:assumed-role/deployer/session"
+KEY = "0123456789abcdef0123456789abcdef"
+SOURCE = DeployedTemplate.read(ROOT / "template.yaml", {}, "any", REGION).source
+
+
+class Answers:
+    """A client that answers as AWS does, or refuses."""
+
+    def __init__(self, **answers: Any) -> None:
+        self._answers = answers
+        self.requests: list[dict[str, Any]] = []
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        def call(**request: Any) -> Any:
+            self.requests.append(request)
+            answer = self._answers[name]
+            if isinstance(answer, Exception):
+                raise answer
+            return answer(**request) if callable(answer) else answer
+
+        return call
+
+    def get_paginator(self, name: str) -> Any:
+        return Answers(paginate=lambda **request: [getattr(self, name)(**request)])
+
+
+class AnsweredAccount(Account):
+    """An account of which some services answer what a test says, and the others are moto's."""
+
+    def __init__(self, **clients: Answers) -> None:
+        super().__init__(REGION)
+        self._clients = clients
+
+    def client(self, service: str) -> Any:
+        return self._clients.get(service) or super().client(service)
+
+
+def denied(operation: str) -> ClientError:
+    return ClientError({"Error": {"Code": "AccessDenied", "Message": "not authorized"}}, operation)
+
+
+def template(stack: str = "baton-dev", **parameters: str) -> DeployedTemplate:
+    return DeployedTemplate(SOURCE, parameters, stack, REGION)
+
+
+def only(checks: Iterator[Check]) -> Check:
+    [check] = checks
+    return check
+
+
+@pytest.fixture
+def aws(moto_server: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """An account with credentials, at moto."""
+    for name in ("AWS_PROFILE", "AWS_DEFAULT_REGION", "AWS_SESSION_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "testing")
+    monkeypatch.setenv("AWS_REGION", REGION)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", moto_server)
+    for service in ("S3", "DYNAMODB", "SECRETSMANAGER"):
+        monkeypatch.delenv(f"AWS_ENDPOINT_URL_{service}", raising=False)
+    # The template is parsed once: that takes seconds.
+    monkeypatch.setattr(DeployedTemplate, "read", lambda path, *values: DeployedTemplate(SOURCE, *values))
+    return moto_server
+
+
+@pytest.fixture
+def secrets(aws: str) -> Iterator[Callable[[str, str], None]]:
+    manager = client("secretsmanager", aws)
+    made = []
+
+    def put(name: str, text: str) -> None:
+        made.append(name)
+        manager.create_secret(Name=name, SecretString=text)
+
+    yield put
+    for name in made:
+        manager.delete_secret(SecretId=name, ForceDeleteWithoutRecovery=True)
+    manager.close()
+
+
+def test_an_operator_sees_a_table_and_the_exit_code(
+    aws: str, secrets: Callable[[str, str], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    secrets("baton/dev/model-key", "sk-key")
+    with pytest.raises(DeploymentError, match="checks failed"):
+        main(["preflight", "dev"])
+    rows = {line[13:30].strip(): line for line in capsys.readouterr().out.splitlines() if line[:1].strip()}
+    assert rows["account"].startswith("fine")
+    assert f"000000000000 in {REGION}" in rows["account"]
+    assert rows["stack state"] == "fine         stack state        baton-dev does not exist yet"
+    # moto's account answers neither, which no check may take for a fault of the stage.
+    assert rows["permissions"].startswith("not checked")
+    assert rows["concurrency"].startswith("not checked")
+    assert rows["logging role"].startswith("FAILS")
+    assert "baton/dev/embed-keys (EmbedKeysSecret) does not exist" in rows["secret"]
+
+
+def test_without_credentials_one_line_says_so_and_local_checks_go_on(
+    aws: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    stage = Stage("dev", tmp_path, "baton-dev", {"LogLevel": "LOUD"})
+    checks = list(Preflight(stage, tmp_path / "build").checks())
+    first, *others = [check for check in checks if check.outcome is Outcome.FAILS]
+    assert (first.name, "There are no credentials of AWS" in first.detail) == ("account", True)
+    assert [check.name for check in others] == ["parameters"]
+
+
+def test_refused_credentials_are_a_failure(aws: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    expired = ClientError({"Error": {"Code": "ExpiredToken", "Message": "expired"}}, "GetCallerIdentity")
+    account = AnsweredAccount(sts=Answers(get_caller_identity=expired))
+    monkeypatch.setattr(Account, "of", lambda stage: account)
+    written: list[str] = []
+    with pytest.raises(DeploymentError):
+        run_preflight(Preflight(Stage("dev", tmp_path, "baton-dev", {}), tmp_path), written.append)
+    assert any("AWS refuses the credentials: ExpiredToken" in line for line in written)
+
+
+def test_missing_permissions_are_listed(aws: str) -> None:
+    def simulate(PolicySourceArn: str, ActionNames: list[str], **_: Any) -> Any:  # noqa: N803
+        assert PolicySourceArn == "arn:aws:iam::123456789012:role/teams/deployer"
+        decisions = {action: "implicitDeny" if action == "iam:PassRole" else "allowed" for action in ActionNames}
+        return {"EvaluationResults": [{"EvalActionName": a, "EvalDecision": d} for a, d in decisions.items()]}
+
+    iam = Answers(
+        get_role={"Role": {"Arn": "arn:aws:iam::123456789012:role/teams/deployer"}}, simulate_principal_policy=simulate
+    )
+    who = {"Arn": ROLE, "Account": "123456789012"}
+    check = only(check_permissions(AnsweredAccount(iam=iam), who, "baton-dev"))
+    assert (check.outcome, check.detail) == (Outcome.FAILS, "not allowed: iam:PassRole")
+    asked = [request for request in iam.requests if "ActionNames" in request]
+    assert ["arn:aws:dynamodb:us-east-1:123456789012:table/baton-dev-example"] in [r["ResourceArns"] for r in asked]
+
+
+@pytest.mark.parametrize("arn", [ROLE, "arn:aws:iam::123456789012:user/ada"])
+def test_a_caller_who_may_not_ask_about_permissions_is_not_stopped(aws: str, arn: str) -> None:
+    iam = Answers(get_role=denied("GetRole"), simulate_principal_policy=denied("SimulatePrincipalPolicy"))
+    check = only(check_permissions(AnsweredAccount(iam=iam), {"Arn": arn, "Account": "123456789012"}, "baton-dev"))
+    assert check.outcome is Outcome.UNKNOWN
+    assert "deployer-policy.json" in check.advice
+
+
+@pytest.mark.parametrize(
+    ("quota", "outcome", "detail"),
+    [
+        (10, Outcome.NOTE, "10 executions at once in this account, as young accounts have"),
+        (200, Outcome.NOTE, "MaximumConcurrentTurns (200) can take them all"),
+        (1000, Outcome.FINE, "1000 executions at once"),
+    ],
+)
+def test_the_quota_of_executions_is_explained(aws: str, quota: int, outcome: Outcome, detail: str) -> None:
+    functions = Answers(get_account_settings={"AccountLimit": {"ConcurrentExecutions": quota}})
+    check = only(check_concurrency(AnsweredAccount(**{"lambda": functions}), template()))
+    assert (check.outcome, detail in check.detail) == (outcome, True)
+
+
+@pytest.mark.parametrize(
+    ("status", "outcome", "advice"),
+    [
+        ("ROLLBACK_COMPLETE", Outcome.FAILS, "aws cloudformation delete-stack --stack-name baton-dev"),
+        ("UPDATE_ROLLBACK_FAILED", Outcome.FAILS, "continue-update-rollback"),
+        ("UPDATE_IN_PROGRESS", Outcome.FAILS, "Wait"),
+        ("UPDATE_ROLLBACK_COMPLETE", Outcome.FINE, ""),
+        ("REVIEW_IN_PROGRESS", Outcome.FINE, ""),
+    ],
+)
+def test_a_stack_that_takes_no_deployment_is_found(aws: str, status: str, outcome: Outcome, advice: str) -> None:
+    stacks = Answers(describe_stacks={"Stacks": [{"StackStatus": status}]})
+    check = only(check_state(AnsweredAccount(cloudformation=stacks), "baton-dev"))
+    assert (check.outcome, advice in check.advice) == (outcome, True)
+
+
+def test_what_an_earlier_stack_has_left_under_fixed_names_is_found(
+    aws: str, secrets: Callable[[str, str], None]
+) -> None:
+    account = Account(REGION)
+    secrets("left-over/push-key", "text")
+    account.client("logs").create_log_group(logGroupName="/aws/lambda/left-over/turns")
+    fine, *left = check_state(account, "left-over")
+    assert fine.outcome is Outcome.FINE
+    assert [check.outcome for check in left] == [Outcome.FAILS, Outcome.FAILS]
+    assert "aws logs delete-log-group --log-group-name /aws/lambda/left-over/turns" in left[0].advice
+    assert "--secret-id left-over/push-key --force-delete-without-recovery" in left[1].advice
+
+
+def test_secrets_that_functions_can_use_are_fine(aws: str, secrets: Callable[[str, str], None]) -> None:
+    secrets("s1/model-key", "sk-key")
+    secrets("s1/embed-keys", json.dumps({"acme-1": {"tenant": "acme", "algorithm": "HS256", "key": KEY}}))
+    chosen = template(EmbedKeysSecret="s1/embed-keys", ModelKeySecret="s1/model-key")
+    assert [check.outcome for check in check_secrets(Account(REGION), chosen)] == [Outcome.FINE, Outcome.FINE]
+
+
+@pytest.mark.parametrize(
+    ("parameter", "text", "reason"),
+    [
+        ("ModelKeySecret", "sk-key\n", "white space"),
+        ("ModelKeySecret", '{"key": "sk-key"}', "JSON object"),
+        ("EmbedKeysSecret", "sk-key", "no JSON object"),
+        ("EmbedKeysSecret", '{"a": {"tenant": "acme", "algorithm": "HS256", "key": "short"}}', "the key a: "),
+        ("EmbedKeysSecret", '{"a": {"tenant": "*", "algorithm": "HS256", "key": "' + KEY + '"}}', "local cloud only"),
+        ("CardKeysSecret", "{}", "no JWK set"),
+        ("DelegationKeysSecret", "word", "no Fernet keys"),
+    ],
+)
+def test_a_secret_that_functions_cannot_use_is_found_without_quoting_it(
+    aws: str, secrets: Callable[[str, str], None], parameter: str, text: str, reason: str
+) -> None:
+    secrets("s2/secret", text)
+    checks = list(check_secrets(Account(REGION), template(**{parameter: "s2/secret"})))
+    [found] = [check for check in checks if f"({parameter})" in check.detail]
+    assert (found.outcome, reason in found.detail) == (Outcome.FAILS, True)
+    assert "sk-key" not in found.detail
+
+
+def test_secrets_without_keys_with_foreign_encryption_and_of_providers_are_found(
+    aws: str, secrets: Callable[[str, str], None]
+) -> None:
+    secrets("s3/embed-keys", "{}")
+    client("secretsmanager", aws).create_secret(Name="s3/model-key", SecretString="sk-key", KmsKeyId="alias/own")
+    providers = json.dumps({"other": {"baseUrl": "https://m.example/v1", "keySecret": "baton/dev/models/other"}})
+    chosen = template(EmbedKeysSecret="s3/embed-keys", ModelKeySecret="s3/model-key", ModelProviders=providers)
+    model, embed, other = check_secrets(Account(REGION), chosen)
+    assert (model.outcome, "kms:Decrypt" in model.detail) == (Outcome.FAILS, True)
+    assert (embed.outcome, "only tokens of TokenIssuers" in embed.detail) == (Outcome.NOTE, True)
+    assert (other.outcome, "create-secret --name baton/dev/models/other" in other.advice) == (Outcome.FAILS, True)
+
+
+def test_secrets_that_the_caller_may_not_read_are_not_checked(aws: str) -> None:
+    manager = Answers(describe_secret={"Name": "s"}, get_secret_value=denied("GetSecretValue"))
+    checks = list(check_secrets(AnsweredAccount(secretsmanager=manager), template()))
+    assert {check.outcome for check in checks} == {Outcome.UNKNOWN}
+    assert "secretsmanager:GetSecretValue" in checks[0].detail
+
+
+class Provider(BaseHTTPRequestHandler):
+    """A provider of models with one key and one model."""
+
+    def do_GET(self) -> None:
+        is_known = self.headers["Authorization"] == "Bearer sk-key"
+        self.send_response(200 if is_known else 401)
+        self.end_headers()
+        self.wfile.write(json.dumps({"data": [{"id": "gpt-6-sol"}]}).encode() if is_known else b"")
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def provider() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Provider)
+    thread = Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.mark.parametrize(
+    ("key", "parameters", "outcome", "detail"),
+    [
+        ("sk-key", {}, Outcome.FINE, "accepts the key and has gpt-6-sol"),
+        ("sk-old", {}, Outcome.FAILS, "refuses the key of s4/model-key (401)"),
+        ("sk-key", {"ChatModel": "gpt-2"}, Outcome.FAILS, "does not list gpt-2 (ChatModel)"),
+        ("sk-key", {"ChatModel": "bedrock/x"}, Outcome.UNKNOWN, "only the default provider is asked"),
+        ("sk-key", {"ModelBaseUrl": "http://127.0.0.1:9"}, Outcome.FAILS, "cannot be reached"),
+    ],
+)
+def test_the_provider_of_models_is_asked_with_the_stages_key(
+    aws: str, provider: str, key: str, parameters: dict[str, str], outcome: Outcome, detail: str
+) -> None:
+    manager = Answers(get_secret_value={"SecretString": key})
+    chosen = template(**{"ModelBaseUrl": provider, "ModelKeySecret": "s4/model-key", **parameters})
+    check = only(check_model(AnsweredAccount(secretsmanager=manager), chosen))
+    assert (check.outcome, detail in check.detail) == (outcome, True)

@@ -1,0 +1,122 @@
+"""One invocation closes a session. Where it does not reach its end, the single steps of the state machine do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from baton.domain.errors import EmbedderUnavailable, ModelUnavailable
+from baton.domain.metrics import Metric, counting
+from baton.domain.pipelines import Pipeline, PipelineRun
+from baton.entry.closing_events import STEP_SECONDS, OutOfTime
+from baton.memory.episodes.session_closing import ClosingStep
+from baton_testing.fakes.episodes import WorkerDied
+from tests.fakes.chat_model import Answer
+from tests.harness.harness import Harness
+from tests.harness.sessions import close
+
+SUBJECT = "acme/thread/1"
+SECONDS = 600.0
+
+
+class Ended:
+    """A session that has ended, whose closing has its place among the runs."""
+
+    def __init__(self) -> None:
+        self.harness = Harness()
+
+    async def end(self) -> None:
+        for number, text in enumerate(("I moved to Bern.", "Write to ada@example.com.")):
+            await self.harness.say(f"m{number}", text)
+        await close(self.harness)
+        self.harness.model.asked.clear()
+        self.harness.model.otherwise = Answer(('{"facts": [], "pairs": []}',))
+        await self.harness.admission.start(PipelineRun(Pipeline.CLOSING, "acme", SUBJECT, SUBJECT, {}))
+
+    async def step(self, step: str, *, seconds: float = SECONDS) -> dict[str, Any]:
+        session = {
+            "tenantId": "acme",
+            "userId": "ada",
+            "threadId": self.harness.thread_id,
+            "episode": 1,
+            "subject": SUBJECT,
+        }
+        return await self.harness.app.closing_events.step({"step": step, "session": session}, seconds=seconds)
+
+    async def has_place(self) -> bool:
+        return await self.harness.admission.is_pending(Pipeline.CLOSING, SUBJECT)
+
+
+@pytest.fixture
+async def ended() -> Ended:
+    made = Ended()
+    await made.end()
+    return made
+
+
+async def test_one_invocation_makes_the_episode_and_gives_its_place_back(ended: Ended) -> None:
+    assert await ended.has_place()
+    assert await ended.step("whole") == {"status": "complete", "missing": []}
+    assert not await ended.has_place()
+
+
+@pytest.mark.parametrize("dies_at", list(ClosingStep))
+async def test_the_single_steps_complete_what_a_dead_invocation_has_left(
+    ended: Ended, dies_at: ClosingStep, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closing = type(ended.harness.app.memory.session_closing)
+    run = closing.run
+
+    async def dying(self: Any, step: ClosingStep, *arguments: Any) -> Any:
+        done = await run(self, step, *arguments)
+        if step is dies_at:
+            raise WorkerDied
+        return done
+
+    monkeypatch.setattr(closing, "run", dying)
+    with pytest.raises(WorkerDied):
+        await ended.step("whole")
+    monkeypatch.setattr(closing, "run", run)
+    assert await ended.has_place()
+    asked = len(ended.harness.model.asked)
+    for step in (*list(ClosingStep)[:-1], "learn"):
+        await ended.step(step)
+    assert await ended.step("complete") == {"status": "complete", "missing": []}
+    assert not await ended.has_place()
+    if dies_at is not ClosingStep.STORE:
+        assert len(ended.harness.model.asked) == asked, "what is done is not done again"
+
+
+@pytest.mark.parametrize("failure", [ModelUnavailable(), EmbedderUnavailable()])
+async def test_an_invocation_whose_model_fails_leaves_the_episode_unfinished_for_the_steps(
+    ended: Ended, failure: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closing = type(ended.harness.app.memory.session_closing)
+
+    async def fail(self: Any, *arguments: Any) -> None:
+        raise failure
+
+    name = "_summarise" if isinstance(failure, ModelUnavailable) else "_index"
+    monkeypatch.setattr(closing, name, fail)
+    counted: dict[Metric, Any] = {}
+    with counting(counted.update), pytest.raises(type(failure)):
+        await ended.step("whole")
+    assert Metric.EPISODES_INCOMPLETE not in counted
+    assert await ended.has_place()
+
+
+async def test_an_invocation_begins_no_step_that_may_not_fit(ended: Ended) -> None:
+    with pytest.raises(OutOfTime):
+        await ended.step("whole", seconds=STEP_SECONDS - 1)
+    assert await ended.has_place()
+
+
+async def test_a_session_that_cannot_be_closed_is_marked_and_gives_its_place_back(ended: Ended) -> None:
+    assert await ended.step("fail") == {"status": "failed"}
+    assert not await ended.has_place()
+
+
+async def test_an_unknown_step_is_an_error(ended: Ended) -> None:
+    with pytest.raises(ValueError, match="no such step"):
+        await ended.step("no such step")

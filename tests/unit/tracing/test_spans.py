@@ -1,0 +1,254 @@
+"""The spans of turns: their structure, their attributes, and nothing that is secret."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from baton.adapters.tracing.otel_tracer import OtelTracer
+from baton.adapters.tracing.sending import BoundedSending, RestingExporter, SpansDropped
+from baton.adapters.tracing.traced_model import TracedEmbedder, TracedModel
+from baton.domain.agent import AgentDefinition
+from baton.domain.errors import ModelUnavailable
+from baton.domain.queued import QueuedTitle, RecordDelivery, parse_queued
+from baton.domain.thread_title import TitleSource
+from baton.domain.tool_call import ToolCall
+from baton.domain.tracing import CONTENT, current_traceparent, joining
+from baton.domain.usage import Price, Prices
+from baton_testing.fakes.agent_client import Reply
+from baton_testing.fakes.embedder import FakeEmbedder
+from tests.collector import Collector
+from tests.fakes.chat_model import Answer, ScriptedChatModel
+from tests.harness.handoffs import MAKER, transfer
+from tests.harness.harness import ASSISTANT, Harness
+
+SECRET = "xyzzy-4711"
+"""Stands in every question, answer, argument and result of these tests."""
+KNOWLEDGE = AgentDefinition(
+    id="knowledge", name="Knowledge", description="Knows the documents.", system_prompt=f"Quote {SECRET}."
+)
+WEB = AgentDefinition.model_validate(
+    {"id": "web-research", "name": "Web", "description": "Reads.", "remote": {"card_url": "https://agents.example.com"}}
+)
+PRICES = Prices({"test-model": Price(input=1.0, output=2.0)})
+CALLER = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+
+class TracedHarness(Harness):
+    """A conversation on fakes whose spans go to ``collector``."""
+
+    def __init__(self, collector: Collector, *, shows_content: bool = False, **given: Any) -> None:
+        dropped = SpansDropped()
+        self.sending = BoundedSending(RestingExporter(collector.endpoint, dict, dropped), dropped)
+        tracer = OtelTracer(self.sending, dropped, resource={"service.name": "baton"}, shows_content=shows_content)
+        self.scripted = ScriptedChatModel(otherwise=Answer((f"All right, {SECRET}.",)))
+        tool = {"type": "python", "name": "weather", "description": "Weather.", "entry_point": "a:b"}
+        fields = {
+            "sub_agents": ["knowledge", "web-research"],
+            "handoffs": [{"agent": "maker"}],
+            "tools": [tool],
+            "system_prompt": f"Be brief about {SECRET}.",
+        }
+        assistant = AgentDefinition.model_validate(ASSISTANT.model_dump() | fields)
+        model = TracedModel(self.scripted, lambda _: "openai", PRICES)
+        super().__init__(
+            model=model, assistant=assistant, others=(KNOWLEDGE, WEB, MAKER), tracer=tracer, prices=PRICES, **given
+        )
+
+        async def weather(city: str) -> str:
+            return f"Sunny in {city}, {SECRET}."
+
+        self.tools.add("weather", weather, parameters={"type": "object"})
+
+    def sent(self) -> None:
+        """Wait until the collector has all spans."""
+        assert self.sending.flush(30)
+
+
+@pytest.fixture
+def collector() -> Iterator[Collector]:
+    with Collector() as collector:
+        yield collector
+
+
+def ask(agent: str) -> ToolCall:
+    return ToolCall(f"call-{agent}", f"ask_{agent}", json.dumps({"message": f"What about {SECRET}?"}))
+
+
+def weather() -> ToolCall:
+    return ToolCall("w", "weather", json.dumps({"city": SECRET}))
+
+
+async def say_everything(harness: TracedHarness) -> None:
+    """A turn with two consulted agents and a tool at once, and a handoff."""
+    harness.agent_client.script("web-research", Reply((f"Found {SECRET}.",)))
+    harness.scripted.script(Answer.calling(ask("knowledge"), ask("web_research"), weather()))
+    harness.scripted.script(f"It is {SECRET}.", transfer(), f"What shall {SECRET} be called?")
+    await harness.say(content=f"Please help with {SECRET}")
+    harness.sent()
+
+
+async def test_a_turn_is_one_trace_of_agents_models_tools_and_handoffs(collector: Collector) -> None:
+    harness = TracedHarness(collector)
+    await say_everything(harness)
+
+    [run] = collector.of("invoke_workflow")
+    assert run.parent_id == ""
+    assert {span.trace_id for span in collector.spans} == {run.trace_id}
+    shape = {(span.name, above.name) for span in collector.spans if (above := collector.parent_of(span)) is not None}
+    assert shape == {
+        ("invoke_agent assistant", "invoke_workflow assistant"),
+        ("handoff maker", "invoke_workflow assistant"),
+        ("invoke_agent maker", "invoke_workflow assistant"),
+        ("chat test-model", "invoke_agent assistant"),
+        ("execute_tool ask_knowledge", "invoke_agent assistant"),
+        ("execute_tool ask_web_research", "invoke_agent assistant"),
+        ("execute_tool weather", "invoke_agent assistant"),
+        ("execute_tool transfer_to_maker", "invoke_agent assistant"),
+        ("invoke_agent knowledge", "execute_tool ask_knowledge"),
+        ("chat test-model", "invoke_agent knowledge"),
+        ("invoke_agent web-research", "execute_tool ask_web_research"),
+        ("chat test-model", "invoke_agent maker"),
+    }
+    assert not [span for span in collector.spans if span.is_failed]
+
+
+async def test_spans_have_the_attributes_of_the_conventions(collector: Collector) -> None:
+    harness = TracedHarness(collector)
+    await say_everything(harness)
+
+    for span in collector.spans:
+        assert span.attributes["gen_ai.conversation.id"] == harness.thread_id
+        assert span.attributes["baton.tenant.id"] == "acme"
+        assert span.name == f"{span.attributes['gen_ai.operation.name']} {span.name.split(' ', 1)[1]}"
+        assert span.resource == {"service.name": "baton"}
+    chat = collector.of("chat")[0].attributes
+    assert chat["gen_ai.provider.name"] == "openai"
+    assert chat["gen_ai.request.model"] == chat["gen_ai.response.model"] == "test-model"
+    assert (chat["gen_ai.usage.input_tokens"], chat["gen_ai.usage.output_tokens"]) == (10, 2)
+    assert chat["baton.usage.cost"] == pytest.approx(14 / 1_000_000)
+    reasons = sorted(span.attributes["gen_ai.response.finish_reasons"][0] for span in collector.of("chat"))
+    assert reasons == ["stop", "stop", "tool_calls", "tool_calls"]
+    [handoff] = collector.of("handoff")
+    assert (handoff.attributes["baton.handoff.source"], handoff.attributes["baton.handoff.target"]) == (
+        "assistant",
+        "maker",
+    )
+    agent = next(span for span in collector.of("invoke_agent") if span.name.endswith("knowledge")).attributes
+    assert (agent["gen_ai.agent.id"], agent["gen_ai.agent.name"]) == ("knowledge", "Knowledge")
+    tool = next(span for span in collector.of("execute_tool") if span.name.endswith("weather")).attributes
+    assert tool["gen_ai.tool.name"] == "weather"
+
+
+async def test_no_span_has_words_of_users_models_or_tools(collector: Collector) -> None:
+    harness = TracedHarness(collector)
+    await say_everything(harness)
+    harness.scripted.script(Answer.calling(ToolCall("x", f"leak_{SECRET}", json.dumps({"text": SECRET}))), "Sorry.")
+    await harness.say("m2", SECRET)
+    harness.scripted.script(ModelUnavailable(f"No {SECRET}."))
+    await harness.say("m3", SECRET)
+    harness.sent()
+
+    assert len(collector.spans) > 15
+    for span in collector.spans:
+        assert SECRET not in json.dumps([span.name, span.attributes, span.resource])
+        assert not CONTENT & span.attributes.keys()
+        assert not span.has_events, "exceptions would be events, with their messages"
+
+
+async def test_content_is_in_spans_where_it_is_allowed(collector: Collector) -> None:
+    harness = TracedHarness(collector, shows_content=True)
+    await say_everything(harness)
+    first = next(span for span in collector.of("chat") if "weather" in span.attributes["gen_ai.output.messages"])
+    assert SECRET in first.attributes["gen_ai.system_instructions"]
+    [*_, question] = json.loads(first.attributes["gen_ai.input.messages"])
+    assert question == {"role": "user", "parts": [{"type": "text", "content": f"Please help with {SECRET}"}]}
+    tool = next(span for span in collector.of("execute_tool") if span.name.endswith("weather")).attributes
+    assert json.loads(tool["gen_ai.tool.call.arguments"]) == {"city": SECRET}
+    assert tool["gen_ai.tool.call.result"] == f"Sunny in {SECRET}, {SECRET}."
+
+
+async def test_what_is_recalled_is_a_retrieval_and_its_embedding_a_span(collector: Collector) -> None:
+    embedder = TracedEmbedder(FakeEmbedder(), lambda _: "openai")
+    harness = TracedHarness(collector, recalls=True, embedder=embedder)
+    await harness.say(content="What about errors?")
+    harness.sent()
+    [embedding] = collector.of("embeddings")
+    assert embedding.attributes["gen_ai.request.model"] == embedder.name
+    sources = {span.attributes["gen_ai.data_source.id"]: span for span in collector.of("retrieval")}
+    assert sources.keys() == {"knowledge", "episodes"}
+    assert sources["knowledge"].attributes["baton.retrieval.count"] == 0
+    [run] = collector.of("invoke_workflow")
+    assert {span.parent_id for span in (embedding, *sources.values())} == {run.span_id}
+
+
+async def test_a_failed_model_fails_its_span_and_the_runs(collector: Collector) -> None:
+    harness = TracedHarness(collector)
+    harness.scripted.script(ModelUnavailable())
+    await harness.say()
+    harness.sent()
+    failed = {span.name: span.attributes["error.type"] for span in collector.spans if span.is_failed}
+    assert failed.keys() == {"chat test-model", "invoke_agent assistant", "invoke_workflow assistant"}
+    assert set(failed.values()) == {"model_unavailable"}
+
+
+async def test_an_attempt_after_a_dead_worker_links_to_the_one_before(collector: Collector) -> None:
+    harness = TracedHarness(collector)
+    harness.scripted.script(Answer(("Hello",), gate=asyncio.Event(), gate_at=0))
+    running = asyncio.ensure_future(harness.say())
+    async with asyncio.timeout(10):
+        while not harness.scripted.asked:  # noqa: ASYNC110 - the fake has no event for it
+            await asyncio.sleep(0.01)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    await harness.say()
+    harness.sent()
+
+    first, second = sorted(collector.of("invoke_workflow"), key=lambda span: span.attributes["baton.run.attempt"])
+    assert [first.attributes["baton.run.attempt"], second.attributes["baton.run.attempt"]] == [1, 2]
+    assert first.attributes["baton.outcome"] == "cancelled"
+    assert second.trace_id != first.trace_id
+    assert second.links == [(first.trace_id, first.span_id)]
+
+
+async def test_a_run_joins_the_trace_of_a_trusted_caller(collector: Collector) -> None:
+    harness = TracedHarness(collector)
+    with joining(CALLER):
+        await harness.say()
+    harness.sent()
+    [run] = collector.of("invoke_workflow")
+    assert (run.trace_id, run.parent_id) == ("0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331")
+
+
+@pytest.mark.parametrize(
+    "broken", ["", "x", CALLER.upper(), CALLER.replace("00-", "ff-"), f"00-{'0' * 32}-{'1' * 16}-01"]
+)
+async def test_a_broken_trace_context_is_ignored(collector: Collector, broken: str) -> None:
+    harness = TracedHarness(collector)
+    with joining(broken):
+        assert current_traceparent() is None
+        await harness.say()
+    harness.sent()
+    [run] = collector.of("invoke_workflow")
+    assert run.parent_id == ""
+
+
+async def test_work_that_a_run_queues_belongs_to_its_trace(collector: Collector) -> None:
+    harness = TracedHarness(collector, title_source=TitleSource.MODEL)
+    await harness.say()
+    [title] = [record for _, record in harness.queue.sent if isinstance(record, QueuedTitle)]
+    body = title.model_dump_json(by_alias=True)
+    older = {name: value for name, value in json.loads(body).items() if name != "traceparent"}
+    assert parse_queued(json.dumps(older)).traceparent is None, "records of an earlier release have none"
+    await harness.app.queued_turns.run(body, "receipt", RecordDelivery("r1", 1), seconds=60)
+    harness.sent()
+
+    [run] = [span for span in collector.of("invoke_workflow") if span.parent_id == ""]
+    [work] = [span for span in collector.of("invoke_workflow") if span.parent_id]
+    assert (work.trace_id, work.parent_id) == (run.trace_id, run.span_id)
+    assert work in [collector.parent_of(span) for span in collector.of("chat")]
