@@ -37,7 +37,7 @@ class LocalTraces:
 
     def add(self, body: bytes) -> None:
         """Keep the spans of a request. Raises ``ValueError`` if they cannot be read."""
-        from google.protobuf.message import DecodeError
+        from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
         from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
         try:
