@@ -183,14 +183,14 @@ class Baton:
         self._make_ports = partial(MeteredPorts, table, s3, bucket, self.clock, self.client, self.queue)
         self._configure = configure
         self.turns = self.turns_with(self.model)
-        ports = self._ports()
+        ports = self.make_ports()
         ports.model = self.model
         app = build(ports)
         self.summaries, self.made_titles = app.memory.history_summaries, app.sessions.made_titles
 
     def turns_with(self, model: ChatModel, *agents: AgentDefinition) -> Turns:
         """Return ``Turns`` with this model. ``agents`` replace the shipped agents; the first one is the main agent."""
-        ports = self._ports()
+        ports = self.make_ports()
         ports.model = model
         if agents:
             ports.shipped_agents = AgentsInMemory(*agents)
@@ -198,7 +198,8 @@ class Baton:
         shapes.load()  # likewise the shapes of stored bodies
         return build(ports).turns
 
-    def _ports(self) -> MeteredPorts:
+    def make_ports(self) -> MeteredPorts:
+        """Return ports on the engines of this Baton, for another model."""
         ports = self._make_ports()
         if self._configure is not None:
             self._configure(ports)

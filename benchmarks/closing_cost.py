@@ -1,0 +1,123 @@
+"""The cost of closing a session in DynamoDB and calls of models: ``python -m benchmarks.closing_cost``.
+
+A session of plain turns is ended and closed in one invocation, and another one step by step, as after a failure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass, field
+
+from baton.adapters.dynamodb.pipeline_queue import DynamoPipelineQueue
+from baton.composition.app import build
+from baton.domain.episode import EndReason
+from baton.domain.pipelines import PipelineLimits, PipelineRun
+from baton.domain.usage import Usage
+from baton.memory.episodes.session_closing import ClosingStep
+from baton.pipelines.admission import Admission
+from baton.pipelines.starts import AdmittedClosings
+from baton.ports.chat_model import Finished, FinishReason, ModelChunk, ModelSettings, Prompt, TextDelta, ToolSpec
+from baton.ports.files import ThreadFiles
+from baton.requests.parsing import message_request
+from benchmarks.capacity import Request
+from benchmarks.report import machine, table
+from benchmarks.turn_cost import SCOPE, MeteredPorts, started
+from benchmarks.workload import QUESTION
+
+DIGEST = '{"summary": "Two plants lose leaves after a move.", "facts": [], "pairs": []}'
+
+
+@dataclass
+class LightModel:
+    """Implements ``ChatModel``: answers each prompt with a digest, and counts the prompts."""
+
+    calls: int = 0
+
+    async def stream(
+        self,
+        settings: ModelSettings,
+        prompts: Sequence[Prompt],
+        *,
+        thread_files: ThreadFiles,
+        tools: Sequence[ToolSpec] = (),
+    ) -> AsyncGenerator[ModelChunk, None]:
+        """Stream the digest as one piece."""
+        self.calls += 1
+        yield TextDelta(DIGEST)
+        yield Finished(FinishReason.STOP, settings.model, Usage(400, 30))
+
+
+@dataclass
+class NotedExecutions:
+    """Implements ``Executions`` and starts none."""
+
+    runs: list[PipelineRun] = field(default_factory=list)
+
+    async def start(self, run: PipelineRun) -> bool:
+        self.runs.append(run)
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class ClosingCost:
+    """The requests of one closing, with its invocations and calls of the model."""
+
+    name: str
+    invocations: int
+    requests: tuple[Request, ...]
+    model_calls: int
+
+    @property
+    def row(self) -> tuple[object, ...]:
+        writes = sum(request.write_units for request in self.requests)
+        reads = sum(request.read_units for request in self.requests)
+        return self.name, self.invocations, self.invocations, writes, reads, len(self.requests), self.model_calls
+
+
+async def measure(turns: int) -> list[ClosingCost]:
+    """Close a session of ``turns`` turns in both ways, and return the costs."""
+    model, executions = LightModel(), NotedExecutions()
+
+    def configure(ports: MeteredPorts) -> None:
+        queue = DynamoPipelineQueue(ports.table)
+        ports.admission = Admission(queue, executions, ports.clock, PipelineLimits())
+        ports.closings = AdmittedClosings(ports.admission)
+
+    costs = []
+    async with started(configure=configure) as baton:
+        ports = baton.make_ports()
+        ports.model = model
+        app = build(ports)
+        for name, steps in (
+            ("in one invocation", ["whole"]),
+            ("step by step", [*list(ClosingStep)[:-1], "learn", ClosingStep.COMPLETE]),
+        ):
+            thread_id = baton.clock.new_id()
+            for _ in range(turns):
+                request = message_request(SCOPE, thread_id=thread_id, message_id=baton.clock.new_id(), content=QUESTION)
+                await app.turns.run(SCOPE, request, lambda event: None, seconds=60)
+            await app.closer.close(SCOPE, thread_id, EndReason.USER_CLOSED, patience=5)
+            ended = executions.runs[-1].described
+            baton.meter.take()
+            model.calls = 0
+            for step in steps:
+                await app.closing_events.step({"step": step, "session": ended}, seconds=600)
+            costs.append(ClosingCost(name, len(steps), baton.meter.take(), model.calls))
+    return costs
+
+
+def main() -> None:
+    """Measure and print the report."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.closing_cost", description=__doc__)
+    parser.add_argument("--turns", type=int, default=3, help="turns of the session (default: 3)")
+    arguments = parser.parse_args()
+    costs = asyncio.run(measure(arguments.turns))
+    print(f"Measured on {machine()}. A session of {arguments.turns} plain turns.\n")
+    head = ["", "transitions", "invocations", "write units", "read units", "requests", "model calls"]
+    print(table(head, [cost.row for cost in costs]))
+
+
+if __name__ == "__main__":
+    main()
