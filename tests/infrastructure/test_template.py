@@ -488,3 +488,21 @@ def test_a_process_that_reads_a_document_leaves_its_function_memory_and_time(
 ) -> None:
     assert stack[function]["MemorySize"] - limits.memory_bytes / MIB >= own
     assert stack[function]["Timeout"] > QUEUE_SECONDS + 2 * limits.seconds
+
+
+def test_both_apis_throttle_before_any_function_runs(stack: Stack) -> None:
+    (of_rest,) = stack["RestApiStage"]["MethodSettings"]
+    assert (of_rest["ResourcePath"], of_rest["HttpMethod"]) in {("/*", "*"), ("/~1*", "*")}
+    (sockets,) = (item for item in stack.resources.values() if item["Type"] == "AWS::ApiGatewayV2::Stage")
+    for settings, name in ((of_rest, "HttpRequest"), (sockets["Properties"]["DefaultRouteSettings"], "SocketRequest")):
+        assert settings["ThrottlingRateLimit"] == {"Ref": f"{name}sPerSecond"}
+        assert settings["ThrottlingBurstLimit"] == {"Ref": f"{name}Burst"}
+
+
+@pytest.mark.parametrize("name", ["Authorizer", "Sockets", "Turns", "Streams", "Http"])
+def test_concurrency_is_reserved_only_if_it_is_requested(stack: Stack, name: str) -> None:
+    parameter = f"ReservedConcurrency{name}"
+    assert stack.template["Parameters"][parameter]["Default"] == 0
+    assert stack.template["Conditions"][f"Reserves{name}"] == {"Fn::Not": [{"Fn::Equals": [{"Ref": parameter}, 0]}]}
+    reserved = stack[f"{name}Function"]["ReservedConcurrentExecutions"]
+    assert reserved == {"Fn::If": [f"Reserves{name}", {"Ref": parameter}, {"Ref": "AWS::NoValue"}]}
