@@ -280,7 +280,7 @@ def test_functions_that_search_reach_one_domain_and_one_function_administers_it(
     by_roles = {
         frozenset(referred(policy["Roles"])): policy["PolicyDocument"]["Statement"][0]
         for name, policy in stack.of_type("AWS::IAM::Policy").items()
-        if not name.startswith("Bedrock")
+        if name.startswith("Search")
     }
     users = frozenset({"TurnsRole", "StreamsRole", "HttpRole", "ClosingRole", "IngestionRole", "ForgettingRole"})
     assert set(by_roles) == {users, frozenset({"SearchRole"})}
@@ -291,6 +291,20 @@ def test_functions_that_search_reach_one_domain_and_one_function_administers_it(
         assert {"SearchDomain", "OpenSearchDomainName"} <= set(referred(statement["Resource"]))
         assert "domain/*" not in text(statement["Resource"])
     assert "es:ESHttpDelete" not in by_roles[users]["Action"]
+
+
+def test_functions_that_read_secrets_decrypt_them_with_the_accounts_key_and_no_others_do(stack: Stack) -> None:
+    policy = stack["SecretsKeyPolicy"]
+    assert stack.resources["SecretsKeyPolicy"]["Condition"] == "HasSecretsKey"
+    readers = {
+        role
+        for role in map(stack.role_of, stack.functions)
+        if any("secretsmanager:GetSecretValue" in each["Action"] for each in stack.statements(role))
+    }
+    assert set(referred(policy["Roles"])) == readers
+    (statement,) = policy["PolicyDocument"]["Statement"]
+    assert (statement["Action"], statement["Resource"]) == ("kms:Decrypt", {"Ref": "SecretsKeyArn"})
+    assert list(statement["Condition"]["StringEquals"]) == ["kms:ViaService"]
 
 
 def test_functions_that_ask_models_may_ask_those_on_bedrock_and_no_other_function(stack: Stack) -> None:
