@@ -36,7 +36,9 @@ class InvocationFormatter(LambdaPowertoolsFormatter):
 
     def __init__(self, before: LambdaPowertoolsFormatter) -> None:
         """Lines outside invocations have the keys of ``before``."""
-        super().__init__(log_record_order=before.log_record_order, **before.keys_combined)
+        super().__init__(
+            log_record_order=before.log_record_order, use_rfc3339=before.use_rfc3339_iso8601, **before.keys_combined
+        )
 
     @property
     def log_format(self) -> Keys:

@@ -18,8 +18,6 @@ from baton_local.gateway.websocket import SocketGateway
 from baton_local.serving.asgi import AsgiApp, Receive, Scope, Send
 from baton_local.serving.hosts import LocalHosts, refuse
 from baton_local.tokens import EmbedKey
-from baton_local.traces import PATH as TRACES_PATH
-from baton_local.traces import TraceRoutes
 from baton_local.web import CONSOLE_PAGE, WIDGET
 
 SOCKET_PATH = "/ws"
@@ -52,7 +50,6 @@ class Application:
         model: AsgiApp | None,
         about: Mapping[str, Any],
         hosts: LocalHosts,
-        traces: TraceRoutes | None = None,
     ) -> None:
         """``page`` is the demo page's folder, ``widget`` that of what other pages load, ``console`` the console's.
 
@@ -60,8 +57,6 @@ class Application:
 
         ``about`` is what ``GET /local/about`` says of this local cloud. Only ``hosts`` get what is its own; the
         product's two APIs do without, since they take nobody without a token.
-
-        ``traces`` is None if functions send their traces elsewhere.
         """
         self._rest = rest
         self._sockets = sockets
@@ -76,8 +71,6 @@ class Application:
             Route("/local/health", lambda _: JSONResponse({"status": "ok"})),
             Route("/local/about", lambda _: JSONResponse(dict(about))),
         ]
-        if traces:
-            routes += traces.routes()
         if model:
             routes.append(Mount("/local/openai/v1", model))
         if self._has_page:
@@ -87,8 +80,7 @@ class Application:
         self._modules = StaticFiles(directory=widget, check_dir=False)
         routes.append(Mount("/widget", CORSMiddleware(self._serve_widget, allow_origins=["*"])))
         self._console_files = StaticFiles(directory=console, check_dir=False, html=True)
-        config = {"local": True} | ({"traces": TRACES_PATH} if traces else {})
-        routes.append(Route(f"{CONSOLE_PATH}/config.json", lambda _: JSONResponse(config)))
+        routes.append(Route(f"{CONSOLE_PATH}/config.json", lambda _: JSONResponse({"local": True})))
         routes.append(Mount(CONSOLE_PATH, self._serve_console))
         self._own = ResponseHeaders(Starlette(routes=routes, lifespan=_lifespan_of(living)))
 

@@ -1,17 +1,20 @@
 """Lambda's filter of log lines, for functions with JSON logs.
 
 "Log-level filtering" (docs.aws.amazon.com/lambda/latest/dg/monitoring-cloudwatchlogs-log-level.html): lines below the
-function's ApplicationLogLevel are not sent to CloudWatch Logs. A line whose ``level`` is invalid or missing has the
-level INFO; so has a line of metrics (Embedded Metric Format) without one.
+function's ApplicationLogLevel are not sent to CloudWatch Logs. A line whose ``level`` is invalid or missing, or whose
+``timestamp`` is not one of RFC 3339, has the level INFO, also one of metrics (Embedded Metric Format).
 """
 
 import json
+import re
 from typing import Any
 
 LEVELS = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")
 """From the most detailed one."""
+TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)")
+"""RFC 3339, section 5.6."""
 _OTHER_NAMES = {"WARNING": "WARN", "CRITICAL": "FATAL"}
-"""Python's names."""
+"""Python's names. The page lists those above, and Powertools' log relies on these."""
 
 
 def is_kept(line: str, lowest: str) -> bool:
@@ -21,11 +24,11 @@ def is_kept(line: str, lowest: str) -> bool:
 
 def level_of(line: str) -> str:
     """Return the level that Lambda gives a line of standard output or error."""
-    record = fields_of(line)
-    named = record.get("level") if record else None
+    record = fields_of(line) or {}
+    named = record.get("level")
     level = named.upper() if isinstance(named, str) else ""
     level = _OTHER_NAMES.get(level, level)
-    return level if level in LEVELS else "INFO"
+    return level if level in LEVELS and TIMESTAMP.fullmatch(str(record.get("timestamp"))) else "INFO"
 
 
 def fields_of(line: str) -> dict[str, Any] | None:

@@ -21,7 +21,7 @@ HEADER = "sec-websocket-protocol"
 MAX_SUBJECT = 6_500
 """Characters of a sealed token and of the permissions. API Gateway takes 8 KB of context, with names and ids."""
 
-logger = Logger()
+logger = Logger(use_rfc3339=True)
 verifier = composition.deployed_ports().verifier  # built once per execution environment
 
 

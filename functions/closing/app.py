@@ -11,7 +11,7 @@ from baton import composition
 from baton.composition import event_loop
 from baton.composition.metrics import counted
 
-logger = Logger()
+logger = Logger(use_rfc3339=True)
 closing = composition.deployed().closing_events  # built once per execution environment
 
 

@@ -16,7 +16,7 @@ from baton.privacy.forgetting import to_state_output
 MARGIN_SECONDS = 30
 """Reserved at the end of the function's time limit, to finish the request in progress and store the counts."""
 
-logger = Logger()
+logger = Logger(use_rfc3339=True)
 forgetting = composition.deployed().privacy.forgetting  # built once per execution environment
 
 

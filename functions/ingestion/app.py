@@ -18,7 +18,7 @@ from baton.composition.metrics import counted
 MARGIN_SECONDS = 240
 """Reserved at the end of the function's time limit, to finish the pages and slices in progress."""
 
-logger = Logger()
+logger = Logger(use_rfc3339=True)
 knowledge = composition.deployed().knowledge  # built once per execution environment
 ingestion = knowledge.ingestion_events
 sources = knowledge.source_refreshes

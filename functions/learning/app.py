@@ -14,7 +14,7 @@ from baton.domain.capture import CaptureRef, CaptureStatus, CaptureStep
 from baton.domain.identity import Scope
 from baton.domain.pipelines import Pipeline
 
-logger = Logger()
+logger = Logger(use_rfc3339=True)
 app = composition.deployed()  # built once per execution environment
 learning = app.procedures.capture
 admission = app.ports.admission

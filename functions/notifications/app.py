@@ -14,7 +14,7 @@ from baton.api.a2a.notifying import Notifications
 from baton.composition.metrics import counted
 from baton.composition.queue_records import each_record
 
-logger = Logger()
+logger = Logger(use_rfc3339=True)
 notifications = Notifications.of(composition.deployed())  # built once per execution environment
 composition.prepare_store()
 

@@ -15,7 +15,7 @@ from baton.composition import event_loop, search_commands
 from baton.composition.metrics import counted
 from baton.domain.metrics import Metric, count
 
-logger = Logger()
+logger = Logger(use_rfc3339=True)
 
 CLOUDFORMATION_SECONDS = 30.0
 MARGIN_SECONDS = 60.0

@@ -15,7 +15,7 @@ from baton.domain.errors import RateLimited
 from baton.domain.identity import SUBPROTOCOL, Scope
 from baton.entry.actions import Caller
 
-logger = Logger()
+logger = Logger(use_rfc3339=True)
 actions = composition.deployed().actions  # built once per execution environment
 
 

@@ -23,7 +23,7 @@ DOCUMENT_SECONDS = 15
 JOB_SECONDS = 15
 """The part of the margin that starting pipelines may take."""
 
-logger = Logger()
+logger = Logger(use_rfc3339=True)
 app = composition.deployed()  # built once per execution environment
 sweeper = app.sweeper
 retention = app.privacy.retention_runs

@@ -21,7 +21,7 @@ from baton.domain.times import from_millis
 MARGIN_SECONDS = 30
 """Reserved at the end of the function's time limit, to commit the answer of a turn that takes too long."""
 
-logger = Logger()
+logger = Logger(use_rfc3339=True)
 turns = composition.deployed().queued_turns  # built once per execution environment
 composition.prepare_turns()
 

@@ -15,7 +15,7 @@ from baton.composition.queue_records import each_record
 from baton.domain.metrics import Metric
 from baton.domain.times import from_millis
 
-logger = Logger()
+logger = Logger(use_rfc3339=True)
 dead_turns = composition.deployed().dead_turns  # built once per execution environment
 
 

@@ -18,7 +18,7 @@ import httpx
 import pytest
 
 from baton_local.lambda_runtime import host
-from baton_local.lambda_runtime.log_levels import metrics_of
+from baton_local.lambda_runtime.log_levels import is_kept, metrics_of
 from baton_local.settings import default_cache_dir
 from baton_local.stack import Stack
 from tests.e2e.cloud import RunningCloud
@@ -113,7 +113,8 @@ def test_every_function_is_tried(product_stack: Stack) -> None:
     assert set(product_stack.functions) == {*ANSWERS, "StreamsFunction"}
 
 
-def test_metrics_of_a_refused_connection_are_kept(built_cloud: RunningCloud) -> None:
+def test_metrics_and_warnings_of_a_refused_connection_are_kept(built_cloud: RunningCloud) -> None:
     built_cloud.invoke("AuthorizerFunction", json.loads((ROOT / "events/authorizer_request.json").read_text()))
-    kept = [metrics_of(line) for line in built_cloud.log("AuthorizerFunction")]
-    assert any("ConnectionsRefused" in metrics for metrics in kept)
+    log = built_cloud.log("AuthorizerFunction")
+    assert [line for line in log if "ConnectionsRefused" in metrics_of(line) and is_kept(line, "ERROR")]
+    assert [line for line in log if "Token refused" in line and is_kept(line, "WARN")]

@@ -32,7 +32,7 @@ from baton.domain.tool_call import CallEnd, ToolCall, ToolCallRecord
 from baton.domain.usage import by_model
 from baton.memory.prompt.message_prompts import NOT_CARRIED_OUT
 
-logger = Logger()
+logger = Logger(use_rfc3339=True)
 
 
 class Dialogue:

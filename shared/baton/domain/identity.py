@@ -43,7 +43,6 @@ class Permission(StrEnum):
     USER_MANAGE = "user:manage"
     PII_READ = "pii:read"
     TENANT_MANAGE = "tenant:manage"
-    TRACE_CONTINUE = "trace:continue"
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,7 +119,8 @@ def test_lines_below_the_functions_level_are_not_in_its_log(make: Make) -> None:
         "def handler(event, context):\n"
         "    print(json.dumps({'level': 'INFO', 'message': 'dropped'}))\n"
         "    print('without a level, dropped')\n"
-        "    print(json.dumps({'level': 'ERROR', 'message': 'printed'}), flush=True)\n"
+        "    time = '2026-01-02T03:04:05Z'\n"
+        "    print(json.dumps({'level': 'ERROR', 'timestamp': time, 'message': 'printed'}), flush=True)\n"
         "    logging.getLogger().info('dropped')\n"
         "    logging.getLogger().warning('logged')\n"
     )

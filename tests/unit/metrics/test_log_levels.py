@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
 
 import pytest
@@ -10,25 +9,10 @@ import pytest
 from baton.composition.metrics import write_metrics
 from baton.domain.metrics import Metric
 from baton_local.intrinsics import Intrinsics
+from baton_local.lambda_runtime.log_levels import is_kept
 from tests.infrastructure.stack import Stack, read_template
 
-LEVELS = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")
 LOG_LEVELS = read_template()["Parameters"]["LogLevel"]["AllowedValues"]
-
-
-def passes(line: str, level: str) -> bool:
-    """Whether Lambda sends a line of standard output to CloudWatch from a function with this level.
-
-    A line without a known level or a valid time has INFO
-    (https://docs.aws.amazon.com/lambda/latest/dg/monitoring-cloudwatchlogs-log-level.html).
-    """
-    value = json.loads(line)
-    named = str(value.get("level", "")).upper()
-    try:
-        has_time = datetime.fromisoformat(value["timestamp"]).tzinfo is not None
-    except (KeyError, ValueError):
-        has_time = False
-    return LEVELS.index(named if named in LEVELS and has_time else "INFO") >= LEVELS.index(level)
 
 
 @pytest.fixture(autouse=True)
@@ -43,7 +27,7 @@ def test_metrics_pass_every_level_of_the_log(
     level: str, at: datetime | None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_metrics({Metric.INTERNAL_FAULTS: 1}, at)
-    assert passes(capsys.readouterr().out, applied(level))
+    assert is_kept(capsys.readouterr().out, applied(level))
 
 
 def applied(level: str) -> str:
@@ -58,6 +42,6 @@ def applied(level: str) -> str:
 
 def test_a_line_without_a_level_does_not_pass() -> None:
     line = '{"_aws": {}, "timestamp": "2026-01-02T03:04:05Z"}'
-    assert passes(line, "INFO")
-    assert not passes(line, applied("WARN"))
-    assert not passes('{"level": "FATAL"}', "WARN"), "no time"
+    assert is_kept(line, "INFO")
+    assert not is_kept(line, applied("WARN"))
+    assert not is_kept('{"level": "FATAL"}', "WARN"), "no time"

@@ -202,9 +202,7 @@ export class BatonConsole extends LitElement {
   }
 
   #show(api: ConsoleApi, person: Person): void {
-    const { traceUrl, traces } = this.#config;
-    const shownAt = { ...(traceUrl && { traceUrl }), ...(traces && { traces }) };
-    this.#context = { api, person, traces: shownAt, notify: (message) => this.#notify(message) };
+    this.#context = { api, person, notify: (message) => this.#notify(message) };
     this.person = person;
     clearTimeout(this.#expiryTimer);
     const wait = Math.min(Math.max(0, Date.parse(person.expiresAt) - Date.now()), MAX_WAIT_MS);

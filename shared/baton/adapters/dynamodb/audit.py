@@ -23,7 +23,7 @@ from baton.domain.times import from_millis, to_millis
 from baton.ports.audit import AuditRecord, Once
 from baton.ports.clock import Clock
 
-logger = Logger()
+logger = Logger(use_rfc3339=True)
 
 
 PAGE = 50
