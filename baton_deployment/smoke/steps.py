@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import uuid
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 
-from baton_client import AsyncBaton, BatonError
+from baton_client import AsyncBaton, BatonError, NotFoundError
 from baton_client.asynchronous.waiting import until
 from baton_deployment.errors import DeploymentError
 from baton_deployment.smoke.conversation import Event, connected, seq_of
@@ -102,15 +102,22 @@ class Steps:
     async def forget(self) -> str:
         """Forget the user who was made for this; of a user whose token was given, the conversations of this trial."""
         if not self._target.is_own_user:
-            for thread_id in self._threads:
-                await self._client.threads.delete(thread_id)
-            return f"{len(self._threads)} conversations of the token's user are being removed"
+            requests = [await self._client.threads.delete(thread_id) for thread_id in self._threads]
+            await until(self._threads_left, lambda left: not left, self._seconds, "removal of the conversations")
+            return f"the {len(requests)} conversations of this trial are gone; the user's others stay"
         request = await self._client.users.forget("me")
         await until(self._conversations, lambda left: not left, self._seconds, "removal of the user's conversations")
         return f"the user's conversations are gone; request {request.request_id} looks once more in 16 minutes"
 
     async def _conversations(self) -> list[str]:
         return [thread.id async for thread in self._client.threads.list()]
+
+    async def _threads_left(self) -> list[str]:
+        left = []
+        for thread_id in self._threads:
+            with suppress(NotFoundError):
+                left.append((await self._client.threads.get(thread_id)).id)
+        return left
 
     def _new_thread(self) -> str:
         self._threads.append(str(uuid.uuid4()))
