@@ -22,7 +22,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Only package registries are needed: a missing Python is reported, not fetched from elsewhere.
 export UV_PYTHON_DOWNLOADS ?= never
 
-.PHONY: help setup web wheels run check test lint types depth faults properties models mutations grants unit integration e2e infrastructure build validate client docs format clean account preflight deploy publish smoke search-migrate search-reindex search-rebuild search-verify search-repair
+.PHONY: help setup web wheels run check test lint types depth faults properties models mutations grants unit integration e2e infrastructure build validate client docs format clean account preflight deploy publish smoke teardown search-migrate search-reindex search-rebuild search-verify search-repair
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -136,6 +136,9 @@ publish: setup ## Put the chat widget where a deployed stage serves it: make pub
 
 smoke: setup ## Try a deployed stage as a user: make smoke STAGE=dev|prod, or URL=https://... TOKEN=... [SOCKET_URL=wss://... DOCUMENT=1]
 	@$(BIN)/python -m baton_deployment smoke $(STAGE) $(if $(URL),--url "$(URL)") $(if $(SOCKET_URL),--socket-url "$(SOCKET_URL)") $(if $(DOCUMENT),--document)
+
+teardown: setup ## Show what there is of a stage, and delete what is named: make teardown STAGE=dev [DELETE="stack table bucket"] [CONFIRM=baton-dev]
+	@$(BIN)/python -m baton_deployment teardown $(STAGE) $(if $(CONFIRM),--confirm $(CONFIRM)) $(if $(DELETE),--delete $(DELETE))
 
 search-migrate: setup ## Make the search indices of a deployed stage: make search-migrate STAGE=dev (ARGS=--grant)
 search-reindex: setup ## Rebuild its indices for the present embedding model and release

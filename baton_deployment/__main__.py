@@ -18,6 +18,8 @@ from baton_deployment.publishing import publish_front_ends
 from baton_deployment.smoke import run_smoke
 from baton_deployment.smoke.target import given_token, target_at, target_of
 from baton_deployment.stages import Stage, read_stage
+from baton_deployment.teardown import Teardown, tear_down
+from baton_deployment.template import DeployedTemplate
 from baton_local.errors import LocalCloudError
 from baton_local.root import ROOT
 
@@ -39,6 +41,8 @@ def main(arguments: Sequence[str]) -> None:
             print(publish_front_ends(Account.of(stage), stage))
         case "smoke":
             _smoke(chosen)
+        case "teardown":
+            _tear_down(chosen)
 
 
 def _smoke(chosen: argparse.Namespace) -> None:
@@ -54,6 +58,14 @@ def _smoke(chosen: argparse.Namespace) -> None:
         raise DeploymentError("No conversation was tried.")
 
 
+def _tear_down(chosen: argparse.Namespace) -> None:
+    stage = _stage(chosen)
+    account = Account.of(stage)
+    template = DeployedTemplate.read(ROOT / "template.yaml", stage.parameters, stage.stack, account.region)
+    teardown = Teardown.of(account, stage, template)
+    tear_down(teardown, chosen.delete, lambda question: chosen.confirm or input(question), print)
+
+
 def _stage(chosen: argparse.Namespace) -> Stage:
     return read_stage(chosen.config_file, chosen.stage)
 
@@ -66,12 +78,16 @@ def _parser() -> argparse.ArgumentParser:
         ("deploy", "check, build, deploy, publish and try a stage"),
         ("publish", "put widget and console where a stage serves them"),
         ("smoke", "try a deployed stage, or a server at --url"),
+        ("teardown", "show what there is of a stage, and delete what is named"),
     ):
         command = commands.add_parser(name, help=text)
         command.add_argument("stage", help="a stage of samconfig.toml: dev, prod")
         command.add_argument("--config-file", type=Path, default=PARAMETERS, help="another samconfig.toml")
         if name == "preflight":
             command.add_argument("--model", action="store_true", help="ask the provider of models, too")
+        if name == "teardown":
+            command.add_argument("--delete", nargs="*", default=[], help="stack, table, bucket, widget-bucket, ...")
+            command.add_argument("--confirm", help="the stack's name, where nobody can be asked")
         if name == "smoke":
             command.add_argument("--url", help="the base of /v1/... of any server; the token is in TOKEN")
             command.add_argument("--socket-url", help="its WebSocket's address")

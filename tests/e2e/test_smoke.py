@@ -51,7 +51,7 @@ def test_a_working_stage_passes_and_keeps_nothing(demo_cloud: RunningCloud) -> N
     assert not kept & {"MESSAGE", "TURN", "LOG", "EPISODE"}, kept
 
 
-def test_a_wrong_key_of_the_model_fails_with_its_reason_and_is_tidied_up(cloud: RunningCloud, model: FaultModel) -> None:
+def test_a_wrong_key_of_the_model_fails_with_its_reason(cloud: RunningCloud, model: FaultModel) -> None:
     model.otherwise = unauthorized()
     lines: list[str] = []
     trial = run_smoke(replace(target_in(cloud), has_search=False), lines.append)

@@ -25,12 +25,10 @@ from baton_deployment.preflight.stack import check_state
 from baton_deployment.stages import Stage
 from baton_deployment.template import DeployedTemplate
 from baton_local.engines.clients import client
-from baton_local.root import ROOT
+from tests.integration.deployment.conftest import REGION, SOURCE
 
-REGION = "us-east-1"
 ROLE = "arn:aws:sts::123456789012:assumed-role/deployer/session"
 KEY = "0123456789abcdef0123456789abcdef"
-SOURCE = DeployedTemplate.read(ROOT / "template.yaml", {}, "any", REGION).source
 
 
 class Answers:
@@ -76,22 +74,6 @@ def template(stack: str = "baton-dev", **parameters: str) -> DeployedTemplate:
 def only(checks: Iterator[Check]) -> Check:
     [check] = checks
     return check
-
-
-@pytest.fixture
-def aws(moto_server: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    """An account with credentials, at moto."""
-    for name in ("AWS_PROFILE", "AWS_DEFAULT_REGION", "AWS_SESSION_TOKEN"):
-        monkeypatch.delenv(name, raising=False)
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "testing")
-    monkeypatch.setenv("AWS_REGION", REGION)
-    monkeypatch.setenv("AWS_ENDPOINT_URL", moto_server)
-    for service in ("S3", "DYNAMODB", "SECRETSMANAGER"):
-        monkeypatch.delenv(f"AWS_ENDPOINT_URL_{service}", raising=False)
-    # The template is parsed once: that takes seconds.
-    monkeypatch.setattr(DeployedTemplate, "read", lambda path, *values: DeployedTemplate(SOURCE, *values))
-    return moto_server
 
 
 @pytest.fixture

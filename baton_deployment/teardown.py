@@ -1,0 +1,212 @@
+"""The removal of a stage: the stack, and of what it leaves behind only what is asked for by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from baton_deployment.account import Account, code_of, problems_explained
+from baton_deployment.errors import DeploymentError
+from baton_deployment.stages import Stage
+from baton_deployment.template import DeployedTemplate
+
+Write = Callable[[str], None]
+STACK = "stack"
+TABLE = "AWS::DynamoDB::Table"
+BUCKET = "AWS::S3::Bucket"
+DOMAIN = "AWS::OpenSearchService::Domain"
+KEPT = {TABLE: "the conversations", BUCKET: "files with all their versions", DOMAIN: "the search indices"}
+"""Types of resources that stacks retain, and what they hold."""
+SECRETS = ("ModelKeySecret", "EmbedKeysSecret", "CardKeysSecret", "DelegationKeysSecret")
+WAIT = {"Delay": 15, "MaxAttempts": 240}
+"""An hour: distributions and search domains take long."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """Something that outlives the stack, and the name by which an operator asks for its deletion."""
+
+    choice: str
+    name: str
+    """Its physical name."""
+    kind: str
+    """A resource type, or ``secret``."""
+    content: str
+
+
+@dataclass(frozen=True)
+class Teardown:
+    """The parts of a stage."""
+
+    account: Account
+    stage: Stage
+    exists: bool
+    """True while the stack is there."""
+    parts: tuple[Part, ...]
+    log_groups: tuple[str, ...]
+    """The log groups that go with the stack."""
+
+    @classmethod
+    def of(cls, account: Account, stage: Stage, template: DeployedTemplate) -> Teardown:
+        """Look at the stack, or at the newest deleted one of its name. Raises ``DeploymentError``."""
+        with problems_explained(f"{stage.stack} cannot be read"):
+            stack_id, exists = _find(account, stage.stack)
+            resources = list(_resources(account, stack_id)) if stack_id else []
+            kept = [
+                Part(_choice(each), each["PhysicalResourceId"], each["ResourceType"], KEPT[each["ResourceType"]])
+                for each in resources
+                if each["ResourceType"] in KEPT
+                and each.get("PhysicalResourceId")
+                and _is_retained(template, each["LogicalResourceId"])
+                and each["ResourceStatus"] != "DELETE_COMPLETE"
+            ]
+            secrets = [
+                Part("secrets", template.values[name], "secret", name) for name in SECRETS if template.values[name]
+            ]
+        logs = [each["PhysicalResourceId"] for each in resources if each["ResourceType"] == "AWS::Logs::LogGroup"]
+        return cls(account, stage, exists, (*kept, *secrets), tuple(logs) if exists else ())
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The names of what can be deleted."""
+        return tuple(dict.fromkeys([*([STACK] if self.exists else []), *(part.choice for part in self.parts)]))
+
+    def lines(self, chosen: Collection[str]) -> Iterator[str]:
+        """Yield what goes and what stays."""
+        name, region = self.stage.stack, self.account.region
+        if self.exists:
+            yield f"{_mark(STACK, chosen)} {STACK:<14} {name} in {region}: APIs, functions, queues, roles, alarms"
+            logs = f"{len(self.log_groups)} log groups with their entries"
+            yield f"        {'':<14} With it go {logs}: export first what is evidence."
+        else:
+            yield f"        {STACK:<14} {name} is not in {region}"
+        for part in self.parts:
+            yield f"{_mark(part.choice, chosen)} {part.choice:<14} {part.name} ({part.content})"
+        yield "        The account's logging role stays, and so do SAM's uploads (aws-sam-cli-managed-default-...)"
+
+    def delete(self, chosen: Collection[str], write: Write) -> None:
+        """Delete what is chosen, the stack first. Raises ``DeploymentError``."""
+        with problems_explained("The removal has stopped"):
+            if STACK in chosen and self.exists:
+                cloudformation = self.account.client("cloudformation")
+                cloudformation.delete_stack(StackName=self.stage.stack)
+                write(f"Deleting {self.stage.stack}; a distribution or a domain takes up to an hour ...")
+                waiter = cloudformation.get_waiter("stack_delete_complete")
+                waiter.wait(StackName=self.stage.stack, WaiterConfig=WAIT)
+                write(f"Deleted {self.stage.stack}")
+            for part in self.parts:
+                if part.choice in chosen:
+                    write(f"{_delete(self.account, part)} {part.name}")
+
+
+def tear_down(teardown: Teardown, chosen: Collection[str], confirm: Callable[[str], str], write: Write) -> None:
+    """Show what goes and stays, ask, and delete. Without a choice it only shows.
+
+    ``confirm`` returns what an operator answers to a question: the stack's name. Raises ``DeploymentError``.
+    """
+    if missing := sorted(set(chosen) - set(teardown.choices)):
+        known = ", ".join(teardown.choices) or "nothing"
+        raise DeploymentError(f"There is no {', '.join(missing)} to delete. There are: {known}.")
+    if set(chosen) - {STACK, "secrets"} and teardown.exists and STACK not in chosen:
+        raise DeploymentError(f"The stack uses {', '.join(sorted(set(chosen) - {STACK}))}: delete the stack too.")
+    for line in teardown.lines(chosen):
+        write(line)
+    if not chosen:
+        write(f'\nNothing was deleted. Name what shall go: DELETE="{" ".join(teardown.choices)}"')
+        return
+    answer = confirm(f"\nDelete {', '.join(chosen)} for ever? Type the stack's name, {teardown.stage.stack}: ")
+    if answer.strip() != teardown.stage.stack:
+        raise DeploymentError("That is another name: nothing was deleted.")
+    teardown.delete(chosen, write)
+
+
+def _find(account: Account, stack: str) -> tuple[str | None, bool]:
+    """Return the id of the stack, else of the newest deleted one of its name, and whether it is there."""
+    client = account.client("cloudformation")
+    try:
+        [found] = client.describe_stacks(StackName=stack)["Stacks"]
+    except ClientError as problem:
+        if code_of(problem) != "ValidationError":
+            raise
+    else:
+        return str(found["StackId"]), True
+    pages = client.get_paginator("list_stacks").paginate(StackStatusFilter=["DELETE_COMPLETE"])
+    deleted = [each for page in pages for each in page["StackSummaries"] if each["StackName"] == stack]
+    newest = max(deleted, key=lambda each: each["CreationTime"], default=None)
+    return (str(newest["StackId"]) if newest else None), False
+
+
+def _resources(account: Account, stack_id: str) -> Iterator[Mapping[str, Any]]:
+    pages = account.client("cloudformation").get_paginator("list_stack_resources").paginate(StackName=stack_id)
+    for page in pages:
+        yield from page["StackResourceSummaries"]
+
+
+def _is_retained(template: DeployedTemplate, logical_id: str) -> bool:
+    policy = template.source["Resources"].get(logical_id, {}).get("DeletionPolicy", "Retain")
+    return str(policy).startswith("Retain")
+
+
+def _choice(resource: Mapping[str, Any]) -> str:
+    """Return the name of the choice: ``table``, ``bucket``, ``widget-bucket``, ``domain``."""
+    if resource["ResourceType"] == DOMAIN:
+        return "domain"
+    return (
+        "widget-bucket"
+        if resource["LogicalResourceId"] == "WidgetBucket"
+        else str(resource["LogicalResourceId"]).lower()
+    )
+
+
+def _mark(choice: str, chosen: Collection[str]) -> str:
+    return "deleted" if choice in chosen else "stays  "
+
+
+def _delete(account: Account, part: Part) -> str:
+    """Delete a part, and return what was done."""
+    try:
+        _DELETIONS[part.kind](account, part.name)
+    except ClientError as problem:
+        if code_of(problem) not in {"ResourceNotFoundException", "NoSuchBucket"}:
+            raise
+        return "There was no"
+    return "Deleted"
+
+
+def _delete_table(account: Account, name: str) -> None:
+    client = account.client("dynamodb")
+    if client.describe_table(TableName=name)["Table"].get("DeletionProtectionEnabled"):
+        client.update_table(TableName=name, DeletionProtectionEnabled=False)
+        client.get_waiter("table_exists").wait(TableName=name)
+    client.delete_table(TableName=name)
+
+
+def _delete_bucket(account: Account, name: str) -> None:
+    client = account.client("s3")
+    for page in client.get_paginator("list_object_versions").paginate(Bucket=name):
+        found = [*page.get("Versions", []), *page.get("DeleteMarkers", [])]
+        if found:
+            objects = [{"Key": each["Key"], "VersionId": each["VersionId"]} for each in found]
+            answer = client.delete_objects(Bucket=name, Delete={"Objects": objects, "Quiet": True})
+            if errors := answer.get("Errors"):
+                raise DeploymentError(f"{name}: {errors[0]['Key']} cannot be deleted: {errors[0]['Message']}")
+    client.delete_bucket(Bucket=name)
+
+
+def _delete_domain(account: Account, name: str) -> None:
+    account.client("opensearch").delete_domain(DomainName=name)
+
+
+def _delete_secret(account: Account, name: str) -> None:
+    account.client("secretsmanager").delete_secret(SecretId=name)  # can be restored for 30 days
+
+
+_DELETIONS: Mapping[str, Callable[[Account, str], None]] = {
+    TABLE: _delete_table,
+    BUCKET: _delete_bucket,
+    DOMAIN: _delete_domain,
+    "secret": _delete_secret,
+}

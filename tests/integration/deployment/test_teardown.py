@@ -1,0 +1,126 @@
+"""The removal of a stage deletes what is named, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from baton_deployment.account import Account
+from baton_deployment.errors import DeploymentError
+from baton_deployment.stages import Stage
+from baton_deployment.teardown import KEPT, Teardown, tear_down
+from baton_deployment.template import DeployedTemplate
+from tests.integration.deployment.conftest import REGION, SOURCE
+
+KEY = {"AttributeName": "PK", "AttributeType": "S"}
+TEMPLATE = {
+    "Resources": {
+        "Table": {
+            "Type": "AWS::DynamoDB::Table",
+            "DeletionPolicy": "Retain",
+            "Properties": {
+                "BillingMode": "PAY_PER_REQUEST",
+                "DeletionProtectionEnabled": True,
+                "AttributeDefinitions": [KEY],
+                "KeySchema": [{"AttributeName": "PK", "KeyType": "HASH"}],
+            },
+        },
+        "Bucket": {
+            "Type": "AWS::S3::Bucket",
+            "DeletionPolicy": "Retain",
+            "Properties": {"VersioningConfiguration": {"Status": "Enabled"}},
+        },
+        "TurnsLogs": {"Type": "AWS::Logs::LogGroup", "Properties": {}},
+        "Queue": {"Type": "AWS::SQS::Queue", "Properties": {}},
+    }
+}
+
+
+@pytest.fixture
+def stage(aws: str, tmp_path: Path) -> Iterator[Stage]:
+    """A deployed stage with a table, a bucket with versions, and a secret."""
+    name = f"t-{uuid.uuid4().hex[:8]}"
+    account = Account(REGION)
+    account.client("cloudformation").create_stack(StackName=name, TemplateBody=json.dumps(TEMPLATE))
+    bucket = physical(account, name)["Bucket"]
+    s3 = account.client("s3")
+    for text in (b"1", b"2"):
+        s3.put_object(Bucket=bucket, Key="acme/a.txt", Body=text)
+    s3.delete_object(Bucket=bucket, Key="acme/a.txt")
+    for secret in ("model-key", "embed-keys"):
+        account.client("secretsmanager").create_secret(Name=f"{name}/{secret}", SecretString="{}")
+    parameters = {"ModelKeySecret": f"{name}/model-key", "EmbedKeysSecret": f"{name}/embed-keys"}
+    return Stage("dev", tmp_path, name, parameters)
+
+
+def physical(account: Account, stack: str) -> dict[str, str]:
+    found = account.client("cloudformation").list_stack_resources(StackName=stack)["StackResourceSummaries"]
+    return {each["LogicalResourceId"]: each["PhysicalResourceId"] for each in found}
+
+
+def looked_at(stage: Stage) -> Teardown:
+    return Teardown.of(Account(REGION), stage, DeployedTemplate(SOURCE, stage.parameters, stage.stack, REGION))
+
+
+def never(question: str) -> str:
+    raise AssertionError(question)
+
+
+def answering(text: str) -> Callable[[str], str]:
+    return lambda question: text
+
+
+def tables() -> list[str]:
+    found: list[str] = Account(REGION).client("dynamodb").list_tables()["TableNames"]
+    return found
+
+
+def test_without_a_choice_it_shows_what_there_is(stage: Stage) -> None:
+    lines: list[str] = []
+    names = physical(Account(REGION), stage.stack)
+    tear_down(looked_at(stage), [], never, lines.append)
+    text = "\n".join(lines)
+    for expected in (names["Table"], names["Bucket"], f"{stage.stack}/model-key", "1 log groups with their entries"):
+        assert expected in text
+    assert lines[-1] == '\nNothing was deleted. Name what shall go: DELETE="stack table bucket secrets"'
+    assert names["Table"] in tables()
+
+
+def test_another_answer_than_the_stacks_name_deletes_nothing(stage: Stage) -> None:
+    with pytest.raises(DeploymentError, match="nothing was deleted"):
+        tear_down(looked_at(stage), ["stack"], answering("yes"), lambda line: None)
+    assert looked_at(stage).exists
+
+
+@pytest.mark.parametrize(("chosen", "reason"), [(["table"], "delete the stack too"), (["tabel"], "There is no tabel")])
+def test_a_choice_that_cannot_be_is_refused(stage: Stage, chosen: list[str], reason: str) -> None:
+    with pytest.raises(DeploymentError, match=reason):
+        tear_down(looked_at(stage), chosen, never, lambda line: None)
+
+
+def test_the_stack_goes_and_its_data_stays_until_it_is_named(stage: Stage) -> None:
+    account = Account(REGION)
+    names = physical(account, stage.stack)
+    tear_down(looked_at(stage), ["stack"], answering(stage.stack), lambda line: None)
+    assert names["Table"] in tables()
+    later = looked_at(stage)
+    assert not later.exists
+    assert {"table", "bucket"} <= set(later.choices)
+    lines: list[str] = []
+    tear_down(later, ["table", "bucket", "secrets"], answering(stage.stack), lines.append)
+    assert names["Table"] not in tables()
+    assert names["Bucket"] not in [each["Name"] for each in account.client("s3").list_buckets()["Buckets"]]
+    assert "DeletedDate" in account.client("secretsmanager").describe_secret(SecretId=f"{stage.stack}/model-key")
+    assert f"Deleted {names['Bucket']}" in lines
+
+
+def test_every_resource_that_the_template_retains_can_be_named() -> None:
+    retained: dict[str, Any] = {
+        name: item for name, item in SOURCE["Resources"].items() if "Retain" in str(item.get("DeletionPolicy"))
+    }
+    assert {item["Type"] for item in retained.values()} == set(KEPT)
