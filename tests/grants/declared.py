@@ -8,6 +8,7 @@ from pathlib import Path
 
 from baton_local.account import ACCOUNT, REGION
 from baton_local.root import ROOT
+from baton_local.settings import default_cache_dir
 from baton_local.stack import attached_policies
 from baton_local.template import Endpoints, Template
 from tests.grants.simulator import Asked, Json
@@ -28,7 +29,7 @@ SAMPLING = ("xray:GetSamplingRules", "xray:GetSamplingTargets")
 def template(**parameters: str) -> Template:
     """The product's template as the local cloud reads it: what the recordings speak of."""
     nowhere = Endpoints(gateway="", sockets="", connections="", queues="http://queues.invalid")
-    return Template(ROOT / "template.yaml", {"Stage": "local"} | parameters, nowhere)
+    return Template(ROOT / "template.yaml", {"Stage": "local"} | parameters, nowhere, default_cache_dir())
 
 
 def roles(declared: Template) -> dict[str, list[Json]]:

@@ -14,7 +14,8 @@ from typing import Any
 import boto3
 from samtranslator.parser.parser import Parser
 from samtranslator.translator.translator import Translator
-from samtranslator.yaml_helper import yaml_parse
+
+from baton_local.translation import parse
 
 ROOT = Path(__file__).parents[2]
 REGION = "us-east-1"
@@ -36,8 +37,7 @@ def run(*command: str | Path, cwd: Path = ROOT) -> subprocess.CompletedProcess[s
 
 
 def read_template(name: str = "template.yaml") -> dict[str, Any]:
-    template: dict[str, Any] = yaml_parse((ROOT / name).read_text())  # type: ignore[no-untyped-call]
-    return template
+    return parse((ROOT / name).read_text())
 
 
 def translate(template: dict[str, Any], **parameters: str) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from baton.settings.identity import ApiSettings, IdentitySettings
 from baton.settings.models import ModelSettings
 from baton.settings.resources import OutsideSettings, PushSettings
 from baton_local.root import ROOT
+from baton_local.settings import default_cache_dir
 from baton_local.stack import read_stack
 from baton_local.template import Endpoints
 from tests.infrastructure.stack import Stack, text
@@ -173,7 +174,9 @@ def test_the_longest_providers_leave_room_in_the_environment_of_every_function(s
     endpoints = Endpoints(api, api, api, "https://sqs.eu-central-1.amazonaws.com/123456789012")
     parameters = source.template["Parameters"]
     longest = sum(parameters[name]["MaxLength"] for name in ("ModelProviders", "ModelProfiles"))
-    for function in read_stack(ROOT / "template.yaml", {"Stage": "prod"}, endpoints).functions.values():
+    for function in read_stack(
+        ROOT / "template.yaml", {"Stage": "prod"}, endpoints, default_cache_dir()
+    ).functions.values():
         taken = sum(len(name) + len(value) for name, value in function.variables.items())
         assert taken + longest < ENVIRONMENT - 750
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import httpx
@@ -80,3 +81,9 @@ class Served:
         return httpx.AsyncClient(
             transport=httpx.ASGITransport(self.app), base_url="http://baton.test/v1", headers=headers
         )
+
+
+@cache
+def openapi() -> dict[str, Any]:
+    """The OpenAPI document, the same for every application. It is made once, because that takes a second."""
+    return Served().app.openapi()

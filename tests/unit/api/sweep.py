@@ -25,7 +25,7 @@ from baton.domain.identity import Permission
 from tests.e2e.ag_ui_rules import check_ag_ui
 from tests.e2e.problems import check_any_problem
 from tests.unit.api.recorded import RecordedHarness
-from tests.unit.api.served import Served
+from tests.unit.api.served import Served, openapi
 
 Json = dict[str, Any]
 Query = dict[str, str]
@@ -65,7 +65,7 @@ class Sweep:
     def __post_init__(self) -> None:
         assert isinstance(self.served.harness, RecordedHarness)
         self.harness = self.served.harness
-        self.document = self.served.app.openapi()
+        self.document = openapi()
         self.routes = {
             path: found["get"]
             for path, found in self.document["paths"].items()

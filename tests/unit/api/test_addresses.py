@@ -22,7 +22,7 @@ from baton.domain.web_url import is_web_url
 from baton.settings.base import Origins, Url
 from tests.harness.harness import Harness
 from tests.unit.api.a2a_client import A2AServed, blocking, message
-from tests.unit.api.served import Served
+from tests.unit.api.served import Served, openapi
 
 Json = dict[str, Any]
 GOOD = "https://h.example/@ann/"
@@ -138,7 +138,7 @@ def requests_with_addresses(document: Json) -> Iterator[str]:
 
 
 def test_every_address_in_a_request_is_checked_here() -> None:
-    assert set(requests_with_addresses(Served().app.openapi())) == set(REQUESTS)
+    assert set(requests_with_addresses(openapi())) == set(REQUESTS)
 
 
 @pytest.mark.parametrize("request_and_field", REQUESTS)

@@ -12,7 +12,7 @@ from baton.domain.identity import Permission
 from baton_local import web
 from tests.unit.api.console_calls import CALLS, Call
 from tests.unit.api.recorded import RecordedHarness
-from tests.unit.api.served import Served
+from tests.unit.api.served import Served, openapi
 from tests.unit.api.sweep import UNKNOWN_ID
 
 SOURCES = web.SOURCES / "console" / "src"
@@ -34,8 +34,8 @@ async def served() -> Served:
     return Served(harness)
 
 
-def described(served: Served, call: Call) -> bool:
-    return call.method.lower() in served.app.openapi()["paths"].get(f"/v1{call.path}", {})
+def described(call: Call) -> bool:
+    return call.method.lower() in openapi()["paths"].get(f"/v1{call.path}", {})
 
 
 def path_of(served: Served, call: Call) -> str:
@@ -67,7 +67,7 @@ async def asked(served: Served, call: Call, permissions: frozenset[str]) -> http
 
 @pytest.mark.parametrize(("call", "missing"), REFUSED, ids=lambda each: str(each))
 async def test_without_one_of_its_permissions_a_request_gets_no_data(served: Served, call: Call, missing: str) -> None:
-    if not described(served, call):
+    if not described(call):
         assert not any(matches(call.path, found) for found in asked_for()), "the console asks for what is not there"
         return
     answer = await asked(served, call, EVERYTHING - {missing})
@@ -77,7 +77,7 @@ async def test_without_one_of_its_permissions_a_request_gets_no_data(served: Ser
 
 async def test_with_all_of_its_permissions_each_request_is_let_through(served: Served) -> None:
     for call in CALLS:
-        if described(served, call) and UNKNOWN_ID not in path_of(served, call) and not call.path.endswith("/events"):
+        if described(call) and UNKNOWN_ID not in path_of(served, call) and not call.path.endswith("/events"):
             answer = await asked(served, call, EVERYTHING)
             refusals = (401, 403, 404) if call.is_there else (401, 403)
             assert answer.status_code not in refusals, f"{call}: {answer.text[:300]}"

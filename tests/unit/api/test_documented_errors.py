@@ -8,7 +8,7 @@ from typing import Any
 from baton.api.deployed import EARLY
 from baton.composition.app import build
 from tests.harness.harness import Harness
-from tests.unit.api.served import Served
+from tests.unit.api.served import openapi
 
 OF_PATHS = {
     "{thread_id}": "thread_unavailable",
@@ -27,7 +27,7 @@ def codes(operation: dict[str, Any]) -> set[str]:
 
 
 def test_every_route_documents_the_errors_of_its_token_path_and_body() -> None:
-    for path, operations in Served().app.openapi()["paths"].items():
+    for path, operations in openapi()["paths"].items():
         for method, operation in operations.items() if path.startswith("/v1/") else ():
             expected = {code for name, code in OF_PATHS.items() if name in path}
             if "security" in operation:
@@ -40,7 +40,7 @@ def test_every_route_documents_the_errors_of_its_token_path_and_body() -> None:
 
 
 def test_errors_of_a_route_stand_beside_common_ones_of_the_same_status() -> None:
-    paths = Served().app.openapi()["paths"]
+    paths = openapi()["paths"]
     assert {"invalid_request", "unsupported_part", "message_too_large"} <= codes(paths["/v1/messages"]["post"])
     answers = paths["/v1/threads/{thread_id}/tasks/{task_id}"]["get"]["responses"]
     examples = answers["404"]["content"]["application/problem+json"]["examples"]

@@ -21,7 +21,7 @@ from tests.harness.harness import Harness
 from tests.harness.sessions import close, make_episode
 from tests.unit.api.a2a_client import A2AServed, blocking, message
 from tests.unit.api.run_inputs import run_input
-from tests.unit.api.served import Served
+from tests.unit.api.served import Served, openapi
 
 Json = dict[str, Any]
 UNKNOWN = "nobody"
@@ -96,7 +96,7 @@ async def asked(served: Served, method: str, path: str, body: Json | None) -> ht
 
 
 def operations() -> list[tuple[str, str]]:
-    found = Served().app.openapi()["paths"]
+    found = openapi()["paths"]
     return [
         (method.upper(), path)
         for path, described in found.items()
@@ -159,7 +159,7 @@ async def test_where_an_agent_is_named(where: str, kind: str) -> None:
 
 
 def thread_operations() -> list[tuple[str, str]]:
-    found = Served().app.openapi()["paths"]
+    found = openapi()["paths"]
     return [
         (method.upper(), path) for path, described in found.items() for method in described if "{thread_id}" in path
     ]

@@ -12,7 +12,7 @@ from baton.api.sse import Timing
 from baton.composition.app import build
 from baton.domain.identity import Permission
 from tests.fakes.chat_model import Answer
-from tests.unit.api.served import Served
+from tests.unit.api.served import Served, openapi
 
 MAIL, PHONE = "ada.lovelace@example.com", "+43 660 1234567"
 SAID = f"Write to {MAIL} or call {PHONE}."
@@ -34,7 +34,7 @@ async def everything(served: Served, user: str, *permissions: str) -> dict[str, 
     """Return the answers of all addresses that read something of the thread, and of the lists that it is in."""
     thread_id = served.harness.thread_id
     run_id = (await served.get(f"/threads/{thread_id}/turns")).json()["items"][0]["runId"]
-    paths = served.app.openapi()["paths"]
+    paths = openapi()["paths"]
     below = [path for path, methods in paths.items() if "{thread_id}" in path and "get" in methods]
     names = {"thread_id": thread_id, "run_id": run_id}
     filled = [re.sub(r"\{(\w+)\}", lambda found: names.get(found[1], "x"), path) for path in below]

@@ -8,7 +8,7 @@ import uuid
 import pytest
 
 from tests.unit.api.run_inputs import run_input
-from tests.unit.api.served import Served
+from tests.unit.api.served import Served, openapi
 
 READ_ALL = "thread:read_all"
 
@@ -21,9 +21,9 @@ async def served() -> Served:
     return served
 
 
-def paths_below_a_thread(served: Served) -> list[str]:
+def paths_below_a_thread() -> list[str]:
     """Every address of the API that reads one thread without a separate permission."""
-    paths = served.app.openapi()["paths"]
+    paths = openapi()["paths"]
     return sorted(
         path.removeprefix("/v1")
         for path, operations in paths.items()
@@ -31,13 +31,13 @@ def paths_below_a_thread(served: Served) -> list[str]:
     )
 
 
-def test_there_are_addresses_to_try(served: Served) -> None:
-    assert {"/threads/{thread_id}", "/threads/{thread_id}/events"} <= set(paths_below_a_thread(served))
+def test_there_are_addresses_to_try() -> None:
+    assert {"/threads/{thread_id}", "/threads/{thread_id}/events"} <= set(paths_below_a_thread())
 
 
 async def test_every_read_of_another_users_thread_is_audited_and_none_of_ones_own(served: Served) -> None:
     audit = served.harness.audit
-    for path in [*paths_below_a_thread(served), "/threads?parentThreadId={thread_id}"]:
+    for path in [*paths_below_a_thread(), "/threads?parentThreadId={thread_id}"]:
         filled = re.sub(r"\{\w+\}", "x", path.replace("{thread_id}", served.harness.thread_id))
         await served.request("GET", filled, user="ada")
         assert audit.records == [], path

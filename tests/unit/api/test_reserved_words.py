@@ -10,7 +10,7 @@ from baton.domain.definition import AGENT_ID, RESERVED_AGENT_ID
 from baton.domain.errors import InvalidRequest
 from baton.domain.identity import DOT_SEGMENTS, ME, Scope, thread_ref
 from baton.domain.procedure import RESERVED_SLUG
-from tests.unit.api.served import Served
+from tests.unit.api.served import Served, openapi
 
 MANAGER = "user:manage"
 NEVER_IDS = {
@@ -37,7 +37,7 @@ def words_in_places_of_ids(paths: list[str]) -> dict[str, set[str]]:
 
 
 def test_every_word_that_stands_in_the_place_of_an_id_is_reserved() -> None:
-    assert words_in_places_of_ids(list(Served().app.openapi()["paths"])) == NEVER_IDS
+    assert words_in_places_of_ids(list(openapi()["paths"])) == NEVER_IDS
 
 
 @pytest.mark.parametrize("user", [ME, *sorted(DOT_SEGMENTS)])

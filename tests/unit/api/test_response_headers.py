@@ -13,7 +13,7 @@ from baton.api.middleware import ResponseHeaders
 from tests.unit.api.a2a_client import A2AServed, blocking, message
 from tests.unit.api.mcp_client import McpServed, request
 from tests.unit.api.run_inputs import run_input
-from tests.unit.api.served import Served
+from tests.unit.api.served import Served, openapi
 
 KEPT = {
     # What everybody may read without a token, and may keep for some minutes.
@@ -43,7 +43,7 @@ def check(answer: httpx.Response, *, may_be_kept: bool = False) -> None:
 
 async def test_every_route_and_method_with_and_without_a_token() -> None:
     served = Served(a2a=A2AAccess(pushes=True))
-    paths = [*served.app.openapi()["paths"], "/v1/docs", "/v1/docs/swagger-ui.js", "/v1/docs/x", "/v1/openapi.json"]
+    paths = [*openapi()["paths"], "/v1/docs", "/v1/docs/swagger-ui.js", "/v1/docs/x", "/v1/openapi.json"]
     transport = httpx.ASGITransport(served.app)
     async with httpx.AsyncClient(transport=transport, base_url="http://baton.test") as client:
         for path in [*paths, "/", "/nothing", "/v1/threads/", "/v1/../x"]:

@@ -17,10 +17,16 @@ def deflated(content: bytes, entries: bytes = b"") -> bytes:
 
 
 def bomb(megabytes: int, entries: bytes = b"", beginning: bytes = b"") -> bytes:
-    """A stream of blanks."""
+    """A stream of blanks. Each megabyte is the same bytes when it is packed, so it is packed once."""
+    blanks = b" " * 2**20
     packer = zlib.compressobj(9)
-    parts = [packer.compress(beginning), *(packer.compress(b" " * 2**20) for _ in range(megabytes)), packer.flush()]
-    return stream(b"".join(parts), b"/Filter/FlateDecode" + entries)
+    head = packer.compress(beginning) + packer.flush(zlib.Z_FULL_FLUSH)
+    packed = packer.compress(blanks) + packer.flush(zlib.Z_FULL_FLUSH)
+    checksum = zlib.adler32(beginning)
+    for _ in range(megabytes):
+        checksum = zlib.adler32(blanks, checksum)
+    end = b"\3\0" + checksum.to_bytes(4, "big")  # an empty last block
+    return stream(head + packed * megabytes + end, b"/Filter/FlateDecode" + entries)
 
 
 def form(content: bytes, resources: bytes | None = b"") -> bytes:
