@@ -13,6 +13,7 @@ import threading
 import traceback
 from collections.abc import Callable, Mapping
 from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from typing import Any
 
 from baton_local.root import ROOT
@@ -20,7 +21,7 @@ from baton_local.root import ROOT
 PATIENCE_SECONDS = 120.0
 
 _CONTEXT = multiprocessing.get_context("forkserver")
-_CONTEXT.set_forkserver_preload(["tests.preloaded"])
+_CONTEXT.set_forkserver_preload(["tests.terminal_log", "tests.preloaded"])
 
 
 class ForkedProcess:
@@ -32,10 +33,7 @@ class ForkedProcess:
     def __init__(self, target: Callable[..., None], environment: Mapping[str, str], *arguments: Any) -> None:
         self._lock = threading.Lock()
         self._connection, child_connection = _CONTEXT.Pipe()
-        arguments = (target, dict(environment), child_connection, *arguments)
-        self._process = _CONTEXT.Process(target=_run, args=arguments, daemon=True)
-        with contextlib.chdir(ROOT):  # where the process that others are forked from finds the tests
-            self._process.start()
+        self._process = forked(_run, target, dict(environment), child_connection, *arguments)
         child_connection.close()
 
     def receive(self) -> Any:
@@ -65,6 +63,14 @@ class ForkedProcess:
         self._process.kill()
         self._process.join(PATIENCE_SECONDS)
         self._connection.close()
+
+
+def forked(target: Callable[..., None], *arguments: Any) -> BaseProcess:
+    """Start a process that calls ``target``, a function of a module, and ends with this one."""
+    process = _CONTEXT.Process(target=target, args=arguments, daemon=True)
+    with contextlib.chdir(ROOT):  # where the process that others are forked from finds the tests
+        process.start()
+    return process
 
 
 def _run(target: Callable[..., None], environment: dict[str, str], connection: Connection, *arguments: Any) -> None:

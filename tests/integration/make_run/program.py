@@ -1,16 +1,16 @@
-"""The local cloud as a separate program, as ``make run`` starts it."""
+"""The local cloud as a separate program, as ``make run`` starts it, but for the imports."""
 
-import subprocess
-import sys
+from __future__ import annotations
+
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
 
-from baton_local.root import ROOT
 from baton_local.settings import default_cache_dir
 from tests.environment import DEVELOPERS_ENVIRONMENT
+from tests.forked_program import ForkedProgram
 
 
 def environment(template: Path, **settings: str) -> dict[str, str]:
@@ -22,18 +22,10 @@ def environment(template: Path, **settings: str) -> dict[str, str]:
 @contextmanager
 def running(
     template: Path, until: str = "Baton is running at ", **settings: str
-) -> Iterator[tuple["subprocess.Popen[str]", str]]:
+) -> Iterator[tuple[ForkedProgram, str]]:
     """Start it; yield the process and the URL that it prints, once it has printed a line that begins with ``until``."""
-    with subprocess.Popen(
-        [sys.executable, "-m", "baton_local"],
-        env=environment(template, **{"PORT": "0", **settings}),
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
+    with ForkedProgram("baton_local", environment(template, **{"PORT": "0", **settings})) as process:
         try:
-            assert process.stdout
             line = next((line for line in process.stdout if line.startswith(until)), None)
             assert line, f"It has ended: {process.communicate()[1]}"
             yield process, line.removeprefix(until).split(" ")[0].strip()
@@ -41,7 +33,7 @@ def running(
             process.kill()
 
 
-def kill_everything(process: "subprocess.Popen[str]") -> None:
+def kill_everything(process: ForkedProgram) -> None:
     """Kill the whole tree, as ``kill -9`` does: no process may end its children in good order."""
     tree = [*psutil.Process(process.pid).children(recursive=True), psutil.Process(process.pid)]
     for program in tree:

@@ -18,24 +18,18 @@ from baton_local.root import ROOT
 from baton_testing.fakes.frames import events_in
 from tests import fault_model as fault
 from tests.fault_model import FaultModel
+from tests.forked_program import ForkedProgram
 from tests.integration.make_run.program import environment, running
 from tests.signals import send_to_other_thread
 
 STAND_INS = Path(__file__).parents[1] / "local" / "cloud" / "template.yaml"
 
 
-def refused(template: Path, **settings: str) -> tuple[int, str]:
+def refused(template: Path, **settings: str) -> tuple[int | None, str]:
     """Start it with settings that it refuses; return exit code and what it says."""
-    result = subprocess.run(
-        [sys.executable, "-m", "baton_local"],
-        env=environment(template, **settings),
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-    return result.returncode, result.stderr
+    with ForkedProgram("baton_local", environment(template, **settings)) as program:
+        _, err = program.communicate(timeout=120)
+        return program.returncode, err
 
 
 def test_whatever_it_starts_listens_on_the_loopback_interface_only() -> None:
@@ -80,7 +74,6 @@ def test_an_own_model_is_tried_after_the_start_and_a_wrong_key_is_named() -> Non
     with FaultModel(otherwise=fault.unauthorized()) as model:
         own = {"OPENAI_BASE_URL": model.base_url, "OPENAI_API_KEY": "sk-own-key", "BATON_CHAT_MODEL": "own-model"}
         with running(ROOT / "template.yaml", BATON_LOCAL_DOCS="0", **own) as (process, _):
-            assert process.stdout
             lines = []
             for line in process.stdout:
                 lines.append(line.rstrip())
@@ -132,9 +125,17 @@ def test_a_taken_port_is_said_before_anything_starts(stand_in_template: Path) ->
         other.bind(("127.0.0.1", 0))
         other.listen()
         port = other.getsockname()[1]
-        code, said = refused(stand_in_template, PORT=str(port))
-    assert code == 1
-    assert said == (
+        result = subprocess.run(  # a process that imports everything itself, as one of a developer's does
+            [sys.executable, "-m", "baton_local"],
+            env=environment(stand_in_template, PORT=str(port)),
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+    assert result.returncode == 1
+    assert result.stderr == (
         f"Baton cannot start. Port {port} is taken by another program. "
         f"Stop it, or choose another, such as PORT={port + 1}.\n"
     )

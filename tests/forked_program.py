@@ -1,0 +1,99 @@
+"""Programs of the product, ``python -m MODULE``, without the seconds of CPU in which they import it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import runpy
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from multiprocessing.connection import Connection
+from threading import Thread
+from typing import Self, TextIO
+
+from baton_local.root import ROOT
+from tests.forked import forked
+
+
+class ForkedProgram:
+    """A running program, with the part of ``subprocess.Popen`` that tests use. It works in the project's folder.
+
+    As a context manager it closes its streams and waits for its end.
+    """
+
+    def __init__(self, module: str, environment: Mapping[str, str]) -> None:
+        self.stdout, out = _pipe()
+        self.stderr, err = _pipe()
+        self._process = forked(_run, module, dict(environment), out, err)
+        out.close()
+        err.close()
+        assert self._process.pid is not None
+        self.pid = self._process.pid
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stdout.close()
+        self.stderr.close()
+        self.wait()
+
+    @property
+    def returncode(self) -> int | None:
+        """The exit code, negative for a signal, or ``None`` while it runs."""
+        return self._process.exitcode
+
+    def communicate(self, timeout: float | None = None) -> tuple[str, str]:
+        """Read both streams to their end and wait. Raises ``subprocess.TimeoutExpired``."""
+        said = ["", ""]
+
+        def read(index: int, stream: TextIO) -> None:
+            said[index] = stream.read()
+
+        readers = [Thread(target=read, args=each, daemon=True) for each in enumerate((self.stdout, self.stderr))]
+        for reader in readers:
+            reader.start()
+        for reader in readers:
+            reader.join(timeout)
+        self.wait(timeout)
+        return said[0], said[1]
+
+    def wait(self, timeout: float | None = None) -> None:
+        """Wait for its end. Raises ``subprocess.TimeoutExpired``."""
+        self._process.join(timeout)
+        if self.returncode is None:
+            raise subprocess.TimeoutExpired(str(self.pid), timeout or 0)
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal, unless it has ended."""
+        if self.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """End it as ``kill -9`` does."""
+        self.send_signal(signal.SIGKILL)
+
+
+def _pipe() -> tuple[TextIO, Connection]:
+    read, write = os.pipe()
+    return os.fdopen(read, encoding="utf-8"), Connection(write, readable=False)
+
+
+def _run(module: str, environment: dict[str, str], out: Connection, err: Connection) -> None:
+    for connection, number in ((out, 1), (err, 2)):
+        os.dup2(connection.fileno(), number)
+        connection.close()
+    os.chdir(ROOT)
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.argv = [module]
+    code: object = 0
+    try:
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        code = end.code or 0
+    sys.stdout.flush()
+    os._exit(code if isinstance(code, int) else 1)
