@@ -44,7 +44,7 @@ run: setup web $(if $(BUILT),build) ## Start the local cloud (PORT, ENGINES, OPE
 check: setup ## Lint, types and unit tests: the daily loop, three and a half minutes on two cores
 	@failed=(); $(begin-checks); \
 	echo "== unit tests"; \
-	BATON_EXAMPLES=$${BATON_EXAMPLES:-10} $(BIN)/pytest tests/unit -n 4 $(TESTS) || failed+=("unit tests"); \
+	$(BIN)/pytest tests/unit -n 4 $(TESTS) || failed+=("unit tests"); \
 	$(end-checks); $(sum-up)
 
 # There are more processes than cores, because tests often wait. tests/distribution.py spreads the tests over them.

@@ -21,7 +21,8 @@ SERVICES = {
     "search": "search",
     "embedder": "the embedder",
 }
-GENERATED = int(os.environ.get("BATON_FAULT_CASES", "45"))
+USUAL = 27
+GENERATED = int(os.environ.get("BATON_FAULT_CASES", USUAL))
 """The numbers of cases and schedules that a session generates in memory."""
 EVENTS = {
     "kill -9": "kills",
@@ -49,6 +50,11 @@ messages: Counter[str] = Counter()
 
 callbacks: Counter[str] = Counter()
 """Callbacks of event loops that were watched, and the longest of them in microseconds of CPU time."""
+
+
+def scaled(count: int) -> int:
+    """Return ``count`` for a usual session, and in proportion for one that generates more or fewer cases."""
+    return max(1, count * GENERATED // USUAL)
 
 
 def watched(count: int, longest_seconds: float) -> None:

@@ -2,7 +2,8 @@
 
 Most of these tests are tried with dozens of endpoints, often with several values of another parameter. A usual run
 tries one in ``SHARE`` of a test's pairs, in rotation, so that each endpoint meets a part of the tests, and each value a
-part of the endpoints. Long conversations are marked ``every_endpoint``: each endpoint has one in each run.
+part of the endpoints. Of tests marked ``long_conversation``, which ask most of what an endpoint can do, it tries one in
+``LONG_SHARE``.
 ``make models`` tries all pairs, and so does naming a test (``pytest path::test``).
 """
 
@@ -19,7 +20,8 @@ from tests.models.standins import stand_in_server, stand_ins
 
 __all__ = ["stand_in_server", "stand_ins"]
 
-SHARE = 4
+SHARE = 10
+LONG_SHARE = 3
 ENDPOINT_PARAMETERS = ("endpoint", "model", "family")
 MANY = 8
 """Tests with this many endpoints or fewer, such as one for each adapter, are tried with all."""
@@ -47,8 +49,8 @@ def _left_out(name: str, variants: list[pytest.Function]) -> list[pytest.Functio
     if parameter is None or len({item.callspec.indices[parameter] for item in variants}) <= MANY:
         return []
     turn = zlib.crc32(name.encode())
-    return [
-        item
-        for item in variants
-        if (sum(item.callspec.indices.values()) + turn) % SHARE and not item.get_closest_marker("every_endpoint")
-    ]
+    return [item for item in variants if (sum(item.callspec.indices.values()) + turn) % _share(item)]
+
+
+def _share(item: pytest.Item) -> int:
+    return LONG_SHARE if item.get_closest_marker("long_conversation") else SHARE

@@ -124,7 +124,7 @@ class Talk:
         return [chunk async for chunk in stream]
 
 
-@pytest.mark.every_endpoint
+@pytest.mark.long_conversation
 @pytest.mark.parametrize("model", MODELS)
 async def test_a_conversation_of_twenty_turns_with_tools_is_never_refused(
     make: Make, stand_ins: StandIns, model: str

@@ -49,7 +49,7 @@ async def hold(talk: Talk) -> None:
         await talk.say("use the tool now", results={"now": ""})
 
 
-@pytest.mark.every_endpoint
+@pytest.mark.long_conversation
 @pytest.mark.parametrize(**named(KNOWN))
 async def test_a_conversation_with_tools_is_never_refused(stand_ins: StandIns, endpoint: Endpoint) -> None:
     stand_ins.chat.contexts["ollama"] = 32_000  # what does not fit would be cut silently

@@ -21,10 +21,10 @@ from tests.models.standins import Fault, StandIns
 from tests.models.standins.signed import ACCESS_KEY, SECRET_KEY
 
 
-def kept_if_alone(family: Family) -> Any:
-    """Return a parameter that a usual run tries if no other conversation has the family's stand-in."""
+def as_parameter(family: Family) -> Any:
+    """Return a parameter that a usual run tries more often if no other conversation has the family's stand-in."""
     has_another = family.dialect in {endpoint.name for endpoint in endpoints.CHAT}
-    marks = () if has_another else (pytest.mark.every_endpoint,)
+    marks = () if has_another else (pytest.mark.long_conversation,)
     return pytest.param(family, id=f"{family.dialect} {family.model}", marks=marks)
 
 
@@ -56,7 +56,7 @@ async def travel(stand_ins: StandIns, model: ChatModel, name: str, who: str) -> 
     return problems
 
 
-@pytest.mark.parametrize("family", [kept_if_alone(family) for family in CHAT])
+@pytest.mark.parametrize("family", [as_parameter(family) for family in CHAT])
 async def test_chat_completions(stand_ins: StandIns, family: Family) -> None:
     async with chat_model(stand_ins, family, "/chat/completions") as model:
         assert await travel(stand_ins, model, family.model, family.dialect) == []

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mypy_boto3_s3.client import S3Client
 
 HOW = settings(
-    max_examples=6,
+    max_examples=counts.scaled(3),
     stateful_step_count=12,
     deadline=None,
     suppress_health_check=list(HealthCheck),

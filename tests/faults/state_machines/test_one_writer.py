@@ -15,7 +15,7 @@ from tests.faults.state_machines.one_writer import OneWriter
 from tests.integration.store.conftest import Engine
 
 QUICK = settings(
-    max_examples=100,
+    max_examples=counts.scaled(60),
     stateful_step_count=40,
     deadline=None,
     suppress_health_check=list(HealthCheck),
@@ -27,14 +27,14 @@ def test_in_memory() -> None:
     explore("in memory", in_memory, QUICK)
 
 
-@pytest.mark.parametrize(("engine", "examples"), [("on_moto", 2), ("on_dynamodb_local", 6)])
+@pytest.mark.parametrize(("engine", "examples"), [("on_moto", 1), ("on_dynamodb_local", 3)])
 def test_on_an_engine(request: pytest.FixtureRequest, engine: str, examples: int) -> None:
     at: Engine = request.getfixturevalue(engine)
     # What is found here is made smaller in memory; here that would take minutes.
     explore(
         engine.removeprefix("on_").replace("_", " "),
         at.stores,
-        settings(QUICK, max_examples=examples, phases=[Phase.generate]),
+        settings(QUICK, max_examples=counts.scaled(examples), phases=[Phase.generate]),
     )
 
 
