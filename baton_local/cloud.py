@@ -40,6 +40,8 @@ from baton_local.signals import receive
 from baton_local.stack import FunctionDefinition, Stack, read_stack
 from baton_local.template import Endpoints
 from baton_local.tokens import EmbedKey, TokenRequest
+from baton_local.traces import PATH as TRACES_PATH
+from baton_local.traces import LocalTraces, TraceRoutes
 from baton_local.worker import Worker, start_workers
 from baton_local.worker_processes import WorkerProcesses
 
@@ -336,7 +338,16 @@ class LocalCloud:
             model=_demo_model(self._encoder),
             about=self.about,
             hosts=LocalHosts(self.settings.host_names),
+            traces=self._traces(),
         )
+
+    def _traces(self) -> TraceRoutes | None:
+        """Return the collector of traces, unless the developer has another."""
+        from baton import composition
+
+        if self.environment["BATON_TRACES_ENDPOINT"] != f"{self.url}{TRACES_PATH}":
+            return None
+        return TraceRoutes(LocalTraces(), lambda: composition.deployed_ports().verifier)
 
     def _management(self) -> AsgiApp:
         return ManagementApi(self.connections)

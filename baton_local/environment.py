@@ -14,6 +14,7 @@ from baton_local.demo_model.sentence_encoder import NAME as EMBEDDING_MODEL
 from baton_local.errors import TemplateProblem
 from baton_local.root import ROOT, TOKENIZER
 from baton_local.stack import FunctionDefinition
+from baton_local.traces import PATH as TRACES_PATH
 
 DEMO_MODEL = "baton-demo"
 
@@ -57,6 +58,9 @@ DEVELOPERS_CHOICE = (
     "BATON_THREAD_TITLES",
     "BATON_TOKEN_ISSUERS",
     "BATON_TOOL_PACKAGES",
+    "BATON_TRACES_CONTENT",
+    "BATON_TRACES_ENDPOINT",
+    "BATON_TRACES_HEADERS_SECRET",
     "OPENAI_API_KEY",
     "OPENAI_BASE_URL",
     "POWERTOOLS_LOG_LEVEL",
@@ -101,6 +105,7 @@ def variables(
     merged["BATON_SEARCH_URL"] = search_url
     merged["BATON_PIPELINES_SINCE"] = datetime.now(UTC).isoformat()  # executions end with the process
     merged |= {"BATON_PIPELINES_AT_ONCE": str(RUNS_AT_ONCE), "BATON_PIPELINES_OF_TENANT": str(RUNS_OF_TENANT)}
+    merged["BATON_TRACES_ENDPOINT"] = f"{gateway}{TRACES_PATH}"
     merged["POWERTOOLS_LOG_LEVEL"] = "WARNING"
     chosen = {name: os.environ[name] for name in DEVELOPERS_CHOICE if os.environ.get(name)}
     if "OPENAI_API_KEY" in chosen and "BATON_CHAT_MODEL" in chosen:

@@ -18,6 +18,8 @@ from baton_local.gateway.websocket import SocketGateway
 from baton_local.serving.asgi import AsgiApp, Receive, Scope, Send
 from baton_local.serving.hosts import LocalHosts, refuse
 from baton_local.tokens import EmbedKey
+from baton_local.traces import PATH as TRACES_PATH
+from baton_local.traces import TraceRoutes
 from baton_local.web import CONSOLE_PAGE, WIDGET
 
 SOCKET_PATH = "/ws"
@@ -50,6 +52,7 @@ class Application:
         model: AsgiApp | None,
         about: Mapping[str, Any],
         hosts: LocalHosts,
+        traces: TraceRoutes | None = None,
     ) -> None:
         """``page`` is the demo page's folder, ``widget`` that of what other pages load, ``console`` the console's.
 
@@ -57,6 +60,8 @@ class Application:
 
         ``about`` is what ``GET /local/about`` says of this local cloud. Only ``hosts`` get what is its own; the
         product's two APIs do without, since they take nobody without a token.
+
+        ``traces`` is None if functions send their traces elsewhere.
         """
         self._rest = rest
         self._sockets = sockets
@@ -71,6 +76,8 @@ class Application:
             Route("/local/health", lambda _: JSONResponse({"status": "ok"})),
             Route("/local/about", lambda _: JSONResponse(dict(about))),
         ]
+        if traces:
+            routes += traces.routes()
         if model:
             routes.append(Mount("/local/openai/v1", model))
         if self._has_page:
@@ -80,7 +87,8 @@ class Application:
         self._modules = StaticFiles(directory=widget, check_dir=False)
         routes.append(Mount("/widget", CORSMiddleware(self._serve_widget, allow_origins=["*"])))
         self._console_files = StaticFiles(directory=console, check_dir=False, html=True)
-        routes.append(Route(f"{CONSOLE_PATH}/config.json", lambda _: JSONResponse({"local": True})))
+        config = {"local": True} | ({"traces": TRACES_PATH} if traces else {})
+        routes.append(Route(f"{CONSOLE_PATH}/config.json", lambda _: JSONResponse(config)))
         routes.append(Mount(CONSOLE_PATH, self._serve_console))
         self._own = ResponseHeaders(Starlette(routes=routes, lifespan=_lifespan_of(living)))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -218,3 +219,23 @@ async def test_records_of_others_are_refused_but_shown_to_those_who_may_read_all
         check_problem(await user.get(f"/threads/{thread_id}/{what}"), 404, "thread_unavailable")
     mine = await alice.read(f"/threads/{thread_id}/{what}")
     assert await new_user("admin", "thread:read_all").read(f"/threads/{thread_id}/{what}") == mine
+
+
+async def test_the_trace_of_a_turn_is_shown_to_inspectors_of_its_tenant_only(alice: User, new_user: NewUser) -> None:
+    """Over the functions, the exporter and the local cloud's collector; spans are sent in the background."""
+    thread_id = (await alice.ask("Hello"))["sessionId"]
+    trace_id = (await alice.read(f"/threads/{thread_id}/turns"))["items"][0]["traceId"]
+    path = f"/local/traces/{trace_id}"
+    inspector, stranger = (
+        new_user("ines", "context:inspect", tenant=tenant) for tenant in (alice.tenant, f"t-{new_id()}")
+    )
+    kinds: set[str] = set()
+    async with asyncio.timeout(60):
+        while "invoke_workflow" not in kinds:  # the last one to end
+            shown = await alice.client.get(path, headers=inspector.headers)
+            spans = shown.json()["spans"] if shown.status_code == 200 else []
+            kinds = {span["attributes"]["gen_ai.operation.name"] for span in spans}
+            await asyncio.sleep(0.05)
+    assert {"invoke_agent", "chat"} <= kinds
+    for user, status in ((alice, 403), (stranger, 404)):
+        assert (await alice.client.get(path, headers=user.headers)).status_code == status

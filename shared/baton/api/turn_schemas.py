@@ -49,6 +49,12 @@ class Turn(Served):
     )
     cost: float | None = COST
     error_code: str | None = Field(description="The code of the error that it ended with.", examples=[None])
+    trace_id: str | None = Field(
+        default=None,
+        exclude_if=lambda trace_id: trace_id is None,
+        description="The id of its OpenTelemetry trace; left out without one, and while it is in progress.",
+        examples=["4bf92f3577b34da6a3ce929d0e0e4736"],
+    )
     feedback: list[TurnFeedback] = Field(
         default=[],
         exclude_if=lambda feedback: not feedback,

@@ -193,6 +193,8 @@ class RemoteAgent(Definition):
     """Sent with every request to the origin of the card, and to no other origin."""
     card_signature: CardSignature | None = None
     """The signature without which the card is not trusted, and the agent not asked."""
+    sends_trace: bool = False
+    """Whether requests carry the trace context of the turn (``traceparent``), to the origin of the card only."""
 
 
 def _english_exit_words() -> dict[str, tuple[str, ...]]:

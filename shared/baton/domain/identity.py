@@ -43,6 +43,7 @@ class Permission(StrEnum):
     USER_MANAGE = "user:manage"
     PII_READ = "pii:read"
     TENANT_MANAGE = "tenant:manage"
+    TRACE_CONTINUE = "trace:continue"
 
 
 @dataclass(frozen=True, slots=True)

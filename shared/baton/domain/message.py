@@ -111,6 +111,8 @@ class RunEnd:
     """Milliseconds from the message to the first word of the answer; None if there is none."""
     spent: tuple[ModelUsage, ...] = ()
     """The usage of each model, unless ``model`` has used all of it."""
+    trace_id: str | None = None
+    """The id of the run's trace; None if there is none."""
 
     @property
     def by_model(self) -> tuple[ModelUsage, ...]:

@@ -13,7 +13,7 @@ import asyncio
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, Token
 from enum import StrEnum
 from typing import Any, Protocol
 
@@ -166,9 +166,24 @@ def current_traceparent() -> str | None:
     return _current.get().traceparent or _joined.get()
 
 
+def current_trace_id() -> str | None:
+    """Return the id of the trace that the step in progress is shown in; None if it is in none."""
+    traceparent = _current.get().traceparent
+    if traceparent is None:
+        return None
+    _, trace_id, _, flags = traceparent.split("-")
+    return trace_id if int(flags, 16) & 1 else None
+
+
 def joined_traceparent() -> str | None:
     """Return the trace context that the block ``joining`` has; None outside such a block."""
     return _joined.get()
+
+
+def join(traceparent: str | None) -> Token[str | None]:
+    """Make later runs of this task a part of the caller's trace; see ``joining``."""
+    valid = traceparent if traceparent is not None and TRACEPARENT.fullmatch(traceparent) else None
+    return _joined.set(valid)
 
 
 @contextmanager
@@ -177,8 +192,7 @@ def joining(traceparent: str | None) -> Iterator[None]:
 
     Use it for callers that are trusted only: they choose the trace in which the run is shown.
     """
-    valid = traceparent if traceparent is not None and TRACEPARENT.fullmatch(traceparent) else None
-    token = _joined.set(valid)
+    token = join(traceparent)
     try:
         yield
     finally:

@@ -43,6 +43,8 @@ class TurnSummary:
     """The usage of each model, as far as it is known."""
     feedback: tuple[Feedback, ...] = ()
     """The user's feedback on its answers."""
+    trace_id: str | None = None
+    """The id of its trace; None if there is none."""
 
 
 async def turns_of(
@@ -105,6 +107,7 @@ def _summarise_ended(run: Sequence[StoredMessage], rated: Mapping[int, Feedback]
             first_token_ms=run[0].end.first_token_ms,
             error_code=run[0].end.error_code,
             spent=run[0].end.by_model,
+            trace_id=run[0].end.trace_id,
             feedback=tuple(rated[each.ordinal] for each in reversed(run) if each.ordinal in rated),
         )
     ]

@@ -25,6 +25,7 @@ from baton.domain.metrics import Metric, count, measure
 from baton.domain.run_events import state_changes
 from baton.domain.running_conversation import RunningConversation
 from baton.domain.thread import Run, Thread, ThreadStatus
+from baton.domain.tracing import current_trace_id
 from baton.domain.usage import OTHER_MODELS, ModelUsage, by_model
 from baton.memory.inspection.inspection import Inspection
 from baton.outbox.event_log import restore
@@ -229,6 +230,7 @@ class RunCommit:
             change=conversation.change,
             followed=result.followed,
             first_token_ms=self.first_token_ms,
+            trace_id=current_trace_id(),
             spent=spent if spent != (ModelUsage(result.model or OTHER_MODELS, result.usage),) else (),
         )
 

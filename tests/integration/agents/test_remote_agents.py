@@ -13,6 +13,7 @@ from baton.adapters.a2a.cards import AgentCards
 from baton.domain.a2a_task import EXTENSION_URI
 from baton.domain.agent import AgentDefinition, CardSignature
 from baton.domain.secret import SecretReference
+from baton.domain.tracing import joining
 from baton.ports.agent_client import AgentChunk, AgentDone, AgentFailed, AgentProgress, AgentStarted
 from baton.ports.chat_model import MAX_ANSWER_BYTES, TextDelta
 from tests.card_keys import private_jwk, public_jwk
@@ -165,6 +166,19 @@ async def test_credentials_go_with_every_request_to_the_agents_own_origin(client
     agent = defined(serve(remote), headers={"Authorization": SecretReference(secret="agent")})
     assert text_of(await listen(client, agent, "artifact Yes.")) == "Yes."
     assert [path for path, _ in remote.requests] == ["/.well-known/agent-card.json", "/rpc"]
+
+
+@pytest.mark.parametrize("sends_trace", [True, False])
+async def test_the_trace_goes_to_agents_that_shall_have_it(
+    client: RemoteAgents, serve: Serve, *, sends_trace: bool
+) -> None:
+    remote = RemoteAgent()
+    agent = defined(serve(remote))
+    assert agent.remote is not None
+    agent = agent.model_copy(update={"remote": agent.remote.model_copy(update={"sends_trace": sends_trace})})
+    with joining("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"):
+        await listen(client, agent, "artifact Yes.")
+    assert all(("traceparent" in headers) is sends_trace for _, headers in remote.requests)
 
 
 async def test_without_credentials_the_agent_refuses(client: RemoteAgents, serve: Serve) -> None:

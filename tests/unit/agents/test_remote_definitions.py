@@ -99,6 +99,7 @@ def test_secrets_are_referred_to_and_shown_as_references() -> None:
             "X-Team": "blue",
         },
         "cardSignature": None,
+        "sendsTrace": False,
     }
 
 

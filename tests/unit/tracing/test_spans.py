@@ -5,68 +5,24 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
-from baton.adapters.tracing.otel_tracer import OtelTracer
-from baton.adapters.tracing.sending import BoundedSending, RestingExporter, SpansDropped
-from baton.adapters.tracing.traced_model import TracedEmbedder, TracedModel
-from baton.domain.agent import AgentDefinition
+from baton.adapters.tracing.traced_model import TracedEmbedder
 from baton.domain.errors import ModelUnavailable
 from baton.domain.queued import QueuedTitle, RecordDelivery, parse_queued
 from baton.domain.thread_title import TitleSource
 from baton.domain.tool_call import ToolCall
 from baton.domain.tracing import CONTENT, current_traceparent, joining
-from baton.domain.usage import Price, Prices
-from baton_testing.fakes.agent_client import Reply
 from baton_testing.fakes.embedder import FakeEmbedder
 from tests.collector import Collector
-from tests.fakes.chat_model import Answer, ScriptedChatModel
-from tests.harness.handoffs import MAKER, transfer
-from tests.harness.harness import ASSISTANT, Harness
+from tests.fakes.chat_model import Answer
+from tests.harness.harness import Harness
+from tests.harness.traced import SECRET, TracedHarness, say_everything
+from tests.unit.api.a2a_client import A2AServed, blocking, message
+from tests.unit.api.served import Served
 
-SECRET = "xyzzy-4711"
-"""Stands in every question, answer, argument and result of these tests."""
-KNOWLEDGE = AgentDefinition(
-    id="knowledge", name="Knowledge", description="Knows the documents.", system_prompt=f"Quote {SECRET}."
-)
-WEB = AgentDefinition.model_validate(
-    {"id": "web-research", "name": "Web", "description": "Reads.", "remote": {"card_url": "https://agents.example.com"}}
-)
-PRICES = Prices({"test-model": Price(input=1.0, output=2.0)})
 CALLER = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-
-
-class TracedHarness(Harness):
-    """A conversation on fakes whose spans go to ``collector``."""
-
-    def __init__(self, collector: Collector, *, shows_content: bool = False, **given: Any) -> None:
-        dropped = SpansDropped()
-        self.sending = BoundedSending(RestingExporter(collector.endpoint, dict, dropped), dropped)
-        tracer = OtelTracer(self.sending, dropped, resource={"service.name": "baton"}, shows_content=shows_content)
-        self.scripted = ScriptedChatModel(otherwise=Answer((f"All right, {SECRET}.",)))
-        tool = {"type": "python", "name": "weather", "description": "Weather.", "entry_point": "a:b"}
-        fields = {
-            "sub_agents": ["knowledge", "web-research"],
-            "handoffs": [{"agent": "maker"}],
-            "tools": [tool],
-            "system_prompt": f"Be brief about {SECRET}.",
-        }
-        assistant = AgentDefinition.model_validate(ASSISTANT.model_dump() | fields)
-        model = TracedModel(self.scripted, lambda _: "openai", PRICES)
-        super().__init__(
-            model=model, assistant=assistant, others=(KNOWLEDGE, WEB, MAKER), tracer=tracer, prices=PRICES, **given
-        )
-
-        async def weather(city: str) -> str:
-            return f"Sunny in {city}, {SECRET}."
-
-        self.tools.add("weather", weather, parameters={"type": "object"})
-
-    def sent(self) -> None:
-        """Wait until the collector has all spans."""
-        assert self.sending.flush(30)
 
 
 @pytest.fixture
@@ -75,25 +31,8 @@ def collector() -> Iterator[Collector]:
         yield collector
 
 
-def ask(agent: str) -> ToolCall:
-    return ToolCall(f"call-{agent}", f"ask_{agent}", json.dumps({"message": f"What about {SECRET}?"}))
-
-
-def weather() -> ToolCall:
-    return ToolCall("w", "weather", json.dumps({"city": SECRET}))
-
-
-async def say_everything(harness: TracedHarness) -> None:
-    """A turn with two consulted agents and a tool at once, and a handoff."""
-    harness.agent_client.script("web-research", Reply((f"Found {SECRET}.",)))
-    harness.scripted.script(Answer.calling(ask("knowledge"), ask("web_research"), weather()))
-    harness.scripted.script(f"It is {SECRET}.", transfer(), f"What shall {SECRET} be called?")
-    await harness.say(content=f"Please help with {SECRET}")
-    harness.sent()
-
-
 async def test_a_turn_is_one_trace_of_agents_models_tools_and_handoffs(collector: Collector) -> None:
-    harness = TracedHarness(collector)
+    harness = TracedHarness(collector.endpoint)
     await say_everything(harness)
 
     [run] = collector.of("invoke_workflow")
@@ -118,7 +57,7 @@ async def test_a_turn_is_one_trace_of_agents_models_tools_and_handoffs(collector
 
 
 async def test_spans_have_the_attributes_of_the_conventions(collector: Collector) -> None:
-    harness = TracedHarness(collector)
+    harness = TracedHarness(collector.endpoint)
     await say_everything(harness)
 
     for span in collector.spans:
@@ -145,7 +84,7 @@ async def test_spans_have_the_attributes_of_the_conventions(collector: Collector
 
 
 async def test_no_span_has_words_of_users_models_or_tools(collector: Collector) -> None:
-    harness = TracedHarness(collector)
+    harness = TracedHarness(collector.endpoint)
     await say_everything(harness)
     harness.scripted.script(Answer.calling(ToolCall("x", f"leak_{SECRET}", json.dumps({"text": SECRET}))), "Sorry.")
     await harness.say("m2", SECRET)
@@ -161,7 +100,7 @@ async def test_no_span_has_words_of_users_models_or_tools(collector: Collector) 
 
 
 async def test_content_is_in_spans_where_it_is_allowed(collector: Collector) -> None:
-    harness = TracedHarness(collector, shows_content=True)
+    harness = TracedHarness(collector.endpoint, shows_content=True)
     await say_everything(harness)
     first = next(span for span in collector.of("chat") if "weather" in span.attributes["gen_ai.output.messages"])
     assert SECRET in first.attributes["gen_ai.system_instructions"]
@@ -174,7 +113,7 @@ async def test_content_is_in_spans_where_it_is_allowed(collector: Collector) -> 
 
 async def test_what_is_recalled_is_a_retrieval_and_its_embedding_a_span(collector: Collector) -> None:
     embedder = TracedEmbedder(FakeEmbedder(), lambda _: "openai")
-    harness = TracedHarness(collector, recalls=True, embedder=embedder)
+    harness = TracedHarness(collector.endpoint, recalls=True, embedder=embedder)
     await harness.say(content="What about errors?")
     harness.sent()
     [embedding] = collector.of("embeddings")
@@ -187,7 +126,7 @@ async def test_what_is_recalled_is_a_retrieval_and_its_embedding_a_span(collecto
 
 
 async def test_a_failed_model_fails_its_span_and_the_runs(collector: Collector) -> None:
-    harness = TracedHarness(collector)
+    harness = TracedHarness(collector.endpoint)
     harness.scripted.script(ModelUnavailable())
     await harness.say()
     harness.sent()
@@ -197,7 +136,7 @@ async def test_a_failed_model_fails_its_span_and_the_runs(collector: Collector) 
 
 
 async def test_an_attempt_after_a_dead_worker_links_to_the_one_before(collector: Collector) -> None:
-    harness = TracedHarness(collector)
+    harness = TracedHarness(collector.endpoint)
     harness.scripted.script(Answer(("Hello",), gate=asyncio.Event(), gate_at=0))
     running = asyncio.ensure_future(harness.say())
     async with asyncio.timeout(10):
@@ -217,7 +156,7 @@ async def test_an_attempt_after_a_dead_worker_links_to_the_one_before(collector:
 
 
 async def test_a_run_joins_the_trace_of_a_trusted_caller(collector: Collector) -> None:
-    harness = TracedHarness(collector)
+    harness = TracedHarness(collector.endpoint)
     with joining(CALLER):
         await harness.say()
     harness.sent()
@@ -229,7 +168,7 @@ async def test_a_run_joins_the_trace_of_a_trusted_caller(collector: Collector) -
     "broken", ["", "x", CALLER.upper(), CALLER.replace("00-", "ff-"), f"00-{'0' * 32}-{'1' * 16}-01"]
 )
 async def test_a_broken_trace_context_is_ignored(collector: Collector, broken: str) -> None:
-    harness = TracedHarness(collector)
+    harness = TracedHarness(collector.endpoint)
     with joining(broken):
         assert current_traceparent() is None
         await harness.say()
@@ -239,7 +178,7 @@ async def test_a_broken_trace_context_is_ignored(collector: Collector, broken: s
 
 
 async def test_work_that_a_run_queues_belongs_to_its_trace(collector: Collector) -> None:
-    harness = TracedHarness(collector, title_source=TitleSource.MODEL)
+    harness = TracedHarness(collector.endpoint, title_source=TitleSource.MODEL)
     await harness.say()
     [title] = [record for _, record in harness.queue.sent if isinstance(record, QueuedTitle)]
     body = title.model_dump_json(by_alias=True)
@@ -252,3 +191,42 @@ async def test_work_that_a_run_queues_belongs_to_its_trace(collector: Collector)
     [work] = [span for span in collector.of("invoke_workflow") if span.parent_id]
     assert (work.trace_id, work.parent_id) == (run.trace_id, run.span_id)
     assert work in [collector.parent_of(span) for span in collector.of("chat")]
+
+
+async def test_a_turn_names_its_trace(collector: Collector) -> None:
+    harness = TracedHarness(collector.endpoint)
+    await harness.say()
+    harness.sent()
+    [turn], _ = await Served(harness).items(f"/threads/{harness.thread_id}/turns")
+    [run] = collector.of("invoke_workflow")
+    assert turn["traceId"] == run.trace_id
+    assert turn["runId"] == run.attributes["baton.run.id"]
+
+
+async def test_a_turn_without_a_trace_names_none() -> None:
+    harness = Harness()
+    await harness.say()
+    [turn], _ = await Served(harness).items(f"/threads/{harness.thread_id}/turns")
+    assert "traceId" not in turn
+
+
+@pytest.mark.parametrize(("permissions", "is_joined"), [(("trace:continue",), True), ((), False)])
+@pytest.mark.parametrize("is_blocking", [True, False])
+async def test_over_a2a_only_trusted_callers_choose_the_trace(
+    collector: Collector, permissions: tuple[str, ...], *, is_joined: bool, is_blocking: bool
+) -> None:
+    """A call that does not block goes through the queue, whose record holds the trace."""
+    served = A2AServed(TracedHarness(collector.endpoint))
+    call = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "message/send",
+        "params": blocking(message("Hi"), blocking=is_blocking),
+    }
+    answer = await served.post_a2a(json.dumps(call).encode(), *permissions, headers={"traceparent": CALLER})
+    assert "result" in answer.json()
+    await served.queue.settled()
+    assert isinstance(served.harness, TracedHarness)
+    served.harness.sent()
+    [run] = collector.of("invoke_workflow")
+    assert (run.trace_id == CALLER.split("-")[1]) is is_joined

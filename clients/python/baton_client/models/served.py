@@ -1926,6 +1926,10 @@ class Turn(Model):
     """
     The code of the error that it ended with.
     """
+    trace_id: str | None = Field(None, alias="traceId")
+    """
+    The id of its OpenTelemetry trace; left out without one, and while it is in progress.
+    """
     feedback: list[TurnFeedback] | None = None
     """
     The user's feedback on its answers; left out where there is none.

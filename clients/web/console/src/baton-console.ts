@@ -202,7 +202,9 @@ export class BatonConsole extends LitElement {
   }
 
   #show(api: ConsoleApi, person: Person): void {
-    this.#context = { api, person, notify: (message) => this.#notify(message) };
+    const { traceUrl, traces } = this.#config;
+    const shownAt = { ...(traceUrl && { traceUrl }), ...(traces && { traces }) };
+    this.#context = { api, person, traces: shownAt, notify: (message) => this.#notify(message) };
     this.person = person;
     clearTimeout(this.#expiryTimer);
     const wait = Math.min(Math.max(0, Date.parse(person.expiresAt) - Date.now()), MAX_WAIT_MS);

@@ -60,6 +60,8 @@ export const texts = {
   error: "Error",
   attempt: "Attempt",
   run: "Run",
+  trace: "Trace",
+  traceGone: "The trace is no longer kept, or not collected yet.",
   outcome: "Outcome",
   fork: "Worked in",
   text: "Text",

@@ -14,7 +14,8 @@ from baton.api.dependencies import AgentId, UseCases, bearer, caller, token_ends
 from baton.api.problems import Refused, request_id, responses
 from baton.composition.app import App
 from baton.domain.errors import NotFound, TokenExpired, Unauthorized, UnknownAgent
-from baton.domain.identity import Scope
+from baton.domain.identity import Permission, Scope
+from baton.domain.tracing import join
 
 if TYPE_CHECKING:
     from baton.api.a2a.caller import A2ACaller
@@ -116,6 +117,8 @@ async def calling(request: Request, scope: Scope, app: App, agent_id: str | None
     except UnknownAgent:
         raise NotFound from None
     access: A2AAccess = request.app.state.a2a
+    if scope.has(Permission.TRACE_CONTINUE):
+        join(request.headers.get("traceparent"))
     return A2ACaller(
         scope=scope,
         app=app,

@@ -9,6 +9,8 @@ export interface RequestOptions {
   readonly body?: unknown;
   /** Sent as it is, instead of `body`. */
   readonly text?: { readonly content: string; readonly type: string };
+  /** The path above the address; `/v1` unless given. */
+  readonly root?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
   /** How long an answer is waited for; a minute unless given. */
@@ -99,7 +101,7 @@ export class ConsoleApi {
     const headers: Record<string, string> = { ...options.headers, Authorization: `Bearer ${token}` };
     if (body !== undefined) headers["Content-Type"] = "application/json";
     if (text !== undefined) headers["Content-Type"] = text.type;
-    const url = `${this.endpoint}/v1/${path.map(encodeURIComponent).join("/")}${query(parameters)}`;
+    const url = `${this.endpoint}${options.root ?? "/v1"}/${path.map(encodeURIComponent).join("/")}${query(parameters)}`;
     const content = text?.content ?? (body === undefined ? undefined : JSON.stringify(body));
     const timeout = new AbortController();
     const timer = setTimeout(() => timeout.abort(), options.timeoutMs ?? READ_MS);

@@ -43,6 +43,18 @@ export interface Turn {
   readonly model?: string | null;
   readonly cost?: number | null;
   readonly errorCode?: string | null;
+  readonly traceId?: string;
+}
+
+/** A step of a turn, of the local cloud's collector. Times are milliseconds since 1970. */
+export interface Span {
+  readonly id: string;
+  readonly parentId: string | null;
+  readonly name: string;
+  readonly start: number;
+  readonly end: number;
+  readonly isFailed: boolean;
+  readonly attributes: Readonly<Record<string, unknown>>;
 }
 
 export interface Message {

@@ -7,6 +7,10 @@ export interface Config {
   readonly apiUrl?: string;
   /** The local cloud gives tokens to anybody. */
   readonly local?: boolean;
+  /** Where a trace can be looked at: an address with `{traceId}`. */
+  readonly traceUrl?: string;
+  /** The path of the local cloud's collector of traces; absent where there is none. */
+  readonly traces?: string;
   readonly oidc?: OidcConfig;
 }
 

@@ -3,13 +3,18 @@ import type { ConsoleApi } from "../api/console-api.ts";
 import { PageElement } from "../components/page-element.ts";
 import type { Permission } from "../permissions.ts";
 import type { Place } from "../routes.ts";
-import { may, type Person } from "../session/session.ts";
+import { type Config, may, type Person } from "../session/session.ts";
 import { base } from "../styles/base.ts";
+
+/** Where the traces of turns can be looked at, as `config.json` says. */
+export type Traces = Pick<Config, "traceUrl" | "traces">;
 
 /** What every view is given by the shell. */
 export interface ViewContext {
   readonly api: ConsoleApi;
   readonly person: Person;
+  /** Where traces can be looked at. */
+  readonly traces: Traces;
   /** Shows a short message for a moment, and says it to screen readers. */
   readonly notify: (message: string) => void;
 }

@@ -11,6 +11,7 @@ import { keepDraft } from "./drafts.ts";
 import type { Item } from "./items.ts";
 import { textOf } from "./items.ts";
 import "../../components/text-viewer.ts";
+import "./trace-waterfall.ts";
 import "./turn-bars.ts";
 
 type Fact = readonly [string, unknown];
@@ -116,6 +117,7 @@ export class ItemDetails extends LitElement {
         [texts.error, turn.errorCode],
         [texts.attempt, turn.attempt > 1 ? turn.attempt : ""],
         [texts.run, html`<code>${turn.runId}</code>`],
+        [texts.trace, turn.traceId ? traceLink(this.context.traces.traceUrl, turn.traceId) : null],
       ];
     }
     if (kind === "handoff") {
@@ -146,7 +148,14 @@ export class ItemDetails extends LitElement {
       return html`<text-viewer label=${texts.reason} .value=${handoff.handoffReason}></text-viewer><text-viewer label=${texts.summary} .value=${handoff.contextSummary}></text-viewer>`;
     }
     const own = this.items.filter((each) => each.runId === runId && each.kind !== "turn");
-    return html`<turn-bars .items=${own}></turn-bars>`;
+    return html`<turn-bars .items=${own}></turn-bars>${this.#waterfall(record as Turn)}`;
+  }
+
+  /** Shows the turn's trace where the local cloud has collected it. */
+  #waterfall({ traceId }: Turn): unknown {
+    const { person, traces } = this.context;
+    if (!traceId || !traces.traces || !may(person, "context:inspect")) return nothing;
+    return html`<trace-waterfall .api=${this.context.api} .path=${traces.traces} .traceId=${traceId}></trace-waterfall>`;
   }
 
   /** Shows what a message says besides its text: metadata and the user's opinion. */
@@ -170,6 +179,13 @@ export class ItemDetails extends LitElement {
       this.context.notify(address.href);
     }
   };
+}
+
+/** The address of a trace elsewhere, or its id where there is none. */
+export function traceLink(template: string | undefined, traceId: string): TemplateResult {
+  if (!template) return html`<code>${traceId}</code>`;
+  const address = template.replaceAll("{traceId}", encodeURIComponent(traceId));
+  return html`<a href=${address} target="_blank" rel="noreferrer noopener">${traceId}</a>`;
 }
 
 customElements.define("item-details", ItemDetails);
