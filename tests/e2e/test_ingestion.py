@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import subprocess
+import sys
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -22,13 +25,16 @@ from baton.adapters.step_functions import StepFunctionsExecutions
 from baton.domain.document import UPLOAD_WAIT, Document, DocumentRef, DocumentVersion, VersionStatus
 from baton.domain.identity import Scope
 from baton.domain.pipelines import Pipeline, PipelineLimits
+from baton.domain.search import IndexName, SearchFilter
 from baton.pipelines.admission import Admission
 from baton.pipelines.starts import AdmittedIngestions
 from baton.ports.clock import SystemClock
 from baton.ports.files import Upload
 from baton_local.engines.clients import client
+from baton_local.sqlite_index import SqliteIndex
 from tests import documents
 from tests.e2e.cloud import RunningCloud
+from tests.environment import INITIAL_ENVIRONMENT
 
 PATIENCE_SECONDS = 60
 AGENT = "knowledge"
@@ -138,3 +144,37 @@ async def test_a_file_that_cannot_be_read_says_why(desk: Desk) -> None:
     failed, _ = await desk.settled(document)
     assert (failed.latest.error_code, failed.active) == ("document_encrypted", None)
     assert failed.latest.error
+
+
+async def test_a_lost_index_is_filled_again_by_the_operators_command(desk: Desk, demo_cloud: RunningCloud) -> None:
+    body = b"# Rooms\n\nThe code of room 12 is 84.\n"
+    document, upload = await desk.create("rooms.md", "text/markdown", body)
+    async with httpx.AsyncClient(trust_env=False) as http:
+        await http.request(upload.method, upload.url, headers=upload.headers, content=body)
+    before, _ = await desk.settled(document)
+    here, tenant = demo_cloud.environment, desk.scope.tenant_id
+    index = SqliteIndex(
+        Path(here["BATON_SEARCH_URL"].removeprefix("sqlite://")), int(here["BATON_EMBEDDING_DIMENSIONS"])
+    )
+    chunks = SearchFilter(agent_id=AGENT)
+    assert await index.delete(desk.scope, IndexName.KNOWLEDGE, chunks) == 1
+
+    async def command(*arguments: str) -> Any:
+        run = [sys.executable, "-m", "baton.admin", "search", *arguments]
+        done = await asyncio.to_thread(
+            subprocess.run, run, env={**INITIAL_ENVIRONMENT, **here}, capture_output=True, check=False
+        )
+        assert done.stdout, done.stderr.decode()
+        return json.loads(done.stdout)
+
+    [found] = [each for each in await command("verify") if each["tenant_id"] == tenant]
+    assert [each["document_id"] for each in found["knowledge"]["missing"]] == [document.id]
+    [rebuilt] = await command("rebuild", "knowledge", "--tenant", tenant)
+    assert (rebuilt["documents_started"], rebuilt["is_complete"]) == (1, True)
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while True:
+            if await index.count(desk.scope, IndexName.KNOWLEDGE, chunks):
+                break
+            await asyncio.sleep(0.05)
+    after = await desk.get(document)
+    assert replace(after, revision=before.revision, check_at=None) == replace(before, check_at=None)
