@@ -146,7 +146,7 @@ search-rebuild: setup ## Index all stored documents and episodes that are not in
 search-verify: setup ## Compare its indices with what is stored (ARGS="--tenant acme")
 search-repair: setup ## Index what search-verify has found missing
 search-migrate search-reindex search-rebuild search-verify search-repair:
-	@$(BIN)/python -m baton_local.search_administration $(STAGE) $(@:search-%=%) $(ARGS)
+	@$(BIN)/python -m baton_deployment search $(STAGE) $(@:search-%=%) $(ARGS)
 
 clean: ## Remove what builds and tests leave behind; the environment stays
 	@rm -rf .aws-sam .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

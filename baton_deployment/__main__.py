@@ -6,15 +6,18 @@ Exit codes: 0; 1, a check or a step fails, or nothing could be done; 2, wrong us
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from baton_deployment.account import Account
+from baton_deployment.account import Account, problems_explained
+from baton_deployment.deployed_stack import read_outputs
 from baton_deployment.deployment import Deployment, deploy, deploy_account
 from baton_deployment.errors import DeploymentError
 from baton_deployment.preflight import run_preflight
 from baton_deployment.publishing import publish_front_ends
+from baton_deployment.search import COMMANDS, FUNCTION_SECONDS, administer, is_sound
 from baton_deployment.smoke import run_smoke
 from baton_deployment.smoke.target import given_token, target_at, target_of
 from baton_deployment.stages import Stage, read_stage
@@ -43,6 +46,8 @@ def main(arguments: Sequence[str]) -> None:
             _smoke(chosen)
         case "teardown":
             _tear_down(chosen)
+        case "search":
+            _search(chosen)
 
 
 def _smoke(chosen: argparse.Namespace) -> None:
@@ -64,6 +69,18 @@ def _tear_down(chosen: argparse.Namespace) -> None:
     template = DeployedTemplate.read(ROOT / "template.yaml", stage.parameters, stage.stack, account.region)
     teardown = Teardown.of(account, stage, template)
     tear_down(teardown, chosen.delete, lambda question: chosen.confirm or input(question), print)
+
+
+def _search(chosen: argparse.Namespace) -> None:
+    stage = _stage(chosen)
+    account = Account.of(stage)
+    outputs = read_outputs(account, stage.stack)
+    client = account.client("lambda", wait_seconds=FUNCTION_SECONDS)
+    with problems_explained("The search cannot be administered"):
+        result = administer(client, outputs, chosen.action, tenants=chosen.tenant, grant=chosen.grant)
+    print(json.dumps(result, indent=2))
+    if not is_sound(result):
+        raise DeploymentError("The indices differ from what is stored: see above.")
 
 
 def _stage(chosen: argparse.Namespace) -> Stage:
@@ -92,6 +109,12 @@ def _parser() -> argparse.ArgumentParser:
             command.add_argument("--url", help="the base of /v1/... of any server; the token is in TOKEN")
             command.add_argument("--socket-url", help="its WebSocket's address")
             command.add_argument("--document", action="store_true", help="try a document there too: search is on")
+    search = commands.add_parser("search", help="administer the search of a deployed stage")
+    search.add_argument("stage", help="a stage of samconfig.toml: dev, prod")
+    search.add_argument("action", choices=COMMANDS)
+    search.add_argument("--config-file", type=Path, default=PARAMETERS, help="another samconfig.toml")
+    search.add_argument("--tenant", action="append", default=[], help="a tenant to look at (repeatable)")
+    search.add_argument("--grant", action="store_true", help="with migrate: let the functions in")
     commands.add_parser("account", help="set API Gateway's logging role, once in an account and region")
     return parser
 

@@ -48,11 +48,12 @@ class Account:
             own = _session(None, profile).region_name
         return cls(choose_region(os.environ, region, own), profile)
 
-    def client(self, service: str) -> Any:
-        """Return a client of a service."""
+    def client(self, service: str, *, wait_seconds: float | None = None) -> Any:
+        """Return a client of a service; with ``wait_seconds`` one that waits so long for an answer, and asks once."""
+        longer = Config(read_timeout=wait_seconds, retries={"total_max_attempts": 1}) if wait_seconds else None
         # boto3's stubs overload this by the names of services.
         make: Any = self._session.client
-        return make(service, region_name=self.region, config=_CONFIG)
+        return make(service, region_name=self.region, config=_CONFIG.merge(longer) if longer else _CONFIG)
 
 
 def _session(region: str | None, profile: str | None) -> boto3.session.Session:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from baton_local.errors import LocalCloudError
-from baton_local.search_administration import administer
+from baton_deployment.errors import DeploymentError
+from baton_deployment.search import administer, is_sound
 
 OUTPUTS = {"SearchFunctionName": "baton-dev-SearchFunction-1", "FunctionRoleArns": "arn:turns,arn:http"}
 
@@ -50,7 +50,13 @@ def test_tenants_to_verify_are_passed_on() -> None:
 
 def test_a_failure_of_the_function_and_a_stack_without_search_are_reported() -> None:
     client = Lambda({"errorType": "SearchUnavailable", "errorMessage": "refused"}, error=True)
-    with pytest.raises(LocalCloudError, match="SearchUnavailable: refused"):
+    with pytest.raises(DeploymentError, match="SearchUnavailable: refused"):
         administer(client, OUTPUTS, "migrate")  # type: ignore[arg-type]
-    with pytest.raises(LocalCloudError, match="CreateSearchDomain"):
+    with pytest.raises(DeploymentError, match="CreateSearchDomain"):
         administer(client, {}, "migrate")  # type: ignore[arg-type]
+
+
+def test_a_result_is_sound_unless_a_tenant_is_not() -> None:
+    assert is_sound({"indices": []})
+    assert is_sound({"is_complete": True, "tenants": ["acme"]})
+    assert not is_sound({"tenants": [{"tenant_id": "acme", "is_sound": True}, {"tenant_id": "b", "is_sound": False}]})
