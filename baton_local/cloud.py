@@ -185,6 +185,7 @@ class LocalCloud:
             queues_endpoint=urls.queues,
             other_endpoint=urls.moto,
             search_url=urls.search,
+            collects_traces=settings.traces,
         )
         self._running.enter_context(importable(settings.tools_dir))
         here = self.environment

@@ -91,6 +91,7 @@ def variables(
     queues_endpoint: str,
     other_endpoint: str,
     search_url: str,
+    collects_traces: bool = True,
 ) -> dict[str, str]:
     """Return the variables that the template gives its functions, with this machine's endpoints and folders.
 
@@ -105,7 +106,7 @@ def variables(
     merged["BATON_SEARCH_URL"] = search_url
     merged["BATON_PIPELINES_SINCE"] = datetime.now(UTC).isoformat()  # executions end with the process
     merged |= {"BATON_PIPELINES_AT_ONCE": str(RUNS_AT_ONCE), "BATON_PIPELINES_OF_TENANT": str(RUNS_OF_TENANT)}
-    merged["BATON_TRACES_ENDPOINT"] = f"{gateway}{TRACES_PATH}"
+    merged["BATON_TRACES_ENDPOINT"] = f"{gateway}{TRACES_PATH}" if collects_traces else ""
     merged["POWERTOOLS_LOG_LEVEL"] = "WARNING"
     chosen = {name: os.environ[name] for name in DEVELOPERS_CHOICE if os.environ.get(name)}
     if "OPENAI_API_KEY" in chosen and "BATON_CHAT_MODEL" in chosen:

@@ -60,6 +60,8 @@ class LocalSettings(BaseSettings):
     """The interval of the template's schedules; 0 for never. Default: the template's."""
     documentation: bool = Field(default=True, validation_alias="BATON_LOCAL_DOCS")
     """Whether the agents that answer from documents get Baton's own documentation, in the tenant ``demo``."""
+    traces: bool = Field(default=True, validation_alias="BATON_LOCAL_TRACES")
+    """Whether traces of turns are collected for the console."""
     recordings: Path | None = Field(None, validation_alias="BATON_LOCAL_RECORDINGS")
     """A folder for recordings of the functions' AWS calls, which `make test` evaluates with the roles."""
     template: Path = Field(ROOT / "template.yaml", validation_alias="BATON_LOCAL_TEMPLATE")

@@ -26,7 +26,13 @@ def make_tracer(settings: TraceSettings, secrets: Callable[[], SecretsManager]) 
     if settings.endpoint is None:
         return NO_TRACER
     from baton.adapters.tracing.otel_tracer import OtelTracer
-    from baton.adapters.tracing.sending import BoundedSending, RestingExporter, SpansDropped
+    from baton.adapters.tracing.sending import (
+        MAX_WAITING,
+        MAX_WAITING_WITH_CONTENT,
+        BoundedSending,
+        RestingExporter,
+        SpansDropped,
+    )
     from baton.settings.traces import TracedDeploymentSettings
 
     def read_headers() -> Mapping[str, str]:
@@ -42,8 +48,9 @@ def make_tracer(settings: TraceSettings, secrets: Callable[[], SecretsManager]) 
         "service.instance.id": deployment.stack,
         "deployment.environment.name": deployment.stage,
     }
+    max_waiting = MAX_WAITING_WITH_CONTENT if settings.shows_content else MAX_WAITING
     return OtelTracer(
-        BoundedSending(exporter, dropped),
+        BoundedSending(exporter, dropped, max_waiting=max_waiting),
         dropped,
         resource=resource,
         shows_content=settings.shows_content,

@@ -23,7 +23,7 @@ from baton.domain.metrics import Metric, count
 from baton.domain.tracing import CONTENT, Attribute, Attributes, Operation
 from baton.ports.tracing import TracedRun
 
-MAX_ATTRIBUTE = 65_536
+MAX_ATTRIBUTE = 262_144
 """Characters of an attribute's value."""
 CANCELLED = "cancelled"
 

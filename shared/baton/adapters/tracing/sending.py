@@ -18,6 +18,8 @@ logger = Logger(child=True)
 
 MAX_WAITING = 4_096
 """Spans that wait for the collector or are on their way. Further ones are dropped. A turn has some ten."""
+MAX_WAITING_WITH_CONTENT = 256
+"""The same where spans have content, which may be a thousand times as large."""
 BATCH = 256
 DELAY_SECONDS = 1.0
 REQUEST_SECONDS = 3.0
@@ -119,7 +121,7 @@ class BoundedSending(SpanProcessor):
             self._exporter,
             max_queue_size=max_waiting,
             schedule_delay_millis=DELAY_SECONDS * 1000,
-            max_export_batch_size=min(BATCH, max_waiting),
+            max_export_batch_size=min(BATCH, max(1, max_waiting // 4)),
         )
         self._flushing = threading.Lock()
 

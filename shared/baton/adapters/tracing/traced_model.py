@@ -47,6 +47,8 @@ _REASONS = {FinishReason.STOP: "stop", FinishReason.LENGTH: "length", FinishReas
 """The conventions' names of finish reasons in messages."""
 MAX_MESSAGES = 50
 """Messages of a prompt that a span shows, the last ones."""
+MAX_MESSAGE = 4_000
+"""Characters of each of them."""
 
 
 class TracedModel:
@@ -197,7 +199,7 @@ def _asked(prompts: Sequence[Prompt]) -> dict[Attribute, Any]:
     """Return the head of the prompt and its messages, as the conventions' JSON."""
     head = [each for each in prompts if each.role is Role.SYSTEM]
     messages = [each for each in prompts if each.role is not Role.SYSTEM][-MAX_MESSAGES:]
-    instructions = [{"type": "text", "content": to_content(_text(each.content))} for each in head]
+    instructions = [{"type": "text", "content": to_content(_text(each.content), MAX_MESSAGE)} for each in head]
     return {
         Attribute.SYSTEM_INSTRUCTIONS: json.dumps(instructions, ensure_ascii=False),
         Attribute.INPUT_MESSAGES: json.dumps([_message(each) for each in messages], ensure_ascii=False),
@@ -211,7 +213,7 @@ def _text(content: Content) -> str:
 
 
 def _message(prompt: Prompt) -> dict[str, Any]:
-    text = to_content(_text(prompt.content))
+    text = to_content(_text(prompt.content), MAX_MESSAGE)
     if prompt.role is Role.TOOL:
         part = {"type": "tool_call_response", "id": prompt.tool_call_id, "response": text}
         return {"role": "tool", "parts": [part]}
@@ -221,4 +223,4 @@ def _message(prompt: Prompt) -> dict[str, Any]:
 
 
 def _call_part(call: ToolCall) -> dict[str, Any]:
-    return {"type": "tool_call", "id": call.id, "name": call.name, "arguments": to_content(call.arguments)}
+    return {"type": "tool_call", "id": call.id, "name": call.name, "arguments": to_content(call.arguments, MAX_MESSAGE)}
