@@ -376,6 +376,9 @@ def test_indices_can_be_left_to_a_later_step(stack: Stack) -> None:
     assert stack.template["Conditions"]["MakesIndices"] == {"Fn::And": on_deploy}
 
 
+OF_A_DOMAIN = [f"Search{name}Alarm" for name in ("ClusterRed", "WritesBlocked", "Storage", "Memory", "Vectors")]
+
+
 def test_a_default_deployment_has_no_search(stack: Stack) -> None:
     conditions = {name: item.get("Condition") for name, item in stack.resources.items() if name.startswith("Search")}
     assert conditions == {
@@ -386,6 +389,8 @@ def test_a_default_deployment_has_no_search(stack: Stack) -> None:
         "SearchAdministrationPolicy": "HasSearch",
         "SearchFunction": "HasSearch",
         "SearchErrorsAlarm": "HasSearch",
+        "SearchesFailedAlarm": "HasSearch",
+        **dict.fromkeys(OF_A_DOMAIN, "HasNewDomain"),
         "SearchIndices": "MakesIndices",
         "SearchRole": None,
         "SearchLogs": None,
