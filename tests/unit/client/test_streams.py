@@ -190,13 +190,13 @@ def test_a_refused_message_is_an_error_of_its_kind(served: Served) -> None:
 
 def test_a_run_that_fails_is_an_error_of_its_kind(served: Served) -> None:
     failed = {"type": "RUN_ERROR", "message": "Try later.", "code": "model_unavailable"}
-    about = {"retryable": True, "requestId": "req-1"}
+    about = {"retryable": True, "requestId": "req-1", "retryAfter": 40}
     served.script.answer(RUNS, stream(*WHOLE[:3], *numbered([{**failed, "metadata": about}], start=4)))
     with pytest.raises(baton_client.APIStatusError) as caught, asked(served) as followed:
         followed.result()
     error = caught.value
     assert (error.code, error.retryable, error.run_id, error.seq) == ("model_unavailable", True, "run-1", 4)
-    assert error.request_id == "req-1"
+    assert (error.request_id, error.retry_after) == ("req-1", 40)
     assert served.script.sent(CANCEL) == []
 
 
