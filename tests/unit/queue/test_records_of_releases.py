@@ -44,7 +44,7 @@ SAMPLES = {
 }
 """State machine -> a sample of events/, and the part of it that is the machine's input."""
 STEPS: dict[str, set[str]] = {
-    "close_session": set(ClosingStep) | {"learn", "fail"},
+    "close_session": set(ClosingStep) | {"whole", "learn", "fail"},
     "capture_procedure": set(CaptureStep) | {"fail"},
     "ingest_document": set(IngestionStep) | {"fail"},
     "forget_user": {"sweep", "verify", "failed"},
