@@ -268,6 +268,20 @@ def test_every_parameter_of_the_stack_is_listed_with_its_default(template: dict[
     assert listed == {name: str(p.get("Default", "")) for name, p in template["Parameters"].items()}
 
 
+NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+NUMBERS += ("thirteen", "fourteen", "fifteen", "sixteen")
+COUNTED = {"functions": "Serverless::Function", "queues": "SQS::Queue", "state machines": "Serverless::StateMachine"}
+
+
+def test_functions_queues_and_state_machines_are_as_many_as_the_pages_say(template: dict[str, Any]) -> None:
+    types = [resource["Type"] for resource in template["Resources"].values()]
+    counts = {noun: NUMBERS[types.count(f"AWS::{kind}")] for noun, kind in COUNTED.items()}
+    introduction = " ".join(DEPLOY.read_text().split("## ")[0].split())
+    assert [noun for noun, count in counts.items() if f"{count} {noun}" not in introduction] == []
+    del counts["functions"]
+    assert [noun for noun, count in counts.items() if f"{count} {noun}" not in template["Description"]] == []
+
+
 def test_every_output_of_the_stack_is_mentioned(template: dict[str, Any]) -> None:
     page = DEPLOY.read_text()
 
