@@ -12,6 +12,7 @@ from botocore.exceptions import ClientError
 from baton.adapters.signing import parse_card_keys
 from baton.adapters.tokens.embed_keys import read_embed_keys
 from baton.adapters.tokens.subject_tokens import parse_delegation_keys
+from baton.adapters.tracing.headers import parse_trace_headers
 from baton.domain.errors import InternalError
 from baton.settings.base import parse_object
 from baton_deployment.account import Account, code_of, is_denied
@@ -44,6 +45,10 @@ def expected_secrets(template: DeployedTemplate) -> Iterator[ExpectedSecret]:
         yield ExpectedSecret("CardKeysSecret", name, _problem_by(parse_card_keys), "file://card-keys.json")
     if name := values["DelegationKeysSecret"]:
         yield ExpectedSecret("DelegationKeysSecret", name, _problem_by(parse_delegation_keys), '"$FERNET_KEY"')
+    if name := values["TracesHeadersSecret"]:
+        yield ExpectedSecret(
+            "TracesHeadersSecret", name, _problem_by(parse_trace_headers), """'{"x-api-key": "..."}'"""
+        )
     for provider, name in _provider_secrets(values["ModelProviders"]):
         yield ExpectedSecret(f"ModelProviders.{provider}", name, _key_problem, '"$KEY"')
 

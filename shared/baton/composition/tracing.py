@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
@@ -25,6 +24,7 @@ def make_tracer(settings: TraceSettings, secrets: Callable[[], SecretsManager]) 
     """Return the tracer. OpenTelemetry's SDK is loaded only if there is a collector."""
     if settings.endpoint is None:
         return NO_TRACER
+    from baton.adapters.tracing.headers import parse_trace_headers
     from baton.adapters.tracing.otel_tracer import OtelTracer
     from baton.adapters.tracing.sending import (
         MAX_WAITING,
@@ -38,8 +38,7 @@ def make_tracer(settings: TraceSettings, secrets: Callable[[], SecretsManager]) 
     def read_headers() -> Mapping[str, str]:
         if settings.headers_secret is None:
             return {}
-        headers: dict[str, str] = json.loads(secrets().renewed(settings.headers_secret))
-        return headers
+        return parse_trace_headers(secrets().renewed(settings.headers_secret))
 
     deployment, dropped = TracedDeploymentSettings(), SpansDropped()
     exporter = RestingExporter(settings.endpoint, read_headers, dropped)

@@ -7,9 +7,11 @@ from collections.abc import Mapping
 
 import pytest
 
+from baton.adapters.tracing.headers import parse_trace_headers
 from baton.adapters.tracing.otel_tracer import OtelTracer
 from baton.adapters.tracing.sending import REST_SECONDS, BoundedSending, RestingExporter, SpansDropped
 from baton.composition.tracing import make_tracer
+from baton.domain.errors import InternalError
 from baton.domain.metrics import Metric, counting
 from baton.ports.tracing import NO_TRACER, TracedRun
 from baton.settings.traces import TraceSettings
@@ -111,3 +113,14 @@ def test_a_process_that_never_freezes_waits_for_no_span() -> None:
 def test_traces_are_off_without_a_collector(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BATON_TRACES_ENDPOINT", "")
     assert make_tracer(TraceSettings(), lambda: pytest.fail("no secret is read")) is NO_TRACER
+
+
+def test_the_secret_holds_headers_by_name() -> None:
+    assert parse_trace_headers('{"x-api-key": "abc"}') == {"x-api-key": "abc"}
+
+
+@pytest.mark.parametrize("text", ["", "abc-secret", "[]", '{"x-api-key": 1}', '{"x-api-key": "abc-secret\\n"}'])
+def test_a_broken_secret_is_described_without_its_value(text: str) -> None:
+    with pytest.raises(InternalError) as refused:
+        parse_trace_headers(text)
+    assert "abc-secret" not in str(refused.value)
