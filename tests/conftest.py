@@ -19,6 +19,7 @@ settings.load_profile("baton")
 pytest.register_assert_rewrite("tests.e2e", "tests.contracts", "tests.faults.state_machines", "tests.harness")
 
 pytest_plugins = [
+    "tests.compiled",
     "tests.distribution",
     "tests.durations",
     "tests.unchanged",
