@@ -177,6 +177,9 @@ async def test_sources_are_counted_by_owner(administration: OpenSearchAdministra
         IndexedSource(bob.tenant_id, "bob", "s1", 1, 0),
     ]
     assert found == sorted(expected, key=lambda source: (source.tenant_id, source.user_id, source.source_id))
+    of_ada = [source async for source in administration.sources(EPISODES, ada.tenant_id)]
+    assert of_ada == [source for source in found if source.tenant_id == ada.tenant_id]
+    assert len(of_ada) == 2
 
 
 class Interrupted(FakeEmbedder):
