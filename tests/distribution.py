@@ -36,6 +36,7 @@ FIRST = (
     "tests/integration/make_run",
     "the cloud of consulting",
     "tests/integration/privacy",
+    "the build",
     "tests/integration/store",
     "the demo cloud",
     "the killable cloud",

@@ -10,6 +10,7 @@ services are DynamoDB Local, moto and the local cloud's gateway, and search is o
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -53,14 +54,21 @@ OF_THE_CHAT = ("AuthorizerFunction", "SocketsFunction", "TurnsFunction", "Stream
 
 
 @pytest.fixture(scope="module")
-def built_cloud(request: pytest.FixtureRequest, fault_model_server: FaultModel) -> Iterator[RunningCloud]:
-    """A local cloud whose functions are those of `sam build`; skips where such functions cannot run."""
+def web_adapter() -> Path:
+    """The layer of the web adapter, which is compiled at its first use; skips where built functions cannot run."""
     try:
         host.namespace()
         host.python()
-        host.adapter_layer(default_cache_dir(), print)
+        return host.adapter_layer(default_cache_dir(), print)
     except host.HostProblem as problem:
         pytest.skip(str(problem))
+
+
+@pytest.fixture(scope="module")
+def built_cloud(
+    web_adapter: Path, request: pytest.FixtureRequest, fault_model_server: FaultModel
+) -> Iterator[RunningCloud]:
+    """A local cloud whose functions are those of `sam build`."""
     build: Path = request.getfixturevalue("build")
     settings = {"BATON_LOCAL_BUILT": str(build), "BATON_LOCAL_SWEEP_SECONDS": "0", "BATON_LOCAL_DOCS": "false"}
     with RunningCloud(fault_model_server.base_url, settings=settings) as running:
@@ -72,6 +80,11 @@ async def ada(built_cloud: RunningCloud, tenant: str, fault_model: FaultModel) -
     """A user of the built functions."""
     async with httpx.AsyncClient(base_url=built_cloud.url, timeout=PATIENCE_SECONDS, trust_env=False) as client:
         yield User(built_cloud, client, tenant, "ada", built_cloud.token(tenant, "ada"))
+
+
+def test_the_web_adapter_is_an_extension_that_lambda_starts(web_adapter: Path) -> None:
+    for file in ("extensions/lambda-adapter", "bootstrap"):
+        assert os.access(web_adapter / file, os.X_OK)
 
 
 async def test_the_first_chat_goes_through_the_functions_of_the_build(ada: User, built_cloud: RunningCloud) -> None:
