@@ -64,8 +64,9 @@ def python() -> Path:
     found = [shutil.which(f"python{PYTHON}"), *sorted(map(str, home.glob(f"{PYTHON}.*/bin/python{PYTHON}")))]
     if sys.version_info[:2] == tuple(map(int, PYTHON.split("."))):
         found.insert(0, sys.executable)
-    managed = subprocess.run([uv(), "python", "find", PYTHON], capture_output=True, text=True, check=False)
-    found.append(managed.stdout.strip())
+    if tool := shutil.which(uv()):
+        managed = subprocess.run([tool, "python", "find", PYTHON], capture_output=True, text=True, check=False)
+        found.append(managed.stdout.strip())
     for candidate in filter(None, found):
         asked = "import sys; print(sys.base_prefix, *sys.version_info[:2])"
         done = subprocess.run([candidate, "-c", asked], capture_output=True, text=True, check=False)
@@ -159,6 +160,8 @@ def _made(cache_dir: Path, kind: str, contents: Iterable[str], make: Callable[[P
 
 
 def _run(command: list[str], variables: dict[str, str] | None = None) -> None:
+    if shutil.which(command[0]) is None:
+        raise HostProblem(f"Built functions need {command[0]}, which is not on PATH.")
     done = subprocess.run(command, env={**os.environ, **(variables or {})}, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise HostProblem(f"{' '.join(command[:3])} failed: {done.stderr.strip()[-1000:]}")
