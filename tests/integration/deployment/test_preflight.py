@@ -217,6 +217,7 @@ def test_secrets_that_functions_can_use_are_fine(aws: str, secrets: Callable[[st
         ("EmbedKeysSecret", '{"a": {"tenant": "*", "algorithm": "HS256", "key": "' + KEY + '"}}', "local cloud only"),
         ("CardKeysSecret", "{}", "no JWK set"),
         ("DelegationKeysSecret", "word", "no Fernet keys"),
+        ("TracesHeadersSecret", "word", "no JSON object of headers"),
     ],
 )
 def test_a_secret_that_functions_cannot_use_is_found_without_quoting_it(
