@@ -1,0 +1,97 @@
+"""A deployment runs its steps in order, and stops at the first that fails."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from baton_deployment import deployment
+from baton_deployment.deployment import Deployment, deploy
+from baton_deployment.errors import DeploymentError
+from baton_deployment.stages import Stage
+
+SAM = """#!/bin/sh
+echo "$1 $AWS_REGION $AWS_DEFAULT_REGION $BATON_REQUIRE_BYTECODE" >> "$CALLS"
+[ "$1" != "$FAILING" ]
+"""
+
+
+@pytest.fixture
+def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file in which a program in place of ``sam`` writes its calls."""
+    program = tmp_path / "bin" / "sam"
+    program.parent.mkdir()
+    program.write_text(SAM)
+    program.chmod(0o755)
+    file = tmp_path / "calls"
+    file.touch()
+    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("CALLS", str(file))
+    monkeypatch.setenv("UV", "/usr/bin/uv")
+    monkeypatch.setenv("AWS_REGION", "eu-central-1")
+    monkeypatch.delenv("AWS_DEFAULT_REGION", raising=False)
+    monkeypatch.delenv("AWS_PROFILE", raising=False)
+    return file
+
+
+@pytest.fixture
+def planned(tmp_path: Path) -> Deployment:
+    return Deployment(Stage("dev", tmp_path, "baton-dev", {}), tmp_path, ("sam", "build"), ("sam", "deploy"))
+
+
+@pytest.fixture
+def steps(calls: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The steps that would ask AWS, in their order, with the calls of SAM so far."""
+    taken: list[str] = []
+
+    def step(name: str, result: Any = None) -> Any:
+        def take(*_: Any) -> Any:
+            taken.append(f"{name} after {len(calls.read_text().splitlines())} calls")
+            return result
+
+        return take
+
+    monkeypatch.setattr(deployment, "run_preflight", step("preflight"))
+    monkeypatch.setattr(deployment, "_check_sizes", step("sizes"))
+    monkeypatch.setattr(deployment, "publish_front_ends", step("publish", "published"))
+    monkeypatch.setattr(deployment, "smoke_stage", step("smoke"))
+    monkeypatch.setattr(deployment, "read_outputs", step("outputs", {"RestUrl": "https://api.example/dev"}))
+    return taken
+
+
+def test_a_deployment_is_checked_before_and_tried_after_in_one_region(
+    calls: Path, planned: Deployment, steps: list[str]
+) -> None:
+    lines: list[str] = []
+    deploy(planned, lines.append, prepare=lambda: steps.append("prepare"))
+    assert steps == [
+        *("preflight after 0 calls", "prepare", "sizes after 1 calls"),
+        *("publish after 2 calls", "smoke after 2 calls", "outputs after 2 calls"),
+    ]
+    assert calls.read_text() == "build eu-central-1 eu-central-1 1\ndeploy eu-central-1 eu-central-1 1\n"
+    assert "https://api.example/dev" in lines[-1]
+
+
+def test_a_failing_build_is_not_deployed(
+    planned: Deployment, steps: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAILING", "build")
+    with pytest.raises(DeploymentError, match="`sam build` failed with exit code 1"):
+        deploy(planned, lambda line: None)
+    assert steps == ["preflight after 0 calls"]
+
+
+def test_a_failing_check_ends_it_before_anything_is_built(
+    calls: Path, planned: Deployment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE"):
+        monkeypatch.setenv(name, str(tmp_path / "none"))
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    with pytest.raises(DeploymentError, match="nothing was deployed"):
+        deploy(planned, lambda line: None)
+    assert calls.read_text() == ""
