@@ -22,7 +22,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Only package registries are needed: a missing Python is reported, not fetched from elsewhere.
 export UV_PYTHON_DOWNLOADS ?= never
 
-.PHONY: help setup web wheels run check test lint types depth faults properties models mutations grants unit integration e2e infrastructure build validate client docs format clean account preflight deploy publish smoke teardown search-migrate search-reindex search-rebuild search-verify search-repair
+.PHONY: help setup web wheels run check test lint types depth faults properties models mutations grants unit integration e2e infrastructure build validate client docs format clean account preflight deploy publish settings settings-show settings-file smoke teardown search-migrate search-reindex search-rebuild search-verify search-repair
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -133,6 +133,17 @@ deploy: setup web ## Check, build, deploy to AWS, publish and try: make deploy S
 
 publish: setup ## Put the chat widget where a deployed stage serves it: make publish STAGE=dev|prod
 	@$(BIN)/python -m baton_deployment publish $(STAGE)
+
+settings: setup ## Check settings.STAGE.yaml, show the difference to what is deployed, put it (ARGS=--check, --yes)
+	@$(BIN)/python -m baton_deployment settings $(STAGE) $(ARGS)
+
+settings-show: setup ## Print the deployed settings of a stage
+	@$(BIN)/python -m baton_deployment settings $(STAGE) --show
+
+settings-file: setup ## Write settings.STAGE.yaml from the parameters of earlier releases in samconfig.toml
+	@test ! -e settings.$(STAGE).yaml || { echo "settings.$(STAGE).yaml exists." >&2; exit 1; }
+	@$(BIN)/python -m baton_deployment settings $(STAGE) --from-parameters >settings.$(STAGE).yaml.new
+	@mv settings.$(STAGE).yaml.new settings.$(STAGE).yaml && echo "Wrote settings.$(STAGE).yaml"
 
 smoke: setup ## Try a deployed stage as a user: make smoke STAGE=dev|prod, or URL=https://... TOKEN=... [SOCKET_URL=wss://... DOCUMENT=1]
 	@$(BIN)/python -m baton_deployment smoke $(STAGE) $(if $(URL),--url "$(URL)") $(if $(SOCKET_URL),--socket-url "$(SOCKET_URL)") $(if $(DOCUMENT),--document)

@@ -18,6 +18,8 @@ from baton_deployment.errors import DeploymentError
 from baton_deployment.preflight import run_preflight
 from baton_deployment.publishing import publish_front_ends
 from baton_deployment.search import COMMANDS, FUNCTION_SECONDS, administer, is_sound
+from baton_deployment.settings_file import from_parameters
+from baton_deployment.settings_put import put_settings, show_settings
 from baton_deployment.smoke import run_smoke
 from baton_deployment.smoke.target import given_token, target_at, target_of
 from baton_deployment.stages import Stage, read_stage
@@ -42,12 +44,30 @@ def main(arguments: Sequence[str]) -> None:
         case "publish":
             stage = _stage(chosen)
             print(publish_front_ends(Account.of(stage), stage))
+        case "settings":
+            _settings(chosen)
         case "smoke":
             _smoke(chosen)
         case "teardown":
             _tear_down(chosen)
         case "search":
             _search(chosen)
+
+
+def _settings(chosen: argparse.Namespace) -> None:
+    stage = _stage(chosen)
+    if chosen.from_parameters:
+        print(from_parameters(stage.parameters), end="")
+    elif chosen.show:
+        print(show_settings(Account.of(stage), stage))
+    else:
+        put_settings(Account.of(stage), stage, print, confirm=lambda: not chosen.check and _agrees(chosen.yes))
+
+
+def _agrees(is_agreed: bool) -> bool:
+    if is_agreed or not sys.stdin.isatty():
+        return True
+    return input("Put these settings? [y/N] ").strip().lower() in ("y", "yes")
 
 
 def _smoke(chosen: argparse.Namespace) -> None:
@@ -94,6 +114,7 @@ def _parser() -> argparse.ArgumentParser:
         ("preflight", "check what a deployment needs"),
         ("deploy", "check, build, deploy, publish and try a stage"),
         ("publish", "put widget and console where a stage serves them"),
+        ("settings", "check settings.STAGE.yaml, show how it differs from what is deployed, and put it"),
         ("smoke", "try a deployed stage, or a server at --url"),
         ("teardown", "show what there is of a stage, and delete what is named"),
     ):
@@ -102,6 +123,15 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("--config-file", type=Path, default=PARAMETERS, help="another samconfig.toml")
         if name == "preflight":
             command.add_argument("--model", action="store_true", help="ask the provider of models, too")
+        if name == "settings":
+            command.add_argument("--check", action="store_true", help="put nothing")
+            command.add_argument("--yes", action="store_true", help="put it without a question")
+            command.add_argument("--show", action="store_true", help="print the deployed settings")
+            command.add_argument(
+                "--from-parameters",
+                action="store_true",
+                help="print a file with what were parameters before",
+            )
         if name == "teardown":
             command.add_argument("--delete", nargs="*", default=[], help="stack, table, bucket, widget-bucket, ...")
             command.add_argument("--confirm", help="the stack's name, where nobody can be asked")

@@ -15,6 +15,7 @@ from baton_deployment.preflight import NAMES_WIDTH, Preflight, run_preflight
 from baton_deployment.preflight.packages import check_sizes
 from baton_deployment.publishing import publish_front_ends
 from baton_deployment.sam import find_sam, run_sam, sam_variables
+from baton_deployment.settings_put import put_settings
 from baton_deployment.smoke import smoke_stage
 from baton_deployment.stages import Stage
 from baton_deployment.template import DeployedTemplate
@@ -31,6 +32,8 @@ class Deployment:
     folder: Path
     build: tuple[str, ...]
     deploy: tuple[str, ...]
+    allowed_hosts: tuple[str, ...] = ()
+    """Hosts that a project may call, unless the stage's settings file names some."""
 
     @classmethod
     def of_checkout(cls, stage: Stage) -> Deployment:
@@ -67,6 +70,7 @@ def deploy(deployment: Deployment, write: Write, *, prepare: Callable[[], None] 
     _run(deployment, deployment.build, program, variables, write)
     _check_sizes(deployment, account.region, write)
     _run(deployment, deployment.deploy, program, variables, write)
+    put_settings(account, deployment.stage, write, allowed_hosts=deployment.allowed_hosts)
     write(publish_front_ends(account, deployment.stage))
     smoke_stage(account, deployment.stage, write)
     write("\n" + "\n".join(address_lines(read_outputs(account, deployment.stage.stack))))

@@ -91,7 +91,8 @@ def is_own(checks: ModelChecks, model: ConfiguredModel, *, embedding_address: st
 
     ``embedding_address`` is that of the embedding model; empty if it is the chat model's.
     """
-    provider = checks.providers.get(route(model.name, checks.providers).provider)
+    providers = checks.providers()
+    provider = providers.get(route(model.name, providers).provider)
     address = provider.base_url if provider is not None else None
     if model.kind is ModelKind.EMBEDDING and embedding_address:
         address = embedding_address

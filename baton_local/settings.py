@@ -120,7 +120,10 @@ def all_families() -> list[type[Settings]]:
     """Return the functions' families of settings, also of modules that nobody has imported yet."""
     for module in iter_modules(families.__path__):
         import_module(f"{families.__name__}.{module.name}")
-    return Settings.__subclasses__()
+    found = Settings.__subclasses__()
+    for family in found:  # families of families are added while it runs
+        found += family.__subclasses__()
+    return found
 
 
 def model_endpoint() -> str:
@@ -137,7 +140,7 @@ def _check_profiles() -> None:
     from baton.settings.models import ModelSettings
 
     try:
-        profile_overrides(ModelSettings().profiles)
+        profile_overrides(ModelSettings().model_profiles)
     except ValidationError:
         return  # something is missing, which each function judges by itself
     except ValueError as problem:

@@ -66,6 +66,7 @@ def plan(project: Project, stage: str) -> Deployment:
         folder=project.folder / STATE / "build" / stage,
         build=("sam", "build", "--build-in-source", *config),
         deploy=("sam", "deploy", *config, "--parameter-overrides", *overrides),
+        allowed_hosts=project.settings.allowed_hosts,
     )
 
 
@@ -74,7 +75,6 @@ def _overrides(project: Project, settings: Mapping[str, object]) -> list[str]:
     chosen = [str(each) for each in overrides_of(settings)]
     ours = {
         "DefaultAgent": project.settings.default_agent,
-        "AllowedHosts": ",".join(project.settings.allowed_hosts),
         "ToolPackages": ",".join(packages_in(project.tools)),
     }
     names = {each.partition("=")[0] for each in chosen}

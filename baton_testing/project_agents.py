@@ -71,9 +71,11 @@ def check_functions(files: AgentFiles) -> None:
 
 def real_tools(files: AgentFiles) -> Tools:
     """Return the agents' tools as a deployment calls them, without its secrets."""
+    from baton.composition.current_settings import environment_settings
     from baton.composition.outside import Outside
 
-    return Outside(files, _NoSecrets()).toolbox
+    current = environment_settings()
+    return Outside(files, _NoSecrets(), lambda: current.egress).toolbox
 
 
 class _NoSecrets:

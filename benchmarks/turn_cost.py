@@ -11,12 +11,12 @@ import asyncio
 import gc
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from boto3.session import Session
 
@@ -32,6 +32,7 @@ from baton.composition.ports import Ports
 from baton.domain.agent import AgentDefinition
 from baton.domain.events import Event
 from baton.domain.identity import Scope
+from baton.domain.model_providers import Provider
 from baton.domain.queued import QueuedSummary, QueuedTitle, Subscriber
 from baton.domain.tenant_limits import DeploymentLimits
 from baton.domain.thread_title import TitleSource
@@ -140,6 +141,12 @@ class Conversation:
 class MeteredPorts(Ports):
     """A deployment's ports on local engines. The model, connections, tools and remote agents are fakes."""
 
+    model_providers: ClassVar[Mapping[str, Provider]] = {}
+    deployment_limits = DeploymentLimits()
+
+    def context_tokens(self, model: str) -> int | None:
+        return None
+
     def __init__(
         self, table: Table, s3: Any, bucket: str, clock: HourClock, connections: ConnectedClient, queue: QueueInMemory
     ) -> None:
@@ -149,7 +156,6 @@ class MeteredPorts(Ports):
         self.shipped_agents = AgentFiles.load(ROOT / "agents", "assistant")
         self.tiktoken = TiktokenCounter(TOKENIZER)
         self.default_model = self.light_model = "scripted"
-        self.model_providers, self.model_profiles = {}, {}
         self.title_source = TitleSource.MODEL
         self.tools, self.agent_client = NoTools(), NoRemoteAgents()
 

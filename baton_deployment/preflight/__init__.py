@@ -22,6 +22,7 @@ from baton_deployment.preflight.parameters import check_parameters
 from baton_deployment.preflight.secrets import NAME as SECRET
 from baton_deployment.preflight.secrets import check_secrets
 from baton_deployment.preflight.stack import STATE, check_name, check_state
+from baton_deployment.settings_file import check_settings_file, path_of, read_settings_file
 from baton_deployment.stages import Stage
 from baton_deployment.template import DeployedTemplate
 from baton_local.root import ROOT
@@ -57,10 +58,19 @@ class Preflight:
             account = None
         yield from check_name(template)
         yield from check_parameters(template)
+        yield from check_settings_file(self.stage)
         yield from check_python()
         yield from check_sizes(template, self.build)
         if self.asks_model:
             yield from asked(MODEL, partial(check_model, account, template))
+
+    def _provider_secrets(self) -> dict[str, str]:
+        try:
+            found = read_settings_file(path_of(self.stage))
+        except DeploymentError:
+            return {}  # the check of the file reports it
+        providers = found.document.model_providers if found is not None else {}
+        return {name: each.key_secret for name, each in providers.items() if each.key_secret is not None}
 
     def _remote(self, account: Account, template: DeployedTemplate, who: dict[str, Any]) -> Iterator[Check]:
         stack = self.stage.stack
@@ -69,7 +79,7 @@ class Preflight:
             (STATE, partial(check_state, account, stack)),
             (CONCURRENCY, partial(check_concurrency, account, template)),
             (LOGGING_ROLE, partial(check_logging_role, account)),
-            (SECRET, partial(check_secrets, account, template)),
+            (SECRET, partial(check_secrets, account, template, self._provider_secrets())),
         ]
         for name, check in checks:
             yield from asked(name, check)

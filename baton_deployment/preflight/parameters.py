@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
+import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pydantic import ValidationError
 
-import baton.settings
 from baton.settings.base import Settings
 from baton_deployment.checks import Check, fails, fine, note
+from baton_deployment.settings_file import MOVED
 from baton_deployment.template import DeployedTemplate
 from baton_local.environment import applied
+from baton_local.settings import all_families
 
 ENVIRONMENT_BYTES = 4096
 """Lambda's limit of all variables of a function, names and values."""
-CLOSE_BYTES = 400
+CLOSE_BYTES = 100
+MIGRATION = "`make settings-file` writes such a file from the parameters; see docs/how-to/upgrade.md."
 
 
 def check_parameters(template: DeployedTemplate) -> Iterator[Check]:
@@ -33,7 +34,9 @@ def check_parameters(template: DeployedTemplate) -> Iterator[Check]:
 def _form_problems(template: DeployedTemplate) -> Iterator[Check]:
     for name, value in template.given.items():
         if name not in template.declared:
-            yield fails("parameters", f"the template has no parameter {name}", "Names are in docs/how-to/deploy.md.")
+            moved = f"{name} is now the field {MOVED[name]} of the settings" if name in MOVED else ""
+            advice = MIGRATION if moved else "Names are in docs/how-to/deploy.md."
+            yield fails("parameters", moved or f"the template has no parameter {name}", advice)
         elif reason := _refusal(template.declared[name], value):
             yield fails("parameters", f"{name}: {reason}")
 
@@ -74,19 +77,13 @@ def _settings_problems(template: DeployedTemplate) -> Iterator[Check]:
     values = {name: str(template.intrinsics.resolve(value)) for name, value in written.items()}
     seen = set()
     with applied(values):
-        for family in _families():
+        for family in all_families():
             for variable, message in _problems_of(family):
                 parameters = sorted(set(template.referred(written.get(variable))))
                 named = " or ".join(parameters) or variable
                 if variable in written and (named, message) not in seen:
                     seen.add((named, message))
                     yield fails("settings", f"{named}: {message}")
-
-
-def _families() -> list[type[Settings]]:
-    for module in pkgutil.iter_modules(baton.settings.__path__):
-        importlib.import_module(f"{baton.settings.__name__}.{module.name}")
-    return Settings.__subclasses__()
 
 
 def _problems_of(family: type[Settings]) -> Iterator[tuple[str, str]]:
@@ -102,15 +99,18 @@ def _problems_of(family: type[Settings]) -> Iterator[tuple[str, str]]:
 
 def _size(template: DeployedTemplate) -> Check:
     sizes = {
-        function: sum(
-            len(name.encode()) + len(str(template.intrinsics.resolve(value)).encode())
-            for name, value in variables.items()
+        # Lambda measures them as a JSON object, which its error quotes.
+        function: len(
+            json.dumps(
+                {name: str(template.intrinsics.resolve(value)) for name, value in variables.items()},
+                separators=(",", ":"),
+            )
         )
         for function, variables in template.variables().items()
     }
     largest = max(sizes, key=lambda name: sizes[name])
     detail = f"{largest} has the most: about {sizes[largest]} of {ENVIRONMENT_BYTES} bytes"
-    advice = "Shorten TokenIssuers, ModelProviders, ModelPrices, ModelProfiles, or lists of hosts and origins."
+    advice = "Shorten the name of the stack, or names of secrets, models and addresses."
     if sizes[largest] > ENVIRONMENT_BYTES:
         return fails("variables", f"{detail}, which Lambda refuses", advice)
     if sizes[largest] > ENVIRONMENT_BYTES - CLOSE_BYTES:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,12 +14,12 @@ from baton.adapters.tokens.embed_keys import read_embed_keys
 from baton.adapters.tokens.subject_tokens import parse_delegation_keys
 from baton.adapters.tracing.headers import parse_trace_headers
 from baton.domain.errors import InternalError
-from baton.settings.base import parse_object
 from baton_deployment.account import Account, code_of, is_denied
 from baton_deployment.checks import Check, fails, fine, note, unknown
 from baton_deployment.template import DeployedTemplate
 
 NAME = "secret"
+NONE: Mapping[str, str] = {}
 AWS_KEYS = ("alias/aws/secretsmanager",)
 
 
@@ -35,8 +35,8 @@ class ExpectedSecret:
     """A value for the command that creates it."""
 
 
-def expected_secrets(template: DeployedTemplate) -> Iterator[ExpectedSecret]:
-    """Yield the secrets that the stage's parameters name."""
+def expected_secrets(template: DeployedTemplate, provider_secrets: Mapping[str, str]) -> Iterator[ExpectedSecret]:
+    """Yield the secrets that the stage's parameters and settings name."""
     values = template.values
     if values["ModelBaseUrl"]:
         yield ExpectedSecret("ModelKeySecret", values["ModelKeySecret"], _key_problem, '"$OPENAI_API_KEY"')
@@ -49,14 +49,16 @@ def expected_secrets(template: DeployedTemplate) -> Iterator[ExpectedSecret]:
         yield ExpectedSecret(
             "TracesHeadersSecret", name, _problem_by(parse_trace_headers), """'{"x-api-key": "..."}'"""
         )
-    for provider, name in _provider_secrets(values["ModelProviders"]):
-        yield ExpectedSecret(f"ModelProviders.{provider}", name, _key_problem, '"$KEY"')
+    for provider, name in provider_secrets.items():
+        yield ExpectedSecret(f"modelProviders.{provider}", name, _key_problem, '"$KEY"')
 
 
-def check_secrets(account: Account, template: DeployedTemplate) -> Iterator[Check]:
-    """Yield one row for each secret."""
+def check_secrets(
+    account: Account, template: DeployedTemplate, provider_secrets: Mapping[str, str] = NONE
+) -> Iterator[Check]:
+    """Yield one row for each secret. ``provider_secrets``: a provider of models to the secret with its key."""
     manager = account.client("secretsmanager")
-    for secret in expected_secrets(template):
+    for secret in expected_secrets(template, provider_secrets):
         yield _check(manager, secret, account.region)
 
 
@@ -88,7 +90,7 @@ def _check(manager: Any, secret: ExpectedSecret, region: str) -> Check:
     if wrong := secret.problem_of(text):
         return fails(NAME, f"{named}: {wrong}")
     if secret.problem_of is _embed_problem and json.loads(text) == {}:
-        return note(NAME, f"{named} has no key: only tokens of TokenIssuers are accepted")
+        return note(NAME, f"{named} has no key: only tokens of tokenIssuers in the settings are accepted")
     return fine(NAME, named)
 
 
@@ -119,13 +121,3 @@ def _problem_by(parse: Callable[[str], object]) -> Callable[[str], str]:
         return ""
 
     return problem
-
-
-def _provider_secrets(text: str) -> Iterator[tuple[str, str]]:
-    try:
-        providers = parse_object(text)
-    except ValueError:
-        return  # the check of parameters reports it
-    for name, provider in providers.items():
-        if isinstance(provider, dict) and isinstance(provider.get("keySecret"), str):
-            yield name, provider["keySecret"]

@@ -134,10 +134,16 @@ class AgedCopies(Generic[V]):
 class CurrentLimits:
     """The limits that a tenant has now: its own, but at most the deployment's."""
 
-    def __init__(self, store: TenantLimitStore, deployment: DeploymentLimits, clock: Clock) -> None:
+    def __init__(self, store: TenantLimitStore, deployment: Callable[[], DeploymentLimits], clock: Clock) -> None:
+        """``deployment`` returns the limits of every tenant now."""
         self._store = store
         self._copies = AgedCopies(self._read, clock, LRUCache(MAX_TENANTS), "a tenant's limits")
-        self.deployment = deployment
+        self._deployment = deployment
+
+    @property
+    def deployment(self) -> DeploymentLimits:
+        """The limits of every tenant."""
+        return self._deployment()
 
     def begin(self, scope: Scope) -> None:
         """Begin to read the tenant's limits if the copy is old, so that ``of`` need not wait."""

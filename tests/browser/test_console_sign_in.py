@@ -47,7 +47,7 @@ class Deployment:
         """Serve for this issuer."""
         oidc = {"issuer": issuer, "clientId": "console", "resource": RESOURCE}
         trusted = OidcIssuer(issuer=issuer, audience="baton")
-        self._verifier = JwtVerifier([trusted], None, allow_http=True)
+        self._verifier = JwtVerifier(lambda: (trusted,), None, allow_http=True)
         files = StaticFiles(directory=web.build().parent / "console" / "dist", html=True)
         routes = [
             Route("/monitor/config.json", lambda _: JSONResponse({"oidc": oidc})),

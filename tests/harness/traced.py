@@ -43,7 +43,7 @@ class TracedHarness(Harness):
             "system_prompt": f"Be brief about {SECRET}.",
         }
         assistant = AgentDefinition.model_validate(ASSISTANT.model_dump() | fields)
-        model = TracedModel(self.scripted, lambda _: "openai", PRICES)
+        model = TracedModel(self.scripted, lambda _: "openai", lambda: PRICES)
         super().__init__(
             model=model, assistant=assistant, others=(KNOWLEDGE, WEB, MAKER), tracer=tracer, prices=PRICES, **given
         )

@@ -110,6 +110,7 @@ def test_turns_load_only_the_client_of_the_model_in_use(model: str, loaded: str,
     inherited = {name: value for name, value in os.environ.items() if name in ("PATH", "PYTHONPATH")}
     vocabulary = {"BATON_CHAT_MODEL": model, "TIKTOKEN_CACHE_DIR": str(TOKENIZER)}
     environment = inherited | SETTINGS | MODEL | vocabulary | {"BATON_STAGE": "dev"}
+    del environment["BATON_BUCKET"]  # without it no settings are read from there
     printed = subprocess.run(command, capture_output=True, check=True, text=True, cwd=ROOT, env=environment).stdout
     modules = set(json.loads(printed))
     assert loaded in modules

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from baton.adapters.opensearch.readiness import ATTEMPT_SECONDS, PATIENCE_SECONDS
+from baton.domain.settings_place import SETTINGS_KEY
 from tests.infrastructure.stack import Stack, as_list, referred, text
 
 LOGGING = {"logs:CreateLogStream", "logs:PutLogEvents"}
@@ -13,6 +14,7 @@ READ = {GET, "dynamodb:Query"}
 PUT, UPDATE, DELETE, LISTS = "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem", "dynamodb:BatchGetItem"
 TURNS = READ | {PUT, UPDATE, DELETE}
 LARGE_MESSAGES = {"s3:GetObject", "s3:ListBucket"}
+SETTINGS = {"s3:GetObject", "s3:ListBucket"}
 OBJECTS = LARGE_MESSAGES | {"s3:PutObject"}
 REMOVE = {"s3:DeleteObjectVersion", "s3:ListBucketVersions"}
 CONSUME = {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"}
@@ -25,14 +27,14 @@ ANNOUNCE = {"events:PutEvents"}
 CLOSE = {"states:StartExecution"}
 
 ALLOWED = {
-    "AuthorizerFunction": LOGGING | SECRETS,
+    "AuthorizerFunction": LOGGING | SECRETS | SETTINGS,
     "SocketsFunction": LOGGING | READ | {PUT, DELETE} | LARGE_MESSAGES | POST | SEND,
     "TurnsFunction": LOGGING | TURNS | {LISTS} | OBJECTS | POST | CONSUME | SEND | HIDE | SECRETS | PARAMETERS | CLOSE,
     "DeadTurnsFunction": LOGGING | TURNS | OBJECTS | POST | CONSUME | SEND | CLOSE,
     "NotificationsFunction": LOGGING | READ | {DELETE} | LARGE_MESSAGES | CONSUME | HIDE | SEND | SECRETS,
     "StreamsFunction": LOGGING | TURNS | {LISTS} | OBJECTS | POST | SECRETS | PARAMETERS | SEND | CLOSE,
     "HttpFunction": LOGGING | READ | {PUT, UPDATE, DELETE, LISTS} | OBJECTS | POST | SECRETS | SEND | CLOSE,
-    "SweeperFunction": LOGGING | TURNS | {LISTS} | POST | SEND | CLOSE,
+    "SweeperFunction": LOGGING | TURNS | {LISTS} | SETTINGS | POST | SEND | CLOSE,
     "SearchFunction": LOGGING | READ | {LISTS, "dynamodb:Scan", PUT, DELETE} | LARGE_MESSAGES | SECRETS | CLOSE,
     "ClosingFunction": LOGGING | READ | {PUT, UPDATE, DELETE} | OBJECTS | SECRETS | CLOSE,
     "LearningFunction": LOGGING | READ | {LISTS, PUT, UPDATE, DELETE} | LARGE_MESSAGES | SECRETS | ANNOUNCE | CLOSE,
@@ -95,6 +97,32 @@ def test_a_function_reads_only_the_secrets_it_uses(stack: Stack, function: str) 
         if not name.startswith("AWS::")
     }
     assert names == READ_SECRETS.get(function, set())
+
+
+SETTINGS_PLACE = {"Fn::Sub": f"${{Bucket.Arn}}/{SETTINGS_KEY}"}
+WITHOUT_SETTINGS = {"ForgettingFunction"}
+
+
+@pytest.mark.parametrize("function", sorted(set(ALLOWED) - WITHOUT_SETTINGS))
+def test_a_function_may_read_the_settings_and_nothing_else_for_it(stack: Stack, function: str) -> None:
+    statements = [each for each in stack.statements(stack.role_of(function)) if "s3:GetObject" in each["Action"]]
+    places = [place for statement in statements for place in statement["Resource"]]
+    assert SETTINGS_PLACE in places or {"Fn::Sub": "${Bucket.Arn}/*"} in places
+    if function in ("AuthorizerFunction", "SweeperFunction"):
+        assert places == [SETTINGS_PLACE]
+
+
+def test_no_function_can_change_the_settings(stack: Stack) -> None:
+    _, statement = stack["BucketPolicy"]["PolicyDocument"]["Statement"]
+    assert (statement["Effect"], statement["Resource"]) == ("Deny", {"Fn::Sub": "${Bucket.Arn}/~settings/*"})
+    refused = set(referred(statement["Principal"]))
+    writes = set(statement["Action"])
+    for function in stack.functions:
+        role = stack.role_of(function)
+        everywhere = [each for each in stack.statements(role) if {"Fn::Sub": "${Bucket.Arn}/*"} in each["Resource"]]
+        if any(writes & set(each["Action"]) for each in everywhere):
+            assert role in refused
+    assert writes >= {"s3:PutObject", "s3:DeleteObject", "s3:DeleteObjectVersion"}
 
 
 @pytest.mark.parametrize("function", ["TurnsFunction", "StreamsFunction"])

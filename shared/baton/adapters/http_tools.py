@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
@@ -22,7 +22,8 @@ MAX_DECODINGS = 5
 class HttpTools:
     """Tools that ``http`` definitions declare."""
 
-    def __init__(self, requests: HttpRequests, policy: EgressPolicy) -> None:
+    def __init__(self, requests: HttpRequests, policy: Callable[[], EgressPolicy]) -> None:
+        """``policy`` returns the hosts that may be called now."""
         self._requests = requests
         self._policy = policy
 
@@ -41,8 +42,9 @@ class HttpTools:
     async def tools(self, definition: HttpTool) -> Sequence[SourceTool]:
         place = urlsplit(definition.url)
         try:
-            self._policy.check_scheme(place.scheme, place.hostname or "")
-            self._policy.check_host(place.hostname or "")
+            policy = self._policy()
+            policy.check_scheme(place.scheme, place.hostname or "")
+            policy.check_host(place.hostname or "")
         except EgressRefused as error:
             raise ToolFailed(str(error)) from error
         return [

@@ -21,26 +21,31 @@ USER_AGENT = f"Baton/{__version__}"
 class HttpWebhooks:
     """``Webhooks`` over clients of ``adapters.egress``, which refuse private addresses."""
 
-    def __init__(self, policy: EgressPolicy, make_client: Callable[[float], httpx.AsyncClient]) -> None:
-        """``make_client`` returns a guarded client, given its timeout in seconds."""
+    def __init__(self, policy: Callable[[], EgressPolicy], make_client: Callable[[float], httpx.AsyncClient]) -> None:
+        """``policy`` returns the hosts that may be notified at now.
+
+        ``make_client`` returns a guarded client, given its timeout in seconds.
+        """
         self._policy = policy
         self._make_client = make_client
 
     @property
     def is_on(self) -> bool:
-        return bool(self._policy.hosts) or self._policy.allow_local
+        policy = self._policy()
+        return bool(policy.hosts) or policy.allow_local
 
     def refusal(self, url: str) -> str | None:
+        policy = self._policy()
         try:
             parts = urlsplit(url)
             host = parts.hostname or ""
-            self._policy.check_scheme(parts.scheme, host)
+            policy.check_scheme(parts.scheme, host)
         except (ValueError, EgressRefused):
             return "url must be an https address."
         try:
-            self._policy.check_host(host)
+            policy.check_host(host)
             if _is_address(host):
-                self._policy.check_address(host, host)
+                policy.check_address(host, host)
         except EgressRefused:
             return f"url: this deployment sends no push notifications to {host[:100]} (BATON_PUSH_HOSTS)."
         return None

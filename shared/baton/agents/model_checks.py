@@ -93,7 +93,7 @@ class ModelChecks:
     embedder: Callable[[], Embedder]
     """Returns the embedding model. It is loaded only where it is needed."""
     shipped_agents: ShippedAgents
-    providers: Mapping[str, Provider]
+    providers: Callable[[], Mapping[str, Provider]]
     default_model: str
     light_model: str
     seconds: float = PROBE_SECONDS
@@ -104,7 +104,7 @@ class ModelChecks:
         """Return all models that can be checked."""
         return list_configured_models(
             self.shipped_agents.all(),
-            self.providers,
+            self.providers(),
             default_model=self.default_model,
             light_model=self.light_model,
             embedding_model=self.embedder().name,
@@ -132,7 +132,7 @@ class ModelChecks:
         checks = await ModelProbes(self.model, seconds=self.seconds).check(model.name, tuple(choices.values()))
         learned = dict(self.model.learned(model.name)) if isinstance(self.model, LearningModel) else {}
         report = ModelReport(model, checks, learned)
-        name = route(model.name, self.providers).model
+        name = route(model.name, self.providers()).model
         advice = (*advise_on_settings(report.dropped, choices), *advise_on_limits(name, learned))
         return ModelReport(model, checks, learned, advice)
 

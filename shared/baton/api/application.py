@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from functools import cache
 
 from fastapi import APIRouter, FastAPI
-from fastapi.middleware.cors import CORSMiddleware
 from starlette.routing import BaseRoute
 
 from baton import __version__
@@ -41,6 +40,7 @@ from baton.api import (
 from baton.api.a2a import card_router, rest_router
 from baton.api.a2a import router as a2a_router
 from baton.api.a2a.access import A2AAccess
+from baton.api.current_cors import CurrentCors, Origins, allow_any_origin
 from baton.api.departures import Departures
 from baton.api.described import DescribedApi
 from baton.api.mcp import router as mcp_router
@@ -75,7 +75,7 @@ Events are [AG-UI 1.0](https://docs.ag-ui.com); errors are RFC 9457 problem deta
 def create_app(
     use_cases: Callable[[], App],
     *,
-    origins: Sequence[str] = ("*",),
+    origins: Origins = allow_any_origin,
     timing: Timing | None = None,
     a2a: A2AAccess | None = None,
     mcp: McpAccess | None = None,
@@ -85,7 +85,7 @@ def create_app(
     Its first call builds them; later ones must not block.
 
     ``a2a``: who may call over A2A; by default holders of a token only. ``mcp``: which web pages may call over MCP; by
-    default those of ``origins``.
+    default those of ``origins``, which returns the origins of web pages that may call now.
     """
     app = DescribedApi(
         title="Baton",
@@ -106,8 +106,8 @@ def create_app(
     app.add_middleware(RequestLimits)
     app.add_middleware(EncodedSegments)
     app.add_middleware(
-        CORSMiddleware,
-        allow_origins=list(origins),
+        CurrentCors,
+        origins=origins,
         allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
         allow_headers=REQUEST_HEADERS,
         expose_headers=["ETag", "Mcp-Session-Id", "Retry-After", "WWW-Authenticate"],

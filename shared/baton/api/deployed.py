@@ -13,8 +13,7 @@ from baton.api.mcp.access import McpAccess
 from baton.api.middleware import CountedRequests, FlushedTraces
 from baton.composition.preloading import HTTP_MODULES, preload
 from baton.ports.tracing import NO_TRACER
-from baton.settings.identity import ApiSettings, IdentitySettings
-from baton.settings.resources import PushSettings
+from baton.settings.identity import ApiSettings
 
 EARLY = (
     *("turns", "branch_selection", "follower", "controls", "forks", "merges", "sandboxes", "approvals"),
@@ -46,16 +45,18 @@ def deployed_app() -> CountedRequests:
     app = composition.deployed()
     for name in EARLY:
         attrgetter(name)(app)
+    current = app.ports.settings
+    current.prepare()
     settings = ApiSettings()
     access = A2AAccess(
-        issuers=tuple(issuer.issuer for issuer in IdentitySettings().token_issuers),
+        issuers=lambda: tuple(issuer.issuer for issuer in current.issuers),
         is_open=settings.open_a2a,
         public_url=settings.public_url.rstrip("/") if settings.public_url is not None else None,
-        pushes=PushSettings().is_on,
+        pushes=lambda: current.pushes,
         has_stage=not settings.is_local,
     )
-    mcp = McpAccess(settings.origins, is_local=settings.is_local)
-    return CountedRequests(create_app(lambda: app, origins=settings.origins, a2a=access, mcp=mcp))
+    mcp = McpAccess(current.known_origins, is_local=settings.is_local)
+    return CountedRequests(create_app(lambda: app, origins=current.known_origins, a2a=access, mcp=mcp))
 
 
 def traced_app(app: ASGIApp) -> ASGIApp:

@@ -7,11 +7,13 @@ needed. The functions here contain their imports, because the authorizer must no
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from baton.composition.environment import cache
 from baton.composition.ports import Ports
 from baton.composition.preloading import HTTP_MODULES, MODEL_MODULES, OPENAI_MODULES, preload
+from baton.domain.errors import InternalError, StoreUnavailable
 
 if TYPE_CHECKING:
     from baton.composition.app import App
@@ -43,8 +45,9 @@ def prepare_turns() -> None:
     preload(*HTTP_MODULES, *MODEL_MODULES)
     prepare_store()
     ports = deployed_ports()
-    ports.provider_models.load(ports.default_model)
-    ports.context_tokens(ports.default_model)  # reads the table of models
+    with suppress(StoreUnavailable, InternalError):  # of the settings, which the first turn reads again
+        ports.provider_models.load(ports.default_model)
+        ports.context_tokens(ports.default_model)  # reads the table of models
     if ports.deferred_embedder is not None:
         ports.deferred_embedder.load()
     if "openai" in sys.modules:  # a client above uses it

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from functools import cached_property, lru_cache, partial
-from typing import TYPE_CHECKING, Any
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
 
-from baton.composition.store_ports import StorePorts
+from baton.composition.current_settings import SettingsPorts
 from baton.ports.tracing import NO_TRACER
 
 if TYPE_CHECKING:
     from baton.adapters.agent_files import AgentFiles
-    from baton.adapters.models.provider_models import ProviderModels
     from baton.adapters.secrets import SecretsManager
     from baton.adapters.token_counter import TiktokenCounter
     from baton.adapters.tokens import JwtVerifier
     from baton.adapters.tokens.subject_tokens import SubjectTokens
+    from baton.composition.current_models import CurrentModels
     from baton.composition.outside import Outside
     from baton.domain.model_providers import Provider
     from baton.ports.a2a import CardSigner
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from baton.settings.models import ModelSettings
 
 
-class AgentPorts(StorePorts):
+class AgentPorts(SettingsPorts):
     """The ports to agents, their models and tools, and to callers' identities. See ``Ports``."""
 
     @cached_property
@@ -46,22 +46,20 @@ class AgentPorts(StorePorts):
         return self.agent_files
 
     @cached_property
-    def provider_models(self) -> ProviderModels:
+    def provider_models(self) -> CurrentModels:
         """The clients of all providers. Their libraries are loaded by the first calls, or by ``load``."""
-        from baton.composition.models import deployed_models
+        from baton.composition.current_models import CurrentModels
 
-        return deployed_models(self.model_settings, self.secrets)
+        return CurrentModels(lambda: self.settings.document, self.secrets)
 
-    @cached_property
+    @property
     def model_settings(self) -> ModelSettings:
-        """The settings of the model endpoints."""
-        from baton.settings.models import ModelSettings
+        """The settings of the model endpoints now."""
+        return self.provider_models.settings
 
-        return ModelSettings()
-
-    @cached_property
+    @property
     def model_providers(self) -> Mapping[str, Provider]:
-        """The providers of models, by name."""
+        """The providers of models now, by name."""
         return self.model_settings.providers
 
     @property
@@ -79,9 +77,11 @@ class AgentPorts(StorePorts):
             return self.provider_models
         from baton.adapters.tracing.traced_model import TracedModel
         from baton.composition.tracing import find_provider
-        from baton.settings.models import PriceSettings
 
-        return TracedModel(self.provider_models, partial(find_provider, self.model_settings), PriceSettings().prices)
+        def provider_of(model: str) -> str:
+            return find_provider(self.model_settings, model)
+
+        return TracedModel(self.provider_models, provider_of, lambda: self.settings.prices)
 
     @cached_property
     def tracer(self) -> Tracer:
@@ -94,30 +94,20 @@ class AgentPorts(StorePorts):
     @cached_property
     def default_model(self) -> str:
         """The name of the model for agents that name none."""
-        return self.model_settings.chat_model
+        from baton.settings.models import ModelNameSettings
+
+        return ModelNameSettings().chat_model
 
     def context_tokens(self, model: str) -> int | None:
         """Return the declared number of tokens of a model's prompt; None if none is declared."""
-        return self._context_lengths(model)
-
-    @cached_property
-    def model_profiles(self) -> Mapping[str, Mapping[str, Any]]:
-        """The facts about models that the operator declares."""
-        from baton.adapters.models.profile_overrides import profile_overrides
-
-        return profile_overrides(self.model_settings.profiles)
-
-    @cached_property
-    def _context_lengths(self) -> Callable[[str], int | None]:
-        from baton.adapters.models.profiles import context_lengths
-
-        lengths = context_lengths(self.model_providers, self.model_profiles)
-        return lru_cache(maxsize=1_000)(lengths)  # tenants name models, so their number has no other bound
+        return self.provider_models.context_tokens(model)
 
     @cached_property
     def light_model(self) -> str:
         """The name of the model for tasks that need speed more than quality."""
-        return self.model_settings.light_model or self.default_model
+        from baton.settings.models import ModelNameSettings
+
+        return ModelNameSettings().light_model or self.default_model
 
     @cached_property
     def counter(self) -> TokenCounter:
@@ -128,15 +118,16 @@ class AgentPorts(StorePorts):
     def tiktoken(self) -> TiktokenCounter:
         """The counter with OpenAI's vocabulary. Its vocabulary is loaded with the first text, or by ``load``."""
         from baton.adapters.token_counter import TiktokenCounter
+        from baton.settings.models import TokenizerSettings
 
-        return TiktokenCounter(self.model_settings.tokenizer_dir)
+        return TiktokenCounter(TokenizerSettings().tokenizer_dir)
 
     @cached_property
     def outside(self) -> Outside:
         """Tools and remote agents, called through guarded HTTP clients."""
         from baton.composition.outside import Outside
 
-        return Outside(self.agent_files, self.secrets, self.subject_tokens)
+        return Outside(self.agent_files, self.secrets, lambda: self.settings.egress, self.subject_tokens)
 
     @cached_property
     def tools(self) -> Tools:
@@ -177,7 +168,7 @@ class AgentPorts(StorePorts):
             preload("baton.adapters.aws")  # the secret is read with the first token
             keys = EmbedKeys(self.secrets, settings.embed_keys_secret, allow_any_tenant=settings.is_local)
         return JwtVerifier(
-            settings.token_issuers, keys, allow_http=settings.is_local, subject_tokens=self.subject_tokens
+            lambda: self.settings.issuers, keys, allow_http=settings.is_local, subject_tokens=self.subject_tokens
         )
 
     @cached_property

@@ -188,7 +188,7 @@ class App:
         """Answers turns again as dry runs."""
         from baton.turns.reruns import Reruns
 
-        return Reruns(self.turn_services, self.agent_editing, self.own_agents, self.offered_models)
+        return Reruns(self.turn_services, self.agent_editing, self.own_agents, lambda: self.offered_models)
 
     @cached_property
     def current_limits(self) -> CurrentLimits:
@@ -196,7 +196,7 @@ class App:
         from baton.tenant_copies import CurrentLimits
 
         ports = self.ports
-        return CurrentLimits(ports.tenant_limits, ports.deployment_limits, ports.clock)
+        return CurrentLimits(ports.tenant_limits, lambda: ports.deployment_limits, ports.clock)
 
     @cached_property
     def run_limits(self) -> RunLimits:
@@ -281,7 +281,7 @@ class App:
             model=ports.model,
             embedder=lambda: ports.embedder,
             shipped_agents=ports.shipped_agents,
-            providers=ports.model_providers,
+            providers=lambda: ports.model_providers,
             default_model=ports.default_model,
             light_model=ports.light_model,
         )
@@ -327,9 +327,9 @@ class App:
             self.current_limits,
         )
 
-    @cached_property
+    @property
     def offered_models(self) -> OfferedModels:
-        """The models that tenants' own agents may name: the deployment's own, and those it offers."""
+        """The models that tenants' own agents may name now: the deployment's own, and those it offers."""
         from baton.domain.model_providers import OfferedModels
 
         ports = self.ports

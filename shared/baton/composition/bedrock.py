@@ -99,5 +99,5 @@ def embedder(
         counter=counter,
         paces=paces,
         name=model,
-        family=family_of(selected.model, profile_overrides(models.profiles)),
+        family=family_of(selected.model, profile_overrides(models.model_profiles)),
     )

@@ -91,7 +91,7 @@ class KnowledgeUseCases:
         from baton.knowledge.sources import Sources
 
         ports = self.ports
-        return Sources(ports.sources, ports.source_rules, ports.audit, ports.clock)
+        return Sources(ports.sources, lambda: ports.source_rules, ports.audit, ports.clock)
 
     @cached_property
     def source_refreshes(self) -> SourceRefreshes:
@@ -104,7 +104,7 @@ class KnowledgeUseCases:
         return SourceRefreshes(
             ports.sources,
             PageRefreshes(ports.sources, self.documents, ports.web_pages, ports.source_objects),
-            PageListings(ports.web_pages, ports.source_objects, ports.source_rules, ports.extractor),
+            PageListings(ports.web_pages, ports.source_objects, lambda: ports.source_rules, ports.extractor),
             ports.clock,
         )
 

@@ -25,7 +25,7 @@ def provider_models(settings: ModelSettings, secrets: SecretsManager) -> Provide
     from baton.adapters.models.provider_models import ProviderModels
     from baton.domain.model_providers import ProviderKind
 
-    profiles = profile_overrides(settings.profiles)
+    profiles = profile_overrides(settings.model_profiles)
     makers = {
         ProviderKind.OPENAI: partial(openai_model, secrets=secrets, profiles=profiles),
         ProviderKind.BEDROCK: partial(bedrock_model, profiles=profiles),

@@ -6,6 +6,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import httpx
     import httpx2
 
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from baton.adapters.tokens.subject_tokens import SubjectTokens
     from baton.adapters.tool_source import ToolSource
     from baton.adapters.toolbox import Toolbox
+    from baton.domain.egress_policy import EgressPolicy
     from baton.domain.tool import HttpTool, McpServer, OpenApiTool, PythonTool
     from baton.ports.identity import Secrets
 
@@ -22,8 +25,16 @@ if TYPE_CHECKING:
 class Outside:
     """Clients of the tools and remote agents in the agents' files, built on first use."""
 
-    def __init__(self, agent_files: AgentFiles, secrets: Secrets, subject_tokens: SubjectTokens | None = None) -> None:
+    def __init__(
+        self,
+        agent_files: AgentFiles,
+        secrets: Secrets,
+        policy: Callable[[], EgressPolicy],
+        subject_tokens: SubjectTokens | None = None,
+    ) -> None:
+        """``policy`` returns the hosts that may be called now."""
         self._subject_tokens = subject_tokens
+        self._policy = policy
         self._agent_files = agent_files
         self._secrets = secrets
 
@@ -36,13 +47,11 @@ class Outside:
         from baton.domain.tool import HttpTool, McpServer, OpenApiTool, PythonTool
         from baton.settings.resources import AgentSettings, OutsideSettings
 
-        settings = OutsideSettings()
-
         def make_client(seconds: float) -> httpx.AsyncClient:
-            return egress.http_client(settings.egress, timeout_seconds=seconds)
+            return egress.http_client(self._policy(), timeout_seconds=seconds)
 
         def make_mcp_client(seconds: float) -> httpx2.AsyncClient:
-            return egress.http2_client(settings.egress, timeout_seconds=seconds)
+            return egress.http2_client(self._policy(), timeout_seconds=seconds)
 
         def mcp_tools() -> ToolSource[McpServer]:
             from baton.adapters.mcp import McpTools
@@ -53,7 +62,7 @@ class Outside:
             from baton.adapters.http_requests import HttpRequests
             from baton.adapters.http_tools import HttpTools
 
-            return HttpTools(HttpRequests(make_client, self.header_values), settings.egress)
+            return HttpTools(HttpRequests(make_client, self.header_values), self._policy)
 
         def openapi_tools() -> ToolSource[OpenApiTool]:
             from baton.adapters.http_requests import HttpRequests
@@ -79,12 +88,11 @@ class Outside:
         """Remote agents, called over A2A."""
         from baton.adapters import egress
         from baton.adapters.a2a import RemoteAgents
-        from baton.settings.resources import OutsideSettings
-
-        policy, headers = OutsideSettings().egress, self.header_values
 
         def make_client() -> httpx.AsyncClient:
-            return egress.http_client(policy)
+            return egress.http_client(self._policy())
+
+        headers = self.header_values
 
         return RemoteAgents(make_client, headers.resolve, redacted=headers.redacted)
 
@@ -97,11 +105,11 @@ class Outside:
         from baton.adapters.tokens.exchange import SECONDS, TokenExchanges
         from baton.settings.resources import OutsideSettings
 
-        settings, exchanges = OutsideSettings(), None
+        exchanges = None
         if self._subject_tokens is not None:
 
             def make_client() -> httpx.AsyncClient:
-                return egress.http_client(settings.egress, timeout_seconds=SECONDS)
+                return egress.http_client(self._policy(), timeout_seconds=SECONDS)
 
             exchanges = TokenExchanges(make_client, self._subject_tokens)
-        return HeaderValues(self._secrets, ParameterStore(), settings.stage, exchanges)
+        return HeaderValues(self._secrets, ParameterStore(), OutsideSettings().stage, exchanges)

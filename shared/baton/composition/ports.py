@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
     from baton.domain.context_item import InspectionPolicy
+    from baton.domain.egress_policy import EgressPolicy
     from baton.domain.source import SourceRules
     from baton.domain.tenant_limits import DeploymentLimits
     from baton.domain.thread_title import TitleSource
@@ -104,19 +105,15 @@ class Ports(SearchPorts, PipelinePorts):
 
         return TitleSettings().source
 
-    @cached_property
+    @property
     def deployment_limits(self) -> DeploymentLimits:
-        """The limits of every tenant."""
-        from baton.settings.conversations import LimitSettings
+        """The limits of every tenant now."""
+        return self.settings.limits
 
-        return LimitSettings().tenants
-
-    @cached_property
+    @property
     def prices(self) -> Prices:
-        """The prices of models."""
-        from baton.settings.models import PriceSettings
-
-        return PriceSettings().prices
+        """The prices of models now."""
+        return self.settings.prices
 
     @cached_property
     def recall_deadline(self) -> timedelta:
@@ -163,25 +160,24 @@ class Ports(SearchPorts, PipelinePorts):
 
     # Ingestion
 
-    @cached_property
+    @property
     def source_rules(self) -> SourceRules:
-        """The places that sources may read."""
+        """The places that sources may read now."""
         from baton.domain.source import SourceRules
-        from baton.settings.resources import OutsideSettings, SourceSettings
+        from baton.settings.resources import SourceSettings
 
-        return SourceRules(OutsideSettings().egress, SourceSettings().allowed_prefixes)
+        return SourceRules(self.settings.egress, SourceSettings().allowed_prefixes)
 
     @cached_property
     def web_pages(self) -> WebPages:
         """Pages of the web, for sources."""
         from baton.adapters.egress import http_client
         from baton.adapters.web_pages import HttpPages
-        from baton.settings.resources import OutsideSettings
+        from baton.settings.identity import StageSettings
 
-        policy = OutsideSettings().egress
         return HttpPages(
-            lambda seconds, limit: http_client(policy, timeout_seconds=seconds, max_response_bytes=limit),
-            pause_seconds=0.0 if policy.allow_local else 1.0,
+            lambda seconds, limit: http_client(self.settings.egress, timeout_seconds=seconds, max_response_bytes=limit),
+            pause_seconds=0.0 if StageSettings().is_local else 1.0,
         )
 
     @cached_property
@@ -225,10 +221,11 @@ class Ports(SearchPorts, PipelinePorts):
         """The poster of push notifications."""
         from baton.adapters.egress import http_client
         from baton.adapters.webhooks import HttpWebhooks
-        from baton.settings.resources import PushSettings
 
-        policy = PushSettings().egress
-        return HttpWebhooks(policy, lambda seconds: http_client(policy, timeout_seconds=seconds))
+        def policy() -> EgressPolicy:
+            return self.settings.push_egress
+
+        return HttpWebhooks(policy, lambda seconds: http_client(policy(), timeout_seconds=seconds))
 
     @cached_property
     def push_configs(self) -> PushConfigs:

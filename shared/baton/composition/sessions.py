@@ -84,7 +84,7 @@ class SessionUseCases:
         """Counts the turns of a tenant's threads."""
         from baton.sessions.overviews import Overviews
 
-        return Overviews(self.ports.store, self.ports.prices)
+        return Overviews(self.ports.store, lambda: self.ports.prices)
 
     @cached_property
     def titles(self) -> Titles:

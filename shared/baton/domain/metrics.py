@@ -35,6 +35,8 @@ class Metric(StrEnum):
     """Refused tokens. Many at once indicate a key that changed too early, or an attack."""
     KEYS_UNREADABLE = "KeysUnreadable"
     """Keys and other secrets that could not be read or used. Older ones may still be in use."""
+    SETTINGS_UNREADABLE = "SettingsUnreadable"
+    """Failed reads of the settings document, also of an invalid one. The last good one stays in use."""
     QUEUED_TURNS_FAILED = "QueuedTurnsFailed"
     """Deliveries of a queued turn that ended with an exception. The queue delivers it again."""
     TURNS_INTERRUPTED = "TurnsInterrupted"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import urldefrag, urlsplit
 
@@ -41,7 +42,8 @@ class PageListings:
 
     web: WebPages
     objects: SourceObjects
-    rules: SourceRules
+    rules: Callable[[], SourceRules]
+    """Returns the places that may be read now."""
     extractor: TextExtractor
 
     async def of(self, scope: Scope, source: Source) -> PageListing:
@@ -56,7 +58,7 @@ class PageListings:
 
     async def _of_prefix(self, scope: Scope, prefix: str) -> PageListing:
         try:
-            bucket, key_prefix = self.rules.place(scope.tenant_id, prefix)  # the deployment may allow less by now
+            bucket, key_prefix = self.rules().place(scope.tenant_id, prefix)  # the deployment may allow less by now
         except (InvalidRequest, SourceRefused) as error:
             raise PageUnavailable(error.detail) from None
         found = await self.objects.objects(bucket, key_prefix, limit=MAX_SOURCE_PAGES + 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import urldefrag
 
@@ -42,7 +42,8 @@ class Sources:
     """The sources of the agents of all tenants. The caller has checked permissions and that the agent exists."""
 
     store: SourceStore
-    rules: SourceRules
+    rules: Callable[[], SourceRules]
+    """Returns the places that may be read now."""
     audit: AuditLog
     clock: Clock
 
@@ -127,9 +128,9 @@ class Sources:
         if kind is SourceKind.URLS and not 1 <= len(urls) <= MAX_SOURCE_URLS:
             raise InvalidRequest(f"urls must hold 1 to {MAX_SOURCE_URLS} addresses.")
         for url in (*urls, *((asked.url,) if asked.url is not None else ())):
-            self.rules.check_url(url)
+            self.rules().check_url(url)
         if asked.prefix is not None:
-            self.rules.place(scope.tenant_id, asked.prefix)
+            self.rules().place(scope.tenant_id, asked.prefix)
         now = self.clock.now()
         source = Source(
             id="",

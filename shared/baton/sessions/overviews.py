@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -81,7 +81,8 @@ class Overviews:
     """Counts the turns of a tenant's conversations. The results are not stored."""
 
     store: ThreadStore
-    prices: Prices
+    prices: Callable[[], Prices]
+    """Returns the prices of models now."""
 
     async def page(self, scope: Scope, place: Place) -> tuple[Overview, Place | None]:
         """Return the counts of one page, and the place of the next one; None after the last.
@@ -143,7 +144,7 @@ class Overviews:
         ended = [turn for turn in turns if turn.started_at is not None]
         if ended and ended[-1].started_at is not None and ended[-1].started_at < period.start:
             rest = None
-        used = ThreadCost.of(thread.id, self.prices.cost(thread.spent, thread.usage), thread.usage)
+        used = ThreadCost.of(thread.id, self.prices().cost(thread.spent, thread.usage), thread.usage)
         counted = [self._to_counted(thread, turn) for turn in ended if _is_in(turn, period)]
         return Overview.of_thread(used, counted, is_first=before is None), rest
 
@@ -157,7 +158,7 @@ class Overviews:
             started_at=turn.started_at,
             duration_ms=max(0, (turn.ended_at - turn.started_at) // timedelta(milliseconds=1)),
             usage=turn.usage,
-            cost=self.prices.cost(turn.spent, turn.usage),
+            cost=self.prices().cost(turn.spent, turn.usage),
             error_code=turn.error_code,
             first_token_ms=turn.first_token_ms,
         )

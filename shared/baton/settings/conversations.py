@@ -1,15 +1,12 @@
-"""Settings of conversations: leases, titles, limits, memory and personal data."""
+"""Settings of conversations: leases, titles, memory and personal data."""
 
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Annotated
 
-from pydantic import Field, Json
-from pydantic_settings import NoDecode
+from pydantic import Field
 
 from baton.domain.context_item import InspectionPolicy, InspectorMode
-from baton.domain.tenant_limits import DeploymentLimits
 from baton.domain.thread import DEFAULT_LEASE_SECONDS, LeaseTimes
 from baton.domain.thread_title import TitleSource
 from baton.settings.base import Regions, Settings
@@ -30,15 +27,6 @@ class TitleSettings(Settings):
 
     source: TitleSource = Field(default=TitleSource.MODEL, validation_alias="BATON_THREAD_TITLES")
     """``model``: the light model writes them. ``beginning``: they are the beginning of the first message."""
-
-
-class LimitSettings(Settings):
-    """The limits of tenants."""
-
-    tenants: Annotated[Json[DeploymentLimits], NoDecode] = Field(
-        default_factory=DeploymentLimits, validate_default=False, validation_alias="BATON_TENANT_LIMITS"
-    )
-    """JSON, with the fields of ``DeploymentLimits``. Tenants may choose less."""
 
 
 class RecallSettings(Settings):

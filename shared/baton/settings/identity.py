@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pydantic import Field, SecretStr, model_validator
 
-from pydantic import Field, Json, SecretStr, model_validator
-from pydantic_settings import NoDecode
-
-from baton.domain.token_issuer import OidcIssuer
-from baton.settings.base import Name, Origins, Settings, Url
+from baton.settings.base import Name, Settings, Url
 
 
-class IdentitySettings(Settings):
-    """Trusted issuers and keys."""
+class StageSettings(Settings):
+    """The stage."""
 
     stage: Name = Field(validation_alias="BATON_STAGE")
-    token_issuers: Annotated[Json[tuple[OidcIssuer, ...]], NoDecode] = Field(
-        default=(), validate_default=False, validation_alias="BATON_TOKEN_ISSUERS"
-    )
-    embed_keys_secret: str | None = Field(default=None, validation_alias="BATON_EMBED_KEYS_SECRET")
 
     @property
     def is_local(self) -> bool:
         """True in the local cloud. Only there may a key be valid for any tenant and be fetched over http."""
         return self.stage == "local"
+
+
+class IdentitySettings(StageSettings):
+    """The stage, and the secret with the keys of host applications."""
+
+    embed_keys_secret: str | None = Field(default=None, validation_alias="BATON_EMBED_KEYS_SECRET")
 
 
 class CardSettings(Settings):
@@ -47,8 +45,6 @@ class DelegationSettings(Settings):
 class ApiSettings(Settings):
     """Settings of the HTTP API."""
 
-    allowed_origins: Origins = Field(default="*", validation_alias="BATON_ALLOWED_ORIGINS")
-    """Comma-separated origins of web pages that may call the API."""
     public_url: Url | None = Field(default=None, validation_alias="BATON_PUBLIC_URL")
     """The API's own address, which agent cards name. Default: the one of API Gateway's stage or custom domain."""
     stage: Name = Field(validation_alias="BATON_STAGE")
@@ -65,7 +61,3 @@ class ApiSettings(Settings):
     def is_local(self) -> bool:
         """True in the local cloud."""
         return self.stage == "local"
-
-    @property
-    def origins(self) -> list[str]:
-        return self.allowed_origins.split(",") if self.allowed_origins else []

@@ -1,11 +1,11 @@
-"""Settings of models: their endpoints and their prices."""
+"""Settings of models and their endpoints."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, Json, JsonValue, SecretStr, ValidationInfo, field_validator
+from pydantic import AfterValidator, Field, JsonValue, SecretStr, ValidationInfo, field_validator
 from pydantic_settings import NoDecode, SettingsConfigDict
 
 from baton.domain.model_providers import (
@@ -20,7 +20,6 @@ from baton.domain.model_providers import (
     Route,
     route,
 )
-from baton.domain.usage import Price, Prices
 from baton.settings.base import JsonObject, Name, Settings, Url
 
 
@@ -47,11 +46,59 @@ MAX_PROFILES = 100
 """Patterns of models whose facts an operator overrides."""
 
 
-class ModelSettings(Settings):
-    """The model endpoints. Keys are read from secrets unless they are given (as the local cloud does)."""
+def _check_addresses(providers: dict[str, Provider]) -> dict[str, Provider]:
+    """Raise ``ValueError`` for a provider that could not be asked, or that stands for another one."""
+    for name, provider in providers.items():
+        if name == DEFAULT_PROVIDER:
+            taken = provider.model_fields_set - {"kind", "api", "tenant_models"}
+            if taken or provider.kind is not ProviderKind.OPENAI:
+                raise ValueError(
+                    f"{name}: takes `api` and `tenantModels` only. OPENAI_BASE_URL, its key and the other settings "
+                    "of the default provider are variables of their own"
+                )
+        elif name == BEDROCK_PROVIDER and provider.kind is not ProviderKind.BEDROCK:
+            raise ValueError(f"{name}: must be of kind bedrock. Choose another name for this provider")
+        elif provider.kind is ProviderKind.OPENAI and provider.base_url is None and not provider.signed:
+            raise ValueError(f"{name}.baseUrl: is missing. A provider of kind openai needs an address")
+    return providers
+
+
+ProvidersWithAddresses = Annotated[
+    dict[ProviderName, Provider], Field(max_length=MAX_PROVIDERS), AfterValidator(_check_addresses)
+]
+
+
+class ModelVariables(Settings):
+    """Providers and profiles, which the settings document has in a deployment. Keys may be given in them here."""
 
     # An error must not quote the keys of providers.
     model_config = SettingsConfigDict(hide_input_in_errors=True)
+
+    model_providers: Annotated[ProvidersWithAddresses, NoDecode, JsonObject] = Field(
+        default_factory=dict, validation_alias="BATON_MODEL_PROVIDERS"
+    )
+    """JSON: further providers by name. ``<name>/<model>`` selects one."""
+    model_profiles: Annotated[dict[Name, dict[Name, JsonValue]], NoDecode, JsonObject] = Field(
+        default_factory=dict, max_length=MAX_PROFILES, validation_alias="BATON_MODEL_PROFILES"
+    )
+    """JSON: patterns of models to facts that replace Baton's own facts about them."""
+
+
+class ModelNameSettings(Settings):
+    """The names of the models, for those that need no more of them. ``ModelSettings`` checks their providers."""
+
+    chat_model: Name = Field(validation_alias="BATON_CHAT_MODEL")
+    light_model: Name | None = Field(default=None, validation_alias="BATON_LIGHT_MODEL")
+
+
+class TokenizerSettings(Settings):
+    """The tokenizer's vocabulary."""
+
+    tokenizer_dir: Path = Field(validation_alias="TIKTOKEN_CACHE_DIR")
+
+
+class ModelSettings(ModelVariables):
+    """The model endpoints. Keys are read from secrets unless they are given (as the local cloud does)."""
 
     base_url: Url | None = Field(default=None, validation_alias="OPENAI_BASE_URL")
     """The address of the default provider, which serves models that name none."""
@@ -63,41 +110,15 @@ class ModelSettings(Settings):
         default="auto", validation_alias="BATON_MODEL_CACHE_HINTS"
     )
     """The hints of requests to the endpoint's prompt cache. ``auto``: a key where the endpoint is OpenAI's own."""
-    named_providers: Annotated[dict[ProviderName, Provider], NoDecode, JsonObject] = Field(
-        default_factory=dict, max_length=MAX_PROVIDERS, validation_alias="BATON_MODEL_PROVIDERS"
-    )
-    """JSON: further providers by name. ``<name>/<model>`` selects one."""
-    profiles: Annotated[dict[Name, dict[Name, JsonValue]], NoDecode, JsonObject] = Field(
-        default_factory=dict, max_length=MAX_PROFILES, validation_alias="BATON_MODEL_PROFILES"
-    )
-    """JSON: patterns of models to facts that replace Baton's own facts about them."""
     # They are checked by the fields above.
     chat_model: Name = Field(validation_alias="BATON_CHAT_MODEL")
     light_model: Name | None = Field(default=None, validation_alias="BATON_LIGHT_MODEL")
     """For fast, simple tasks such as the summary of a handoff. The chat model if absent."""
-    tokenizer_dir: Path = Field(validation_alias="TIKTOKEN_CACHE_DIR")
-
-    @field_validator("named_providers")
-    @classmethod
-    def _have_addresses(cls, providers: dict[str, Provider]) -> dict[str, Provider]:
-        for name, provider in providers.items():
-            if name == DEFAULT_PROVIDER:
-                taken = provider.model_fields_set - {"kind", "api", "tenant_models"}
-                if taken or provider.kind is not ProviderKind.OPENAI:
-                    raise ValueError(
-                        f"{name}: takes `api` and `tenantModels` only. OPENAI_BASE_URL, its key and the other settings "
-                        "of the default provider are variables of their own"
-                    )
-            elif name == BEDROCK_PROVIDER and provider.kind is not ProviderKind.BEDROCK:
-                raise ValueError(f"{name}: must be of kind bedrock. Choose another name for this provider")
-            elif provider.kind is ProviderKind.OPENAI and provider.base_url is None and not provider.signed:
-                raise ValueError(f"{name}.baseUrl: is missing. A provider of kind openai needs an address")
-        return providers
 
     @field_validator("chat_model", "light_model")
     @classmethod
     def _has_a_provider(cls, name: str | None, info: ValidationInfo) -> str | None:
-        named = info.data.get("named_providers")
+        named = info.data.get("model_providers")
         if name is None or named is None or info.data.get("base_url") is not None:
             return name
         known = {BEDROCK_PROVIDER, *named} - {DEFAULT_PROVIDER}
@@ -113,7 +134,7 @@ class ModelSettings(Settings):
         """All providers by name: those that are declared, Amazon Bedrock, and the default one if it has an address."""
         providers = {
             BEDROCK_PROVIDER: Provider(kind=ProviderKind.BEDROCK, metadata=self.sends_metadata),
-            **self.named_providers,
+            **self.model_providers,
         }
         declared = providers.pop(DEFAULT_PROVIDER, Provider())
         if self.base_url is not None:
@@ -130,7 +151,7 @@ class ModelSettings(Settings):
     @property
     def plain_keys(self) -> list[str]:
         """The named providers whose keys are in the setting itself, which is for the local cloud."""
-        return [name for name, provider in self.named_providers.items() if provider.key is not None]
+        return [name for name, provider in self.model_providers.items() if provider.key is not None]
 
     def is_on_bedrock(self, name: str) -> bool:
         """Return whether the model ``name`` is served by Amazon Bedrock's own API."""
@@ -151,16 +172,3 @@ class EmbeddingSettings(Settings):
     """The length of its vectors."""
     base_url: Url | None = Field(default=None, validation_alias="BATON_EMBEDDING_BASE_URL")
     """Its endpoint. The model's if absent."""
-
-
-class PriceSettings(Settings):
-    """The prices of models."""
-
-    models: Annotated[Json[dict[Name, Price]], NoDecode] = Field(
-        default_factory=dict, validate_default=False, validation_alias="BATON_MODEL_PRICES"
-    )
-    """JSON: a model's name to its prices for a million tokens, ``{"input", "cachedInput"?, "output"}``."""
-
-    @property
-    def prices(self) -> Prices:
-        return Prices(self.models)

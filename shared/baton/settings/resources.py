@@ -7,10 +7,9 @@ from typing import Annotated
 
 from pydantic import AwareDatetime, Field
 
-from baton.domain.egress_policy import EgressPolicy
 from baton.domain.pipelines import PipelineLimits
 from baton.domain.thread import ZOMBIE_SECONDS
-from baton.settings.base import Hosts, Name, Packages, Prefixes, Settings, Url
+from baton.settings.base import Name, Packages, Prefixes, Settings, Url
 
 
 class PipelineSettings(Settings):
@@ -60,24 +59,6 @@ class ForgettingWaitSettings(Settings):
     """Seconds. No worker may live longer, so only the local cloud, where none does, may set less than the default."""
 
 
-class PushSettings(Settings):
-    """The allowed receivers of push notifications of A2A tasks."""
-
-    stage: Name = Field(validation_alias="BATON_STAGE")
-    hosts: Hosts = Field(default="", validation_alias="BATON_PUSH_HOSTS")
-    """Hosts that clients may be notified at, written like ``BATON_ALLOWED_HOSTS``. Empty: nobody is notified, except
-    receivers on this machine in the local cloud."""
-
-    @property
-    def egress(self) -> EgressPolicy:
-        return EgressPolicy.of(self.hosts.split(","), allow_local=self.stage == "local")
-
-    @property
-    def is_on(self) -> bool:
-        """True if anybody may be notified: receivers on the same machine always, in the local cloud."""
-        return bool(self.egress.hosts) or self.egress.allow_local
-
-
 class PushQueueSettings(Settings):
     """The queue of push notifications."""
 
@@ -117,17 +98,11 @@ class AgentSettings(Settings):
 
 
 class OutsideSettings(Settings):
-    """The hosts that tools and remote agents may use, and the packages that Python tools may come from."""
+    """The packages that Python tools may come from, and the stage whose secrets tools may use."""
 
     stage: Name = Field(validation_alias="BATON_STAGE")
-    allowed_hosts: Hosts = Field(default="", validation_alias="BATON_ALLOWED_HOSTS")
-    """Comma-separated hosts, ``*.example.com`` for a domain's subdomains, ``*`` for every public host."""
     tool_packages: Packages = Field(default="", validation_alias="BATON_TOOL_PACKAGES")
     """Comma-separated Python packages from which ``python`` tools may come."""
-
-    @property
-    def egress(self) -> EgressPolicy:
-        return EgressPolicy.of(self.allowed_hosts.split(","), allow_local=self.stage == "local")
 
     @property
     def packages(self) -> tuple[str, ...]:
@@ -148,6 +123,21 @@ class SourceSettings(Settings):
 SearchUrl = Annotated[str, Field(pattern=r"^(https?://.+|sqlite:///.+)?$")]
 
 
+class DocumentSettings(Settings):
+    """The place of the settings document, and the age of copies of it."""
+
+    stage: str = Field(default="", validation_alias="BATON_STAGE")
+    bucket: Name | None = Field(default=None, validation_alias="BATON_BUCKET")
+    """The bucket. Without one there are only the variables of ``settings.document``."""
+    seconds: float = Field(default=300, gt=0, le=3_600, validation_alias="BATON_SETTINGS_SECONDS")
+    """Seconds for which a copy is used without a read. Only the local cloud sets them."""
+
+    @property
+    def is_local(self) -> bool:
+        """True in the local cloud, where this machine may be called."""
+        return self.stage == "local"
+
+
 class StoreSettings(Settings):
     """The table and the bucket."""
 
@@ -160,14 +150,22 @@ class SearchSettings(Settings):
 
     url: SearchUrl = Field(default="", validation_alias="BATON_SEARCH_URL")
     """An OpenSearch (``https://...``) or a folder of the embedded index (``sqlite:///path``). Empty: search is off."""
-    prefix: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9-]*$", max_length=128)] = Field(
-        default="baton", validation_alias="BATON_SEARCH_PREFIX"
+    stack: Name = Field(default="baton", validation_alias="BATON_STACK")
+    own_prefix: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9-]*$", max_length=128)] | None = Field(
+        default=None, validation_alias="BATON_SEARCH_PREFIX"
     )
-    """The beginning of the names of indices in OpenSearch, so that several deployments can share one."""
     shards: int = Field(default=1, ge=1, le=64, validation_alias="BATON_SEARCH_SHARDS")
     """Shards of a new index. A tenant's documents are in one of them."""
     replicas: int = Field(default=0, ge=0, le=4, validation_alias="BATON_SEARCH_REPLICAS")
     """Copies of each shard of a new index, each on another node."""
+
+    @property
+    def prefix(self) -> str:
+        """The beginning of the names of indices in OpenSearch: by default the stack, so that several can share one.
+
+        Variables of a function are 4 KB at most, so the template does not give the name twice.
+        """
+        return self.own_prefix or self.stack
 
 
 class QueueSettings(Settings):

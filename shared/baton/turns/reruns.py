@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
@@ -103,7 +103,7 @@ class Reruns:
         services: TurnServices,
         editing: AgentEditing,
         own_agents: OwnAgents,
-        offered_models: OfferedModels,
+        offered_models: Callable[[], OfferedModels],
     ) -> None:
         self._services = services
         self._editing = editing
@@ -124,8 +124,8 @@ class Reruns:
         services, thread = self._services, turn.thread
         permissions = frozenset(turn.record.permissions) if turn.record is not None else frozenset()
         scope = Scope(caller.tenant_id, thread.user_id, permissions)
-        if options.model is not None and options.model not in self._offered:
-            raise ModelNotOffered(f"This deployment offers: {self._offered}.")
+        if options.model is not None and options.model not in (offered := self._offered()):
+            raise ModelNotOffered(f"This deployment offers: {offered}.")
         agents = await self._choose_agents(caller, turn, options)
         conversation = await self._turns.conversation(scope, turn, agents.main(thread), agents.describe)
         recorded = RecordedCalls(

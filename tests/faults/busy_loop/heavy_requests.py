@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 import httpx
 
@@ -22,6 +22,7 @@ from baton.composition.app import build
 from baton.composition.ports import Ports
 from baton.domain.agent import AgentDefinition
 from baton.domain.identity import Scope
+from baton.domain.model_providers import Provider
 from baton.domain.queued import Subscriber
 from baton.requests.parsing import message_request
 from baton_local.engines.clients import client
@@ -57,11 +58,15 @@ ASSISTANT = AgentDefinition.model_validate(
 class _Ports(Ports):
     """The product's own, but for what lies beyond the tables."""
 
+    model_providers: ClassVar[Mapping[str, Provider]] = {}
+
+    def context_tokens(self, model: str) -> int | None:
+        return None
+
     def __init__(self, table: Table, bodies: S3Bodies) -> None:
         self.table, self.bodies = table, bodies
         self.shipped_agents = FakeShippedAgents(ASSISTANT)
         self.default_model = self.light_model = "fault-1"
-        self.model_providers, self.model_profiles = {}, {}
         self.counter = TiktokenCounter(TOKENIZER)
         self.agent_client = ScriptedAgentClient()
         self.files, self.queue, self.closings = FakeFiles(), FakeTurnQueue(), FakeClosings()

@@ -69,7 +69,7 @@ class Deployment:
         trusted = OidcIssuer.model_validate(
             {"issuer": issuer.url, "audience": "baton-api", "jwksUrl": f"{issuer.url}/jwks", "algorithms": ["RS256"]}
         )
-        self.verifier = JwtVerifier([trusted], None, allow_http=True, subject_tokens=self.subjects)
+        self.verifier = JwtVerifier(lambda: (trusted,), None, allow_http=True, subject_tokens=self.subjects)
         policy = EgressPolicy(("127.0.0.1",), allow_local=True)
         exchanges = TokenExchanges(lambda: egress.http_client(policy), self.subjects, monotonic=self.time)
         secrets = Kept({"baton/dev/agents/idp": CLIENT_SECRET})
@@ -82,7 +82,7 @@ class Deployment:
             poll_seconds=0.01,
         )
         self.tools = Toolbox(
-            {HttpTool: lambda: HttpTools(HttpRequests(self._client, self.headers), policy)}, self.headers
+            {HttpTool: lambda: HttpTools(HttpRequests(self._client, self.headers), lambda: policy)}, self.headers
         )
         self._policy = policy
 

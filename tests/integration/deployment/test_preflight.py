@@ -235,11 +235,10 @@ def test_secrets_without_keys_with_foreign_encryption_and_of_providers_are_found
 ) -> None:
     secrets("s3/embed-keys", "{}")
     client("secretsmanager", aws).create_secret(Name="s3/model-key", SecretString="sk-key", KmsKeyId="alias/own")
-    providers = json.dumps({"other": {"baseUrl": "https://m.example/v1", "keySecret": "baton/dev/models/other"}})
-    chosen = template(EmbedKeysSecret="s3/embed-keys", ModelKeySecret="s3/model-key", ModelProviders=providers)
-    model, embed, other = check_secrets(Account(REGION), chosen)
+    chosen = template(EmbedKeysSecret="s3/embed-keys", ModelKeySecret="s3/model-key")
+    model, embed, other = check_secrets(Account(REGION), chosen, {"other": "baton/dev/models/other"})
     assert (model.outcome, "kms:Decrypt" in model.detail) == (Outcome.FAILS, True)
-    assert (embed.outcome, "only tokens of TokenIssuers" in embed.detail) == (Outcome.NOTE, True)
+    assert (embed.outcome, "only tokens of tokenIssuers" in embed.detail) == (Outcome.NOTE, True)
     assert (other.outcome, "create-secret --name baton/dev/models/other" in other.advice) == (Outcome.FAILS, True)
 
 

@@ -75,7 +75,7 @@ class Harness:
             self._toolbox = Toolbox(
                 {
                     McpServer: lambda: McpTools(self._mcp_client, headers, monotonic=self.time),
-                    HttpTool: lambda: HttpTools(requests, self.policy),
+                    HttpTool: lambda: HttpTools(requests, lambda: self.policy),
                     OpenApiTool: lambda: OpenApiTools(requests, self._client, self.folder, monotonic=self.time),
                     PythonTool: lambda: PythonTools(lambda: ["tests.integration.tools"]),
                 },

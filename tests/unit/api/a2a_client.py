@@ -63,7 +63,7 @@ class A2AServed(Served):
     def __post_init__(self) -> None:
         self.queue = WorkedQueue(harness=self.harness)
         self.harness.queue = self.queue
-        self.a2a = self.a2a or A2AAccess(pushes=True)
+        self.a2a = self.a2a or A2AAccess(pushes=lambda: True)
         self.answered_calls = 0
         """The number of calls with an answer, be it the first event of a stream."""
         super().__post_init__()

@@ -170,7 +170,7 @@ async def test_a_card_that_the_client_has_is_not_sent_again(served: A2AServed) -
 async def test_schemes_are_those_that_are_enforced(served: A2AServed) -> None:
     assert list((await card(served))["securitySchemes"]) == ["bearer"]
     services = served.app.state.use_cases
-    served.app = create_app(services, a2a=A2AAccess(issuers=("https://login.example.com/",)))
+    served.app = create_app(services, a2a=A2AAccess(issuers=lambda: ("https://login.example.com/",)))
     reported = await card(served)
     assert reported["securitySchemes"]["oidc"] == {
         "type": "openIdConnect",

@@ -192,7 +192,7 @@ async def test_a_call_without_a_token_is_led_to_who_issues_them(served: McpServe
 
 @pytest.mark.parametrize("issuers", [(), ("https://login.example.com/", "https://other.example.com")])
 async def test_the_metadata_names_the_issuers(served: McpServed, issuers: tuple[str, ...]) -> None:
-    served.app = create_app(served.app.state.use_cases, a2a=A2AAccess(issuers=issuers))
+    served.app = create_app(served.app.state.use_cases, a2a=A2AAccess(issuers=lambda: issuers))
     for path, resource in (("", "http://baton.test"), ("/mcp", "http://baton.test/mcp")):
         reported = (await served.request("GET", f"/.well-known/oauth-protected-resource{path}")).json()
         assert reported["resource"] == resource
@@ -205,17 +205,17 @@ async def test_the_metadata_names_the_issuers(served: McpServed, issuers: tuple[
     [
         (McpAccess(), None, 200),
         (McpAccess(), "https://any.example.com", 200),
-        (McpAccess(("https://app.example.com",)), "https://app.example.com", 200),
-        (McpAccess(("https://app.example.com",)), "https://evil.example.com", 403),
-        (McpAccess(("https://app.example.com",)), "https://app.example.com.evil.net", 403),
-        (McpAccess(("https://app.example.com",)), "null", 403),
-        (McpAccess(()), "https://app.example.com", 403),
+        (McpAccess(lambda: ("https://app.example.com",)), "https://app.example.com", 200),
+        (McpAccess(lambda: ("https://app.example.com",)), "https://evil.example.com", 403),
+        (McpAccess(lambda: ("https://app.example.com",)), "https://app.example.com.evil.net", 403),
+        (McpAccess(lambda: ("https://app.example.com",)), "null", 403),
+        (McpAccess(tuple), "https://app.example.com", 403),
         (McpAccess(is_local=True), "http://localhost:6274", 200),
         (McpAccess(is_local=True), "http://127.0.0.1:8080", 200),
         (McpAccess(is_local=True), "http://rebound.example.com:8080", 403),
         (McpAccess(is_local=True), "http://[::1", 403),
         (McpAccess(is_local=True), "null", 403),
-        (McpAccess(("https://rebound.example.com",), is_local=True), "https://rebound.example.com", 200),
+        (McpAccess(lambda: ("https://rebound.example.com",), is_local=True), "https://rebound.example.com", 200),
     ],
 )
 async def test_only_pages_of_allowed_origins_may_call(

@@ -42,7 +42,7 @@ def check(answer: httpx.Response, *, may_be_kept: bool = False) -> None:
 
 
 async def test_every_route_and_method_with_and_without_a_token() -> None:
-    served = Served(a2a=A2AAccess(pushes=True))
+    served = Served(a2a=A2AAccess(pushes=lambda: True))
     paths = [*openapi()["paths"], "/v1/docs", "/v1/docs/swagger-ui.js", "/v1/docs/x", "/v1/openapi.json"]
     transport = httpx.ASGITransport(served.app)
     async with httpx.AsyncClient(transport=transport, base_url="http://baton.test") as client:

@@ -86,7 +86,7 @@ def test_the_token_that_the_how_to_makes_is_accepted() -> None:
     keys = OneSecret({"acme-1": {"tenant": "acme", "algorithm": "HS256", "key": SECRET}})
 
     token = functions["baton_token"]("ada", SECRET)  # type: ignore[operator]
-    identity = JwtVerifier([], EmbedKeys(keys, "embed-keys")).verify(token)
+    identity = JwtVerifier(tuple, EmbedKeys(keys, "embed-keys")).verify(token)
 
     assert identity.scope == Scope("acme", "ada")
     assert 0 < identity.expires_at.timestamp() - time.time() <= 600

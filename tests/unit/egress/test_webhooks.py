@@ -19,7 +19,7 @@ def webhooks(policy: EgressPolicy, *, resolves_to: str = "93.184.216.34") -> Htt
     async def resolve(host: str, port: int) -> Sequence[str]:
         return [resolves_to]
 
-    return HttpWebhooks(policy, lambda seconds: http_client(policy, timeout_seconds=seconds, resolve=resolve))
+    return HttpWebhooks(lambda: policy, lambda seconds: http_client(policy, timeout_seconds=seconds, resolve=resolve))
 
 
 DEPLOYED = EgressPolicy.of(["*"])
@@ -73,7 +73,7 @@ async def test_the_status_is_what_counts(status: int) -> None:
         asked.append(request)
         return httpx.Response(status, headers={"Location": "https://elsewhere.example/"}, content=b"x" * 10_000_000)
 
-    hooks = HttpWebhooks(DEPLOYED, lambda seconds: httpx.AsyncClient(transport=httpx.MockTransport(answer)))
+    hooks = HttpWebhooks(lambda: DEPLOYED, lambda seconds: httpx.AsyncClient(transport=httpx.MockTransport(answer)))
     assert await hooks.post("https://client.example/hook", b"{}", {"X-A2A-Notification-Token": "t"}) == status
     assert [(each.method, str(each.url)) for each in asked] == [("POST", "https://client.example/hook")]
     assert asked[0].headers["X-A2A-Notification-Token"] == "t"

@@ -36,7 +36,7 @@ class Context:
 def app(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """The function's module, with a verifier that trusts one host of acme."""
     secret = OneSecret({"host": {"tenant": "acme", "algorithm": "HS256", "key": SECRET}})
-    ports = FakePorts(verifier=JwtVerifier([], EmbedKeys(secret, "embed-keys")))
+    ports = FakePorts(verifier=JwtVerifier(tuple, EmbedKeys(secret, "embed-keys")))
     monkeypatch.setattr(composition, "deployed_ports", lambda: ports)
     monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", "baton")
     monkeypatch.setenv("POWERTOOLS_LOGGER_LOG_EVENT", "true")
@@ -185,7 +185,7 @@ def test_why_a_connection_is_refused_is_in_the_log(
 def test_the_sealed_token_goes_with_the_connection(app: ModuleType) -> None:
     key = Fernet.generate_key().decode()
     secret = OneSecret({"host": {"tenant": "acme", "algorithm": "HS256", "key": SECRET}})
-    app.verifier = JwtVerifier([], EmbedKeys(secret, "embed-keys"), subject_tokens=SubjectTokens(lambda: key))
+    app.verifier = JwtVerifier(tuple, EmbedKeys(secret, "embed-keys"), subject_tokens=SubjectTokens(lambda: key))
     good = token(SECRET)
     subject = app.handler(connecting(f"baton.v1, {good}"), Context())["context"]["subject"]
     assert good not in subject
@@ -195,6 +195,6 @@ def test_the_sealed_token_goes_with_the_connection(app: ModuleType) -> None:
 def test_a_token_that_is_too_long_for_the_context_stays_behind(app: ModuleType) -> None:
     key = Fernet.generate_key().decode()
     secret = OneSecret({"host": {"tenant": "acme", "algorithm": "HS256", "key": SECRET}})
-    app.verifier = JwtVerifier([], EmbedKeys(secret, "embed-keys"), subject_tokens=SubjectTokens(lambda: key))
+    app.verifier = JwtVerifier(tuple, EmbedKeys(secret, "embed-keys"), subject_tokens=SubjectTokens(lambda: key))
     answer = app.handler(connecting(f"baton.v1, {token(SECRET, note='x' * 5_000)}"), Context())
     assert "subject" not in answer["context"]

@@ -33,7 +33,7 @@ ACME = {"host": {"tenant": "acme", "algorithm": "HS256", "key": SECRET}}
 
 def verifier(keys: Any = ACME, *, local: bool = False) -> JwtVerifier:
     secret = keys if isinstance(keys, OneSecret) else OneSecret(keys)
-    return JwtVerifier([], EmbedKeys(secret, "embed-keys", allow_any_tenant=local))
+    return JwtVerifier(tuple, EmbedKeys(secret, "embed-keys", allow_any_tenant=local))
 
 
 def test_a_good_token_proves_tenant_user_permissions_and_expiry() -> None:
@@ -97,7 +97,7 @@ class TestTime:
             def new_id(self) -> str:
                 return ""
 
-        later = JwtVerifier([], EmbedKeys(OneSecret(ACME), "embed-keys"), clock=Later())
+        later = JwtVerifier(tuple, EmbedKeys(OneSecret(ACME), "embed-keys"), clock=Later())
         with pytest.raises(TokenExpired):
             later.verify(token(SECRET))
 
@@ -253,7 +253,7 @@ class TestKeys:
 
     def test_without_embed_keys_every_embed_token_is_refused(self) -> None:
         with pytest.raises(Unauthorized):
-            JwtVerifier([], None).verify(token(SECRET))
+            JwtVerifier(tuple, None).verify(token(SECRET))
 
 
 class TestAlgorithms:
@@ -361,7 +361,7 @@ def test_a_token_that_is_refused_by_the_clock_alone_is_logged_too(caplog: pytest
             return ""
 
     with pytest.raises(TokenExpired):
-        JwtVerifier([], EmbedKeys(OneSecret(ACME), "embed-keys"), clock=Later()).verify(token(SECRET))
+        JwtVerifier(tuple, EmbedKeys(OneSecret(ACME), "embed-keys"), clock=Later()).verify(token(SECRET))
     assert "Token refused: it has expired." in caplog.text
 
 

@@ -55,7 +55,7 @@ def verifier(
 ) -> JwtVerifier:
     settings = {"issuer": server.url, "audience": "baton-api", "jwksUrl": server.jwks_url, **more}
     trusted = OidcIssuer.model_validate(settings)
-    return JwtVerifier([trusted], None, allow_http=allow_http, monotonic=time or Monotonic())
+    return JwtVerifier(lambda: (trusted,), None, allow_http=allow_http, monotonic=time or Monotonic())
 
 
 def signed(

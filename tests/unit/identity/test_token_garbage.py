@@ -58,7 +58,7 @@ def verifier() -> Iterator[JwtVerifier]:
         issuer.publish(jwk(rsa_key("issuer"), "one"))
         secret = OneSecret({"host": {"tenant": "acme", "algorithm": "HS256", "key": SECRET}})
         oidc = OidcIssuer(issuer="https://issuer.example", audience="a", jwks_url=issuer.jwks_url)
-        yield JwtVerifier([oidc], EmbedKeys(secret, "embed-keys"), allow_http=True)
+        yield JwtVerifier(lambda: (oidc,), EmbedKeys(secret, "embed-keys"), allow_http=True)
 
 
 def refuses(verifier: JwtVerifier, garbage: str) -> None:

@@ -24,6 +24,7 @@ from baton.adapters.models.provider_models import ProviderModels
 from baton.adapters.openai import OpenAIChatModel
 from baton.adapters.opensearch.engine import Engine
 from baton.adapters.opensearch.index import OpenSearchIndex
+from baton.adapters.refreshed import Refreshed
 from baton.adapters.sqs import SqsRecords
 from baton.adapters.tokens import EmbedKeys, JwtVerifier
 from baton.adapters.tracing.otel_tracer import OtelTracer
@@ -152,7 +153,7 @@ async def a_summary_that_cannot_be_queued(monkeypatch: pytest.MonkeyPatch) -> No
 @failure(Metric.CONNECTIONS_REFUSED)
 async def a_token_that_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     keys = EmbedKeys(OneSecret({"host": {"tenant": "acme", "algorithm": "HS256", "key": SECRET}}), "embed-keys")
-    app = function(monkeypatch, "authorizer/app.py", {"ports.verifier": JwtVerifier([], keys)})
+    app = function(monkeypatch, "authorizer/app.py", {"ports.verifier": JwtVerifier(tuple, keys)})
     event = {"methodArn": "arn", "headers": {"Sec-WebSocket-Protocol": "baton.v1, nonsense"}}
     with pytest.raises(Exception, match=r"^Unauthorized$"):
         app.handler(event, Context())
@@ -161,12 +162,19 @@ async def a_token_that_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
 @failure(Metric.TOKENS_REFUSED)
 async def a_token_that_nobody_signed(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(Unauthorized):
-        JwtVerifier([], None).verify("nonsense")
+        JwtVerifier(tuple, None).verify("nonsense")
 
 
 @failure(Metric.KEYS_UNREADABLE)
 async def a_secret_that_makes_no_sense(monkeypatch: pytest.MonkeyPatch) -> None:
     assert EmbedKeys(cast("Any", OneText("no JSON")), "embed-keys").find("host") is None
+
+
+@failure(Metric.SETTINGS_UNREADABLE)
+async def settings_that_make_no_sense(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = Refreshed(Broken(StoreUnavailable()).send)
+    with pytest.raises(StoreUnavailable):
+        settings.get()
 
 
 @failure(Metric.QUEUED_TURNS_FAILED)

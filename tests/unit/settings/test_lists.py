@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from baton.settings.identity import ApiSettings, IdentitySettings
+from baton.settings.document import DocumentVariables, SettingsDocument, with_variables
 from baton.settings.resources import OutsideSettings
 
 LISTS = {
@@ -28,9 +28,10 @@ def stage(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def read(name: str) -> list[str]:
     """The entries of a list, as the settings give them."""
-    if name == "BATON_ALLOWED_HOSTS":
-        return list(OutsideSettings().egress.hosts)
-    return list(OutsideSettings().packages) if name == "BATON_TOOL_PACKAGES" else ApiSettings().origins
+    if name == "BATON_TOOL_PACKAGES":
+        return list(OutsideSettings().packages)
+    document = with_variables(SettingsDocument())
+    return list(document.allowed_hosts if name == "BATON_ALLOWED_HOSTS" else document.allowed_origins)
 
 
 @pytest.mark.parametrize("name", LISTS)
@@ -52,7 +53,7 @@ def test_a_list_that_is_not_whole_is_refused_by_name(monkeypatch: pytest.MonkeyP
 def test_the_refusal_names_the_entry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BATON_ALLOWED_HOSTS", "a.example, https://b.example")
     with pytest.raises(ValidationError, match=r"'https://b\.example' is none of them"):
-        OutsideSettings()
+        DocumentVariables()
 
 
 @pytest.mark.parametrize("name", ["BATON_ALLOWED_HOSTS", "BATON_TOOL_PACKAGES"])
@@ -66,4 +67,4 @@ def test_nothing_is_an_empty_list(monkeypatch: pytest.MonkeyPatch, name: str, no
 def test_issuers_that_are_no_list_are_refused_by_name(monkeypatch: pytest.MonkeyPatch, broken: str) -> None:
     monkeypatch.setenv("BATON_TOKEN_ISSUERS", broken)
     with pytest.raises(ValidationError, match="BATON_TOKEN_ISSUERS"):
-        IdentitySettings()
+        DocumentVariables()

@@ -158,7 +158,7 @@ def test_a_key_may_not_stand_in_the_settings_of_a_deployment(monkeypatch: pytest
 
 def test_profiles_are_an_object_of_objects(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BATON_MODEL_PROFILES", '{"gpt-*": {"maxTools": 20}}')
-    assert ModelSettings().profiles == {"gpt-*": {"maxTools": 20}}
+    assert ModelSettings().model_profiles == {"gpt-*": {"maxTools": 20}}
     monkeypatch.setenv("BATON_MODEL_PROFILES", '{"gpt-*": 20}')
     with pytest.raises(ValidationError, match=r"BATON_MODEL_PROFILES\.gpt-\*\n"):
         ModelSettings()

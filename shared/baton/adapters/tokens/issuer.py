@@ -7,7 +7,8 @@ import json
 import logging
 import time
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
@@ -38,13 +39,13 @@ class IssuerKeys:
     def __init__(
         self, issuer: OidcIssuer, *, allow_http: bool = False, monotonic: Callable[[], float] = time.monotonic
     ) -> None:
-        self._issuer = issuer
+        self.issuer = issuer
         self._schemes = ("https", "http") if allow_http else ("https",)
         self._keys: Cached[Keys] = Cached(self._fetch_keys, monotonic=monotonic)
 
     def find(self, kid: str, algorithm: str) -> jwt.PyJWK | None:
         """Return the key ``kid``, for ``algorithm`` only. Raises ``StoreUnavailable`` if no keys can be fetched."""
-        if algorithm not in self._issuer.algorithms:
+        if algorithm not in self.issuer.algorithms:
             return None
         wanted = (kid, algorithm)
         return self._keys.get().get(wanted) or self._keys.renewed().get(wanted)
@@ -63,16 +64,16 @@ class IssuerKeys:
         except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError, RecursionError) as error:
             if isinstance(error, HTTPError):
                 error.close()
-            _log.warning("The keys of issuer %s cannot be read: %r", self._issuer.issuer, error)
+            _log.warning("The keys of issuer %s cannot be read: %r", self.issuer.issuer, error)
             count(Metric.KEYS_UNREADABLE)
             raise StoreUnavailable("Tokens cannot be checked at the moment. Please try again.") from error
 
     def _jwks_url(self) -> str:
-        if self._issuer.jwks_url is not None:
-            return self._issuer.jwks_url
+        if self.issuer.jwks_url is not None:
+            return self.issuer.jwks_url
         # OpenID Connect Discovery 1.0, section 4: the document must name exactly this issuer.
-        found = self._fetch(self._issuer.issuer.rstrip("/") + "/.well-known/openid-configuration")
-        if found["issuer"] != self._issuer.issuer:
+        found = self._fetch(self.issuer.issuer.rstrip("/") + "/.well-known/openid-configuration")
+        if found["issuer"] != self.issuer.issuer:
             raise ValueError("the discovery document is another issuer's")
         return str(found["jwks_uri"])
 
@@ -92,11 +93,45 @@ class IssuerKeys:
     def _usable(self, jwks: dict[str, Any]) -> Keys:
         keys: Keys = {}
         for jwk in jwks["keys"][:MAX_KEYS]:
-            for algorithm in self._issuer.algorithms:
+            for algorithm in self.issuer.algorithms:
                 key = _signing_key(jwk, algorithm)
                 if key is not None:
                     keys.setdefault((jwk["kid"], algorithm), key)
         return keys
+
+
+class TrustedIssuers:
+    """The issuers that ``read`` returns now, with their keys. Keys of an issuer that has not changed stay cached."""
+
+    def __init__(
+        self,
+        read: Callable[[], Iterable[OidcIssuer]],
+        *,
+        allow_http: bool = False,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._read = read
+        self._make = partial(IssuerKeys, allow_http=allow_http, monotonic=monotonic)
+        self._latest: tuple[Iterable[OidcIssuer] | None, dict[str, IssuerKeys]] = (None, {})
+
+    def find(self, name: str) -> IssuerKeys | None:
+        """Return the keys of an issuer; None if it is not trusted."""
+        return self._now().get(name)
+
+    def all(self) -> list[IssuerKeys]:
+        """Return the keys of every issuer."""
+        return list(self._now().values())
+
+    def _now(self) -> dict[str, IssuerKeys]:
+        issuers = self._read()
+        read, known = self._latest
+        if issuers is not read:
+            known = {each.issuer: self._keys(each, known.get(each.issuer)) for each in issuers}
+            self._latest = (issuers, known)
+        return known
+
+    def _keys(self, issuer: OidcIssuer, before: IssuerKeys | None) -> IssuerKeys:
+        return before if before is not None and before.issuer == issuer else self._make(issuer)
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):

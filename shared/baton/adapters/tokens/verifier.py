@@ -14,7 +14,7 @@ import jwt
 from jwt.exceptions import InvalidSubjectError
 
 from baton.adapters.tokens.embed_keys import EMBED_ISSUER, EmbedKeys
-from baton.adapters.tokens.issuer import IssuerKeys
+from baton.adapters.tokens.issuer import TrustedIssuers
 from baton.adapters.tokens.subject_tokens import SubjectTokens
 from baton.domain.errors import InvalidRequest, TokenExpired, Unauthorized
 from baton.domain.identity import Scope, is_reserved_user
@@ -82,7 +82,9 @@ _UNUSABLE = (jwt.PyJWTError, InvalidRequest, ValueError, TypeError, KeyError, Ov
 
 
 class JwtVerifier:
-    """Verifies tokens of the given OIDC issuers and tokens signed with an embed key (``iss`` is ``baton-embed``).
+    """Verifies tokens of the OIDC issuers that ``issuers`` returns now, and tokens signed with an embed key.
+
+    The ``iss`` of the latter is ``baton-embed``.
 
     The key determines the algorithm, never the token. The reason of a refusal is logged and not returned.
 
@@ -91,7 +93,7 @@ class JwtVerifier:
 
     def __init__(
         self,
-        issuers: Iterable[OidcIssuer],
+        issuers: Callable[[], Iterable[OidcIssuer]],
         embed_keys: EmbedKeys | None,
         *,
         allow_http: bool = False,
@@ -99,10 +101,7 @@ class JwtVerifier:
         subject_tokens: SubjectTokens | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._issuers = {
-            issuer.issuer: (issuer, IssuerKeys(issuer, allow_http=allow_http, monotonic=monotonic))
-            for issuer in issuers
-        }
+        self._issuers = TrustedIssuers(issuers, allow_http=allow_http, monotonic=monotonic)
         self._embed_keys = embed_keys
         self._subject_tokens = subject_tokens
         self._clock = clock or SystemClock()
@@ -129,7 +128,7 @@ class JwtVerifier:
 
     def unreadable_issuers(self) -> dict[str, str]:
         """Return the issuers whose keys cannot be read, and why. Each request takes some seconds at most."""
-        reasons = {name: keys.unreadable() for name, (_, keys) in self._issuers.items()}
+        reasons = {keys.issuer.issuer: keys.unreadable() for keys in self._issuers.all()}
         return {name: reason for name, reason in reasons.items() if reason is not None}
 
     def _identity(self, token: str) -> Identity:
@@ -140,9 +139,10 @@ class JwtVerifier:
             raise TokenRefused("its iss, or kid or alg in its header, is missing or not a string")
         if name == EMBED_ISSUER:
             return self._from_host(token, kid, has_audience="aud" in unverified["payload"])
-        if name not in self._issuers:
-            raise TokenRefused(f"its iss is neither {EMBED_ISSUER} nor an issuer of BATON_TOKEN_ISSUERS")
-        issuer, keys = self._issuers[name]
+        keys = self._issuers.find(name)
+        if keys is None:
+            raise TokenRefused(f"its iss is neither {EMBED_ISSUER} nor an issuer of tokenIssuers in the settings")
+        issuer = keys.issuer
         if algorithm not in issuer.algorithms:
             raise TokenRefused("its algorithm is not one that is set for its issuer")
         key = keys.find(kid, algorithm)

@@ -54,7 +54,8 @@ MAX_MESSAGE = 4_000
 class TracedModel:
     """``ChatModel`` whose calls inside a traced run are spans, from the question to the end of the answer."""
 
-    def __init__(self, model: ChatModel, provider_of: ProviderOf, prices: Prices) -> None:
+    def __init__(self, model: ChatModel, provider_of: ProviderOf, prices: Callable[[], Prices]) -> None:
+        """``prices`` returns the prices of models now."""
         self._model = model
         self._provider_of = provider_of
         self._prices = prices
@@ -83,7 +84,7 @@ class TracedModel:
                 span.fail(error_code(error))
             raise
         finally:
-            answer.describe(self._prices)
+            answer.describe(self._prices())
             span.end()
 
     def learned(self, model: str) -> Mapping[str, JsonValue]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
@@ -13,14 +14,14 @@ from fastapi import Request
 class A2AAccess:
     """Access to a deployment, as its cards describe it."""
 
-    issuers: tuple[str, ...] = ()
-    """The OpenID Connect issuers whose tokens are accepted."""
+    issuers: Callable[[], Sequence[str]] = tuple
+    """Returns the OpenID Connect issuers whose tokens are accepted now."""
     is_open: bool = False
     """Whether calls without a token are accepted. Only in the local cloud."""
     public_url: str | None = None
     """The deployment's address where it is configured, without a slash at its end. Cards name no other then."""
-    pushes: bool = False
-    """Whether clients can be notified of their tasks."""
+    pushes: Callable[[], bool] = bool
+    """Returns whether clients can be notified of their tasks now. By default they cannot."""
     has_stage: bool = False
     """Whether API Gateway serves the API below a separate path, which the application does not see."""
 

@@ -71,7 +71,7 @@ async def _is_running(caller: A2ACaller, thread_id: str, run_id: str) -> bool:
 
 async def _notify_of_mark(caller: A2ACaller, task: A2ATask) -> None:
     """Let clients be notified that the task was cancelled, if any want to be."""
-    if caller.access.pushes and (task.thread is None or task.thread.notifies):
+    if caller.access.pushes() and (task.thread is None or task.thread.notifies):
         await caller.app.task_notifications.note_mark(
             caller.scope, task.id.thread_id, task.id.root, MarkStatus.CANCELED.value
         )

@@ -125,7 +125,7 @@ async def card_keys(app: UseCases) -> Response:
 )
 async def signing_keys(request: Request, app: UseCases) -> Response:
     """Return the public keys with which receivers check push notifications. It needs no token."""
-    if not request.app.state.a2a.pushes:
+    if not request.app.state.a2a.pushes():
         raise NotFound
     keys = await app.ports.signing_key.public_keys()
     return JSONResponse(keys, headers={"Cache-Control": f"public, max-age={MAX_KEYS_AGE}"})

@@ -75,7 +75,7 @@ def agent_card(carded: CardedAgent, url: str, access: A2AAccess) -> dict[str, An
         "supportedInterfaces": interfaces,
         "capabilities": {
             "streaming": True,
-            "pushNotifications": access.pushes,
+            "pushNotifications": access.pushes(),
             "stateTransitionHistory": False,
             "extendedAgentCard": True,
             "extensions": [extension],
@@ -142,7 +142,7 @@ def _security(access: A2AAccess) -> dict[str, Any]:
         return {}
     http = {"scheme": "bearer", "bearerFormat": "JWT"}
     schemes: dict[str, Any] = {"bearer": {"type": "http", **http, "httpAuthSecurityScheme": http}}
-    for number, issuer in enumerate(access.issuers):
+    for number, issuer in enumerate(access.issuers()):
         address = {"openIdConnectUrl": f"{issuer.rstrip('/')}/.well-known/openid-configuration"}
         name = "oidc" if number == 0 else f"oidc{number + 1}"
         schemes[name] = {"type": "openIdConnect", **address, "openIdConnectSecurityScheme": address}

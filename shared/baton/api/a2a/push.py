@@ -135,7 +135,7 @@ def _config_id(given: str, task_id: TaskId) -> str:
 
 
 def _check_on(caller: A2ACaller) -> None:
-    if not caller.access.pushes:
+    if not caller.access.pushes():
         raise PushNotificationNotSupportedError
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from starlette.requests import Request
 
+from baton.api.current_cors import Origins, allow_any_origin
 from baton.api.sse import Timing
 from baton.composition.app import App
 from baton.domain.errors import OriginRefused
@@ -24,17 +24,17 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 class McpAccess:
     """The web pages from which a deployment accepts calls."""
 
-    origins: Sequence[str] = ("*",)
-    """Origins of web pages, as ``BATON_ALLOWED_ORIGINS`` lists them."""
+    origins: Origins = allow_any_origin
+    """Returns the origins of web pages that may call now."""
     is_local: bool = False
     """Whether this is the local cloud. There ``*`` means pages of this machine: any page may rebind its host's name to
     the loopback address, and would then be of the same origin as the server."""
 
     def check(self, origin: str | None) -> None:
         """Raise ``OriginRefused`` for the ``Origin`` of a page that may not call. Programs send none."""
-        if origin is None or origin in self.origins:
+        if origin is None or origin in (origins := self.origins()):
             return
-        if "*" not in self.origins or (self.is_local and _host(origin) not in LOOPBACK):
+        if "*" not in origins or (self.is_local and _host(origin) not in LOOPBACK):
             raise OriginRefused
 
 

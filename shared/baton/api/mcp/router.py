@@ -125,7 +125,7 @@ async def of_deployment(request: Request) -> Response:
 def _metadata(request: Request, path: str) -> Response:
     access: A2AAccess = request.app.state.a2a
     metadata: dict[str, Any] = {"resource": f"{base_url(request, access)}{path}"}
-    if access.issuers:  # an empty list must be left out (RFC 9728, 3.2)
-        metadata["authorization_servers"] = list(access.issuers)
+    if issuers := access.issuers():  # an empty list must be left out (RFC 9728, 3.2)
+        metadata["authorization_servers"] = list(issuers)
     metadata |= {"bearer_methods_supported": ["header"], "resource_name": "Baton"}
     return JSONResponse(metadata, headers={"Cache-Control": f"public, max-age={MAX_AGE}"})

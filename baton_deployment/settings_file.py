@@ -1,0 +1,106 @@
+"""The file with a stage's settings, ``settings.<stage>.yaml`` beside samconfig.toml, and its check."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from baton.adapters.models.profile_overrides import profile_overrides
+from baton.adapters.yaml_document import YamlDocument, YamlFileError
+from baton.settings.document import InvalidDocument, SettingsDocument, check_document
+from baton_deployment.checks import Check, fails, fine, note
+from baton_deployment.errors import DeploymentError
+from baton_deployment.stages import Stage
+
+NAME = "settings file"
+MOVED = {
+    "TokenIssuers": "tokenIssuers",
+    "ModelPrices": "modelPrices",
+    "TenantLimits": "tenantLimits",
+    "AllowedOrigins": "allowedOrigins",
+    "AllowedHosts": "allowedHosts",
+    "PushHosts": "pushHosts",
+    "ModelProviders": "modelProviders",
+    "ModelProfiles": "modelProfiles",
+}
+"""Parameters of earlier releases -> the fields of the settings that replace them."""
+LISTS = ("AllowedOrigins", "AllowedHosts", "PushHosts")
+
+
+@dataclass(frozen=True)
+class SettingsFile:
+    """A file whose content is valid."""
+
+    path: Path
+    values: Mapping[str, Any]
+    document: SettingsDocument
+
+
+def path_of(stage: Stage) -> Path:
+    """Return the place of a stage's file. It need not exist."""
+    return stage.file.parent / f"settings.{stage.name}.yaml"
+
+
+def read_settings_file(path: Path) -> SettingsFile | None:
+    """Return the file, YAML or JSON; None if there is none. Raises ``DeploymentError`` that names every wrong line."""
+    if not path.is_file():
+        return None
+    try:
+        text = YamlDocument.read(path)
+    except YamlFileError as problem:
+        raise DeploymentError(str(problem)) from None
+    try:
+        values = json.loads(json.dumps(text.values, allow_nan=False))
+    except (TypeError, ValueError):
+        raise DeploymentError(f"{path}: holds a value that JSON has not, such as a date: put it in quotes.") from None
+    try:
+        document = check_document(values)
+        profile_overrides(document.model_profiles)
+    except InvalidDocument as invalid:
+        raise DeploymentError("\n".join(text.problem(each.place, each.what) for each in invalid.problems)) from None
+    except ValueError as problem:
+        raise DeploymentError(f"{path}: modelProfiles: {str(problem).partition(': ')[2]}") from None
+    return SettingsFile(path, values, document)
+
+
+def check_settings_file(stage: Stage) -> Iterator[Check]:
+    """Yield whether the stage's file can be put."""
+    path = path_of(stage)
+    try:
+        found = read_settings_file(path)
+    except DeploymentError as problem:
+        for line in str(problem).splitlines():
+            yield fails(NAME, line)
+        return
+    if found is None:
+        yield note(NAME, f"there is no {path.name}: what is deployed stays, or the defaults hold, with no issuer")
+    else:
+        yield fine(NAME, f"{path.name}: {len(found.document.token_issuers)} issuers of tokens")
+
+
+def from_parameters(parameters: Mapping[str, str]) -> str:
+    """Return the text of a settings file with what an earlier release has read from parameters.
+
+    Raises ``DeploymentError`` if it would not be valid.
+    """
+    values: dict[str, Any] = {"version": 1}
+    for name, field in MOVED.items():
+        if name not in parameters:
+            continue
+        if name in LISTS:
+            values[field] = [each.strip() for each in parameters[name].split(",") if each.strip()]
+        else:
+            try:
+                values[field] = json.loads(parameters[name])
+            except ValueError as problem:
+                raise DeploymentError(f"{name} is no JSON: {problem}") from None
+    try:
+        check_document(values)
+    except InvalidDocument as invalid:
+        raise DeploymentError(str(invalid)) from None
+    return yaml.safe_dump(values, sort_keys=False, allow_unicode=True)

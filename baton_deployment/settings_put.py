@@ -1,0 +1,144 @@
+"""The settings document of a deployed stage: shown, compared with the stage's file, and put."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from baton.domain.settings_place import SETTINGS_KEY
+from baton.settings.document import InvalidDocument, check_document
+from baton_deployment.account import Account, code_of, problems_explained
+from baton_deployment.deployed_stack import read_outputs
+from baton_deployment.errors import DeploymentError
+from baton_deployment.settings_file import path_of, read_settings_file
+from baton_deployment.stages import Stage
+
+Write = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class DeployedSettings:
+    """The document in the stack's bucket."""
+
+    text: str
+    etag: str
+    version: str
+
+
+def read_deployed(account: Account, bucket: str) -> DeployedSettings | None:
+    """Return the document; None if none was put. Raises ``DeploymentError``."""
+    with problems_explained(f"s3://{bucket}/{SETTINGS_KEY} cannot be read"):
+        try:
+            answer = account.client("s3").get_object(Bucket=bucket, Key=SETTINGS_KEY)
+        except ClientError as problem:
+            if code_of(problem) == "NoSuchKey":
+                return None
+            raise
+        text = answer["Body"].read().decode("utf-8", "replace")
+    return DeployedSettings(text, str(answer["ETag"]), str(answer.get("VersionId", "")))
+
+
+def show_settings(account: Account, stage: Stage) -> str:
+    """Return the deployed document as it is. Raises ``DeploymentError`` if there is none."""
+    deployed = read_deployed(account, _bucket(account, stage))
+    if deployed is None:
+        raise DeploymentError(f"{stage.stack} has no settings: the defaults hold. `make settings` puts some.")
+    return deployed.text.rstrip("\n")
+
+
+def put_settings(
+    account: Account,
+    stage: Stage,
+    write: Write,
+    *,
+    allowed_hosts: Sequence[str] = (),
+    confirm: Callable[[], bool] = lambda: True,
+) -> None:
+    """Check the stage's file, print how it differs from what is deployed, and put it if ``confirm`` agrees.
+
+    ``allowed_hosts`` are a project's, which hold if the file names none. Without a file, only they are changed. Raises
+    ``DeploymentError``.
+    """
+    path = path_of(stage)
+    found = read_settings_file(path)
+    bucket = _bucket(account, stage)
+    deployed = read_deployed(account, bucket)
+    if found is None and not allowed_hosts:
+        write(f"There is no {path.name}: " + ("the deployed settings stay." if deployed else "the defaults hold."))
+        return
+    values = dict(found.values) if found is not None else _values_of(deployed)
+    if allowed_hosts and (found is None or "allowedHosts" not in values):
+        values["allowedHosts"] = list(allowed_hosts)
+    try:
+        check_document(values)
+    except InvalidDocument as invalid:
+        raise DeploymentError(f"The settings of {stage.name} cannot be put: {invalid}") from None
+    difference = differences(deployed, values)
+    if deployed is not None and not difference:
+        write(f"The deployed settings of {stage.stack} are those of {path.name}.")
+        return
+    write("\n".join(difference))
+    if not confirm():
+        write("Nothing was put.")
+        return
+    version = _put(account, bucket, values, deployed)
+    write(f"The settings of {stage.stack} are put (version {version}). Functions use them within ten minutes.")
+
+
+def differences(deployed: DeployedSettings | None, values: Mapping[str, Any]) -> list[str]:
+    """Return the lines of a unified difference; none if nothing changes."""
+    before = _lines(deployed.text) if deployed is not None else []
+    return list(difflib.unified_diff(before, _written(values).splitlines(), "deployed", "new", lineterm="", n=2))
+
+
+def _put(account: Account, bucket: str, values: Mapping[str, Any], deployed: DeployedSettings | None) -> str:
+    # What was compared must be what is replaced: somebody else may put settings at the same time.
+    condition: dict[str, Any] = {"IfMatch": deployed.etag} if deployed is not None else {"IfNoneMatch": "*"}
+    with problems_explained(f"s3://{bucket}/{SETTINGS_KEY} cannot be written"):
+        try:
+            answer = account.client("s3").put_object(
+                Bucket=bucket,
+                Key=SETTINGS_KEY,
+                Body=_written(values).encode(),
+                ContentType="application/json",
+                **condition,
+            )
+        except ClientError as problem:
+            if code_of(problem) in ("PreconditionFailed", "ConditionalRequestConflict"):
+                raise DeploymentError(
+                    "The settings were changed meanwhile. Repeat it, with the new difference."
+                ) from None
+            raise
+    return str(answer.get("VersionId", ""))
+
+
+def _values_of(deployed: DeployedSettings | None) -> dict[str, Any]:
+    if deployed is None:
+        return {"version": 1}
+    try:
+        values = json.loads(deployed.text)
+    except ValueError:
+        values = None
+    if not isinstance(values, dict):
+        raise DeploymentError("The deployed settings are no JSON object. Write a settings file, and put that.")
+    return values
+
+
+def _lines(text: str) -> list[str]:
+    try:
+        return _written(json.loads(text)).splitlines()
+    except ValueError:
+        return text.splitlines()
+
+
+def _written(values: Any) -> str:
+    return json.dumps(values, indent=2, ensure_ascii=False, sort_keys=True) + "\n"
+
+
+def _bucket(account: Account, stage: Stage) -> str:
+    return read_outputs(account, stage.stack)["BucketName"]

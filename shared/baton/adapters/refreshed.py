@@ -1,0 +1,116 @@
+"""A cache for one remote value that must not make a request wait while there is a copy."""
+
+from __future__ import annotations
+
+import contextvars
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Generic, TypeVar
+
+from baton.domain.errors import BatonError, InternalError
+from baton.domain.metrics import Metric, count
+
+LIFESPAN = 300.0
+COOLDOWN = 30.0
+RETRY_AFTER = 5.0
+
+T = TypeVar("T")
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Copy(Generic[T]):
+    value: T
+    read_at: float
+
+
+class Refreshed(Generic[T]):
+    """Caches the result of ``read`` for all threads of this process, and reads again in the background.
+
+    A copy is used for ``seconds``. The first request after that starts a thread that reads, and uses the copy, as do
+    all others until the thread is done. In a process that was idle for another ``seconds`` a request waits for the
+    read once, because the copy may be of any age there. If a read fails, the copy stays in use, and the read is
+    repeated after 30 s (``COOLDOWN``) at the earliest; the failure is logged and counted.
+
+    Without a copy every request waits, and the failure is raised. It is repeated after 5 s (``RETRY_AFTER``).
+    """
+
+    def __init__(
+        self,
+        read: Callable[[], T],
+        *,
+        seconds: float = LIFESPAN,
+        monotonic: Callable[[], float] = time.monotonic,
+        start: Callable[[Callable[[], None]], None] | None = None,
+    ) -> None:
+        """``start`` runs a function in the background; by default in a thread."""
+        self._read = read
+        self._seconds = seconds
+        self._monotonic = monotonic
+        self._start = start or _start_thread
+        self._reading = threading.Lock()
+        self._copy: _Copy[T] | None = None
+        self._tried_at = 0.0
+        self._failure: BatonError | None = None
+
+    def get(self) -> T:
+        """Return the value. Raises what the first read raises, until one has succeeded."""
+        copy, now = self._copy, self._monotonic()
+        if copy is None:
+            return self._first()
+        if now - copy.read_at < self._seconds or now - self._tried_at < min(COOLDOWN, self._seconds):
+            return copy.value
+        if now - self._tried_at >= 2 * self._seconds:
+            with self._reading:
+                if self._tried_at < now:  # no other thread has read meanwhile
+                    self._attempt()
+            return self._copy.value if self._copy is not None else copy.value
+        if self._reading.acquire(blocking=False):
+            try:
+                self._start(partial(contextvars.copy_context().run, self._refresh))
+            except BaseException:
+                self._reading.release()
+                raise
+        return copy.value
+
+    def _first(self) -> T:
+        with self._reading:
+            if self._copy is None and (self._failure is None or self._monotonic() - self._tried_at >= RETRY_AFTER):
+                self._attempt()
+            if self._copy is not None:
+                return self._copy.value
+            assert self._failure is not None  # noqa: S101 - there is no copy because the attempt has failed
+            raise type(self._failure)  # without the detail, which is for operators and in the log
+
+    def _refresh(self) -> None:
+        try:
+            self._attempt()
+        finally:
+            self._reading.release()
+
+    def _attempt(self) -> None:
+        try:
+            value = self._read()
+        except BatonError as error:
+            self._failure = error
+            if self._copy is not None:
+                logger.error("The last good settings stay in use: %s", error.detail)
+            else:
+                logger.error("There are no settings: %s", error.detail)
+            count(Metric.SETTINGS_UNREADABLE)
+        except Exception:
+            self._failure = InternalError()
+            logger.exception("The settings cannot be read")
+            count(Metric.SETTINGS_UNREADABLE)
+        else:
+            self._copy, self._failure = _Copy(value, self._monotonic()), None
+        # From the end of the attempt, so that a slow failure is not repeated at once.
+        self._tried_at = self._monotonic()
+
+
+def _start_thread(work: Callable[[], None]) -> None:
+    threading.Thread(target=work, name="settings", daemon=True).start()

@@ -1,0 +1,121 @@
+"""The providers of models as the settings have them now: clients are made again when providers or profiles change."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import aclosing
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from aws_lambda_powertools import Logger
+
+from baton.domain.metrics import Metric, count
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+    from baton.adapters.models.provider_models import ProviderModels
+    from baton.adapters.secrets import SecretsManager
+    from baton.ports import chat_model
+    from baton.ports.files import ThreadFiles
+    from baton.settings.document import SettingsDocument
+    from baton.settings.models import ModelSettings
+
+logger = Logger(child=True)
+
+MAX_REPLACED = 4
+"""Earlier clients whose connections may still be open."""
+
+
+class CurrentModels:
+    """``ports.chat_model.ChatModel`` over the providers that the settings have now.
+
+    A turn that has begun goes on with the clients it began with. Providers and profiles that cannot be used are logged
+    and counted, and those before them stay in use; at first they raise ``ValueError``.
+    """
+
+    def __init__(self, document: Callable[[], SettingsDocument], secrets: SecretsManager) -> None:
+        self._document = document
+        self._secrets = secrets
+        self._latest: tuple[SettingsDocument, _Models] | None = None
+        self._replaced: deque[ProviderModels] = deque(maxlen=MAX_REPLACED)
+
+    @property
+    def settings(self) -> ModelSettings:
+        """The settings of the model endpoints now."""
+        return self._now().settings
+
+    def context_tokens(self, model: str) -> int | None:
+        """Return the declared number of tokens of a model's prompt; None if none is declared."""
+        return self._now().context_length(model)
+
+    def load(self, *models: str) -> None:
+        """Create the clients that these models need. Blocks while their libraries load."""
+        self._now().clients.load(*models)
+
+    async def stream(
+        self,
+        settings: chat_model.ModelSettings,
+        prompts: Sequence[chat_model.Prompt],
+        *,
+        thread_files: ThreadFiles,
+        tools: Sequence[chat_model.ToolSpec] = (),
+    ) -> AsyncGenerator[chat_model.ModelChunk, None]:
+        """See ``ChatModel``."""
+        stream = self._now().clients.stream(settings, prompts, thread_files=thread_files, tools=tools)
+        async with aclosing(stream) as chunks:
+            async for chunk in chunks:
+                yield chunk
+
+    def learned(self, model: str) -> Mapping[str, JsonValue]:
+        """See ``LearningModel``."""
+        return self._now().clients.learned(model)
+
+    async def aclose(self) -> None:
+        """Close this event loop's connections."""
+        for clients in (*self._replaced, self._now().clients):
+            await clients.aclose()
+
+    def _now(self) -> _Models:
+        document, latest = self._document(), self._latest
+        if latest is not None and latest[0] is document:
+            return latest[1]
+        try:
+            models = _Models.of(document, self._secrets, latest[1] if latest is not None else None)
+        except ValueError as error:
+            if latest is None:
+                raise
+            logger.error("The providers of models stay as they were", extra={"reason": str(error)})
+            count(Metric.SETTINGS_UNREADABLE)
+            models = latest[1]
+        if latest is not None and latest[1] is not models:
+            self._replaced.append(latest[1].clients)
+        self._latest = (document, models)
+        return models
+
+
+class _Models:
+    """The clients of one state of the settings."""
+
+    def __init__(self, settings: ModelSettings, clients: ProviderModels) -> None:
+        from baton.adapters.models.profile_overrides import profile_overrides
+        from baton.adapters.models.profiles import context_lengths
+
+        self.settings = settings
+        self.clients = clients
+        lengths = context_lengths(settings.providers, profile_overrides(settings.model_profiles))
+        self.context_length = lru_cache(maxsize=1_000)(lengths)  # tenants name models, so they are not bounded
+
+    @classmethod
+    def of(cls, document: SettingsDocument, secrets: SecretsManager, before: _Models | None) -> _Models:
+        """Return the models of a document: those ``before`` if they are the same. Raises ``ValueError``."""
+        from baton.composition.models import deployed_models
+        from baton.settings.models import ModelSettings
+
+        settings = ModelSettings(
+            BATON_MODEL_PROVIDERS=document.model_providers, BATON_MODEL_PROFILES=document.model_profiles
+        )
+        if before is not None and before.settings == settings:
+            return before
+        return cls(settings, deployed_models(settings, secrets))

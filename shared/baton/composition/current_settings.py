@@ -1,0 +1,121 @@
+"""The settings that may change while a process runs: the settings document, with the environment's variables."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
+
+from baton.composition.store_ports import StorePorts
+from baton.domain.errors import BatonError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from baton.adapters.refreshed import Refreshed
+    from baton.domain.egress_policy import EgressPolicy
+    from baton.domain.tenant_limits import DeploymentLimits
+    from baton.domain.token_issuer import OidcIssuer
+    from baton.domain.usage import Prices
+    from baton.settings.document import SettingsDocument
+
+
+class CurrentSettings:
+    """The settings that hold now. A use case reads each property when it needs it, and never keeps it."""
+
+    def __init__(self, read: Callable[[], SettingsDocument], *, is_local: bool) -> None:
+        """``read`` returns the document, or raises ``BatonError``. ``is_local``: this machine may be called too."""
+        self._read = read
+        self._is_local = is_local
+        self._merged: tuple[SettingsDocument, SettingsDocument] | None = None
+
+    def prepare(self) -> None:
+        """Read the document in advance, for the first request. That one reports a failure."""
+        with suppress(BatonError):
+            _ = self.document
+
+    @property
+    def document(self) -> SettingsDocument:
+        """The document, in which variables of the environment have replaced fields."""
+        from baton.settings.document import with_variables
+
+        read = self._read()
+        if self._merged is None or self._merged[0] is not read:
+            self._merged = (read, with_variables(read))
+        return self._merged[1]
+
+    @property
+    def issuers(self) -> tuple[OidcIssuer, ...]:
+        """The issuers whose tokens are accepted."""
+        return self.document.token_issuers
+
+    @property
+    def prices(self) -> Prices:
+        """The prices of models."""
+        return self.document.prices
+
+    @property
+    def limits(self) -> DeploymentLimits:
+        """The limits of every tenant."""
+        return self.document.tenant_limits
+
+    def known_origins(self) -> tuple[str, ...]:
+        """Return the origins of web pages that may call the API; none while there are no settings."""
+        try:
+            return self.document.allowed_origins
+        except BatonError:
+            return ()  # the request itself reports the outage, to a client that may read it
+
+    @property
+    def egress(self) -> EgressPolicy:
+        """The hosts of tools, remote agents and sources of documents that may be called."""
+        return self._policy(self.document.allowed_hosts)
+
+    @property
+    def push_egress(self) -> EgressPolicy:
+        """The hosts that clients may be notified at."""
+        return self._policy(self.document.push_hosts)
+
+    @property
+    def pushes(self) -> bool:
+        """True if anybody may be notified: receivers on the same machine always, in the local cloud."""
+        return bool(self.document.push_hosts) or self._is_local
+
+    def _policy(self, hosts: tuple[str, ...]) -> EgressPolicy:
+        from baton.domain.egress_policy import EgressPolicy
+
+        return EgressPolicy.of(hosts, allow_local=self._is_local)
+
+
+class SettingsPorts(StorePorts):
+    """The ports to settings that may change while a process runs. See ``Ports``."""
+
+    @cached_property
+    def settings(self) -> CurrentSettings:
+        """The current settings. The document is read when one of them is first needed."""
+        from baton.settings.resources import DocumentSettings
+
+        place = DocumentSettings()
+        if place.bucket is None:
+            return environment_settings()
+        return CurrentSettings(stored_document(place.bucket, place.seconds).get, is_local=place.is_local)
+
+
+def environment_settings() -> CurrentSettings:
+    """Return the settings of the environment's variables alone, without a document."""
+    from baton.settings.document import SettingsDocument
+    from baton.settings.resources import DocumentSettings
+
+    defaults = SettingsDocument()
+    return CurrentSettings(lambda: defaults, is_local=DocumentSettings().is_local)
+
+
+def stored_document(bucket: str, seconds: float) -> Refreshed[SettingsDocument]:
+    """Return the document of a bucket, cached for ``seconds``."""
+    from baton.adapters.refreshed import Refreshed
+    from baton.adapters.s3_settings import S3Settings
+    from baton.adapters.secrets import hasty_client
+    from baton.settings.document import MAX_BYTES, SettingsDocument, read_document
+
+    stored = S3Settings(partial(hasty_client, "s3"), bucket, read_document, SettingsDocument(), max_bytes=MAX_BYTES)
+    return Refreshed(stored.read, seconds=seconds)

@@ -1,0 +1,159 @@
+"""The settings document: everything of unbounded length that changes without a deployment, as one JSON object."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Json, JsonValue, StringConstraints, ValidationError
+from pydantic.alias_generators import to_camel
+from pydantic_settings import NoDecode
+
+from baton.domain.egress_policy import HOST_ENTRY
+from baton.domain.model_providers import Provider
+from baton.domain.tenant_limits import DeploymentLimits
+from baton.domain.token_issuer import OidcIssuer
+from baton.domain.usage import Price, Prices
+from baton.settings.base import ORIGIN, Hosts, Name, Origins, Settings, parse_object
+from baton.settings.models import MAX_PROFILES, ModelVariables, ProvidersWithAddresses
+
+MAX_BYTES = 1024 * 1024
+"""The size of the largest document that functions read."""
+MAX_ISSUERS = 2_000
+MAX_HOSTS = 1_000
+MAX_PRICES = 1_000
+MAX_SHOWN = 20
+"""Problems of a document that an error names."""
+
+_Host = Annotated[str, StringConstraints(pattern=f"^({HOST_ENTRY})$", max_length=253)]
+_Origin = Annotated[str, StringConstraints(pattern=f"^({ORIGIN})$", max_length=300)]
+
+
+def _check_unique(issuers: tuple[OidcIssuer, ...]) -> tuple[OidcIssuer, ...]:
+    """Raise ``ValueError`` if two entries are about one issuer: the second one would never be used."""
+    name, number = Counter(issuer.issuer for issuer in issuers).most_common(1)[0] if issuers else ("", 0)
+    if number > 1:
+        raise ValueError(f"{name!r} occurs {number} times")
+    return issuers
+
+
+def _refuse_keys(providers: dict[str, Provider]) -> dict[str, Provider]:
+    """Raise ``ValueError`` for a key in plain text."""
+    for name, provider in providers.items():
+        if provider.key is not None:
+            raise ValueError(f"{name}.key: the document is no secret. Name one in `keySecret`")
+    return providers
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A fault of a document, without the value."""
+
+    place: tuple[str | int, ...]
+    what: str
+
+    def __str__(self) -> str:
+        """Return ``field.0.field: what is wrong``."""
+        return f"{'.'.join(map(str, self.place)) or '(document)'}: {self.what}"
+
+
+class InvalidDocument(ValueError):
+    """The text is no settings document."""
+
+    def __init__(self, *problems: Problem) -> None:
+        self.problems = problems[:MAX_SHOWN]
+        more = [f"and {len(problems) - MAX_SHOWN} more"] if len(problems) > MAX_SHOWN else []
+        super().__init__("; ".join([*map(str, self.problems), *more]))
+
+
+class SettingsDocument(BaseModel):
+    """The settings document. Every field has a default, with which a deployment without a document works.
+
+    By default no issuer is trusted and no host may be called. Callers then need embed tokens.
+    """
+
+    # An error must not quote the keys of providers.
+    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, hide_input_in_errors=True)
+
+    version: Literal[1] = 1
+    """The version of this schema."""
+    token_issuers: Annotated[tuple[OidcIssuer, ...], Field(max_length=MAX_ISSUERS), AfterValidator(_check_unique)] = ()
+    """OIDC issuers whose tokens are accepted."""
+    model_prices: Annotated[dict[Name, Price], Field(max_length=MAX_PRICES)] = {}
+    """A model's name to its prices for a million tokens."""
+    tenant_limits: DeploymentLimits = DeploymentLimits()
+    """The limits of every tenant. Tenants may choose less."""
+    allowed_origins: Annotated[tuple[_Origin, ...], Field(max_length=MAX_HOSTS)] = ("*",)
+    """Origins of web pages that may call the API."""
+    allowed_hosts: Annotated[tuple[_Host, ...], Field(max_length=MAX_HOSTS)] = ()
+    """Hosts of tools, remote agents and sources of documents that may be called."""
+    push_hosts: Annotated[tuple[_Host, ...], Field(max_length=MAX_HOSTS)] = ()
+    """Hosts that A2A clients may be notified at."""
+    model_providers: Annotated[ProvidersWithAddresses, AfterValidator(_refuse_keys)] = {}
+    """Further providers of models by name."""
+    model_profiles: Annotated[dict[Name, dict[Name, JsonValue]], Field(max_length=MAX_PROFILES)] = {}
+    """Patterns of models to facts that replace Baton's own facts about them."""
+
+    @cached_property
+    def prices(self) -> Prices:
+        """The prices of models."""
+        return Prices(self.model_prices)
+
+
+def read_document(text: str | bytes) -> SettingsDocument:
+    """Return the document in ``text``. Raises ``InvalidDocument`` that names every wrong field, and quotes nothing."""
+    if len(text) > MAX_BYTES:
+        raise InvalidDocument(Problem((), f"is longer than {MAX_BYTES} bytes"))
+    try:
+        value = parse_object(text.decode() if isinstance(text, bytes) else text)
+    except UnicodeDecodeError:
+        raise InvalidDocument(Problem((), "is not UTF-8")) from None
+    except ValueError as error:
+        raise InvalidDocument(Problem((), str(error))) from None
+    return check_document(value)
+
+
+def check_document(value: object) -> SettingsDocument:
+    """Return the document that ``value``, a JSON value, describes. Raises ``InvalidDocument``."""
+    if isinstance(value, dict) and "version" not in value:
+        raise InvalidDocument(Problem(("version",), "is missing. This release reads version 1"))
+    try:
+        return SettingsDocument.model_validate(value)
+    except ValidationError as error:
+        found = error.errors(include_url=False, include_input=False, include_context=False)
+        raise InvalidDocument(*(Problem(each["loc"], each["msg"]) for each in found)) from None
+
+
+class DocumentVariables(Settings):
+    """Variables that replace fields of the document, for the local cloud and tests. The template sets none of them."""
+
+    token_issuers: Annotated[Json[tuple[OidcIssuer, ...]], NoDecode] = Field(
+        default=(), validate_default=False, validation_alias="BATON_TOKEN_ISSUERS"
+    )
+    model_prices: Annotated[Json[dict[Name, Price]], NoDecode] = Field(
+        default_factory=dict, validate_default=False, validation_alias="BATON_MODEL_PRICES"
+    )
+    """JSON: a model's name to its prices for a million tokens, ``{"input", "cachedInput"?, "output"}``."""
+    tenant_limits: Annotated[Json[DeploymentLimits], NoDecode] = Field(
+        default_factory=DeploymentLimits, validate_default=False, validation_alias="BATON_TENANT_LIMITS"
+    )
+    """JSON, with the fields of ``DeploymentLimits``. Tenants may choose less."""
+    allowed_origins: Origins = Field(default="*", validation_alias="BATON_ALLOWED_ORIGINS")
+    """Comma-separated origins of web pages that may call the API."""
+    allowed_hosts: Hosts = Field(default="", validation_alias="BATON_ALLOWED_HOSTS")
+    """Comma-separated hosts, ``*.example.com`` for a domain's subdomains, ``*`` for every public host."""
+    push_hosts: Hosts = Field(default="", validation_alias="BATON_PUSH_HOSTS")
+    """Hosts that clients may be notified at, written like ``BATON_ALLOWED_HOSTS``."""
+
+
+def with_variables(document: SettingsDocument) -> SettingsDocument:
+    """Return the document with each field replaced whose variable is set. Raises ``ValidationError``."""
+    chosen: dict[str, object] = {}
+    for variables in (DocumentVariables(), ModelVariables()):
+        for name in variables.model_fields_set:
+            value = getattr(variables, name)
+            is_list = isinstance(value, str)
+            chosen[name] = tuple(filter(None, value.split(","))) if is_list else value
+    return document.model_copy(update=chosen) if chosen else document

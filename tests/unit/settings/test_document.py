@@ -1,0 +1,191 @@
+"""The settings document: what it may hold, and what is said about one that it may not."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from baton.domain.tenant_limits import DeploymentLimits
+from baton.domain.usage import Price
+from baton.settings.document import (
+    MAX_BYTES,
+    MAX_ISSUERS,
+    MAX_SHOWN,
+    DocumentVariables,
+    InvalidDocument,
+    SettingsDocument,
+    check_document,
+    read_document,
+    with_variables,
+)
+from baton.settings.models import ModelVariables
+
+ISSUER = {"issuer": "https://login.example.com/", "audience": "baton"}
+GROQ = {"baseUrl": "https://api.groq.com/openai/v1", "keySecret": "baton/prod/models/groq"}
+FULL: dict[str, Any] = {
+    "version": 1,
+    "tokenIssuers": [ISSUER],
+    "modelPrices": {"gpt-6-sol": {"input": 2, "output": 8}},
+    "tenantLimits": {"agents": 20},
+    "allowedOrigins": ["https://app.example.com", "http://[::1]:3000"],
+    "allowedHosts": ["api.example.com", "*.example.org", "*"],
+    "pushHosts": ["hooks.example.com"],
+    "modelProviders": {"groq": GROQ},
+    "modelProfiles": {"llama*": {"maxTools": 20}},
+}
+
+
+def issuers(number: int) -> list[dict[str, str]]:
+    """So many issuers, each about as long as one of Microsoft Entra."""
+    tenant = "/00000000-0000-0000-0000-{:012d}/v2.0"
+    return [
+        {"issuer": f"https://login.microsoftonline.com{tenant.format(each)}", "audience": f"api://{each:036d}"}
+        for each in range(number)
+    ]
+
+
+@pytest.fixture(autouse=True)
+def without_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    for family in (DocumentVariables, ModelVariables):
+        for field in family.model_fields.values():
+            monkeypatch.delenv(str(field.validation_alias), raising=False)
+
+
+def test_a_whole_document_is_read() -> None:
+    document = read_document(json.dumps(FULL).encode())
+    assert [issuer.issuer for issuer in document.token_issuers] == ["https://login.example.com/"]
+    assert document.prices.models == {"gpt-6-sol": Price(input=2, output=8)}
+    assert document.tenant_limits == DeploymentLimits(agents=20)
+    assert document.allowed_origins == ("https://app.example.com", "http://[::1]:3000")
+    assert document.allowed_hosts == ("api.example.com", "*.example.org", "*")
+    assert document.push_hosts == ("hooks.example.com",)
+    assert document.model_providers["groq"].base_url == GROQ["baseUrl"]
+    assert document.model_profiles == {"llama*": {"maxTools": 20}}
+
+
+def test_without_a_document_nobody_is_trusted_and_nothing_is_called() -> None:
+    document = SettingsDocument()
+    assert document == read_document('{"version": 1}')
+    assert (document.token_issuers, document.allowed_hosts, document.push_hosts) == ((), (), ())
+
+
+def test_hundreds_of_issuers_fit() -> None:
+    document = read_document(json.dumps({"version": 1, "tokenIssuers": issuers(MAX_ISSUERS)}))
+    assert len(document.token_issuers) == MAX_ISSUERS
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"tokenIssuer": []}, r"^tokenIssuer: Extra inputs"),
+        ({"tokenIssuers": {}}, r"^tokenIssuers: Input should be a valid tuple"),
+        ({"tokenIssuers": [ISSUER, {"issuer": "https://b.example"}]}, r"^tokenIssuers\.1\.audience: Field required"),
+        ({"tokenIssuers": [ISSUER | {"tennant": "acme"}]}, r"^tokenIssuers\.0\.tennant: Extra inputs"),
+        ({"tokenIssuers": [ISSUER | {"algorithms": ["HS256"]}]}, r"^tokenIssuers\.0\.algorithms\.0: "),
+        ({"tokenIssuers": [ISSUER, ISSUER]}, r"^tokenIssuers: .*'https://login\.example\.com/' occurs 2 times"),
+        ({"tokenIssuers": issuers(10_000)}, r"^tokenIssuers: .*at most 2000 items"),
+        ({"modelPrices": {"gpt": {"input": "cheap", "output": 1}}}, r"^modelPrices\.gpt\.input: "),
+        ({"tenantLimits": {"agents": "20"}}, r"^tenantLimits\.agents: "),
+        ({"tenantLimits": {"agentz": 20}}, r"^tenantLimits\.agentz: "),
+        ({"allowedOrigins": ["https://app.example.com/"]}, r"^allowedOrigins\.0: "),
+        ({"allowedOrigins": "*"}, r"^allowedOrigins: "),
+        ({"allowedHosts": ["https://api.example.com"]}, r"^allowedHosts\.0: "),
+        ({"allowedHosts": ["a.example\n"]}, r"^allowedHosts\.0: "),
+        ({"pushHosts": [7]}, r"^pushHosts\.0: "),
+        ({"modelProviders": {"groq": {"keySecret": "baton/prod/models/groq"}}}, r"^modelProviders: .*groq\.baseUrl"),
+        ({"modelProviders": {"groq": {"baseUrl": GROQ["baseUrl"], "key": "gsk-1"}}}, r"^modelProviders: .*groq\.key"),
+        ({"modelProfiles": {"gpt": 20}}, r"^modelProfiles\.gpt: "),
+        ({"version": 2}, r"^version: Input should be 1"),
+    ],
+)
+def test_what_is_wrong_is_named_by_its_path(change: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(InvalidDocument, match=complaint) as raised:
+        check_document(FULL | change)
+    assert "gsk-1" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        (b"", "is no JSON"),
+        (b"tokenIssuers: []", "is no JSON"),
+        (b"\xff\xfe{}", "is not UTF-8"),
+        (b"[]", "must be a JSON object"),
+        (b'{"version": 1, "version": 1}', "'version' occurs twice"),
+        (b'{"version": NaN}', "NaN is no JSON"),
+        (b'{"version": ' + b"9" * 5_000 + b"}", "."),
+        (b'{"a":' * 100_000, "nested too deeply"),
+        (b'{"version": 1}' + b" " * MAX_BYTES, "is longer than"),
+        (b"{}", "version: is missing"),
+    ],
+)
+def test_a_text_that_is_no_document_is_refused(text: bytes, complaint: str) -> None:
+    with pytest.raises(InvalidDocument, match=complaint):
+        read_document(text)
+
+
+def test_a_hopeless_document_is_not_described_without_end() -> None:
+    with pytest.raises(InvalidDocument) as raised:
+        check_document({"version": 1, "allowedHosts": ["no host"] * 500})
+    assert len(raised.value.problems) == MAX_SHOWN
+    assert str(raised.value).endswith("; and 480 more")
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text() | st.sampled_from(list(FULL)), inner),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(st.sampled_from(list(FULL)), JSON))
+def test_any_json_is_read_or_refused(value: dict[str, Any]) -> None:
+    with suppress(InvalidDocument):
+        document = check_document(value)
+        assert read_document(document.model_dump_json(by_alias=True)) == document
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "field", "result"),
+    [
+        ("BATON_TOKEN_ISSUERS", "[]", "token_issuers", ()),
+        ("BATON_MODEL_PRICES", '{"m": {"input": 1, "output": 1}}', "model_prices", {"m": Price(input=1, output=1)}),
+        ("BATON_TENANT_LIMITS", '{"agents": 3}', "tenant_limits", DeploymentLimits(agents=3)),
+        ("BATON_ALLOWED_ORIGINS", "https://a.example, *", "allowed_origins", ("https://a.example", "*")),
+        ("BATON_ALLOWED_HOSTS", "a.example", "allowed_hosts", ("a.example",)),
+        ("BATON_PUSH_HOSTS", "a.example", "push_hosts", ("a.example",)),
+        ("BATON_MODEL_PROVIDERS", "{}", "model_providers", {}),
+        ("BATON_MODEL_PROFILES", '{"x": {"maxTools": 1}}', "model_profiles", {"x": {"maxTools": 1}}),
+    ],
+)
+def test_a_variable_replaces_its_field_of_the_document_and_no_other(
+    monkeypatch: pytest.MonkeyPatch, variable: str, value: str, field: str, result: object
+) -> None:
+    document = check_document(FULL)
+    monkeypatch.setenv(variable, value)
+    merged = with_variables(document)
+    assert getattr(merged, field) == result
+    assert merged == document.model_copy(update={field: result})
+
+
+def test_an_empty_variable_replaces_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    document = check_document(FULL)
+    monkeypatch.setenv("BATON_ALLOWED_HOSTS", "")
+    assert with_variables(document) is document
+
+
+def test_every_field_has_a_variable() -> None:
+    fields = {*DocumentVariables.model_fields, *ModelVariables.model_fields}
+    assert fields == {*SettingsDocument.model_fields} - {"version"}
+
+
+def test_a_wrong_variable_is_an_error_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BATON_TOKEN_ISSUERS", '[{"issuer": "https://id.example.com"}]')
+    with pytest.raises(ValidationError, match=r"BATON_TOKEN_ISSUERS\.0\.audience"):
+        with_variables(SettingsDocument())
