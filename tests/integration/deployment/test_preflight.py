@@ -290,3 +290,12 @@ def test_the_provider_of_models_is_asked_with_the_stages_key(
     chosen = template(**{"ModelBaseUrl": provider, "ModelKeySecret": "s4/model-key", **parameters})
     check = only(check_model(AnsweredAccount(secretsmanager=manager), chosen))
     assert (check.outcome, detail in check.detail) == (outcome, True)
+
+
+@pytest.mark.parametrize(("quota", "outcome"), [(150, Outcome.FAILS), (1000, Outcome.FINE)])
+def test_reservations_that_leave_too_little_are_found(aws: str, quota: int, outcome: Outcome) -> None:
+    functions = Answers(get_account_settings={"AccountLimit": {"ConcurrentExecutions": quota}})
+    chosen = template(ReservedConcurrencyTurns="60", ReservedConcurrencyHttp="20")
+    check = only(check_concurrency(AnsweredAccount(**{"lambda": functions}), chosen))
+    assert check.outcome is outcome
+    assert ("reserve 80 of 150" in check.detail) == (outcome is Outcome.FAILS)
