@@ -48,7 +48,7 @@ def steps(calls: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     taken: list[str] = []
 
     def step(name: str, result: Any = None) -> Any:
-        def take(*_: Any) -> Any:
+        def take(*_: Any, **__: Any) -> Any:
             taken.append(f"{name} after {len(calls.read_text().splitlines())} calls")
             return result
 
@@ -56,6 +56,7 @@ def steps(calls: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(deployment, "run_preflight", step("preflight"))
     monkeypatch.setattr(deployment, "_check_sizes", step("sizes"))
+    monkeypatch.setattr(deployment, "put_settings", step("settings"))
     monkeypatch.setattr(deployment, "publish_front_ends", step("publish", "published"))
     monkeypatch.setattr(deployment, "smoke_stage", step("smoke"))
     monkeypatch.setattr(deployment, "read_outputs", step("outputs", {"RestUrl": "https://api.example/dev"}))
@@ -69,7 +70,7 @@ def test_a_deployment_is_checked_before_and_tried_after_in_one_region(
     deploy(planned, lines.append, prepare=lambda: steps.append("prepare"))
     assert steps == [
         *("preflight after 0 calls", "prepare", "sizes after 1 calls"),
-        *("publish after 2 calls", "smoke after 2 calls", "outputs after 2 calls"),
+        *("settings after 2 calls", "publish after 2 calls", "smoke after 2 calls", "outputs after 2 calls"),
     ]
     assert calls.read_text() == "build eu-central-1 eu-central-1 1\ndeploy eu-central-1 eu-central-1 1\n"
     assert "https://api.example/dev" in lines[-1]
