@@ -36,6 +36,7 @@ from baton_local.serving.asgi import AsgiApp
 from baton_local.serving.hosts import LocalHosts
 from baton_local.serving.server import Server, claim
 from baton_local.settings import check_function_settings, read_settings
+from baton_local.settings_document import put_document
 from baton_local.signals import receive
 from baton_local.stack import FunctionDefinition, Stack, read_stack
 from baton_local.template import Endpoints
@@ -280,7 +281,9 @@ class LocalCloud:
             seconds = {"VisibilityTimeout": str(self.settings.visibility_seconds)}
             queues = tuple(replace(each, attributes={**each.attributes, **seconds}) for each in queues)
         resources.create_queues(client("sqs", here["AWS_ENDPOINT_URL_SQS"]), queues)
-        resources.create_bucket(client("s3", here["AWS_ENDPOINT_URL_S3"]), self.stack.bucket)
+        s3 = client("s3", here["AWS_ENDPOINT_URL_S3"])
+        resources.create_bucket(s3, self.stack.bucket)
+        put_document(s3, self.stack.bucket, self.settings.settings_file)
         secrets = client("secretsmanager", here["AWS_ENDPOINT_URL"])
         values = {
             here.get("BATON_EMBED_KEYS_SECRET", ""): self._embed_keys,

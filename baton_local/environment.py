@@ -21,6 +21,9 @@ DEMO_MODEL = "baton-demo"
 RUNS_AT_ONCE, RUNS_OF_TENANT = 3, 2
 """Runs of a pipeline at the same time. All compute on this machine, so more of them would only slow each other."""
 
+SETTINGS_SECONDS = "2"
+"""Seconds for which functions use a copy of the settings document, so that an edit is soon in use."""
+
 DEVELOPERS_CHOICE = (
     "BATON_AGENTS_DIR",
     "BATON_ALLOWED_HOSTS",
@@ -140,6 +143,7 @@ def variables(
         "AWS_ENDPOINT_URL_SFN": other_endpoint,
         "AWS_ENDPOINT_URL_SQS": queues_endpoint,
         "BATON_SEARCH_URL": search_url,
+        "BATON_SETTINGS_SECONDS": SETTINGS_SECONDS,
         "BATON_STAGE": "local",
         # The sentence encoder has its own threads. The library's would wait for each other in busy loops.
         "OPENBLAS_NUM_THREADS": "1",

@@ -44,6 +44,10 @@ class LocalSettings(BaseSettings):
     """Packages whose functions agents may have as tools. It need not exist."""
     documents_dir: Path = Field(default_factory=lambda: ROOT / "documents", validation_alias="BATON_DOCUMENTS_DIR")
     """The documents of the tenant ``demo``: a folder for each agent, named by its id. It need not exist."""
+    settings_file: Path = Field(
+        default_factory=lambda: ROOT / "settings.local.yaml", validation_alias="BATON_LOCAL_SETTINGS"
+    )
+    """The settings document of the local cloud, in YAML or JSON. It need not exist."""
     reload: bool = Field(default=True, validation_alias="BATON_LOCAL_RELOAD")
     """Whether edits of agents, tools and documents are used by the next turn."""
     embed_keys: SecretStr | None = Field(None, validation_alias="BATON_EMBED_KEYS")

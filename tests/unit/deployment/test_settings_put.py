@@ -1,0 +1,102 @@
+"""A stage's settings are compared with what is deployed, and put only over what was compared."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from baton.domain.settings_place import SETTINGS_KEY
+from baton_deployment import settings_put
+from baton_deployment.account import Account
+from baton_deployment.errors import DeploymentError
+from baton_deployment.settings_put import put_settings, show_settings
+from baton_deployment.stages import Stage
+
+BUCKET = "baton-dev-bucket"
+REGION = "us-east-1"
+
+
+class Operator:
+    """An operator of a deployed stage, with what is printed."""
+
+    def __init__(self, folder: Path) -> None:
+        self.stage = Stage("dev", folder / "samconfig.toml", "baton-dev", {})
+        self.file = folder / "settings.dev.yaml"
+        self.s3: Any = boto3.client("s3", region_name=REGION)
+        self.printed: list[str] = []
+
+    def put(self, **options: Any) -> str:
+        self.printed.clear()
+        put_settings(Account(REGION), self.stage, self.printed.append, **options)
+        return "\n".join(self.printed)
+
+    @property
+    def deployed(self) -> Any:
+        return json.loads(self.s3.get_object(Bucket=BUCKET, Key=SETTINGS_KEY)["Body"].read())
+
+
+@pytest.fixture
+def operator(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Operator]:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "testing")
+    monkeypatch.setattr(settings_put, "read_outputs", lambda account, stack: {"BucketName": BUCKET})
+    with mock_aws():
+        operator = Operator(tmp_path)
+        operator.s3.create_bucket(Bucket=BUCKET)
+        yield operator
+
+
+def test_without_a_file_a_first_deployment_has_the_defaults(operator: Operator) -> None:
+    assert operator.put() == "There is no settings.dev.yaml: the defaults hold."
+    with pytest.raises(DeploymentError, match="has no settings"):
+        show_settings(Account(REGION), operator.stage)
+
+
+def test_the_difference_is_shown_and_put(operator: Operator) -> None:
+    operator.file.write_text("version: 1\nallowedHosts: [a.example]\n")
+    assert '+    "a.example"' in operator.put()
+    assert operator.deployed == {"version": 1, "allowedHosts": ["a.example"]}
+    assert "are those of settings.dev.yaml" in operator.put()
+    operator.file.write_text("version: 1\nallowedHosts: [b.example]\n")
+    assert '-    "a.example"' in operator.put(confirm=lambda: False)
+    assert operator.deployed["allowedHosts"] == ["a.example"]
+    operator.put()
+    assert '"b.example"' in show_settings(Account(REGION), operator.stage)
+
+
+def test_a_wrong_file_puts_nothing(operator: Operator) -> None:
+    operator.file.write_text("version: 1\nallowedHosts: [a.example]\n")
+    operator.put()
+    operator.file.write_text("version: 1\nallowedHostz: []\n")
+    with pytest.raises(DeploymentError, match=r"settings\.dev\.yaml:2: allowedHostz"):
+        operator.put()
+    assert operator.deployed["allowedHosts"] == ["a.example"]
+
+
+def test_a_projects_hosts_hold_unless_the_file_names_some(operator: Operator) -> None:
+    operator.put(allowed_hosts=("project.example",))
+    assert operator.deployed == {"version": 1, "allowedHosts": ["project.example"]}
+    operator.file.write_text("version: 1\npushHosts: [a.example]\n")
+    operator.put(allowed_hosts=("project.example",))
+    assert operator.deployed == {"version": 1, "allowedHosts": ["project.example"], "pushHosts": ["a.example"]}
+    operator.file.write_text("version: 1\nallowedHosts: []\n")
+    operator.put(allowed_hosts=("project.example",))
+    assert operator.deployed == {"version": 1, "allowedHosts": []}
+
+
+def test_settings_that_somebody_else_has_put_meanwhile_are_not_replaced(operator: Operator) -> None:
+    operator.file.write_text("version: 1\nallowedHosts: [a.example]\n")
+
+    def put_by_another() -> bool:
+        operator.s3.put_object(Bucket=BUCKET, Key=SETTINGS_KEY, Body=b'{"version": 1, "pushHosts": ["b.example"]}')
+        return True
+
+    with pytest.raises(DeploymentError, match="changed meanwhile"):
+        operator.put(confirm=put_by_another)
+    assert operator.deployed["pushHosts"] == ["b.example"]

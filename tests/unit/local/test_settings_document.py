@@ -1,0 +1,42 @@
+"""The settings document of the local cloud."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from baton.domain.settings_place import SETTINGS_KEY
+from baton.settings.document import read_document
+from baton_local.errors import LocalCloudError
+from baton_local.settings_document import put_document
+
+
+@pytest.fixture
+def s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    with mock_aws():
+        client = boto3.client("s3")
+        client.create_bucket(Bucket="local")
+        yield client
+
+
+def test_a_developers_file_is_the_document_that_functions_read(s3: Any, tmp_path: Path) -> None:
+    file = tmp_path / "settings.local.yaml"
+    put_document(s3, "local", file)
+    assert "Contents" not in s3.list_objects_v2(Bucket="local")
+    file.write_text("version: 1 # of the form\nallowedHosts: [api.example.com]\n")
+    put_document(s3, "local", file)
+    document = read_document(s3.get_object(Bucket="local", Key=SETTINGS_KEY)["Body"].read())
+    assert document.allowed_hosts == ("api.example.com",)
+
+
+def test_a_wrong_line_stops_the_start(s3: Any, tmp_path: Path) -> None:
+    file = tmp_path / "settings.local.yaml"
+    file.write_text("version: 1\nallowedHosts: [https://api.example.com]\n")
+    with pytest.raises(LocalCloudError, match=r"settings\.local\.yaml:2: allowedHosts\.0: "):
+        put_document(s3, "local", file)
