@@ -22,6 +22,10 @@ MISSING = "Without it S3 answers 403, not 404, for an object that is not there, 
 LEFT_BEHIND = "Forgets connections that have gone, a cancel that was obeyed, and threads that failed to come to be."
 
 NOT_EXERCISED: dict[tuple[str, str], str] = {
+    ("AuthorizerRole", "s3:GetObject"): "Reads the settings for a token of an issuer; most tests have embed tokens.",
+    ("AuthorizerRole", "s3:ListBucket"): MISSING,
+    ("SweeperRole", "s3:GetObject"): "Reads the settings' providers for a tenant's agent that names a model.",
+    ("SweeperRole", "s3:ListBucket"): MISSING,
     ("ClosingRole", "s3:ListBucket"): MISSING,
     ("ClosingRole", "s3:PutObject"): "A redacted text that does not fit into an item is in S3.",
     ("ClosingRole", "states:StartExecution"): "Starts captures that did not start during their session.",
