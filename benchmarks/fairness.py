@@ -1,0 +1,248 @@
+"""One tenant floods the local cloud while another talks: ``python -m benchmarks.fairness``.
+
+The other tenant's turns, over SSE and WebSocket in turn, are measured alone and during each kind of flood: messages
+over WebSocket and SSE, imports, documents, exports, sockets that only stay open, and requests with thousands of query
+parameters. The flood comes from a process of its own, and goes on until the measured turns are over. Printed are the
+medians of the first token, their ratio, and how the flood's requests ended.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import hashlib
+import json
+import multiprocessing
+import statistics
+import time
+import uuid
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import ExitStack, asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from multiprocessing.connection import Connection
+from typing import Any
+
+import httpx
+import websockets.asyncio.client as websocket
+from websockets.exceptions import WebSocketException
+from websockets.typing import Subprotocol
+
+from benchmarks.frames import events_in
+from benchmarks.report import machine, table
+from benchmarks.turn_latency import local_cloud, model_endpoint
+from benchmarks.workload import QUESTION
+
+TURNS = 20
+AT_ONCE = 50
+SOCKETS = 400
+PARAMETERS = 5_000
+PATIENCE_SECONDS = 120.0
+PERMISSIONS = ["document:write"]
+
+Act = Callable[["Client"], Awaitable[str]]
+
+
+class Client:
+    """A user of the local cloud."""
+
+    def __init__(self, url: str, token: str, http: httpx.AsyncClient) -> None:
+        self.url = url
+        self.token = token
+        self.http = http
+
+    @classmethod
+    @asynccontextmanager
+    async def of(cls, url: str, tenant: str) -> AsyncIterator[Client]:
+        """Yield the client of a tenant's user."""
+        limits = httpx.Limits(max_connections=None)
+        async with httpx.AsyncClient(base_url=url, timeout=PATIENCE_SECONDS, trust_env=False, limits=limits) as http:
+            asked = {"tenant": tenant, "user": "ada", "permissions": PERMISSIONS}
+            token = (await http.post("/local/token", json=asked)).raise_for_status().json()["token"]
+            http.headers["Authorization"] = f"Bearer {token}"
+            yield cls(url, token, http)
+
+    def socket(self) -> websocket.connect:
+        """Return a connection to be opened."""
+        return websocket.connect(
+            self.url.replace("http", "ws", 1) + "/ws",
+            subprotocols=[Subprotocol("baton.v1"), Subprotocol(self.token)],
+            open_timeout=PATIENCE_SECONDS,
+            ping_interval=None,
+            max_queue=None,
+            proxy=None,
+        )
+
+
+async def run_over_sse(client: Client) -> tuple[float, str]:
+    """Run a turn. Return the seconds to its first token, and how it ended."""
+    thread_id, run_id = str(uuid.uuid4()), str(uuid.uuid4())
+    message = {"id": str(uuid.uuid4()), "role": "user", "content": QUESTION}
+    body = {"threadId": thread_id, "runId": run_id, "messages": [message], "tools": [], "context": [], "state": {}}
+    began, first, outcome = time.perf_counter(), 0.0, "broken off"
+    async with client.http.stream("POST", "/v1/runs", json={**body, "forwardedProps": {}}) as answer:
+        if answer.status_code != 200:
+            return 0.0, str(answer.status_code)
+        async for line in answer.aiter_lines():
+            if line.startswith("data:"):
+                event = json.loads(line.removeprefix("data:"))
+                if event["type"] == "TEXT_MESSAGE_CONTENT" and not first:
+                    first = time.perf_counter() - began
+                if event["type"] in ("RUN_FINISHED", "RUN_ERROR"):
+                    outcome = event.get("code", "answered")
+    return first, outcome
+
+
+async def run_over_socket(client: Client) -> tuple[float, str]:
+    """Run a turn over a new connection. Return the seconds from its message to its first token, and how it ended."""
+    async with client.socket() as socket:
+        frame = {"threadId": str(uuid.uuid4()), "messageId": str(uuid.uuid4()), "content": QUESTION}
+        began, first = time.perf_counter(), 0.0
+        await socket.send(json.dumps({"action": "message", **frame}))
+        while True:
+            for event in events_in(await asyncio.wait_for(socket.recv(), PATIENCE_SECONDS)):
+                if event["type"] == "TEXT_MESSAGE_CONTENT" and not first:
+                    first = time.perf_counter() - began
+                if event["type"] in ("RUN_FINISHED", "RUN_ERROR"):
+                    return first, event.get("code", "answered")
+
+
+async def _sse(client: Client) -> str:
+    return (await run_over_sse(client))[1]
+
+
+async def _websocket(client: Client) -> str:
+    return (await run_over_socket(client))[1]
+
+
+async def _imports(client: Client) -> str:
+    at = datetime(2026, 3, 1, tzinfo=UTC)
+    messages = [
+        {
+            "id": uuid.uuid4().hex,
+            "role": "user" if number % 2 == 0 else "assistant",
+            "content": f"{uuid.uuid4().hex[:6]} and the boat number {number} in the harbour of Bern.",
+            "timestamp": (at + timedelta(minutes=number)).isoformat(),
+        }
+        for number in range(20)
+    ]
+    body = {"sessionId": uuid.uuid4().hex, "messages": messages}
+    return str((await client.http.post("/v1/episodes/import", json=body)).status_code)
+
+
+async def _documents(client: Client) -> str:
+    content = f"{uuid.uuid4().hex}: the torque of a bolt. ".encode() * 200
+    described = {
+        "name": f"{uuid.uuid4().hex}.txt",
+        "contentType": "text/plain",
+        "size": len(content),
+        "sha256": hashlib.sha256(content).hexdigest(),
+    }
+    made = await client.http.post("/v1/agents/knowledge/documents", json=described)
+    if made.is_success:
+        upload = made.json()["upload"]
+        async with httpx.AsyncClient(timeout=PATIENCE_SECONDS, trust_env=False) as plain:
+            await plain.request(upload["method"], upload["url"], headers=upload["headers"], content=content)
+    return str(made.status_code)
+
+
+async def _exports(client: Client) -> str:
+    return str((await client.http.get("/v1/users/me/export")).status_code)
+
+
+async def _sockets(client: Client) -> str:
+    """Hold a connection open."""
+    async with client.socket() as socket:
+        await asyncio.wait_for(socket.wait_closed(), None)
+    return "closed"
+
+
+async def _parameters(client: Client) -> str:
+    query = "&".join(f"p{number}={number}" for number in range(PARAMETERS))
+    return str((await client.http.get(f"/v1/threads?{query}")).status_code)
+
+
+FLOODS: dict[str, tuple[Act, int]] = {
+    "WebSocket messages": (_websocket, AT_ONCE),
+    "SSE runs": (_sse, AT_ONCE),
+    "imports": (_imports, AT_ONCE),
+    "documents": (_documents, AT_ONCE),
+    "exports": (_exports, AT_ONCE),
+    f"{SOCKETS} sockets": (_sockets, SOCKETS),
+    f"{PARAMETERS:,} query parameters": (_parameters, AT_ONCE),
+}
+"""What is done again and again, and how many times at once."""
+
+
+async def _flood(url: str, name: str, pipe: Connection) -> None:
+    act, at_once = FLOODS[name]
+    outcomes: Counter[str] = Counter()
+    async with Client.of(url, "flood") as client:
+
+        async def go_on() -> None:
+            while True:
+                try:
+                    outcomes[await act(client)] += 1
+                except (httpx.HTTPError, WebSocketException, OSError, TimeoutError) as error:
+                    outcomes[type(error).__name__] += 1
+                    await asyncio.sleep(0.1)
+
+        flooding = [asyncio.create_task(go_on()) for _ in range(at_once)]
+        await asyncio.to_thread(pipe.recv)
+        for task in flooding:
+            task.cancel()
+        await asyncio.gather(*flooding, return_exceptions=True)
+    pipe.send(dict(outcomes))
+
+
+def _flood_process(url: str, name: str, pipe: Connection) -> None:
+    with contextlib.suppress(EOFError):
+        asyncio.run(_flood(url, name, pipe))
+
+
+async def measure(url: str, turns: int) -> list[float]:
+    """Return the seconds to the first token of each turn, over SSE and WebSocket in turn."""
+    seconds: list[float] = []
+    async with Client.of(url, "quiet") as client:
+        for number in range(turns):
+            first, outcome = await (run_over_sse if number % 2 else run_over_socket)(client)
+            if outcome != "answered":
+                raise RuntimeError(f"a turn of the other tenant ended with {outcome}")
+            seconds.append(first)
+            await asyncio.sleep(0.2)
+    return seconds
+
+
+def main() -> None:
+    """Measure and print the table."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.fairness", description=__doc__)
+    parser.add_argument("--turns", type=int, default=TURNS, help="of the other tenant (default: %(default)s)")
+    parser.add_argument("--only", choices=list(FLOODS), action="append", help="a kind of flood; default: all")
+    arguments = parser.parse_args()
+    context = multiprocessing.get_context("spawn")
+    rows: list[list[Any]] = []
+    with ExitStack() as stack:
+        url = stack.enter_context(local_cloud(stack.enter_context(model_endpoint())))
+        asyncio.run(measure(url, 4))  # loads what the first turns load
+        for name in arguments.only or FLOODS:
+            alone = statistics.median(asyncio.run(measure(url, arguments.turns)))
+            ours, theirs = context.Pipe()
+            process = context.Process(target=_flood_process, args=(url, name, theirs))
+            process.start()
+            time.sleep(5)
+            during = asyncio.run(measure(url, arguments.turns))
+            ours.send("stop")
+            outcomes = ours.recv()
+            process.join()
+            middle, worst = statistics.median(during), max(during)
+            said = ", ".join(f"{outcome}: {count}" for outcome, count in sorted(outcomes.items()))
+            row = [name, f"{alone * 1000:.0f}", f"{middle * 1000:.0f}", f"{middle / alone:.2f}", f"{worst * 1000:.0f}"]
+            rows.append([*row, said])
+            print(" ".join(map(str, rows[-1])), flush=True)
+    print(f"\nMeasured on {machine()}.\n")
+    print(table(["flood", "alone, ms", "during, ms", "ratio", "slowest, ms", "the flood's requests"], rows))
+
+
+if __name__ == "__main__":
+    main()
