@@ -26,6 +26,7 @@ from baton_local.functions import Function, Invocable, load_web_app
 from baton_local.garbage import without_collection
 from baton_local.gateway.application import MANAGEMENT_PATH, SOCKET_PATH, Application
 from baton_local.gateway.connections import Connections, ManagementApi
+from baton_local.gateway.fair_gate import FairGate
 from baton_local.gateway.http import RestGateway
 from baton_local.gateway.websocket import SocketGateway
 from baton_local.object_events import ObjectEvents
@@ -43,7 +44,7 @@ from baton_local.template import Endpoints
 from baton_local.tokens import EmbedKey, TokenRequest
 from baton_local.traces import PATH as TRACES_PATH
 from baton_local.traces import LocalTraces, TraceRoutes
-from baton_local.worker import Worker, start_workers
+from baton_local.worker import BEGINNING, Worker, start_workers
 from baton_local.worker_processes import WorkerProcesses
 
 if TYPE_CHECKING:
@@ -119,7 +120,12 @@ class LocalCloud:
         queues = self.environment["AWS_ENDPOINT_URL_SQS"]
         pressure = self._pressure
         self._workers = start_workers(
-            self.stack.consumers, functions, queues, self.settings.workers, lambda: not count and pressure.is_high
+            self.stack.consumers,
+            functions,
+            queues,
+            self.settings.workers,
+            lambda: not count and pressure.is_high,
+            beginning=BEGINNING * max(1, count),
         )
 
     def stop_workers(self) -> None:
@@ -330,9 +336,10 @@ class LocalCloud:
     def _application(self, web_apps: dict[str, tuple[FunctionDefinition, AsgiApp]]) -> Application:
         functions = self._functions
         streamed = {name: each for name, each in self.built_functions.items() if self.stack.functions[name].is_web_app}
+        gate = FairGate(lambda: self._pressure.is_high)
         return Application(
-            rest=RestGateway(self.stack.rest, functions, web_apps, streamed=streamed),
-            sockets=SocketGateway(self.stack.sockets, functions, self.connections, self.settings.limits),
+            rest=RestGateway(self.stack.rest, functions, web_apps, streamed=streamed, gate=gate),
+            sockets=SocketGateway(self.stack.sockets, functions, self.connections, self.settings.limits, gate),
             management=self._management(),
             key=self._key,
             page=PAGE,

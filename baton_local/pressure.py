@@ -11,7 +11,7 @@ import time
 from baton.composition import event_loop
 
 INTERVAL_SECONDS = 0.05
-LATE_SECONDS = 0.1
+LATE_SECONDS = 0.03
 """The lateness from which the event loop counts as overloaded."""
 
 

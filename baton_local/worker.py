@@ -40,8 +40,12 @@ POLL_SECONDS = 2
 """Seconds for which an empty receive waits; an idle worker takes about as long to notice that it should stop."""
 
 
-PRESSED_CONCURRENCY = 16
-"""Messages that are handled at the same time even if the process is overloaded."""
+BEGINNING = 2
+"""Messages that begin to be handled at the same time. All of them share a processor, so more would end no sooner."""
+BUSY_SECONDS = 0.25
+"""The time for which a message counts as beginning. What takes longer waits for a model, which needs no processor."""
+PRESSED_SECONDS = 5.0
+"""The same while the process is overloaded."""
 PRESSURE_SECONDS = 0.05
 """The pause between two checks of the load."""
 FINISHERS = 4
@@ -106,8 +110,10 @@ class Worker:
         queues_url: str,
         concurrency: int,
         is_pressed: Callable[[], bool] = lambda: False,
+        beginning: int = BEGINNING,
     ) -> None:
-        """While ``is_pressed()`` holds, messages beyond ``PRESSED_CONCURRENCY`` wait in the queue."""
+        """``beginning`` messages begin at once, fewer a second while ``is_pressed()``. Others wait in the queue."""
+        self._beginning = beginning
         self._is_pressed = is_pressed
         self._consumer = consumer
         self._function = function
@@ -117,6 +123,8 @@ class Worker:
         self._changed = threading.Condition()
         self._stopping = False
         self._at_work = 0
+        self._begun: dict[Future[Any], float] = {}
+        """The messages at work, and when they began."""
         self._done: queue.SimpleQueue[tuple[list[MessageTypeDef], Future[Any]] | None] = queue.SimpleQueue()
         self._reachable = True
         name = consumer.function
@@ -162,9 +170,9 @@ class Worker:
             return not self._stopping
 
     def _is_admitting(self) -> bool:
-        return self._at_work < min(self._concurrency, PRESSED_CONCURRENCY) or (
-            self._at_work < self._concurrency and not self._is_pressed()
-        )
+        since = time.monotonic() - (PRESSED_SECONDS if self._is_pressed() else BUSY_SECONDS)
+        beginning = sum(began > since for began in list(self._begun.values()))
+        return self._at_work < self._concurrency and beginning < self._beginning
 
     def _take_place(self) -> bool:
         with self._changed:
@@ -197,7 +205,12 @@ class Worker:
 
     def _hand_over(self, messages: list["MessageTypeDef"]) -> None:
         future = self._function.invoke(sqs_event(messages, self._consumer.queue_arn))
-        future.add_done_callback(lambda future: self._done.put((messages, future)))
+        self._begun[future] = time.monotonic()
+        future.add_done_callback(lambda future: self._end(messages, future))
+
+    def _end(self, messages: list["MessageTypeDef"], future: "Future[Any]") -> None:
+        self._begun.pop(future, None)
+        self._done.put((messages, future))
 
     def _finish(self) -> None:
         while item := self._done.get():
@@ -244,6 +257,7 @@ def start_workers(
     queues_url: str,
     concurrency: int,
     is_pressed: Callable[[], bool] = lambda: False,
+    beginning: int = BEGINNING,
 ) -> list[Worker]:
     """Start a worker for every queue that feeds a function; two dead letters are handled at a time."""
     workers = [
@@ -253,6 +267,7 @@ def start_workers(
             queues_url,
             min(concurrency, 2) if consumer.takes_dead_letters else concurrency,
             is_pressed,
+            beginning,
         )
         for consumer in consumers
     ]

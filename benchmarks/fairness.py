@@ -39,6 +39,8 @@ AT_ONCE = 50
 SOCKETS = 400
 PARAMETERS = 5_000
 PATIENCE_SECONDS = 120.0
+WARM_UP_SECONDS = 5.0
+"""How long a flood goes on before the first measured turn."""
 PERMISSIONS = ["document:write"]
 
 Act = Callable[["Client"], Awaitable[str]]
@@ -189,6 +191,8 @@ async def _flood(url: str, name: str, pipe: Connection) -> None:
                     await asyncio.sleep(0.1)
 
         flooding = [asyncio.create_task(go_on()) for _ in range(at_once)]
+        await asyncio.sleep(WARM_UP_SECONDS)
+        pipe.send("flooding")
         await asyncio.to_thread(pipe.recv)
         for task in flooding:
             task.cancel()
@@ -230,7 +234,7 @@ def main() -> None:
             ours, theirs = context.Pipe()
             process = context.Process(target=_flood_process, args=(url, name, theirs))
             process.start()
-            time.sleep(5)
+            ours.recv()
             during = asyncio.run(measure(url, arguments.turns))
             ours.send("stop")
             outcomes = ours.recv()

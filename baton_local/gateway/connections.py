@@ -32,6 +32,8 @@ class Connection:
     """One open connection. Its task sends the frames in ``outgoing`` in order."""
 
     handshake: Handshake
+    tenant: str = ""
+    """The tenant in its token, as ``fair_gate.tenant_of`` returns it."""
     outgoing: asyncio.Queue[Frame | Close] = field(default_factory=asyncio.Queue)
     last_active_at: int = field(default_factory=identifiers.now_millis)
     """Milliseconds."""

@@ -10,6 +10,7 @@ from baton_local import log_lines
 from baton_local.apis import GatewayResponse, RestApi
 from baton_local.functions import Invocable, LambdaContext, running
 from baton_local.gateway import identifiers, rest_events, streams
+from baton_local.gateway.fair_gate import FairGate, tenant_of
 from baton_local.gateway.rest_routes import Match, RestRoutes
 from baton_local.gateway.streams import Streamed
 from baton_local.serving.asgi import AsgiApp, BodyTooLarge, Message, Receive, Scope, Send, answer, read_body
@@ -43,11 +44,13 @@ class RestGateway:
         web_apps: Mapping[str, tuple[FunctionDefinition, AsgiApp]],
         integration_seconds: float = INTEGRATION_SECONDS,
         streamed: Mapping[str, Streamed] | None = None,
+        gate: FairGate | None = None,
     ) -> None:
         """``web_apps`` are the functions that run a web app behind the Lambda Web Adapter.
 
         Those of them that run as they are built, with the adapter, are ``streamed`` instead.
         """
+        self._gate = gate or FairGate(lambda: False)
         self._streamed = streamed or {}
         self._api = api
         self._routes = RestRoutes(api.routes)
@@ -63,7 +66,12 @@ class RestGateway:
             await self._refuse(send, "MISSING_AUTHENTICATION_TOKEN", request_id)
         elif match.route.function is None:
             await answer(send, 200, [("Content-Type", "application/json"), *match.route.headers.items()], b"")
-        elif match.route.function in self._streamed:
+        else:
+            async with self._gate.turn(tenant_of(scope)):
+                await self._serve(match, request_id, scope, receive, send)
+
+    async def _serve(self, match: Match, request_id: str, scope: Scope, receive: Receive, send: Send) -> None:
+        if match.route.function in self._streamed:
             await self._stream(match, request_id, scope, receive, send)
         elif match.route.function in self._web_apps:
             await self._forward(match, request_id, scope, receive, send)

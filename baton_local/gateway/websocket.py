@@ -13,6 +13,7 @@ from baton_local.apis import SocketApi
 from baton_local.functions import Invocable
 from baton_local.gateway.authorizer import Refused, authorize
 from baton_local.gateway.connections import Close, Connection, Connections, Frame
+from baton_local.gateway.fair_gate import FairGate, tenant_of
 from baton_local.gateway.socket_events import Handshake
 from baton_local.serving.asgi import Receive, Scope, Send
 
@@ -38,7 +39,9 @@ class SocketGateway:
         functions: Mapping[str, Invocable],
         connections: Connections,
         limits: SocketLimits = SocketLimits(),
+        gate: FairGate | None = None,
     ) -> None:
+        self._gate = gate or FairGate(lambda: False)
         self._api = api
         self._functions = functions
         self._connections = connections
@@ -47,15 +50,16 @@ class SocketGateway:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection."""
         await receive()  # websocket.connect
-        handshake = Handshake(self._api, scope)
+        handshake, tenant = Handshake(self._api, scope), tenant_of(scope)
         try:
-            if self._api.authorizer:
-                handshake.authorizer = await authorize(self._functions[self._api.authorizer], handshake)
-            subprotocol = await self._connect(handshake)
+            async with self._gate.turn(tenant):
+                if self._api.authorizer:
+                    handshake.authorizer = await authorize(self._functions[self._api.authorizer], handshake)
+                subprotocol = await self._connect(handshake)
         except Refused as refused:
             await _refuse(send, refused)
             return
-        connection = Connection(handshake)
+        connection = Connection(handshake, tenant)
         try:
             await send({"type": "websocket.accept", "subprotocol": subprotocol})
         except Exception:  # noqa: BLE001  uvicorn has its own class for a client that left
@@ -111,7 +115,11 @@ class SocketGateway:
         while (body := await incoming.get()) is not None:
             route_key = _route_key(self._api, body)
             event = connection.handshake.message_event(route_key, body)
-            failed = not await self._run(route_key, event) if route_key in self._api.routes else True
+            if route_key in self._api.routes:
+                async with self._gate.turn(connection.tenant):
+                    failed = not await self._run(route_key, event)
+            else:
+                failed = True
             if failed:
                 context = event["requestContext"]
                 message = "Internal server error" if route_key in self._api.routes else "Forbidden"

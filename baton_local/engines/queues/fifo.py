@@ -1,9 +1,11 @@
 """The rules of one FIFO queue, as the SQS developer guide has them; no I/O, and the time is given.
 
 A group is not served while one of its messages is in flight, messages of a group come in the order of their sending,
-and of several groups that wait the one that was served longest ago comes first.
+and of several groups that wait the one that was served longest ago comes first. SQS promises no order of groups: here
+tenants, with which the product's groups begin, take turns, because all turns share one machine.
 """
 
+import itertools
 import json
 import secrets
 from collections import OrderedDict, deque
@@ -12,8 +14,12 @@ from dataclasses import asdict, dataclass, field
 from itertools import takewhile
 from typing import Any, Self
 
+from cachetools import LRUCache
+
 DEDUPLICATION_SECONDS = 300.0
 """SQS's interval: the same deduplication id within it is the same message, also after that was deleted."""
+MAX_TENANTS = 10_000
+"""Tenants of which the queue remembers when they were served last."""
 
 
 class ReceiptExpired(Exception):
@@ -88,6 +94,9 @@ class FifoQueue:
     _groups: OrderedDict[str, deque[Message]] = field(default_factory=OrderedDict)
     """The one to be served next comes first."""
     _by_number: dict[int, Message] = field(default_factory=dict)
+    _served: LRUCache[str, int] = field(default_factory=lambda: LRUCache(MAX_TENANTS))
+    """When each tenant was last served: the number of the service."""
+    _services: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     _sent: dict[str, Sent] = field(default_factory=dict)
 
     @property
@@ -137,11 +146,10 @@ class FifoQueue:
         hidden_until = now + (self.rules.visibility if visibility is None else visibility)
         received: list[Message] = []
         dead: list[Message] = []
-        for group in list(self._groups):
-            if len(received) == count:
-                break
-            if self._is_busy(group, now):
-                continue
+        served: set[str] = set()
+        while len(received) < count and (group := self._next_group(now, served)) is not None:
+            served.add(group)
+            self._served[_tenant(group)] = next(self._services)
             for message in list(self._groups[group]):
                 if len(received) == count:
                     break
@@ -204,6 +212,11 @@ class FifoQueue:
         touched = takewhile(lambda message: message.receives, self._groups[group])
         return (message for message in touched if message.visible_at > now)
 
+    def _next_group(self, now: float, served: set[str]) -> str | None:
+        """Return the group that is served next: of the tenant served longest ago, the group served longest ago."""
+        free = (group for group in self._groups if group not in served and not self._is_busy(group, now))
+        return min(free, key=lambda group: self._served.get(_tenant(group), 0), default=None)
+
     def _is_busy(self, group: str, now: float) -> bool:
         return any(True for _ in self._hidden(group, now))
 
@@ -229,3 +242,7 @@ def as_text(message: Message) -> str:
 def from_text(text: str) -> Message:
     """Return the message that ``as_text`` wrote."""
     return Message(**json.loads(text))
+
+
+def _tenant(group: str) -> str:
+    return group.partition("#")[0]

@@ -1,0 +1,173 @@
+"""Fair shares of this machine for tenants: one that sends very much waits, and others hardly notice.
+
+In AWS each invocation has a processor for itself. Here all functions share one process, so that the requests of one
+tenant, each allowed, would slow down everybody's. A tenant begins only some requests at once, and its others wait in
+their order. A request counts until its answer ends. One that lasts longer than ``BUSY_SECONDS`` probably waits for a
+model, which needs no processor: it counts only while the process is overloaded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import json
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from baton_local.serving.asgi import Scope
+
+ALONE = 8
+"""Requests of a tenant that begin at once if no other tenant has sent anything lately."""
+CONTENDED = 2
+"""The same while other tenants are active too."""
+OVERLOADED = 1
+"""The same if the process is overloaded as well."""
+BUSY_SECONDS = 0.25
+PATIENT_SECONDS = 20.0
+"""The longest time for which a request counts. API Gateway answers those that wait for 29 seconds itself."""
+LATELY_SECONDS = 10.0
+LATE_SECONDS = 0.02
+"""The lateness of the event loop from which it counts as overloaded."""
+PAUSE_SECONDS = 0.02
+"""The pause between two looks at the load."""
+MAX_TENANTS = 10_000
+
+
+@dataclass
+class _Lane:
+    """The requests of one tenant."""
+
+    begun: int = 0
+    waiting: deque[asyncio.Future[None]] = field(default_factory=deque)
+    last_at: float = 0.0
+
+
+class FairGate:
+    """Lets requests begin. It belongs to one event loop."""
+
+    def __init__(self, is_pressed: Callable[[], bool], clock: Callable[[], float] = time.monotonic) -> None:
+        """``is_pressed()`` holds while the process is overloaded."""
+        self._is_pressed = is_pressed
+        self._clock = clock
+        self._lanes: dict[str, _Lane] = {}
+        self._watching: asyncio.Task[None] | None = None
+        self._lateness = 0.0
+        """Seconds by which this loop was late of late."""
+
+    @contextlib.asynccontextmanager
+    async def turn(self, tenant: str) -> AsyncIterator[None]:
+        """Wait until a request of the tenant may begin; within the block, it does."""
+        lane = self._lane(tenant)
+        self._watch()
+        if lane.waiting or lane.begun >= self._room(tenant):
+            place = asyncio.get_running_loop().create_future()
+            lane.waiting.append(place)
+            try:
+                await place
+            except asyncio.CancelledError:
+                if place.done() and not place.cancelled():
+                    self._leave(lane)
+                raise
+        else:
+            lane.begun += 1
+        ended = False
+
+        def leave() -> None:
+            nonlocal ended
+            if not ended:
+                ended = True
+                self._leave(lane)
+
+        def leave_if_idle() -> None:
+            nonlocal waiting
+            if self._is_overloaded and self._clock() < patient_until:
+                waiting = loop.call_later(BUSY_SECONDS, leave_if_idle)
+            else:
+                leave()
+
+        loop, patient_until = asyncio.get_running_loop(), self._clock() + PATIENT_SECONDS
+        waiting = loop.call_later(BUSY_SECONDS, leave_if_idle)
+        try:
+            yield
+        finally:
+            waiting.cancel()
+            leave()
+
+    def _lane(self, tenant: str) -> _Lane:
+        now = self._clock()
+        if len(self._lanes) >= MAX_TENANTS:
+            self._lanes = {
+                name: lane
+                for name, lane in self._lanes.items()
+                if lane.begun or lane.waiting or now - lane.last_at < LATELY_SECONDS
+            }
+        lane = self._lanes.setdefault(tenant, _Lane())
+        lane.last_at = now
+        return lane
+
+    def _room(self, tenant: str) -> int:
+        now = self._clock()
+        others = any(
+            lane.begun or lane.waiting or now - lane.last_at < LATELY_SECONDS
+            for name, lane in self._lanes.items()
+            if name != tenant
+        )
+        if not others:
+            return ALONE
+        return OVERLOADED if self._is_overloaded else CONTENDED
+
+    @property
+    def _is_overloaded(self) -> bool:
+        return self._lateness > LATE_SECONDS or self._is_pressed()
+
+    def _leave(self, lane: _Lane) -> None:
+        lane.begun -= 1
+        self._admit()
+
+    def _admit(self) -> None:
+        """Let the waiting requests begin for which there is room, one of each tenant in turn."""
+        moved = True
+        while moved:
+            moved = False
+            for name, lane in self._lanes.items():
+                if lane.waiting and lane.begun < self._room(name):
+                    place = lane.waiting.popleft()
+                    if not place.done():
+                        lane.begun += 1
+                        place.set_result(None)
+                    moved = True
+
+    def _watch(self) -> None:
+        if self._watching is None or self._watching.done():
+            self._watching = asyncio.create_task(self._look())
+
+    async def _look(self) -> None:
+        loop = asyncio.get_running_loop()
+        while any(lane.begun or lane.waiting for lane in self._lanes.values()):
+            due = loop.time() + PAUSE_SECONDS
+            await asyncio.sleep(PAUSE_SECONDS)
+            self._lateness = max(self._lateness * 0.9, loop.time() - due)
+            self._admit()
+        self._lateness = 0.0
+
+
+def tenant_of(scope: Scope) -> str:
+    """Return the tenant that a request's token names, unverified, or the client's address.
+
+    A forged token gets only the share of the tenant that it names, and the product refuses it soon after.
+    """
+    headers = {name.lower(): value for name, value in scope.get("headers", [])}
+    token = headers.get(b"authorization", b"").rpartition(b" ")[2]
+    token = token or headers.get(b"sec-websocket-protocol", b"").rpartition(b",")[2].strip()
+    parts = token.split(b".")
+    if len(parts) == 3:
+        with contextlib.suppress(ValueError):
+            claims: Any = json.loads(base64.urlsafe_b64decode(parts[1] + b"=" * (-len(parts[1]) % 4)))
+            if isinstance(claims, dict) and isinstance(claims.get("tenant"), str):
+                return f"tenant {claims['tenant']}"
+    client = scope.get("client")
+    return f"client {client[0] if client else ''}"
