@@ -18,7 +18,7 @@ from baton_local.traces import PATH as TRACES_PATH
 
 DEMO_MODEL = "baton-demo"
 
-RUNS_AT_ONCE, RUNS_OF_TENANT = 3, 2
+RUNS_AT_ONCE, RUNS_OF_TENANT = 3, 1
 """Runs of a pipeline at the same time. All compute on this machine, so more of them would only slow each other."""
 
 SETTINGS_SECONDS = "2"

@@ -112,7 +112,7 @@ class Worker:
         is_pressed: Callable[[], bool] = lambda: False,
         beginning: int = BEGINNING,
     ) -> None:
-        """``beginning`` messages begin at once, fewer a second while ``is_pressed()``. Others wait in the queue."""
+        """``beginning`` messages begin at once, one while ``is_pressed()``. Others wait in the queue."""
         self._beginning = beginning
         self._is_pressed = is_pressed
         self._consumer = consumer
@@ -170,9 +170,10 @@ class Worker:
             return not self._stopping
 
     def _is_admitting(self) -> bool:
-        since = time.monotonic() - (PRESSED_SECONDS if self._is_pressed() else BUSY_SECONDS)
+        is_pressed = self._is_pressed()
+        since = time.monotonic() - (PRESSED_SECONDS if is_pressed else BUSY_SECONDS)
         beginning = sum(began > since for began in list(self._begun.values()))
-        return self._at_work < self._concurrency and beginning < self._beginning
+        return self._at_work < self._concurrency and beginning < (1 if is_pressed else self._beginning)
 
     def _take_place(self) -> bool:
         with self._changed:

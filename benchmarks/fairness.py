@@ -2,7 +2,7 @@
 
 The other tenant's turns, over SSE and WebSocket in turn, are measured alone and during each kind of flood: messages
 over WebSocket and SSE, imports, documents, exports, sockets that only stay open, and requests with thousands of query
-parameters. The flood comes from a process of its own, and goes on until the measured turns are over. Printed are the
+parameters. The flood comes from a separate process, and goes on until the measured turns are over. Printed are the
 medians of the first token, their ratio, and how the flood's requests ended.
 """
 
@@ -19,10 +19,10 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from multiprocessing.connection import Connection
-from typing import Any
+from multiprocessing.context import SpawnContext
 
 import httpx
 import websockets.asyncio.client as websocket
@@ -40,7 +40,7 @@ SOCKETS = 400
 PARAMETERS = 5_000
 PATIENCE_SECONDS = 120.0
 WARM_UP_SECONDS = 5.0
-"""How long a flood goes on before the first measured turn."""
+"""The time of a flood before the first measured turn."""
 PERMISSIONS = ["document:write"]
 
 Act = Callable[["Client"], Awaitable[str]]
@@ -174,7 +174,7 @@ FLOODS: dict[str, tuple[Act, int]] = {
     f"{SOCKETS} sockets": (_sockets, SOCKETS),
     f"{PARAMETERS:,} query parameters": (_parameters, AT_ONCE),
 }
-"""What is done again and again, and how many times at once."""
+"""The request that is repeated, and how many are made at once."""
 
 
 async def _flood(url: str, name: str, pipe: Connection) -> None:
@@ -218,6 +218,23 @@ async def measure(url: str, turns: int) -> list[float]:
     return seconds
 
 
+def _row(context: SpawnContext, url: str, name: str, turns: int) -> list[str]:
+    asyncio.run(measure(url, 4))  # loads what the first turns load
+    alone = statistics.median(asyncio.run(measure(url, turns)))
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_flood_process, args=(url, name, theirs))
+    process.start()
+    ours.recv()
+    during = asyncio.run(measure(url, turns))
+    ours.send("stop")
+    outcomes = ours.recv()
+    process.join()
+    middle, worst = statistics.median(during), max(during)
+    said = ", ".join(f"{outcome}: {count}" for outcome, count in sorted(outcomes.items()))
+    times = [f"{alone * 1000:.0f}", f"{middle * 1000:.0f}", f"{middle / alone:.2f}", f"{worst * 1000:.0f}"]
+    return [name, *times, said]
+
+
 def main() -> None:
     """Measure and print the table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fairness", description=__doc__)
@@ -225,25 +242,11 @@ def main() -> None:
     parser.add_argument("--only", choices=list(FLOODS), action="append", help="a kind of flood; default: all")
     arguments = parser.parse_args()
     context = multiprocessing.get_context("spawn")
-    rows: list[list[Any]] = []
-    with ExitStack() as stack:
-        url = stack.enter_context(local_cloud(stack.enter_context(model_endpoint())))
-        asyncio.run(measure(url, 4))  # loads what the first turns load
-        for name in arguments.only or FLOODS:
-            alone = statistics.median(asyncio.run(measure(url, arguments.turns)))
-            ours, theirs = context.Pipe()
-            process = context.Process(target=_flood_process, args=(url, name, theirs))
-            process.start()
-            ours.recv()
-            during = asyncio.run(measure(url, arguments.turns))
-            ours.send("stop")
-            outcomes = ours.recv()
-            process.join()
-            middle, worst = statistics.median(during), max(during)
-            said = ", ".join(f"{outcome}: {count}" for outcome, count in sorted(outcomes.items()))
-            row = [name, f"{alone * 1000:.0f}", f"{middle * 1000:.0f}", f"{middle / alone:.2f}", f"{worst * 1000:.0f}"]
-            rows.append([*row, said])
-            print(" ".join(map(str, rows[-1])), flush=True)
+    rows: list[list[str]] = []
+    for name in arguments.only or FLOODS:
+        with model_endpoint() as model, local_cloud(model) as url:  # nothing is left of the flood before
+            rows.append(_row(context, url, name, arguments.turns))
+        print(" ".join(map(str, rows[-1])), flush=True)
     print(f"\nMeasured on {machine()}.\n")
     print(table(["flood", "alone, ms", "during, ms", "ratio", "slowest, ms", "the flood's requests"], rows))
 

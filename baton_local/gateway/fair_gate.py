@@ -30,6 +30,7 @@ BUSY_SECONDS = 0.25
 PATIENT_SECONDS = 20.0
 """The longest time for which a request counts. API Gateway answers those that wait for 29 seconds itself."""
 LATELY_SECONDS = 10.0
+MAX_REST_SECONDS = 0.25
 LATE_SECONDS = 0.02
 """The lateness of the event loop from which it counts as overloaded."""
 PAUSE_SECONDS = 0.02
@@ -44,6 +45,8 @@ class _Lane:
     begun: int = 0
     waiting: deque[asyncio.Future[None]] = field(default_factory=deque)
     last_at: float = 0.0
+    rests_until: float = 0.0
+    """A tenant with waiting requests rests after one as long as that took, and so takes half of the processor."""
 
 
 class FairGate:
@@ -63,7 +66,7 @@ class FairGate:
         """Wait until a request of the tenant may begin; within the block, it does."""
         lane = self._lane(tenant)
         self._watch()
-        if lane.waiting or lane.begun >= self._room(tenant):
+        if lane.waiting or not self._has_room(tenant, lane):
             place = asyncio.get_running_loop().create_future()
             lane.waiting.append(place)
             try:
@@ -74,12 +77,16 @@ class FairGate:
                 raise
         else:
             lane.begun += 1
-        ended = False
+        ended, began = False, self._clock()
+        loop, patient_until = asyncio.get_running_loop(), self._clock() + PATIENT_SECONDS
+        waiting: asyncio.TimerHandle
 
         def leave() -> None:
             nonlocal ended
             if not ended:
                 ended = True
+                if lane.waiting and self._is_contended(tenant):
+                    lane.rests_until = self._clock() + min(self._clock() - began, MAX_REST_SECONDS)
                 self._leave(lane)
 
         def leave_if_idle() -> None:
@@ -89,7 +96,6 @@ class FairGate:
             else:
                 leave()
 
-        loop, patient_until = asyncio.get_running_loop(), self._clock() + PATIENT_SECONDS
         waiting = loop.call_later(BUSY_SECONDS, leave_if_idle)
         try:
             yield
@@ -109,16 +115,20 @@ class FairGate:
         lane.last_at = now
         return lane
 
-    def _room(self, tenant: str) -> int:
+    def _has_room(self, tenant: str, lane: _Lane) -> bool:
+        if not self._is_contended(tenant):
+            return lane.begun < ALONE
+        room = OVERLOADED if self._is_overloaded else CONTENDED
+        return lane.begun < room and self._clock() >= lane.rests_until
+
+    def _is_contended(self, tenant: str) -> bool:
+        """Return whether another tenant is active or was lately."""
         now = self._clock()
-        others = any(
+        return any(
             lane.begun or lane.waiting or now - lane.last_at < LATELY_SECONDS
             for name, lane in self._lanes.items()
             if name != tenant
         )
-        if not others:
-            return ALONE
-        return OVERLOADED if self._is_overloaded else CONTENDED
 
     @property
     def _is_overloaded(self) -> bool:
@@ -134,7 +144,7 @@ class FairGate:
         while moved:
             moved = False
             for name, lane in self._lanes.items():
-                if lane.waiting and lane.begun < self._room(name):
+                if lane.waiting and self._has_room(name, lane):
                     place = lane.waiting.popleft()
                     if not place.done():
                         lane.begun += 1

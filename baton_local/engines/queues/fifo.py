@@ -95,7 +95,7 @@ class FifoQueue:
     """The one to be served next comes first."""
     _by_number: dict[int, Message] = field(default_factory=dict)
     _served: LRUCache[str, int] = field(default_factory=lambda: LRUCache(MAX_TENANTS))
-    """When each tenant was last served: the number of the service."""
+    """The number of the last service of each tenant."""
     _services: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     _sent: dict[str, Sent] = field(default_factory=dict)
 

@@ -22,7 +22,7 @@ from baton_local.engines.queues import Queues
 from baton_local.pressure import Pressure
 from baton_local.root import ROOT
 from baton_local.stack import Stack
-from baton_local.worker import BEGINNING, Worker, failed_ids
+from baton_local.worker import Worker, failed_ids
 from tests.engines import QueueAt
 from tests.integration.local.sockets import eventually, exchange, open_socket, receive
 from tests.signals import send_to_other_thread
@@ -212,11 +212,11 @@ def test_a_process_that_is_late_takes_no_more_than_it_can_carry(
     function = Holder()
     worker = Worker(replace(consumer, queue_name=queue.url.rpartition("/")[2]), function, queues, 100, is_pressed)
     worker.start()
-    assert all(function.at_work.acquire(timeout=20) for _ in range(BEGINNING))
+    assert all(function.at_work.acquire(timeout=20) for _ in range(1))
     assert all(looked.acquire(timeout=20) for _ in range(3))
     assert not function.at_work.acquire(blocking=False)
     pressed.clear()
-    assert all(function.at_work.acquire(timeout=20) for _ in range(40 - BEGINNING))
+    assert all(function.at_work.acquire(timeout=20) for _ in range(39))
     worker.stop(grace=0)
     sqs.close()
 

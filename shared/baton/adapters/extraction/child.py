@@ -115,6 +115,7 @@ def _limit(task: Mapping[str, Any]) -> None:
         import resource
     except ImportError:  # there is none on Windows
         return
+    os.nice(10)  # where others share its processor, documents wait, and conversations do not
     seconds = task["cpuSeconds"]
     limits = {
         resource.RLIMIT_AS: (task["memoryBytes"], task["memoryBytes"]),
