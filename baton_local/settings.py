@@ -148,7 +148,8 @@ def _check_profiles() -> None:
     except ValidationError:
         return  # something is missing, which each function judges by itself
     except ValueError as problem:
-        raise LocalCloudError(f"A setting is wrong. {problem}") from problem
+        _, _, wrong = str(problem).partition(": ")
+        raise LocalCloudError(f"A setting is wrong. BATON_MODEL_PROFILES: {wrong}") from problem
 
 
 def _described(errors: Iterable[ErrorDetails]) -> str:

@@ -47,7 +47,7 @@ class HttpWebhooks:
             if _is_address(host):
                 policy.check_address(host, host)
         except EgressRefused:
-            return f"url: this deployment sends no push notifications to {host[:100]} (BATON_PUSH_HOSTS)."
+            return f"url: this deployment sends no push notifications to {host[:100]} (pushHosts of the settings)."
         return None
 
     async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> int:

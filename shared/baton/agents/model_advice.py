@@ -33,14 +33,15 @@ NO_SCHEMA = "Choose another model for agents with an answer_schema: answers that
 NO_IMAGES = "Choose another model for agents whose users send images."
 NOT_SEEN = (
     "It takes images and does not see them. Choose another model for agents whose users send some, or declare "
-    'BATON_MODEL_PROFILES with "images": false.'
+    '"images": false for it in modelProfiles of the settings.'
 )
 _BY_ERROR: dict[type[BatonError], str] = {
     ModelMisconfigured: (
-        "Check the model's name, its provider's address (OPENAI_BASE_URL, or baseUrl in BATON_MODEL_PROVIDERS; most "
-        "end in /v1) and key; of a model on Amazon Bedrock its id, region and credentials (BATON_BEDROCK_PROFILE)."
+        "Check the model's name, its provider's address (OPENAI_BASE_URL, or baseUrl in modelProviders of the "
+        "settings; most end in /v1) and key; of a model on Amazon Bedrock its id, region and credentials "
+        "(BATON_BEDROCK_PROFILE)."
     ),
-    ModelRefused: "Read the reason. What the model does not take can be declared in BATON_MODEL_PROFILES.",
+    ModelRefused: "Read the reason. What the model does not take can be declared in modelProfiles of the settings.",
     OutOfCredit: "Add credit to the account at the provider, or raise its quota.",
     ModelRateLimited: "Try again in a minute. If it stays so, raise the limits at the provider, or name a fallback.",
     ModelTimeout: "Check whether the model is loaded and fast enough; a server of your own may still be starting.",
@@ -82,7 +83,9 @@ def advise_on_limits(name: str, learned: Mapping[str, JsonValue]) -> list[str]:
     if not learned:
         return []
     declared = json.dumps({escape(name): learned}, ensure_ascii=False)
-    return [f"Declare what it has refused, so that no process has to learn it: BATON_MODEL_PROFILES='{declared}'"]
+    return [
+        f"Declare in modelProfiles of the settings what it has refused, so that no process has to learn it: {declared}"
+    ]
 
 
 def _sets(choice: ModelChoice, name: str) -> bool:

@@ -66,7 +66,7 @@ class ModelReport(Served):
     works: bool = Field(description="Whether agents can work with it: with text and tool calls.", examples=[True])
     checks: list[AbilityCheck]
     learned: dict[str, Any] = Field(
-        description="The profile that its refusals have taught this server, as `BATON_MODEL_PROFILES` takes it.",
+        description="The profile that its refusals have taught this server, for `modelProfiles` of the settings.",
         examples=[{"dropped": ["temperature"]}],
     )
     advice: list[str] = Field(

@@ -37,7 +37,9 @@ class ThreadFilters:
     def query(self, words: str | None, prices: Prices, *, in_titles: bool) -> ThreadQuery | None:
         """Return all conditions; None if there are none. Raises ``InvalidRequest``."""
         if self.unworded.min_cost and not prices:
-            raise InvalidRequest("minCost: this deployment has no prices (BATON_MODEL_PRICES), so no cost is known.")
+            raise InvalidRequest(
+                "minCost: this deployment has no prices (modelPrices of the settings), so no cost is known."
+            )
         found = thread_query(words).words if words is not None else ()
         query = replace(self.unworded, words=found)
         return replace(query, prices=prices, in_titles=in_titles) if query != ThreadQuery() else None
@@ -78,7 +80,7 @@ async def thread_filters(
             ge=0,
             le=MAX_COST,
             allow_inf_nan=False,
-            description="Only those that cost at least so much; it needs prices (`BATON_MODEL_PRICES`).",
+            description="Only those that cost at least so much; it needs prices (`modelPrices` of the settings).",
         ),
     ] = 0.0,
     active_from: From = None,

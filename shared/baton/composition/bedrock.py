@@ -76,7 +76,7 @@ def guardrail(provider: Provider) -> Guardrail | None:
         return None
     if provider.guardrail is None and provider.region not in (None, settings.region):
         raise ValueError(
-            f"BATON_MODEL_PROVIDERS: a provider in {provider.region} has no `guardrail`, and that of "
+            f"modelProviders: a provider in {provider.region} has no `guardrail`, and that of "
             "BATON_BEDROCK_GUARDRAIL is in another region"
         )
     identifier, _, version = name.rpartition(":")

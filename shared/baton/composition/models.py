@@ -41,7 +41,7 @@ def deployed_models(settings: ModelSettings, secrets: SecretsManager) -> Provide
 
     if settings.plain_keys and not IdentitySettings().is_local:
         raise ValueError(
-            f"BATON_MODEL_PROVIDERS: {settings.plain_keys[0]}.key: is for the local cloud only, because everybody who "
+            f"modelProviders: {settings.plain_keys[0]}.key: is for the local cloud only, because everybody who "
             "may read the function's settings would see it. Store the key in a secret, and name that in `keySecret`"
         )
     return provider_models(settings, secrets)

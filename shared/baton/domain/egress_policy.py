@@ -96,7 +96,9 @@ class EgressPolicy:
         if self.allow_local and (name == "localhost" or _is_loopback(name)):
             return
         if not any(_matches(entry, name) for entry in self.hosts):
-            raise EgressRefused(f"{host} is not among the hosts that this deployment may call (BATON_ALLOWED_HOSTS).")
+            raise EgressRefused(
+                f"{host} is not among the hosts that this deployment may call (allowedHosts of the settings)."
+            )
 
     def check_address(self, host: str, address: str) -> None:
         """Raise ``EgressRefused`` unless ``address``, to which ``host`` resolved, is a public one.

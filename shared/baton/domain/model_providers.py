@@ -43,7 +43,7 @@ class ProviderKind(StrEnum):
 
 
 class Provider(BaseModel):
-    """One provider, as an operator writes it in ``BATON_MODEL_PROVIDERS``."""
+    """One provider, as an operator writes it in ``modelProviders`` of the settings."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
 
@@ -211,7 +211,7 @@ class ModelReport:
     model: ConfiguredModel
     checks: tuple[AbilityCheck, ...]
     learned: Mapping[str, JsonValue] = field(default_factory=dict)
-    """Facts that refusals have taught, as ``BATON_MODEL_PROFILES`` takes them."""
+    """Facts that refusals have taught, as ``modelProfiles`` of the settings takes them."""
     advice: tuple[str, ...] = ()
     """The changes after which nothing is dropped or learned again."""
 

@@ -78,7 +78,7 @@ class ExchangeTarget(BaseModel):
         pattern=r"^(https://[A-Za-z0-9.\[\]:_-]+|http://(localhost|127\.0\.0\.1|\[::1\])(:[0-9]+)?)(/[!\"$->@-~]*)?$",
         max_length=2_000,
     )
-    """The token endpoint. Its host must be allowed (``BATON_ALLOWED_HOSTS``)."""
+    """The token endpoint. Its host must be allowed (``allowedHosts`` of the settings)."""
     client_id: str = Field(min_length=1, max_length=200)
     client_secret: SecretReference
     """The secret of Baton's own client at the token endpoint."""

@@ -21,7 +21,7 @@ AtOnce = Annotated[int, Field(ge=0, le=MAX_AT_ONCE)]
 
 
 class DeploymentLimits(BaseModel):
-    """The limits of every tenant, as an operator writes them in ``BATON_TENANT_LIMITS``. None: no limit."""
+    """The limits of every tenant, as an operator writes them in ``tenantLimits`` of the settings. None: no limit."""
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", strict=True, alias_generator=to_camel, populate_by_name=True, from_attributes=True

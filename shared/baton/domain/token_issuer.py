@@ -21,7 +21,7 @@ _Text = Annotated[str, Field(min_length=1)]
 
 
 class OidcIssuer(BaseModel):
-    """One trusted issuer, as an operator writes it in ``BATON_TOKEN_ISSUERS``.
+    """One trusted issuer, as an operator writes it in ``tokenIssuers`` of the settings.
 
     An issuer without ``tenant`` is trusted for every tenant that its tokens name.
     """

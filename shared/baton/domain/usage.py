@@ -77,7 +77,7 @@ _VERSION = re.compile(r"-\d{4}[\d-]*")
 
 
 class Price(BaseModel):
-    """The prices of a million tokens of a model, as an operator writes them in ``BATON_MODEL_PRICES``.
+    """The prices of a million tokens of a model, as an operator writes them in ``modelPrices``.
 
     They are in whatever currency the operator thinks in.
     """

@@ -182,7 +182,7 @@ class LearningModel(Protocol):
     """A chat model that learns the abilities of its models from refusals."""
 
     def learned(self, model: str) -> Mapping[str, JsonValue]:
-        """Return facts that this process has learned about a model, for ``BATON_MODEL_PROFILES``; maybe none."""
+        """Return facts that this process has learned about a model, as ``modelProfiles`` takes them; maybe none."""
         ...
 
 

@@ -216,7 +216,10 @@ async def test_a_deployment_calls_only_listed_hosts_and_only_over_https(harness:
 @pytest.mark.parametrize(
     ("url", "why"),
     [
-        ("https://elsewhere.example.com/x", "elsewhere.example.com is not among the hosts .*BATON_ALLOWED_HOSTS"),
+        (
+            "https://elsewhere.example.com/x",
+            "elsewhere.example.com is not among the hosts .*allowedHosts of the settings",
+        ),
         ("http://api.example.com/x", "api.example.com must be called over https"),
     ],
 )

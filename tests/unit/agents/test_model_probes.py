@@ -156,7 +156,7 @@ async def test_settings_that_are_dropped_are_named_with_the_agents_that_set_them
 async def test_what_was_learned_is_given_as_the_setting_that_declares_it() -> None:
     report = await report_of(AbleModel(refused=frozenset({"images"})), agent(model={"name": "own/big"}), name="own/big")
     [advice] = report.advice
-    declared = json.loads(advice.split("BATON_MODEL_PROFILES=", 1)[1].strip("'"))
+    declared = json.loads(advice.split("learn it: ", 1)[1])
     assert profile_overrides(declared) == {"big": {"images": False}}
 
 
@@ -288,4 +288,4 @@ async def test_a_report_over_an_endpoint_that_refuses_much_names_all_of_it() -> 
     assert report.advice[0].startswith("Remove `temperature` from the model of the agent assistant")
     assert report.learned["images"] is False
     assert report.learned["answerForm"] == "prompt"
-    assert profile_overrides(json.loads(report.advice[-1].split("=", 1)[1].strip("'")))
+    assert profile_overrides(json.loads(report.advice[-1].split("learn it: ", 1)[1]))

@@ -28,7 +28,7 @@ def test_facts_have_the_types_of_a_profile() -> None:
 @pytest.mark.parametrize(
     ("facts", "complaint"),
     [
-        ({"maxTool": 3}, r"BATON_MODEL_PROFILES: gpt\.maxTool: there is no such fact; there are .*maxTools"),
+        ({"maxTool": 3}, r"modelProfiles: gpt\.maxTool: there is no such fact; there are .*maxTools"),
         ({"thinksFirst": True}, r"gpt\.thinksFirst: there is no such fact"),
         ({"maxTools": "20"}, r"gpt\.maxTools: Input should be a valid integer"),
         ({"maxTools": 0}, r"gpt\.maxTools: must be 1 or more"),
@@ -36,7 +36,7 @@ def test_facts_have_the_types_of_a_profile() -> None:
         ({"system": "last"}, r"gpt\.system: Input should be 'anywhere', 'head', 'first' or 'user'"),
         ({"toolNames": "["}, r"gpt\.toolNames: is no regular expression"),
         ({"maxTools": 3, "max_tools": 4}, r"gpt\.max_tools: is given twice"),
-        ([], r"BATON_MODEL_PROFILES: gpt: must be an object"),
+        ([], r"modelProfiles: gpt: must be an object"),
     ],
 )
 def test_a_wrong_fact_is_named_with_its_place(facts: Any, complaint: str) -> None:

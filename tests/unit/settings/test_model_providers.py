@@ -151,7 +151,7 @@ def test_a_key_may_stand_in_the_settings_of_the_local_cloud(monkeypatch: pytest.
 def test_a_key_may_not_stand_in_the_settings_of_a_deployment(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = declared(monkeypatch, {"a": {"baseUrl": ADDRESS, "key": "sk-plain"}})
     monkeypatch.setenv("BATON_STAGE", "prod")
-    with pytest.raises(ValueError, match=r"BATON_MODEL_PROVIDERS: a\.key: .*`keySecret`") as refused:
+    with pytest.raises(ValueError, match=r"modelProviders: a\.key: .*`keySecret`") as refused:
         deployed_models(settings, SecretsManager())
     assert "sk-plain" not in str(refused.value)
 

@@ -722,7 +722,7 @@ class ModelReport(Model):
     checks: list[AbilityCheck]
     learned: dict[str, Any]
     """
-    The profile that its refusals have taught this server, as `BATON_MODEL_PROFILES` takes it.
+    The profile that its refusals have taught this server, for `modelProfiles` of the settings.
     """
     advice: list[str]
     """

@@ -13,7 +13,7 @@ from pydantic.alias_generators import to_camel
 
 from baton.adapters.models.profile import ModelProfile
 
-SETTING = "BATON_MODEL_PROFILES"
+SETTING = "modelProfiles"
 UNDECLARED = frozenset({"thinks_first"})
 """Facts that an answer shows, so that nobody declares them."""
 _EXPRESSIONS = frozenset({"call_ids", "tool_names"})

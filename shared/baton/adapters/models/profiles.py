@@ -90,7 +90,7 @@ class Profiles:
         for name in changed:
             count(Metric.MODEL_FACTS_LEARNED)
             self._logger.warning(
-                "A fact of the model was learned from its refusal; declare it in BATON_MODEL_PROFILES",
+                "A fact of the model was learned from its refusal; declare it in modelProfiles of the settings",
                 extra={"model": model, "host": self._host, "fact": name, "value": _plain(getattr(profile, name))},
             )
 

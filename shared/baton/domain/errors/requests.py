@@ -34,7 +34,9 @@ class OriginRefused(BatonError):
 
     code, status, retryable = "origin_refused", 403, False
     title = "Web page not permitted"
-    detail = "Pages of this origin may not call this address. The operator allows origins in BATON_ALLOWED_ORIGINS."
+    detail = (
+        "Pages of this origin may not call this address. The operator allows origins in allowedOrigins of the settings."
+    )
 
 
 class LimitReached(BatonError):
