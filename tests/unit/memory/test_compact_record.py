@@ -95,3 +95,14 @@ async def test_a_record_says_what_is_no_longer_stored(kept: Kept) -> None:
     record, stored = kept.made[-1]
     assert expand(stored, ()) != record
     assert expand(stored, ())["cut"] == [MISSING]
+
+
+async def test_a_prompt_goes_with_a_record_only_if_the_record_refers_to_it(kept: Kept) -> None:
+    harness = Harness()
+    await harness.say("m1", LONG)
+    [(record, _)] = kept.made
+    sent = record["calls"][0]["messages"][0]["content"] = f"Be brief. {LONG}"
+    unused = f"An agent that nobody has asked. {LONG}"
+    stored = compact(record, (), [sent, unused, "Short."])
+    assert list(stored.prompts.values()) == [sent]
+    assert expand(stored, ()) == record

@@ -30,7 +30,7 @@ Json = dict[str, Any]
 def compact(record: Json, messages: Iterable[StoredMessage], prompts: Iterable[str]) -> ContextRecord:
     """Return the record without the texts of ``messages`` of its thread and without the agents' system ``prompts``.
 
-    The prompts go with it, by their digests.
+    The prompts that it refers to go with it, by their digests.
     """
     return _Compaction(messages, prompts).compact(record)
 
@@ -65,14 +65,15 @@ class _Compaction:
                 self._in_parts.append(message)
         self._summaries = dict(_summary_texts(self._messages.values()))
         self._digests = {prompt: hashlib.sha256(prompt.encode("utf-8", "replace")).hexdigest() for prompt in prompts}
+        self._used: dict[str, str] = {}
+        """The prompts that the compact record refers to, by their digests."""
 
     def compact(self, record: Json) -> ContextRecord:
         calls: list[Json] = []
         for call in record["calls"]:
             calls.append({**call, "messages": self._call_messages(call, record["calls"][: len(calls)])})
         blocks = [{**block, "items": self._items(block)} for block in record["blocks"]]
-        used = {digest: prompt for prompt, digest in self._digests.items()}
-        return ContextRecord({**record, "blocks": blocks, "calls": calls}, used)
+        return ContextRecord({**record, "blocks": blocks, "calls": calls}, self._used)
 
     def _items(self, block: Json) -> list[Json]:
         items: list[Json] = []
@@ -116,7 +117,9 @@ class _Compaction:
         if not isinstance(text, str) or len(text) < MIN_REFERRED:
             return text
         if text in self._digests:
-            return {"prompt": self._digests[text]}
+            digest = self._digests[text]
+            self._used[digest] = text
+            return {"prompt": digest}
         if text in self._by_text:
             return {"message": self._by_text[text][-1].ordinal}
         return self._summaries.get(text, text)
