@@ -14,7 +14,13 @@ from baton_deployment.account import NO_CREDENTIALS, SIGN_IN, Account, code_of, 
 from baton_deployment.checks import Check, Outcome, asked, fails, lines_of, summary_of
 from baton_deployment.errors import DeploymentError
 from baton_deployment.preflight.caller import PERMISSIONS, check_account, check_permissions
-from baton_deployment.preflight.limits import CONCURRENCY, LOGGING_ROLE, check_concurrency, check_logging_role
+from baton_deployment.preflight.limits import (
+    CONCURRENCY,
+    LOGGING_ROLE,
+    check_alarms,
+    check_concurrency,
+    check_logging_role,
+)
 from baton_deployment.preflight.model import NAME as MODEL
 from baton_deployment.preflight.model import check_model
 from baton_deployment.preflight.packages import check_python, check_sizes
@@ -58,6 +64,7 @@ class Preflight:
             account = None
         yield from check_name(template)
         yield from check_parameters(template)
+        yield from check_alarms(self.stage.name, template)
         yield from check_settings_file(self.stage)
         yield from check_python()
         yield from check_sizes(template, self.build)

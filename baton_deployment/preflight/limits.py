@@ -1,4 +1,4 @@
-"""Settings of the account that decide whether a stage works: concurrency, and API Gateway's logging role."""
+"""Settings of the account that decide whether a stage works: concurrency, alarms, and API Gateway's logging role."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from baton_deployment.template import DeployedTemplate
 
 CONCURRENCY = "concurrency"
 LOGGING_ROLE = "logging role"
+ALARMS = "alarms"
+PRODUCTION = "prod"
+"""The name of the stage whose alarms somebody must get."""
 YOUNG = 100
 """Below this quota, connections, requests and turns soon keep each other from running."""
 KEPT_FREE = 100
@@ -53,6 +56,22 @@ def check_concurrency(account: Account, template: DeployedTemplate) -> Iterator[
         )
     else:
         yield fine(CONCURRENCY, f"{quota} executions at once")
+    if quota != int(template.values["ConcurrencyQuota"]):
+        yield note(
+            CONCURRENCY,
+            f"ConcurrencyAlarm compares with {template.values['ConcurrencyQuota']} executions at once, not {quota}",
+            f"Set the parameter ConcurrencyQuota to {quota}.",
+        )
+
+
+def check_alarms(stage: str, template: DeployedTemplate) -> Iterator[Check]:
+    """Yield a note if the alarms of a stage for production notify nobody."""
+    if stage == PRODUCTION and not template.values["AlarmTopicArn"]:
+        yield note(
+            ALARMS,
+            "they notify nobody: without a topic they only show in CloudWatch",
+            "Set the parameter AlarmTopicArn to an SNS topic that somebody reads.",
+        )
 
 
 def check_logging_role(account: Account) -> Iterator[Check]:

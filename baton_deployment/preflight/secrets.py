@@ -14,13 +14,14 @@ from baton.adapters.tokens.embed_keys import read_embed_keys
 from baton.adapters.tokens.subject_tokens import parse_delegation_keys
 from baton.adapters.tracing.headers import parse_trace_headers
 from baton.domain.errors import InternalError
-from baton_deployment.account import Account, code_of, is_denied
-from baton_deployment.checks import Check, fails, fine, note, unknown
+from baton_deployment.account import Account, code_of, explain, is_denied
+from baton_deployment.checks import Check, Outcome, fails, fine, note, unknown
 from baton_deployment.template import DeployedTemplate
 
 NAME = "secret"
 NONE: Mapping[str, str] = {}
-AWS_KEYS = ("alias/aws/secretsmanager",)
+AWS_KEY = "alias/aws/secretsmanager"
+"""The key of every secret that was created without one."""
 
 
 @dataclass(frozen=True)
@@ -58,11 +59,46 @@ def check_secrets(
 ) -> Iterator[Check]:
     """Yield one row for each secret. ``provider_secrets``: a provider of models to the secret with its key."""
     manager = account.client("secretsmanager")
+    keys = _Keys(account, template.values["SecretsKeyArn"])
     for secret in expected_secrets(template, provider_secrets):
-        yield _check(manager, secret, account.region)
+        yield _check(manager, secret, account.region, keys)
 
 
-def _check(manager: Any, secret: ExpectedSecret, region: str) -> Check:
+@dataclass(frozen=True)
+class _Keys:
+    """The keys that functions may decrypt secrets with."""
+
+    account: Account
+    own: str
+    """The value of ``SecretsKeyArn``, maybe empty."""
+
+    def check(self, secret: ExpectedSecret, key: str | None) -> Check | None:
+        """Return the problem of a secret with the key ``key``: an id, an ARN or an alias, None for AWS's own."""
+        if key is None or key.endswith(AWS_KEY):
+            return None
+        named = f"{secret.name} ({secret.parameter})"
+        found = key
+        if key.rpartition(":")[2].startswith("alias/"):
+            try:
+                found = self.account.client("kms").describe_key(KeyId=key)["KeyMetadata"]["Arn"]
+            except ClientError as problem:
+                return unknown(
+                    NAME,
+                    f"{named} is encrypted with {key}, whose key is unknown: {explain(problem)}",
+                    f"Compare SecretsKeyArn with: aws kms describe-key --key-id {key} --region {self.account.region}",
+                )
+        if self.own and found in (self.own, self.own.rpartition("/")[2]):
+            return None
+        arn = found if found.startswith("arn:") else f"the ARN of {found}"
+        return fails(
+            NAME,
+            f"{named} is encrypted with {key}: functions have no kms:Decrypt for it",
+            f"Set the parameter SecretsKeyArn to {arn}, or: aws secretsmanager update-secret --secret-id {secret.name} "
+            f"--kms-key-id {self.own or AWS_KEY} --region {self.account.region}",
+        )
+
+
+def _check(manager: Any, secret: ExpectedSecret, region: str, keys: _Keys) -> Check:
     named = f"{secret.name} ({secret.parameter})"
     command = (
         f"aws secretsmanager create-secret --name {secret.name} --secret-string {secret.example} --region {region}"
@@ -72,10 +108,9 @@ def _check(manager: Any, secret: ExpectedSecret, region: str) -> Check:
         if "DeletedDate" in about:
             restore = f"aws secretsmanager restore-secret --secret-id {secret.name} --region {region}"
             return fails(NAME, f"{named} is scheduled for deletion", restore)
-        key = about.get("KmsKeyId")
-        if key and key not in AWS_KEYS:
-            advice = f"aws secretsmanager update-secret --secret-id {secret.name} --kms-key-id {AWS_KEYS[0]}"
-            return fails(NAME, f"{named} is encrypted with {key}: functions have no kms:Decrypt for it", advice)
+        encryption = keys.check(secret, about.get("KmsKeyId"))
+        if encryption is not None and encryption.outcome is Outcome.FAILS:
+            return encryption
         text = manager.get_secret_value(SecretId=secret.name).get("SecretString")
     except ClientError as problem:
         if code_of(problem) == "ResourceNotFoundException":
@@ -89,6 +124,8 @@ def _check(manager: Any, secret: ExpectedSecret, region: str) -> Check:
         )
     if wrong := secret.problem_of(text):
         return fails(NAME, f"{named}: {wrong}")
+    if encryption is not None:
+        return encryption
     if secret.problem_of is _embed_problem and json.loads(text) == {}:
         return note(NAME, f"{named} has no key: only tokens of tokenIssuers in the settings are accepted")
     return fine(NAME, named)

@@ -18,7 +18,7 @@ from baton_deployment.checks import Check, Outcome
 from baton_deployment.errors import DeploymentError
 from baton_deployment.preflight import Preflight, run_preflight
 from baton_deployment.preflight.caller import check_permissions
-from baton_deployment.preflight.limits import check_concurrency
+from baton_deployment.preflight.limits import check_alarms, check_concurrency
 from baton_deployment.preflight.model import check_model
 from baton_deployment.preflight.secrets import check_secrets
 from baton_deployment.preflight.stack import check_state
@@ -167,7 +167,7 @@ def test_a_caller_who_may_not_ask_about_permissions_is_not_stopped(aws: str, arn
 )
 def test_the_quota_of_executions_is_explained(aws: str, quota: int, outcome: Outcome, detail: str) -> None:
     functions = Answers(get_account_settings={"AccountLimit": {"ConcurrentExecutions": quota}})
-    check = only(check_concurrency(AnsweredAccount(**{"lambda": functions}), template()))
+    check = only(check_concurrency(AnsweredAccount(**{"lambda": functions}), template(ConcurrencyQuota=str(quota))))
     assert (check.outcome, detail in check.detail) == (outcome, True)
 
 
@@ -230,16 +230,55 @@ def test_a_secret_that_functions_cannot_use_is_found_without_quoting_it(
     assert "sk-key" not in found.detail
 
 
-def test_secrets_without_keys_with_foreign_encryption_and_of_providers_are_found(
-    aws: str, secrets: Callable[[str, str], None]
-) -> None:
+def test_secrets_without_keys_and_of_providers_are_found(aws: str, secrets: Callable[[str, str], None]) -> None:
     secrets("s3/embed-keys", "{}")
-    client("secretsmanager", aws).create_secret(Name="s3/model-key", SecretString="sk-key", KmsKeyId="alias/own")
-    chosen = template(EmbedKeysSecret="s3/embed-keys", ModelKeySecret="s3/model-key")
-    model, embed, other = check_secrets(Account(REGION), chosen, {"other": "baton/dev/models/other"})
-    assert (model.outcome, "kms:Decrypt" in model.detail) == (Outcome.FAILS, True)
+    chosen = template(EmbedKeysSecret="s3/embed-keys", ModelBaseUrl="")
+    embed, other = check_secrets(Account(REGION), chosen, {"other": "baton/dev/models/other"})
     assert (embed.outcome, "only tokens of tokenIssuers" in embed.detail) == (Outcome.NOTE, True)
     assert (other.outcome, "create-secret --name baton/dev/models/other" in other.advice) == (Outcome.FAILS, True)
+
+
+OWN_KEY = f"arn:aws:kms:{REGION}:123456789012:key/0f8b2c1e"
+OTHER_KEY = f"arn:aws:kms:{REGION}:123456789012:key/9a7d"
+
+
+@pytest.mark.parametrize(
+    ("encrypted_with", "allowed", "outcome", "advice"),
+    [
+        (None, "", Outcome.FINE, ""),
+        ("alias/aws/secretsmanager", "", Outcome.FINE, ""),
+        (f"arn:aws:kms:{REGION}:123456789012:alias/aws/secretsmanager", OWN_KEY, Outcome.FINE, ""),
+        (OWN_KEY, OWN_KEY, Outcome.FINE, ""),
+        ("0f8b2c1e", OWN_KEY, Outcome.FINE, ""),
+        ("alias/own", OWN_KEY, Outcome.FINE, ""),
+        (f"arn:aws:kms:{REGION}:123456789012:alias/own", OWN_KEY, Outcome.FINE, ""),
+        (OWN_KEY, "", Outcome.FAILS, f"parameter SecretsKeyArn to {OWN_KEY}"),
+        ("alias/own", "", Outcome.FAILS, f"parameter SecretsKeyArn to {OWN_KEY}"),
+        ("0f8b2c1e", "", Outcome.FAILS, "parameter SecretsKeyArn to the ARN of 0f8b2c1e"),
+        (OTHER_KEY, OWN_KEY, Outcome.FAILS, f"--kms-key-id {OWN_KEY}"),
+        ("alias/gone", OWN_KEY, Outcome.UNKNOWN, "describe-key --key-id alias/gone"),
+    ],
+)
+def test_a_secret_may_have_the_key_that_functions_may_decrypt_with(
+    aws: str, encrypted_with: str | None, allowed: str, outcome: Outcome, advice: str
+) -> None:
+    def describe_key(KeyId: str) -> Any:  # noqa: N803
+        if not KeyId.endswith("alias/own"):
+            raise ClientError({"Error": {"Code": "NotFoundException", "Message": "no alias"}}, "DescribeKey")
+        return {"KeyMetadata": {"Arn": OWN_KEY}}
+
+    described = {"Name": "s", **({"KmsKeyId": encrypted_with} if encrypted_with else {})}
+    manager = Answers(describe_secret=described, get_secret_value={"SecretString": "sk-key"})
+    account = AnsweredAccount(secretsmanager=manager, kms=Answers(describe_key=describe_key))
+    model, *_ = check_secrets(account, template(SecretsKeyArn=allowed))
+    assert (model.outcome, advice in model.advice) == (outcome, True)
+
+
+def test_a_wrong_value_is_found_also_if_its_key_cannot_be_checked(aws: str) -> None:
+    manager = Answers(describe_secret={"Name": "s", "KmsKeyId": "alias/x"}, get_secret_value={"SecretString": "k\n"})
+    account = AnsweredAccount(secretsmanager=manager, kms=Answers(describe_key=denied("DescribeKey")))
+    model, *_ = check_secrets(account, template())
+    assert (model.outcome, "white space" in model.detail) == (Outcome.FAILS, True)
 
 
 def test_secrets_that_the_caller_may_not_read_are_not_checked(aws: str) -> None:
@@ -292,10 +331,34 @@ def test_the_provider_of_models_is_asked_with_the_stages_key(
     assert (check.outcome, detail in check.detail) == (outcome, True)
 
 
+@pytest.mark.parametrize(
+    ("quota", "parameter", "advice"),
+    [
+        (10, "1000", "Set the parameter ConcurrencyQuota to 10."),
+        (5000, "1000", "Set the parameter ConcurrencyQuota to 5000."),
+        (5000, "5000", None),
+    ],
+)
+def test_a_quota_that_the_alarm_does_not_know_is_found(
+    aws: str, quota: int, parameter: str, advice: str | None
+) -> None:
+    functions = Answers(get_account_settings={"AccountLimit": {"ConcurrentExecutions": quota}})
+    _, *others = check_concurrency(AnsweredAccount(**{"lambda": functions}), template(ConcurrencyQuota=parameter))
+    found = [(check.outcome, check.advice) for check in others]
+    assert found == ([(Outcome.NOTE, advice)] if advice else [])
+
+
+def test_a_production_stage_whose_alarms_notify_nobody_is_found() -> None:
+    silent = only(check_alarms("prod", template()))
+    assert (silent.outcome, "AlarmTopicArn" in silent.advice) == (Outcome.NOTE, True)
+    topic = f"arn:aws:sns:{REGION}:123456789012:oncall"
+    assert not [*check_alarms("prod", template(AlarmTopicArn=topic)), *check_alarms("dev", template())]
+
+
 @pytest.mark.parametrize(("quota", "outcome"), [(150, Outcome.FAILS), (1000, Outcome.FINE)])
 def test_reservations_that_leave_too_little_are_found(aws: str, quota: int, outcome: Outcome) -> None:
     functions = Answers(get_account_settings={"AccountLimit": {"ConcurrentExecutions": quota}})
-    chosen = template(ReservedConcurrencyTurns="60", ReservedConcurrencyHttp="20")
+    chosen = template(ReservedConcurrencyTurns="60", ReservedConcurrencyHttp="20", ConcurrencyQuota=str(quota))
     check = only(check_concurrency(AnsweredAccount(**{"lambda": functions}), chosen))
     assert check.outcome is outcome
     assert ("reserve 80 of 150" in check.detail) == (outcome is Outcome.FAILS)
