@@ -39,8 +39,10 @@ class FakeActivityCounts:
         return False
 
     async def threads(self, scope: Scope, thread_ids: Collection[str]) -> Mapping[str, ThreadUse]:
-        rows = {thread_id: self._leases.rows.get((scope.tenant_id, thread_id)) for thread_id in thread_ids}
-        return {
+        keys = {thread_id: (scope.tenant_id, thread_id) for thread_id in thread_ids}
+        rows = {thread_id: self._leases.rows.get(key) for thread_id, key in keys.items()}
+        buried = {name: self._leases.tombstones[key] for name, key in keys.items() if key in self._leases.tombstones}
+        return buried | {
             thread_id: ThreadUse(row.fence, row.until if row.owner is not None else None, row.thread.usage.total_tokens)
             for thread_id, row in rows.items()
             if row is not None

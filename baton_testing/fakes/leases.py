@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from baton.domain.activity import ThreadUse
 from baton.domain.episode import EpisodeRef
 from baton.domain.errors import LeaseLost, ThreadUnavailable
 from baton.domain.history_window import HistoryWindow
@@ -85,6 +86,7 @@ class FakeLeases:
         self._clock = clock
         self.rows: dict[Key, Row] = {}
         self.turns: dict[tuple[Key, str], TurnRecord] = {}
+        self.tombstones: dict[Key, ThreadUse] = {}
         self._tenants: dict[str, str] = {}
         """The tenants that use thread ids."""
 
@@ -245,6 +247,11 @@ class FakeLeases:
 
     async def get_turn(self, scope: Scope, thread_id: str, message_id: str) -> TurnRecord | None:
         return self.turns.get(((scope.tenant_id, thread_id), message_id))
+
+    def bury(self, scope: Scope, thread_id: str) -> None:
+        """Put a tombstone in the thread's place."""
+        row = self.rows.pop((scope.tenant_id, thread_id))
+        self.tombstones[scope.tenant_id, thread_id] = ThreadUse(row.fence + 1, None, row.thread.usage.total_tokens)
 
     def _change(self, lease: Lease, run: Run) -> Lease:
         row = self._mine(lease)

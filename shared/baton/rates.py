@@ -2,7 +2,8 @@
 
 A run costs one write, when it begins. Nothing is written when it ends: its place is free as soon as nobody holds the
 lease of its thread, which the next run of the user finds out. So the place of a dead worker is free with its lease,
-and no place can be lost. The tokens of a run are counted when its place is given back.
+and no place can be lost. The tokens of a run are counted when its place is given back, which forgetting its thread does
+as well.
 """
 
 from __future__ import annotations
@@ -11,18 +12,31 @@ import contextlib
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 
-from baton.domain.activity import Activity, Counter, CounterKind, Place, Rates, short_tag, user_tag
+from aws_lambda_powertools import Logger
+
+from baton.domain.activity import (
+    MAX_PLACES,
+    RUN_SECONDS,
+    Activity,
+    Counter,
+    CounterKind,
+    Place,
+    Rates,
+    short_tag,
+    user_tag,
+)
 from baton.domain.errors import RateLimited, StoreUnavailable
 from baton.domain.identity import Scope
-from baton.ports.activity import ActivityCounts
+from baton.domain.metrics import Metric, count
+from baton.ports.activity import ActivityCounts, CountsTooLarge
 from baton.ports.clock import Clock
 from baton.ports.leases import Lease
 from baton.tenant_copies import CurrentLimits
 
-RUN_PLACE = timedelta(hours=1)
-"""Longer than any run. It is for places whose thread is read by nobody."""
+logger = Logger(child=True)
+
 OTHERS_LOOKED_AT = 2
 """Places of other users that a run looks at, so that those of users who have left are given back."""
 
@@ -101,7 +115,7 @@ class RunLimits:
                     return counted
             place = Place(
                 user,
-                until=int((now + RUN_PLACE).timestamp()),
+                until=_run_ends(now),
                 run=run,
                 fence=lease.fence,
                 tokens=before.tokens if before is not None and is_again else used,
@@ -112,6 +126,9 @@ class RunLimits:
             is_taken = await self._counts.change(permit.scope, permit.counter, take, known=permit.activity)
         except StoreUnavailable:  # likewise
             return None
+        except CountsTooLarge:
+            _note_too_large(permit.scope)
+            return None
         if refusals:
             return refusals[0]
         return None if is_taken else RateLimited()
@@ -121,11 +138,13 @@ class RunLimits:
     ) -> tuple[Activity, Mapping[str, datetime]]:
         """Give back the places of runs that have ended; return the counts and the ends of the leases of the others.
 
-        All places are looked at if none is left for the tenant, otherwise the user's and the oldest of others.
+        All places are looked at if none is left for the tenant, otherwise the user's and those of others that have not
+        been looked at for longest.
         """
+        now = self._clock.now()
         others = {name: place for name, place in activity.places.items() if name != thread_id}
         most = rates.places.tenant
-        is_full = most is not None and len(others) >= most
+        is_full = len(others) >= (min(most, MAX_PLACES) if most is not None else MAX_PLACES)
         oldest = sorted(others, key=lambda name: others[name].until)[:OTHERS_LOOKED_AT]
         doubtful = {name: place for name, place in others.items() if is_full or place.user == user or name in oldest}
         if not doubtful:
@@ -136,11 +155,43 @@ class RunLimits:
             thread = threads.get(name)
             if thread is None:
                 activity = activity.give_back(name)
-            elif thread.lease_until is not None and thread.lease_until >= self._clock.now():
+            elif thread.lease_until is not None and thread.lease_until >= now:
                 leases[name] = thread.lease_until
-            elif thread.fence >= place.fence:  # otherwise the read is older than the place
+            # Otherwise the read is older than the place.
+            elif thread.fence >= place.fence or place.until <= now.timestamp():
                 activity = activity.give_back(name, tokens=thread.tokens)
-        return activity, leases
+        # The next run looks at others.
+        return activity.renew(leases, _run_ends(now)), leases
+
+
+class ForgottenRuns:
+    """Counts the tokens of threads that are forgotten, so that nobody gets tokens back by deleting conversations."""
+
+    def __init__(self, counts: ActivityCounts, clock: Clock) -> None:
+        self._counts = counts
+        self._clock = clock
+
+    async def count(self, scope: Scope, thread_id: str) -> None:
+        """Give back the place of a buried thread of the user, before its tombstone is removed. It may be repeated.
+
+        Raises ``StoreUnavailable``.
+        """
+
+        async def leave(counted: Activity) -> Activity:
+            activity = counted.at(self._clock.now())
+            if thread_id not in activity.places:
+                return counted
+            thread = (await self._counts.threads(scope, [thread_id])).get(thread_id)
+            return activity.give_back(thread_id, tokens=thread.tokens if thread is not None else None)
+
+        for user in ("", user_tag(scope)):
+            try:
+                is_changed = await self._counts.change(scope, Counter(CounterKind.RUNS, user), leave)
+            except CountsTooLarge:
+                _note_too_large(scope)
+            else:
+                if not is_changed:
+                    raise StoreUnavailable
 
 
 class PlaceLimits:
@@ -168,7 +219,7 @@ class PlaceLimits:
             return activity.at(now).take(name, Place(user, until=int(now.timestamp() + seconds)))
 
         is_taken = True
-        with contextlib.suppress(StoreUnavailable):  # a limit must not cost a connection
+        with contextlib.suppress(StoreUnavailable, CountsTooLarge):  # a limit must not cost a connection
             is_taken = await self._counts.change(scope, rates.counter(user), take)
         if refusals:
             raise refusals[0]
@@ -184,7 +235,7 @@ class PlaceLimits:
         async def leave(activity: Activity) -> Activity:
             return activity.give_back(name)
 
-        with contextlib.suppress(StoreUnavailable):
+        with contextlib.suppress(StoreUnavailable, CountsTooLarge):
             await self._counts.change(scope, rates.counter(user), leave)
 
     @asynccontextmanager
@@ -195,3 +246,13 @@ class PlaceLimits:
             yield
         finally:
             await self.give_back(scope, kind, name)
+
+
+def _run_ends(now: datetime) -> int:
+    """Return the Unix time at which a run that is alive now has ended in any case."""
+    return int(now.timestamp()) + RUN_SECONDS
+
+
+def _note_too_large(scope: Scope) -> None:
+    logger.warning("activity not counted: the item is too large", tenant_id=scope.tenant_id)
+    count(Metric.RATES_NOT_COUNTED)

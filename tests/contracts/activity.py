@@ -12,12 +12,13 @@ import pytest
 from hypothesis import strategies as st
 
 from baton.composition.app import build
+from baton.domain.activity import Activity, CounterKind, user_tag
 from baton.domain.activity import Counter as Counted
-from baton.domain.activity import CounterKind
 from baton.domain.errors import RateLimited
 from baton.domain.identity import Scope
 from baton.domain.tenant_limits import DeploymentLimits
 from baton.ports.leases import Lease
+from baton.tenant_copies import CurrentLimits
 from tests.contracts.stores import Stores, new_thread_id
 
 USERS = ("ada", "bob", "cleo")
@@ -41,9 +42,9 @@ class LimitedTenant:
     def __init__(self, stores: Stores, **limits: int) -> None:
         self.tenant_id = f"t{uuid.uuid4().hex}"
         self.stores = stores
-        stores.deployment_limits = DeploymentLimits(**limits)
-        app = build(stores)
-        self.limits, self.places = app.run_limits, app.place_limits
+        self.app = build(stores)
+        self.app.current_limits = CurrentLimits(stores.tenant_limits, lambda: DeploymentLimits(**limits), stores.clock)
+        self.limits, self.places = self.app.run_limits, self.app.place_limits
         self.running: list[Lease] = []
 
     def scope(self, user: str) -> Scope:
@@ -78,6 +79,13 @@ class LimitedTenant:
         """Let all workers die, and their leases run out."""
         self.stores.clock.advance(A_LEASE)
         self.running.clear()
+
+    async def counted(self, user: str, limit: str) -> Activity:
+        """Return the counts of runs: the user's if ``limit`` is one of users, otherwise the tenant's."""
+        scope = self.scope(user)
+        return await self.stores.activity.get(
+            scope, Counted(CounterKind.RUNS, user_tag(scope) if limit.startswith("user_") else "")
+        )
 
     def by_user(self) -> Counter[str]:
         return Counter(lease.scope.user_id for lease in self.running)
@@ -159,6 +167,45 @@ class ActivityContract:
         assert wait == 86_400 - stores.clock.now().timestamp() % 86_400
         stores.clock.advance(wait)
         assert await tenant.may_begin("ada")
+
+    async def test_tokens_of_a_deleted_conversation_count(self, stores: Stores) -> None:
+        tenant = LimitedTenant(stores, user_tokens_per_day=30)
+        for _ in range(2):
+            lease = await tenant.begin("ada")
+            await tenant.end(lease)
+            await stores.bury(lease.scope, lease.thread_id)
+        assert not await tenant.may_begin("ada")
+
+    @pytest.mark.parametrize("limit", ["user_tokens_per_day", "tokens_per_day"])
+    async def test_tokens_count_after_the_tombstone_is_removed(self, stores: Stores, limit: str) -> None:
+        tenant = LimitedTenant(stores, **{limit: 30})
+        for _ in range(2):
+            lease = await tenant.begin("ada")
+            await tenant.end(lease)
+            await stores.bury(lease.scope, lease.thread_id)
+            for _ in range(2):  # a repeated step counts once
+                await tenant.app.privacy.forgotten_runs.count(lease.scope, lease.thread_id)
+            await stores.unbury(lease.scope, lease.thread_id)
+        assert not await tenant.may_begin("ada")
+        assert sum(place.run != "" for place in (await tenant.counted("ada", limit)).places.values()) == 0
+
+    async def test_tokens_count_however_much_time_of_the_day_is_between_the_runs(self, stores: Stores) -> None:
+        tenant = LimitedTenant(stores, user_tokens_per_day=30)
+        for _ in range(2):
+            await tenant.end(await tenant.begin("ada"))
+            stores.clock.advance(61 * 60)
+        assert not await tenant.may_begin("ada")
+
+    async def test_runs_that_go_on_do_not_keep_the_places_of_others(self, stores: Stores) -> None:
+        tenant = LimitedTenant(stores, tokens_per_day=10**6)
+        long_runs = [await tenant.begin("ada"), await tenant.begin("bob")]
+        for number in range(12):
+            stores.clock.advance(5)
+            long_runs = [await stores.store.renew(lease, used_seq=lease.first_seq) for lease in long_runs]
+            await tenant.end(await tenant.begin(f"user {number}"))
+        counted = await tenant.counted("ada", "tokens_per_day")
+        assert len(counted.places) <= 6
+        assert counted.tokens >= 15 * 8
 
     async def test_tenants_and_users_count_apart(self, stores: Stores) -> None:
         tenant, other = (

@@ -24,6 +24,12 @@ class _FakeStores(FakePorts, Stores):
             if record.scope.tenant_id == scope.tenant_id
         ]
 
+    async def bury(self, scope: Scope, thread_id: str) -> None:
+        self.store.bury(scope, thread_id)
+
+    async def unbury(self, scope: Scope, thread_id: str) -> None:
+        del self.store.tombstones[scope.tenant_id, thread_id]
+
 
 def in_memory(clock: FakeClock | None = None) -> Stores:
     """Return a tenant in the fakes."""

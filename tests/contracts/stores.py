@@ -41,6 +41,16 @@ class Stores(Ports):
         """Return a tenant's audit records, oldest first: action, outcome, user_id, thread_id and detail."""
         raise NotImplementedError
 
+    async def bury(self, scope: Scope, thread_id: str) -> None:
+        """Put a tombstone in the thread's place, as forgetting does."""
+        trace = await self.erasure.trace(scope, thread_id)
+        assert trace is not None
+        assert await self.erasure.bury(scope, trace)
+
+    async def unbury(self, scope: Scope, thread_id: str) -> None:
+        """Remove the tombstone, as forgetting does at its end."""
+        await self.erasure.unbury(scope, thread_id)
+
     async def acquire(
         self,
         thread_id: str,

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from baton.privacy.forgetting import Forgetting
     from baton.privacy.readers import Readers
     from baton.privacy.retention import RetentionRuns
+    from baton.rates import ForgottenRuns
 
 
 class PrivacyUseCases:
@@ -54,9 +55,17 @@ class PrivacyUseCases:
             ports.live,
             ports.audit,
             ports.retentions,
+            self.forgotten_runs,
             ports.clock,
             Waits(zombies=ports.forget_wait_seconds),
         )
+
+    @cached_property
+    def forgotten_runs(self) -> ForgottenRuns:
+        """Counts the tokens of forgotten threads."""
+        from baton.rates import ForgottenRuns
+
+        return ForgottenRuns(self.ports.activity, self.ports.clock)
 
     @cached_property
     def retention_runs(self) -> RetentionRuns:

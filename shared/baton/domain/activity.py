@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import math
 from base64 import urlsafe_b64encode
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
@@ -20,8 +20,12 @@ from baton.domain.tenant_limits import DeploymentLimits
 MAX_WAIT_SECONDS = 60
 """The longest wait for a place that callers are advised. Places are often given back early."""
 MAX_COUNTED_USERS = 100
-"""Users whose tokens of the day are counted in a tenant's item, so that it stays small."""
+"""Users whose messages and tokens are counted in a tenant's item, so that it stays small."""
+MAX_PLACES = 1_000
+"""Places in one item: about 90 KB of the 400 KB that DynamoDB allows."""
 MINUTE, DAY = 60, 86_400
+RUN_SECONDS = 3_600
+"""Longer than any run."""
 
 
 class CounterKind(StrEnum):
@@ -98,13 +102,19 @@ class Place:
     user: str
     """The tag of the user."""
     until: int
-    """Unix time, in seconds, at which it is free in any case."""
+    """Unix time, in seconds, at which it is free in any case; of a run, ``RUN_SECONDS`` after it was last seen alive.
+
+    The place of a run is free only when its tokens have been counted, or on the day after."""
     run: str = ""
-    """The tag of the run's message."""
+    """The tag of the run's message; empty for connections and streams."""
     fence: int = 0
     """The fence of the thread when the run began."""
     tokens: int = 0
     """Tokens that the thread had used then."""
+
+    def is_taken(self, seconds: int) -> bool:
+        """Return whether it counts at a Unix time."""
+        return self.until > seconds or (bool(self.run) and (self.until - RUN_SECONDS) // DAY == seconds // DAY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +150,7 @@ class Activity:
     def at(self, now: datetime) -> Activity:
         """Return what counts at ``now``: nothing of an earlier minute or day, and no place that has expired."""
         seconds = int(now.timestamp())
-        activity = replace(self, places={name: each for name, each in self.places.items() if each.until > seconds})
+        activity = replace(self, places={name: each for name, each in self.places.items() if each.is_taken(seconds)})
         if seconds // MINUTE != self.minute:
             activity = replace(activity, minute=seconds // MINUTE, messages=0, messages_of={})
         if seconds // DAY != self.day:
@@ -158,14 +168,26 @@ class Activity:
         return replace(self, places=places, tokens=self.tokens + spent, tokens_of=_bounded(of_user, places.values()))
 
     def take(self, name: str, place: Place, *, messages: int = 0) -> Activity:
-        """Return the counts with the place, and with the user's ``messages``."""
+        """Return the counts with the place, and with the user's ``messages``.
+
+        With ``MAX_PLACES`` already, the place that expires first is left out.
+        """
+        places = {other: each for other, each in self.places.items() if other != name}
+        while len(places) >= MAX_PLACES:
+            del places[min(places, key=lambda other: places[other].until)]
+        places[name] = place
         of_user = {**self.messages_of, place.user: self.messages_of.get(place.user, 0) + messages}
         return replace(
             self,
-            places={**self.places, name: place},
+            places=places,
             messages=self.messages + messages,
-            messages_of=of_user if messages else self.messages_of,
+            messages_of=_bounded(of_user, places.values()) if messages else self.messages_of,
         )
+
+    def renew(self, names: Collection[str], until: int) -> Activity:
+        """Return the counts with the places of these names until a later time."""
+        renewed = {name: replace(self.places[name], until=until) for name in names if self.places[name].until < until}
+        return replace(self, places={**self.places, **renewed}) if renewed else self
 
     def find_refusal(
         self,
@@ -237,10 +259,10 @@ def _wait(places: Mapping[str, Place], leases: Mapping[str, datetime], now: date
     return max(1, min(math.ceil(min(ends, default=0) - now.timestamp()), MAX_WAIT_SECONDS))
 
 
-def _bounded(tokens_of: Mapping[str, int], places: Iterable[Place]) -> Mapping[str, int]:
-    """Return the counts of the users who have used most, and of those who have a place."""
-    if len(tokens_of) <= MAX_COUNTED_USERS:
-        return tokens_of
+def _bounded(counts_of: Mapping[str, int], places: Iterable[Place]) -> Mapping[str, int]:
+    """Return the counts of the users with the highest ones, and of those who have a place."""
+    if len(counts_of) <= MAX_COUNTED_USERS:
+        return counts_of
     busy = {place.user for place in places}
-    most = sorted(tokens_of, key=lambda user: (user in busy, tokens_of[user]), reverse=True)
-    return {user: tokens_of[user] for user in most[:MAX_COUNTED_USERS]}
+    most = sorted(counts_of, key=lambda user: (user in busy, counts_of[user]), reverse=True)
+    return {user: counts_of[user] for user in most[:MAX_COUNTED_USERS]}

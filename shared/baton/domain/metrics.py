@@ -123,6 +123,8 @@ class Metric(StrEnum):
     """Conversations that the sweeper could not check. Their checks are postponed."""
     SWEEPS_UNFINISHED = "SweepsUnfinished"
     """Sweeps that left due conversations to the next one."""
+    RATES_NOT_COUNTED = "RatesNotCounted"
+    """Runs that the rates of their tenant do not count, because the item of the counts is too large."""
     SPANS_DROPPED = "SpansDropped"
     """Spans of traces that the collector did not take, or that there was no room for. Turns do not wait for it."""
 

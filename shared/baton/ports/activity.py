@@ -12,6 +12,10 @@ Change = Callable[[Activity], Awaitable[Activity]]
 """Returns the changed counts, or the same if there is nothing to change. It may be called again with other counts."""
 
 
+class CountsTooLarge(Exception):
+    """The store takes no item of this size. Nothing was changed."""
+
+
 class ActivityCounts(Protocol):
     """The counters of tenants. Methods raise ``StoreUnavailable``."""
 
@@ -22,13 +26,14 @@ class ActivityCounts(Protocol):
     async def change(self, scope: Scope, counter: Counter, change: Change, *, known: Activity | None = None) -> bool:
         """Apply ``change`` to the present counts in one step, first to ``known``. Return whether it was applied.
 
-        False: others have changed them at each attempt.
+        False: others have changed them at each attempt. Raises ``CountsTooLarge``.
         """
         ...
 
     async def threads(self, scope: Scope, thread_ids: Collection[str]) -> Mapping[str, ThreadUse]:
-        """Return the use of the tenant's threads, without those that no longer exist.
+        """Return the use of the tenant's threads, also of forgotten ones until their tombstones are removed.
 
-        A thread may be as it was a moment ago: then its fence is lower than that of its place.
+        A thread may be as it was a moment ago: then its fence is lower than that of its place. One that is missing in
+        the result does not exist: it is not merely too new.
         """
         ...

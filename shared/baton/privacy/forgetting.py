@@ -34,6 +34,7 @@ from baton.ports.connections import LiveRegistry
 from baton.ports.privacy import Erasure, ForgetRequests, ObjectErasure
 from baton.ports.search import SearchIndex
 from baton.ports.tenants import Retentions
+from baton.rates import ForgottenRuns
 
 PATIENCE_SECONDS = 10.0
 """Seconds that a running turn has to notice its cancellation, before its lease is taken away."""
@@ -97,6 +98,7 @@ class Forgetting:
     live: LiveRegistry
     audit: AuditLog
     retentions: Retentions
+    forgotten_runs: ForgottenRuns
     clock: Clock
     waits: Waits
 
@@ -254,6 +256,7 @@ class Forgetting:
         if thread.buried_at is not None and self.clock.now() < thread.buried_at + timedelta(seconds=self.waits.zombies):
             work.young += 1
             return
+        await self.forgotten_runs.count(scope, thread.id)
         await self.erasure.unbury(scope, thread.id)
 
     # Users and tenants

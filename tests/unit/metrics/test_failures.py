@@ -59,10 +59,12 @@ from baton.domain.procedure import InvalidProcedure
 from baton.domain.push_config import MAX_RECEIVES, ChangeKind, TaskChange
 from baton.domain.queued import QueuedMessage, RecordDelivery
 from baton.domain.search import IndexName, SearchFilter
+from baton.domain.tenant_limits import DeploymentLimits
 from baton.domain.thread_title import TitleSource
 from baton.domain.usage import Usage
 from baton.entry.sweep import SweepReport
 from baton.outbox.connection_sender import send_to
+from baton.ports.activity import CountsTooLarge
 from baton.ports.agent_client import AgentFailed
 from baton.ports.chat_model import ModelSettings, Prompt
 from baton.ports.clock import SystemClock
@@ -452,6 +454,18 @@ async def a_sweep_without_time(monkeypatch: pytest.MonkeyPatch) -> None:
     await harness.say()
     harness.clock.advance(1800)
     await harness.sweeper.sweep(seconds=-1)
+
+
+@failure(Metric.RATES_NOT_COUNTED)
+async def counts_that_are_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    harness = Harness()
+    harness.deployment_limits = DeploymentLimits(user_messages_per_minute=1)
+
+    async def refuse(*about: object, **known: object) -> bool:
+        raise CountsTooLarge
+
+    monkeypatch.setattr(harness.activity, "change", refuse)
+    assert (await harness.say()).types[-1] == "RUN_FINISHED"
 
 
 @failure(Metric.SPANS_DROPPED)

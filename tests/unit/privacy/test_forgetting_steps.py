@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from baton.composition.app import build
+from baton.domain.activity import RUN_SECONDS, Activity, Counter, CounterKind, Place, ThreadUse, user_tag
 from baton.domain.errors import NotFound, StoreUnavailable
 from baton.domain.forgetting import (
     MAX_ROUNDS,
@@ -126,6 +127,19 @@ async def test_what_will_not_go_fails_the_request_after_the_last_round(steps: St
     [record] = [each for each in steps.harness.audit.records if each.outcome == "failed"]
     assert record.detail["residue"] == {"messages": 4}
     assert steps.erasure.traces["acme", "t1"].is_buried, "the tombstone stays"
+
+
+async def test_tokens_of_a_forgotten_conversation_count_before_its_tombstone_is_removed(steps: Steps) -> None:
+    steps.talk(ADA, "t1")
+    user, until = user_tag(ADA), int(steps.clock.now().timestamp()) + RUN_SECONDS
+    counters = [Counter(CounterKind.RUNS), Counter(CounterKind.RUNS, user)]
+    activity = Activity(1, places={"t1": Place(user, until, run="m1", fence=1, tokens=100)})
+    steps.harness.activity.counts = {("acme", counter): activity for counter in counters}
+    steps.harness.store.tombstones["acme", "t1"] = ThreadUse(2, None, tokens=1_000)
+    await steps.run((await steps.asked()).id)
+    for counter in counters:
+        counted = await steps.harness.activity.get(ADA, counter)
+        assert (dict(counted.tokens_of), dict(counted.places)) == ({user: 900}, {})
 
 
 async def test_a_failed_request_is_asked_for_again(steps: Steps) -> None:

@@ -10,6 +10,7 @@ import pytest
 from baton.domain.errors import RateLimited, ThreadUnavailable
 from baton.domain.identity import Scope
 from baton.domain.tenant_limits import DeploymentLimits, TenantLimits
+from baton.ports.activity import CountsTooLarge
 from tests.fakes.chat_model import Answer
 from tests.harness.harness import Harness
 from tests.harness.sockets import Socketed
@@ -113,6 +114,20 @@ async def test_without_limits_nothing_is_counted_and_with_them_one_write_a_turn(
         for number in range(3):
             await harness.say(f"m{number}")
     assert (unlimited.activity.writes, limited.activity.writes) == (0, 3)
+
+
+async def test_a_turn_whose_activity_cannot_be_stored_for_its_size_continues_uncounted() -> None:
+    harness = harness_with(user_messages_per_minute=1)
+
+    class Full:
+        get, threads = harness.activity.get, harness.activity.threads
+
+        async def change(self, *about: object, **known: object) -> bool:
+            raise CountsTooLarge
+
+    harness.activity = Full()
+    for message_id in ("m1", "m2"):
+        assert (await harness.say(message_id)).types[-1] == "RUN_FINISHED"
 
 
 async def test_over_a_websocket_the_refusal_is_a_run_error_with_the_time_to_wait() -> None:

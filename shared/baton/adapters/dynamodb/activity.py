@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from botocore.exceptions import ClientError
+
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.table import ConditionFailed, Table
 from baton.domain.activity import Activity, Counter, Place, ThreadUse
 from baton.domain.identity import Scope
 from baton.domain.times import from_millis
-from baton.ports.activity import Change
+from baton.ports.activity import Change, CountsTooLarge
 from baton.ports.clock import Clock
 
 KEPT_SECONDS = 2 * 86_400
@@ -43,17 +45,28 @@ class DynamoActivityCounts:
                 await self._table.put(key | self._item(activity, changed), condition=condition, values=values)
             except ConditionFailed as failure:
                 activity = _activity(failure.item)
+            except ClientError as error:
+                about = error.response["Error"]
+                # "Item size has exceeded the maximum allowed size": 400 KB.
+                if about["Code"] == "ValidationException" and "size" in about.get("Message", ""):
+                    raise CountsTooLarge from None
+                raise
             else:
                 return True
         return False
 
     async def threads(self, scope: Scope, thread_ids: Collection[str]) -> Mapping[str, ThreadUse]:
+        found = await self._read(scope, thread_ids, consistent=False)
+        # A new thread may not be visible without consistency.
+        missing = [thread_id for thread_id in thread_ids if thread_id not in found]
+        return {**found, **await self._read(scope, missing, consistent=True)}
+
+    async def _read(self, scope: Scope, thread_ids: Collection[str], *, consistent: bool) -> Mapping[str, ThreadUse]:
         wanted, found = list(thread_ids), dict[str, ThreadUse]()
         for start in range(0, len(wanted), READ_AT_ONCE):
             named = [keys.thread(scope, thread_id) for thread_id in wanted[start : start + READ_AT_ONCE]]
-            for item in await self._table.get_many(named):
-                if "next_ordinal" in item:  # otherwise a tombstone
-                    found[keys.thread_of(scope, item["PK"])] = _use(item)
+            for item in await self._table.get_many(named, consistent=consistent):
+                found[keys.thread_of(scope, item["PK"])] = _use(item)
         return found
 
     def _item(self, read: Activity, changed: Activity) -> Item:
@@ -93,7 +106,7 @@ def _activity(item: Item | None) -> Activity:
 
 def _use(item: Item) -> ThreadUse:
     return ThreadUse(
-        fence=item["fence"],
+        fence=item.get("fence", 0),
         lease_until=from_millis(item["lease_until"]) if "lease_until" in item else None,
-        tokens=item["input_tokens"] + item["output_tokens"],
+        tokens=item.get("input_tokens", 0) + item.get("output_tokens", 0),
     )

@@ -330,9 +330,19 @@ def _unchanged(item: Item | None) -> tuple[str, Item]:
 
 
 def _tombstone(scope: Scope, item: Item | None, clock: Clock) -> Item:
-    """Return what stays of a thread: no content, but fence, sequence numbers, and what lists find it by."""
+    """Return what stays of a thread: no content, but fence, sequence numbers, tokens, and what lists find it by."""
     known = item or {}
-    kept = ("next_seq", "episode", "created_at", "last_activity_at", "parent_thread_id", "listing", "listed_at")
+    kept = (
+        "next_seq",
+        "episode",
+        "input_tokens",
+        "output_tokens",
+        "created_at",
+        "last_activity_at",
+        "parent_thread_id",
+        "listing",
+        "listed_at",
+    )
     return {
         "user_id": scope.user_id,
         "thread_status": _TOMBSTONE,
