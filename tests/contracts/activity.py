@@ -6,7 +6,7 @@ import asyncio
 import uuid
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
 from hypothesis import strategies as st
@@ -18,7 +18,6 @@ from baton.domain.errors import RateLimited
 from baton.domain.identity import Scope
 from baton.domain.tenant_limits import DeploymentLimits
 from baton.ports.leases import Lease
-from baton.tenant_copies import CurrentLimits
 from tests.contracts.stores import Stores, new_thread_id
 
 USERS = ("ada", "bob", "cleo")
@@ -36,6 +35,16 @@ steps = st.lists(
 Steps = Sequence[tuple[str, Sequence[str | int]]]
 
 
+@dataclass(frozen=True)
+class SameLimits:
+    """The limits of every tenant."""
+
+    limits: DeploymentLimits
+
+    async def of(self, scope: Scope) -> DeploymentLimits:
+        return self.limits
+
+
 class LimitedTenant:
     """A separate tenant whose users begin and end runs under limits."""
 
@@ -43,7 +52,7 @@ class LimitedTenant:
         self.tenant_id = f"t{uuid.uuid4().hex}"
         self.stores = stores
         self.app = build(stores)
-        self.app.current_limits = CurrentLimits(stores.tenant_limits, lambda: DeploymentLimits(**limits), stores.clock)
+        self.app.current_limits = SameLimits(DeploymentLimits(**limits))  # type: ignore[assignment]
         self.limits, self.places = self.app.run_limits, self.app.place_limits
         self.running: list[Lease] = []
 
