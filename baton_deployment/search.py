@@ -37,7 +37,11 @@ def administer(
         result = _invoke(client, function, event)
         if result.get("is_complete", True):
             break
-        event["tenants"] = result["tenants"]
+        rest: dict[str, Any] = {name: result[name] for name in ("tenants", "positions") if name in result}
+        has_done = result.get("documents_started") or result.get("episodes_indexed")
+        if not has_done and event == {**event, **rest}:
+            raise DeploymentError(f"{function} gets no further in its time. Name one tenant, or one index, at a time.")
+        event |= rest
     return result
 
 

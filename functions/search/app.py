@@ -19,7 +19,7 @@ logger = Logger(use_rfc3339=True)
 
 CLOUDFORMATION_SECONDS = 30.0
 MARGIN_SECONDS = 60.0
-"""Reserved at the end of the function's time limit, for the answer to CloudFormation."""
+"""Reserved at the end of the function's time limit, for the answer."""
 COMMAND_MARGIN_SECONDS = 180.0
 """Reserved at the end of a rebuild, for the episode in progress, whose texts are embedded."""
 MAX_REASON = 1_500
@@ -32,7 +32,8 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Run the command of ``event``, or CloudFormation's request for a ``Custom::SearchIndices``.
 
     An operator's event is ``{"command": "migrate", "roles": [...]}``, ``{"command": "reindex", "indices": [...]}``, or
-    ``{"command": "verify", "tenants": [...]}`` and the same with ``repair`` and, for ``indices`` too, ``rebuild``.
+    ``{"command": "verify", "tenants": [...]}`` and the same with ``repair`` and, for ``indices`` too, ``rebuild``,
+    which continues at the ``positions`` of its last answer.
     """
     if "RequestType" in event:
         return _deploy(event, context)
@@ -42,9 +43,16 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     if command == "reindex":
         return {"indices": event_loop.run(search_commands.reindex(event.get("indices", ())))}
     if command == "rebuild":
-        seconds = context.get_remaining_time_in_millis() / 1000 - COMMAND_MARGIN_SECONDS
-        named = event.get("indices", ()), event.get("tenants", ())
-        return event_loop.run(search_commands.rebuild(*named, seconds=seconds))
+        left = context.get_remaining_time_in_millis() / 1000
+        positions = {tenant: (agent, cursor) for tenant, (agent, cursor) in event.get("positions", {}).items()}
+        rebuilding = search_commands.rebuild(
+            event.get("indices", ()),
+            event.get("tenants", ()),
+            positions,
+            seconds=left - COMMAND_MARGIN_SECONDS,
+            most_seconds=left - MARGIN_SECONDS,
+        )
+        return event_loop.run(rebuilding)
     if command == "verify":
         return {"tenants": event_loop.run(search_commands.verify(event.get("tenants", ())))}
     if command == "repair":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -13,7 +13,7 @@ from baton.domain.errors import InvalidRequest, SearchUnavailable
 from baton.domain.identity import Scope
 from baton.domain.search import IndexName
 from baton.entry.search_rebuild import REBUILT, SearchRebuild
-from baton.knowledge.index_check import KnowledgeIndexCheck
+from baton.knowledge.index_check import KnowledgeIndexCheck, Position
 from baton.memory.episodes.index_check import IndexCheck, TenantCheck
 
 NOTHING_TO_REBUILD = "Search is off: there is no index to rebuild."
@@ -72,9 +72,16 @@ async def reindex(indices: Sequence[str] = ()) -> list[dict[str, Any]]:
 
 
 async def rebuild(
-    indices: Sequence[str] = (), tenants: Sequence[str] = (), *, seconds: float = math.inf
+    indices: Sequence[str] = (),
+    tenants: Sequence[str] = (),
+    positions: Mapping[str, Position] | None = None,
+    *,
+    seconds: float = math.inf,
+    most_seconds: float = math.inf,
 ) -> dict[str, Any]:
     """Index what is stored and not in the indices ``knowledge`` and ``episodes``, both unless some are named.
+
+    ``tenants`` and ``positions`` are those of the result before, if that is not complete; see ``SearchRebuild.run``.
 
     Raises ``InvalidRequest``, ``SearchUnavailable``, ``StoreUnavailable`` and ``EmbedderUnavailable``.
     """
@@ -85,7 +92,7 @@ async def rebuild(
         raise InvalidRequest(f"There is nothing to rebuild in {', '.join(sorted(unknown))}: name {', '.join(REBUILT)}.")
     rebuilding = SearchRebuild(deployed_ports().searched_tenants, knowledge_check(), index_check())
     chosen = [IndexName(name) for name in indices] or REBUILT
-    return asdict(await rebuilding.run(chosen, tenants, seconds=seconds))
+    return asdict(await rebuilding.run(chosen, tenants, positions, seconds=seconds, most_seconds=most_seconds))
 
 
 async def verify(tenants: Sequence[str] = ()) -> list[dict[str, Any]]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from baton.domain.search import IndexName
-from baton.knowledge.index_check import KnowledgeIndexCheck
+from baton.knowledge.index_check import KnowledgeIndexCheck, Position
 from baton.memory.episodes.index_check import IndexCheck
 from baton.ports.tenants import SearchedTenants
 
@@ -24,7 +25,9 @@ class RebuildResult:
     """The work of one call."""
 
     tenants: tuple[str, ...]
-    """All tenants of the rebuild. Give them to the next call, which then need not look for them."""
+    """The tenants that are not complete. Give them to the next call."""
+    positions: Mapping[str, Position]
+    """A tenant to the page of documents at which the next call continues."""
     documents_started: int
     """Documents whose indexing was started. It goes on in the pipeline."""
     episodes_indexed: int
@@ -34,11 +37,44 @@ class RebuildResult:
 
 @dataclass(frozen=True, slots=True)
 class _Progress:
-    """One document or episode that was looked at."""
+    """One document or episode that was looked at, or the end of a tenant."""
 
-    index: IndexName
-    is_done: bool
+    tenant: str
+    index: IndexName | None
+    """None: all of the tenant was looked at."""
+    is_done: bool = False
     """Whether it was missing, and was indexed or its indexing started."""
+    position: Position | None = None
+    """The page of a document."""
+
+
+@dataclass(slots=True)
+class _Call:
+    """The work of a call so far."""
+
+    tenants: tuple[str, ...]
+    positions: dict[str, Position]
+    done: dict[IndexName, int] = field(default_factory=lambda: dict.fromkeys(IndexName, 0))
+    has_advanced: bool = False
+    """True if the next call gets further than this one."""
+
+    def add(self, step: _Progress) -> None:
+        if step.index is None:
+            self.tenants = tuple(tenant for tenant in self.tenants if tenant != step.tenant)
+            self.positions.pop(step.tenant, None)
+            self.has_advanced = True
+            return
+        self.done[step.index] += step.is_done
+        is_next_page = False
+        if step.position is not None:
+            before = self.positions.setdefault(step.tenant, step.position)
+            is_next_page = before != step.position
+            self.positions[step.tenant] = step.position
+        self.has_advanced = self.has_advanced or step.is_done or is_next_page
+
+    def result(self) -> RebuildResult:
+        documents, episodes = self.done[IndexName.KNOWLEDGE], self.done[IndexName.EPISODES]
+        return RebuildResult(self.tenants, self.positions, documents, episodes, is_complete=not self.tenants)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,57 +86,66 @@ class SearchRebuild:
     episodes: IndexCheck
 
     async def run(
-        self, indices: Collection[IndexName], tenants: Sequence[str] = (), *, seconds: float
+        self,
+        indices: Collection[IndexName],
+        tenants: Sequence[str] = (),
+        positions: Mapping[str, Position] | None = None,
+        *,
+        seconds: float,
+        most_seconds: float = math.inf,
     ) -> RebuildResult:
-        """Rebuild ``indices`` of all tenants, or of the named ones, for ``seconds``, but at least one item.
+        """Rebuild ``indices`` of all tenants, or of the named ones, from ``positions`` on, for ``seconds``.
 
-        Whatever is in the index already is left as it is, so a repetition continues. Raises ``SearchUnavailable``,
+        It goes on until the next call gets further than this one, but for no more than ``most_seconds``. Whatever is
+        in the index already is left as it is, so a repetition continues. Raises ``SearchUnavailable``,
         ``EmbedderUnavailable`` and ``StoreUnavailable``.
         """
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + seconds
+        began_at = loop.time()
         stored = await self.tenants.all()
-        chosen = tuple(tenants or stored)
-        done = dict.fromkeys(IndexName, 0)
-        is_complete = True
-        async with aclosing(self._in_turn(stored, chosen, indices)) as steps:
+        call = _Call(tuple(tenants or stored), dict(positions or {}))
+        async with aclosing(self._in_turn(stored, call.tenants, indices, dict(call.positions))) as steps:
             async for step in steps:
-                done[step.index] += step.is_done
+                call.add(step)
                 # What was begun by earlier calls is looked at first: each call must get further than that.
-                if loop.time() >= deadline and any(done.values()):
-                    is_complete = False
+                elapsed = loop.time() - began_at
+                if elapsed >= most_seconds or (elapsed >= seconds and call.has_advanced):
                     break
-        return RebuildResult(chosen, done[IndexName.KNOWLEDGE], done[IndexName.EPISODES], is_complete)
+        return call.result()
 
     async def _in_turn(
-        self, stored: Mapping[str, Sequence[str]], tenants: Sequence[str], indices: Collection[IndexName]
+        self,
+        stored: Mapping[str, Sequence[str]],
+        tenants: Sequence[str],
+        indices: Collection[IndexName],
+        positions: Mapping[str, Position],
     ) -> AsyncGenerator[_Progress]:
         """Yield a step of one tenant after the other."""
         waiting = deque(tenants)
-        working: deque[AsyncGenerator[_Progress]] = deque()
+        working: deque[tuple[str, AsyncGenerator[_Progress]]] = deque()
         try:
             while waiting or working:
                 while waiting and len(working) < TENANTS_IN_TURN:
                     tenant = waiting.popleft()
-                    working.append(self._steps(tenant, stored.get(tenant, ()), indices))
-                step = await anext(working[0], None)
+                    steps = self._steps(tenant, stored.get(tenant, ()), indices, positions.get(tenant))
+                    working.append((tenant, steps))
+                step = await anext(working[0][1], None)
                 if step is None:
-                    working.popleft()
+                    tenant, _ = working.popleft()
+                    yield _Progress(tenant, None)
                     continue
                 working.rotate(-1)
                 yield step
         finally:
-            for steps in working:
+            for _, steps in working:
                 await steps.aclose()
 
     async def _steps(
-        self, tenant: str, agents: Sequence[str], indices: Collection[IndexName]
+        self, tenant: str, agents: Sequence[str], indices: Collection[IndexName], start: Position | None
     ) -> AsyncGenerator[_Progress]:
-        rebuilds: dict[IndexName, AsyncIterator[bool]] = {
-            IndexName.KNOWLEDGE: self.knowledge.rebuild(tenant, agents),
-            IndexName.EPISODES: self.episodes.rebuild(tenant),
-        }
-        for index in REBUILT:
-            if index in indices:
-                async for is_done in rebuilds[index]:
-                    yield _Progress(index, is_done)
+        if IndexName.KNOWLEDGE in indices:
+            async for document in self.knowledge.rebuild(tenant, agents, start):
+                yield _Progress(tenant, IndexName.KNOWLEDGE, document.is_started, document.position)
+        if IndexName.EPISODES in indices:
+            async for is_done in self.episodes.rebuild(tenant):
+                yield _Progress(tenant, IndexName.EPISODES, is_done)

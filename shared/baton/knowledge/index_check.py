@@ -47,6 +47,20 @@ class KnowledgeCheck:
         return not (self.missing or self.orphaned)
 
 
+Position = tuple[str, str | None]
+"""An agent and the cursor of a page of its documents."""
+
+
+@dataclass(frozen=True, slots=True)
+class RebuiltDocument:
+    """One document that a rebuild has looked at."""
+
+    is_started: bool
+    """Whether a run was started."""
+    position: Position
+    """The page of the document. A rebuild can continue there."""
+
+
 @dataclass(frozen=True, slots=True)
 class KnowledgeIndexCheck:
     """Compares tenant by tenant. Documents may be uploaded and used meanwhile."""
@@ -64,7 +78,7 @@ class KnowledgeIndexCheck:
         documents = indexed = chunks = 0
         missing: list[DocumentPlace] = []
         known: set[str] = set()
-        async for page in self._pages(tenant, agents):
+        async for _, page in self._pages(tenant, agents):
             known.update(source for document in page for source in _sources_of(document))
             for document, version, found in await self._count(tenant, page):
                 documents, chunks = documents + 1, chunks + found
@@ -75,18 +89,20 @@ class KnowledgeIndexCheck:
         orphaned = tuple(source for source in sources if source not in known)
         return KnowledgeCheck(documents, indexed, chunks, tuple(missing), orphaned)
 
-    async def rebuild(self, tenant: str, agents: Sequence[str]) -> AsyncIterator[bool]:
-        """Start the pipeline for documents that are not completely in the index.
+    async def rebuild(
+        self, tenant: str, agents: Sequence[str], start: Position | None = None
+    ) -> AsyncIterator[RebuiltDocument]:
+        """Start the pipeline for documents that are not completely in the index, from the page ``start`` on.
 
-        Yield for each document whether a run was started. A repetition continues where an earlier one has stopped.
+        Yield each document that turns use. A repetition leaves alone what is indexed or waits.
         """
-        async for page in self._pages(tenant, agents):
+        async for position, page in self._pages(tenant, agents, start):
             for document, version, found in await self._count(tenant, page):
                 is_started = False
                 if found != version.chunks:
                     ref = DocumentRef(tenant, document.agent_id, document.id, version.number, rebuilds=True)
                     is_started = await self.ingestions.rebuild(ref, created_at=document.created_at)
-                yield is_started
+                yield RebuiltDocument(is_started, position)
 
     async def remove(self, tenant: str, agents: Sequence[str], check: KnowledgeCheck) -> None:
         """Remove the orphaned sources of a check from the index, except those of documents stored since."""
@@ -110,14 +126,19 @@ class KnowledgeIndexCheck:
             [(document, version) for document, version in used if version is not None], count, at_once=COUNTS_AT_ONCE
         )
 
-    async def _pages(self, tenant: str, agents: Sequence[str]) -> AsyncIterator[Sequence[Document]]:
+    async def _pages(
+        self, tenant: str, agents: Sequence[str], start: Position | None = None
+    ) -> AsyncIterator[tuple[Position, Sequence[Document]]]:
+        cursor: str | None = None
+        if start is not None and start[0] in agents:
+            agents, cursor = agents[agents.index(start[0]) :], start[1]
         for agent_id in agents:
-            cursor: str | None = None
             while True:
+                position = (agent_id, cursor)
                 page, cursor = await self.documents.of_agent(
                     Scope(tenant, OPERATOR), agent_id, limit=PAGE, cursor=cursor
                 )
-                yield page
+                yield position, page
                 if cursor is None:
                     break
 

@@ -37,9 +37,17 @@ def test_a_migration_lets_the_functions_in_if_asked_to() -> None:
 
 
 def test_a_rebuild_is_continued_where_the_function_has_stopped() -> None:
-    client = Lambda({"is_complete": False, "tenants": ["acme"]}, {"is_complete": True, "tenants": ["acme"]})
+    rest = {"tenants": ["acme"], "positions": {"acme": ["assistant", "next"]}}
+    client = Lambda({"is_complete": False, **rest}, {"is_complete": True, "tenants": [], "positions": {}})
     assert administer(client, OUTPUTS, "rebuild")["is_complete"]  # type: ignore[arg-type]
-    assert client.events == [{"command": "rebuild"}, {"command": "rebuild", "tenants": ["acme"]}]
+    assert client.events == [{"command": "rebuild"}, {"command": "rebuild", **rest}]
+
+
+def test_a_rebuild_that_gets_no_further_ends_with_advice() -> None:
+    client = Lambda(*[{"is_complete": False, "tenants": ["acme"], "positions": {}}] * 3)
+    with pytest.raises(DeploymentError, match="Name one tenant"):
+        administer(client, OUTPUTS, "rebuild")  # type: ignore[arg-type]
+    assert len(client.events) == 2
 
 
 def test_tenants_to_verify_are_passed_on() -> None:

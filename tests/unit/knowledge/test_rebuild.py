@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
@@ -56,8 +57,11 @@ class World:
         await pipeline.run(ref)
         return ref
 
-    async def rebuild(self, *tenants: str, seconds: float = 60.0) -> RebuildResult:
-        return await self.rebuilding.run(tuple(IndexName), tenants, seconds=seconds)
+    async def rebuild(
+        self, before: RebuildResult | None = None, *, seconds: float = 60.0, most_seconds: float = math.inf
+    ) -> RebuildResult:
+        rest = (before.tenants, before.positions) if before is not None else ()
+        return await self.rebuilding.run(tuple(IndexName), *rest, seconds=seconds, most_seconds=most_seconds)
 
     async def run_pipelines(self) -> None:
         """Carry out the runs that were started."""
@@ -80,7 +84,7 @@ async def test_a_lost_index_is_rebuilt_and_the_records_stay_as_they_are() -> Non
     missing = (await world.check.verify("acme", [AGENT])).missing
     assert set(missing) == {DocumentPlace(AGENT, ref.document_id, 1) for ref in refs}
     result = await world.rebuild()
-    assert (result.tenants, result.documents_started, result.is_complete) == (("acme",), 3, True)
+    assert (result.tenants, result.documents_started, result.is_complete) == ((), 3, True)
     await world.run_pipelines()
     assert await world.is_sound()
     for ref, (document, texts) in before.items():
@@ -189,13 +193,47 @@ async def test_tenants_are_served_in_turn_and_a_call_that_has_no_time_left_is_co
     assert (result.documents_started, result.is_complete) == (1, False)
     calls = 1
     while not result.is_complete:
-        result = await world.rebuild(*result.tenants, seconds=0)
+        result = await world.rebuild(result, seconds=0)
         calls += 1
     order = [ref.tenant_id for ref in world.ingestions.rebuilds]
     assert sorted(order) == ["acme"] + ["flood"] * 7
     assert "acme" in order[:2]
     await world.run_pipelines()
     assert await world.is_sound()
+
+
+async def test_a_call_that_finds_nothing_to_do_continues_at_the_next_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("baton.knowledge.index_check.PAGE", 2)
+    world = World("acme")
+    [acme] = world.pipelines
+    for number in range(1, 8):
+        await world.ready(acme, number)
+    result = await world.rebuild(seconds=0)
+    places = [result.positions["acme"]]
+    while not (result := await world.rebuild(result, seconds=0)).is_complete:
+        places.append(result.positions["acme"])
+    assert (len(places), len(set(places))) == (3, 3), "each call but the last ends on another page"
+    assert (result.tenants, result.positions) == ((), {})
+
+
+async def test_a_call_ends_at_its_limit_although_it_has_started_nothing() -> None:
+    world = World("acme")
+    [acme] = world.pipelines
+    for number in range(1, 4):
+        await world.ready(acme, number)
+    result = await world.rebuild(seconds=0, most_seconds=0)
+    assert (result.tenants, result.documents_started, result.is_complete) == (("acme",), 0, False)
+    assert result.positions == {"acme": (AGENT, None)}
+
+
+async def test_tenants_that_are_complete_are_not_looked_at_again() -> None:
+    world = World("acme", "globex")
+    acme, globex = world.pipelines
+    await world.ready(acme, 1)
+    for number in range(1, 4):
+        await world.ready(globex, number)
+    result = await world.rebuild(seconds=0)
+    assert (result.tenants, result.is_complete) == (("globex",), False)
 
 
 async def test_chunks_of_documents_that_are_not_stored_are_removed() -> None:
