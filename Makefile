@@ -24,7 +24,7 @@ export UV_PYTHON_DOWNLOADS ?= never
 
 .PHONY: help setup web wheels run check test lint types depth faults properties models mutations grants unit integration e2e infrastructure build validate client docs format clean account preflight deploy publish settings settings-show settings-file smoke teardown search-migrate search-reindex search-rebuild search-verify search-repair
 
-help: ## Show this list
+help: ## Show this list. STAGE is dev unless it is given
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(filter $(PRIVATE_UV),$(UV)) ## Make the environment (.venv), or bring it up to date
@@ -122,8 +122,8 @@ format: setup ## Format the code and mend what ruff can
 	@$(BIN)/ruff check --fix
 
 # Their region is AWS_REGION or AWS_DEFAULT_REGION of the environment, or the profile's.
-account: setup ## Once in an account and region: the role by which API Gateway writes access logs
-	@$(BIN)/python -m baton_deployment account
+account: setup ## Once in an account and region: the role by which API Gateway writes access logs (YES=1 asks nothing)
+	@$(BIN)/python -m baton_deployment account $(if $(YES),--yes)
 
 preflight: setup ## Check what a deployment needs: make preflight STAGE=dev|prod [MODEL=1: ask the models' provider too]
 	@$(BIN)/python -m baton_deployment preflight $(STAGE) $(if $(MODEL),--model)
@@ -131,7 +131,7 @@ preflight: setup ## Check what a deployment needs: make preflight STAGE=dev|prod
 deploy: setup web ## Check, build, deploy to AWS, publish and try: make deploy STAGE=dev|prod
 	@$(BIN)/python -m baton_deployment deploy $(STAGE)
 
-publish: setup ## Put the chat widget where a deployed stage serves it: make publish STAGE=dev|prod
+publish: setup ## Put the chat widget and the console where a deployed stage serves them: make publish STAGE=dev|prod
 	@$(BIN)/python -m baton_deployment publish $(STAGE)
 
 settings: setup ## Check settings.STAGE.yaml, show the difference to what is deployed, put it (ARGS=--check, --yes)

@@ -19,7 +19,7 @@ from baton_deployment.preflight import run_preflight
 from baton_deployment.publishing import publish_front_ends
 from baton_deployment.search import COMMANDS, FUNCTION_SECONDS, administer, is_sound
 from baton_deployment.settings_file import from_parameters
-from baton_deployment.settings_put import put_settings, show_settings
+from baton_deployment.settings_put import compare_settings, put_settings, show_settings
 from baton_deployment.smoke import run_smoke
 from baton_deployment.smoke.target import given_token, target_at, target_of
 from baton_deployment.stages import Stage, read_stage
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str]) -> None:
         case "deploy":
             deploy(Deployment.of_checkout(_stage(chosen)), print)
         case "account":
-            deploy_account(print)
+            deploy_account(print, asks=not chosen.yes)
         case "publish":
             stage = _stage(chosen)
             print(publish_front_ends(Account.of(stage), stage))
@@ -60,8 +60,10 @@ def _settings(chosen: argparse.Namespace) -> None:
         print(from_parameters(stage.parameters), end="")
     elif chosen.show:
         print(show_settings(Account.of(stage), stage))
+    elif chosen.check:
+        compare_settings(stage, print)
     else:
-        put_settings(Account.of(stage), stage, print, confirm=lambda: not chosen.check and _agrees(chosen.yes))
+        put_settings(Account.of(stage), stage, print, confirm=lambda: _agrees(chosen.yes))
 
 
 def _agrees(is_agreed: bool) -> bool:
@@ -88,7 +90,14 @@ def _tear_down(chosen: argparse.Namespace) -> None:
     account = Account.of(stage)
     template = DeployedTemplate.read(ROOT / "template.yaml", stage.parameters, stage.stack, account.region)
     teardown = Teardown.of(account, stage, template)
-    tear_down(teardown, chosen.delete, lambda question: chosen.confirm or input(question), print)
+    tear_down(teardown, chosen.delete, lambda question: chosen.confirm or _ask(question, stage.stack), print)
+
+
+def _ask(question: str, stack: str) -> str:
+    try:
+        return input(question)
+    except EOFError:
+        raise DeploymentError(f"Nobody answers, so nothing was deleted. CONFIRM={stack} answers.") from None
 
 
 def _search(chosen: argparse.Namespace) -> None:
@@ -145,7 +154,8 @@ def _parser() -> argparse.ArgumentParser:
     search.add_argument("--config-file", type=Path, default=PARAMETERS, help="another samconfig.toml")
     search.add_argument("--tenant", action="append", default=[], help="a tenant to look at (repeatable)")
     search.add_argument("--grant", action="store_true", help="with migrate: let the functions in")
-    commands.add_parser("account", help="set API Gateway's logging role, once in an account and region")
+    account = commands.add_parser("account", help="set API Gateway's logging role, once in an account and region")
+    account.add_argument("--yes", action="store_true", help="deploy it without a question")
     return parser
 
 

@@ -45,8 +45,15 @@ class Account:
         Raises ``DeploymentError``.
         """
         with problems_explained("The profile cannot be used"):
-            own = _session(None, profile).region_name
-        return cls(choose_region(os.environ, region, own), profile)
+            session = _session(None, profile)
+            own = session.region_name
+        try:
+            chosen = choose_region(os.environ, region, own)
+        except DeploymentError as problem:
+            if session.get_credentials() is None:
+                raise DeploymentError(f"{problem} {NO_CREDENTIALS}") from None
+            raise
+        return cls(chosen, profile)
 
     def client(self, service: str, *, wait_seconds: float | None = None) -> Any:
         """Return a client of a service; with ``wait_seconds`` one that waits so long for an answer, and asks once."""
@@ -65,8 +72,14 @@ def problems_explained(what: str) -> Iterator[None]:
     """Turn errors of AWS into a ``DeploymentError`` that begins with ``what`` (did not succeed)."""
     try:
         yield
-    except (NoCredentialsError, ProfileNotFound, TokenRetrievalError) as problem:
-        raise DeploymentError(NO_CREDENTIALS if isinstance(problem, NoCredentialsError) else _plain(problem)) from None
+    except NoCredentialsError:
+        raise DeploymentError(NO_CREDENTIALS) from None
+    except ProfileNotFound as problem:
+        raise DeploymentError(
+            f"{_plain(problem)}: is AWS_PROFILE right? `aws configure list-profiles` lists those that there are."
+        ) from None
+    except TokenRetrievalError as problem:
+        raise DeploymentError(_plain(problem)) from None
     except (BotoCoreError, ClientError) as problem:
         raise DeploymentError(f"{what}: {explain(problem)}") from problem
 
@@ -75,7 +88,10 @@ def explain(problem: BotoCoreError | ClientError) -> str:
     """Return one line about an error of AWS."""
     if isinstance(problem, ClientError):
         error = problem.response.get("Error", {})
-        return f"{error.get('Code', 'error')}: {error.get('Message', '')} ({problem.operation_name})"
+        message = " ".join(str(error.get("Message", "")).split())
+        if message.startswith("<"):
+            message = "the answer is a page, not AWS's"  # of a proxy, or of another server
+        return f"{error.get('Code', 'error')}: {message} ({problem.operation_name})"
     return _plain(problem)
 
 

@@ -14,7 +14,8 @@ from baton_deployment.errors import DeploymentError
 from baton_deployment.preflight import NAMES_WIDTH, Preflight, run_preflight
 from baton_deployment.preflight.packages import check_sizes
 from baton_deployment.publishing import publish_front_ends
-from baton_deployment.sam import find_sam, run_sam, sam_variables
+from baton_deployment.sam import find_sam, in_region, run_sam, sam_variables
+from baton_deployment.settings_file import path_of
 from baton_deployment.settings_put import put_settings
 from baton_deployment.smoke import smoke_stage
 from baton_deployment.stages import Stage
@@ -51,9 +52,19 @@ class Deployment:
         return Preflight(self.stage, self.built, asks_model)
 
     def shell_lines(self) -> str:
-        """Return the commands as a shell takes them."""
+        """Return the steps of ``deploy``: SAM's commands as a shell takes them, and the others as comments."""
         within = f"cd {shlex.quote(str(self.folder))} &&"
-        return "\n".join(f"{within} {shlex.join(command)}" for command in (self.build, self.deploy))
+        return "\n".join(
+            (
+                f"# Check what the stage {self.stage.name} needs, and write {self.folder}",
+                f"{within} {shlex.join(self.build)}",
+                "# Check the sizes of the packages",
+                f"{within} {shlex.join(self.deploy)}",
+                f"# Put the settings of {path_of(self.stage)}, if there is such a file",
+                "# Publish the chat widget and the console, if the stack serves them",
+                "# Try the stage as a user, and print its addresses",
+            )
+        )
 
 
 def deploy(deployment: Deployment, write: Write, *, prepare: Callable[[], None] = lambda: None) -> None:
@@ -63,13 +74,13 @@ def deploy(deployment: Deployment, write: Write, *, prepare: Callable[[], None] 
     Raises ``DeploymentError``, and ``LocalCloudError`` if the front ends cannot be built.
     """
     program = find_sam()
-    run_preflight(deployment.preflight(), write)
+    run_preflight(deployment.preflight(), write, consequence=": nothing was deployed")
     account = Account.of(deployment.stage)
     variables = sam_variables(account.region)
     prepare()
     _run(deployment, deployment.build, program, variables, write)
     _check_sizes(deployment, account.region, write)
-    _run(deployment, deployment.deploy, program, variables, write)
+    _run(deployment, in_region(deployment.deploy, account.region), program, variables, write)
     put_settings(account, deployment.stage, write, allowed_hosts=deployment.allowed_hosts)
     write(publish_front_ends(account, deployment.stage))
     smoke_stage(account, deployment.stage, write)
@@ -83,12 +94,17 @@ def build(deployment: Deployment, write: Write, *, prepare: Callable[[], None] =
     _run(deployment, deployment.build, program, variables, write)
 
 
-def deploy_account(write: Write) -> None:
-    """Set API Gateway's logging role, once in an account and region. Raises ``DeploymentError``."""
+def deploy_account(write: Write, *, asks: bool = True) -> None:
+    """Set API Gateway's logging role, once in an account and region. SAM shows the change, and asks if ``asks``.
+
+    Raises ``DeploymentError``.
+    """
     account = Account.here()
     config = ("--config-file", str(ROOT / "samconfig.toml"), "--config-env", "account")
-    command = ("sam", "deploy", *config)
-    write(f"Region {account.region}\n$ {shlex.join(command)}")
+    command = in_region(("sam", "deploy", *config), account.region)
+    if not asks:
+        command = (*command, "--no-confirm-changeset")
+    write(f"$ {shlex.join(command)}")
     run_sam(find_sam(), command, ROOT, sam_variables(account.region))
 
 

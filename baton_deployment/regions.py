@@ -5,6 +5,9 @@ first. Tools that choose differently deploy to one region and publish to another
 """
 
 from collections.abc import Mapping
+from difflib import get_close_matches
+
+import boto3
 
 from baton_deployment.errors import DeploymentError
 
@@ -27,6 +30,20 @@ def choose_region(environment: Mapping[str, str], configured: str | None = None,
     if not region:
         raise DeploymentError("There is no region: set AWS_REGION, for instance AWS_REGION=eu-central-1.")
     return region
+
+
+def advice_on_region(region: str) -> str:
+    """Return what to look at when AWS cannot be reached in ``region``: its name, or the network."""
+    session = boto3.session.Session()
+    known = {
+        each
+        for partition in session.get_available_partitions()
+        for each in session.get_available_regions("cloudformation", partition)
+    }
+    if region in known:
+        return "Is the network up, and is a proxy needed (HTTPS_PROXY)?"
+    close = get_close_matches(region, sorted(known), n=1)
+    return f"{region} is no region that is known here." + (f" Is {close[0]} meant?" if close else "")
 
 
 def with_region(environment: Mapping[str, str], region: str) -> dict[str, str]:

@@ -35,6 +35,11 @@ def sam_variables(region: str | None) -> dict[str, str]:
     return variables if region is None else with_region(variables, region)
 
 
+def in_region(command: tuple[str, ...], region: str) -> tuple[str, ...]:
+    """Return the command ``sam deploy ...`` with its region, which SAM then shows."""
+    return (*command[:2], "--region", region, *command[2:])
+
+
 def run_sam(program: str, command: tuple[str, ...], folder: Path, variables: Mapping[str, str]) -> None:
     """Run ``sam ...`` in a folder, with its output where this program's goes. Raises ``DeploymentError``."""
     code = subprocess.run([program, *command[1:]], cwd=folder, env=variables, check=False).returncode

@@ -7,12 +7,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import yaml
 
 from baton.adapters.models.profile_overrides import profile_overrides
 from baton.adapters.yaml_document import YamlDocument, YamlFileError
-from baton.settings.document import InvalidDocument, SettingsDocument, check_document
+from baton.settings.document import InvalidDocument, Problem, SettingsDocument, check_document
 from baton_deployment.checks import Check, fails, fine, note
 from baton_deployment.errors import DeploymentError
 from baton_deployment.stages import Stage
@@ -60,12 +61,39 @@ def read_settings_file(path: Path) -> SettingsFile | None:
         raise DeploymentError(f"{path}: holds a value that JSON has not, such as a date: put it in quotes.") from None
     try:
         document = check_document(values)
+        _check_issuers(document)
         profile_overrides(document.model_profiles)
     except InvalidDocument as invalid:
-        raise DeploymentError("\n".join(text.problem(each.place, each.what) for each in invalid.problems)) from None
+        problems = sorted(invalid.problems, key=lambda each: text.line(each.place))
+        raise DeploymentError("\n".join(text.problem(each.place, each.what) for each in problems)) from None
     except ValueError as problem:
         raise DeploymentError(f"{path}: modelProfiles: {str(problem).partition(': ')[2]}") from None
     return SettingsFile(path, values, document)
+
+
+def _check_issuers(document: SettingsDocument) -> None:
+    """Raise ``InvalidDocument`` for issuers whose keys a deployed stage does not fetch: it uses https only."""
+    addresses = [
+        (("tokenIssuers", index, field), address)
+        for index, each in enumerate(document.token_issuers)
+        # With an address of the keys, the issuer is only compared with that of tokens.
+        for field, address in ((("issuer", each.issuer),) if each.jwks_url is None else (("jwksUrl", each.jwks_url),))
+    ]
+    wrong = [
+        Problem(place, "is no https address: a deployed stage fetches the keys of issuers over https only")
+        for place, address in addresses
+        if not _is_https(address)
+    ]
+    if wrong:
+        raise InvalidDocument(*wrong)
+
+
+def _is_https(address: str) -> bool:
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return False
+    return parts.scheme == "https" and bool(parts.hostname)
 
 
 def check_settings_file(stage: Stage) -> Iterator[Check]:

@@ -90,6 +90,20 @@ def put_settings(
     write(f"The settings of {stage.stack} are put (version {version}). Functions use them within ten minutes.")
 
 
+def compare_settings(stage: Stage, write: Write) -> None:
+    """Check the stage's file, and print how it differs from what is deployed, as far as that can be read.
+
+    Raises ``DeploymentError`` if the file cannot be put.
+    """
+    path = path_of(stage)
+    if read_settings_file(path) is not None:
+        write(f"{path.name} is valid.")
+    try:
+        put_settings(Account.of(stage), stage, write, confirm=lambda: False)
+    except DeploymentError as problem:
+        write(f"It is not compared with what is deployed: {problem}")
+
+
 def differences(deployed: DeployedSettings | None, values: Mapping[str, Any]) -> list[str]:
     """Return the lines of a unified difference; none if nothing changes."""
     before = _lines(deployed.text) if deployed is not None else []

@@ -80,12 +80,12 @@ class Teardown:
         if self.exists:
             yield f"{_mark(STACK, chosen)} {STACK:<14} {name} in {region}: APIs, functions, queues, roles, alarms"
             logs = f"{len(self.log_groups)} log groups with their entries"
-            yield f"        {'':<14} With it go {logs}: export first what is evidence."
+            yield f"{'':15} {'':<14} With it go {logs}: export first what is evidence."
         else:
-            yield f"        {STACK:<14} {name} is not in {region}"
+            yield f"{'':15} {STACK:<14} {name} is not in {region}"
         for part in self.parts:
             yield f"{_mark(part.choice, chosen)} {part.choice:<14} {part.name} ({part.content})"
-        yield "        The account's logging role stays, and so do SAM's uploads (aws-sam-cli-managed-default-...)"
+        yield f"{'':15} The account's logging role stays, and so do SAM's uploads (aws-sam-cli-managed-default-...)"
 
     def delete(self, chosen: Collection[str], write: Write) -> None:
         """Delete what is chosen, the stack first. Raises ``DeploymentError``."""
@@ -117,7 +117,9 @@ def tear_down(teardown: Teardown, chosen: Collection[str], confirm: Callable[[st
     if not chosen:
         write(f'\nNothing was deleted. Name what shall go: DELETE="{" ".join(teardown.choices)}"')
         return
-    answer = confirm(f"\nDelete {', '.join(chosen)} for ever? Type the stack's name, {teardown.stage.stack}: ")
+    answer = confirm(
+        f"\nDelete {', '.join(chosen)}? {_recovery(chosen)} Type the stack's name, {teardown.stage.stack}: "
+    )
     if answer.strip() != teardown.stage.stack:
         raise DeploymentError("That is another name: nothing was deleted.")
     teardown.delete(chosen, write)
@@ -162,7 +164,14 @@ def _choice(resource: Mapping[str, Any]) -> str:
 
 
 def _mark(choice: str, chosen: Collection[str]) -> str:
-    return "deleted" if choice in chosen else "stays  "
+    return f"{'will be deleted' if choice in chosen else 'stays':15}"
+
+
+def _recovery(chosen: Collection[str]) -> str:
+    """Return a sentence about how long what is deleted can be restored."""
+    if "secrets" not in chosen:
+        return "It cannot be restored."
+    return "Secrets can be restored for 30 days." + (" Nothing else can." if set(chosen) != {"secrets"} else "")
 
 
 def _delete(account: Account, part: Part) -> str:

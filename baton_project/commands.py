@@ -81,6 +81,7 @@ def deploy(
     account: Annotated[
         bool, typer.Option("--account", help="Once in an account and region: set API Gateway's logging role.")
     ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="With --account: ask nothing.")] = False,
 ) -> None:
     """Check, build and deploy the project to AWS by SAM, publish its front ends, and try it."""
     with _problems_printed():
@@ -88,7 +89,7 @@ def deploy(
         from baton_project.deploy import carry_out, check_stage, set_up_account, shell_lines
 
         if account:
-            set_up_account(typer.echo)
+            set_up_account(typer.echo, asks=not yes)
         elif not stage:
             raise ProjectProblem("Name a stage of samconfig.toml: `baton deploy dev`.")
         elif dry_run:

@@ -21,7 +21,7 @@ Write = Callable[[str], None]
 
 
 def shell_lines(folder: Path, stage: str) -> str:
-    """Return the commands as a shell takes them. Raises ``ProjectProblem``."""
+    """Return the steps of a deployment, with the commands as a shell takes them. Raises ``ProjectProblem``."""
     return plan(Project.found(folder), stage).shell_lines()
 
 
@@ -30,9 +30,9 @@ def check_stage(folder: Path, stage: str, write: Write, *, asks_model: bool) -> 
     run_preflight(plan(Project.found(folder), stage).preflight(asks_model=asks_model), write)
 
 
-def set_up_account(write: Write) -> None:
+def set_up_account(write: Write, *, asks: bool) -> None:
     """Set API Gateway's logging role, once in an account and region. Raises ``DeploymentError``."""
-    deploy_account(write)
+    deploy_account(write, asks=asks)
 
 
 def carry_out(folder: Path, stage: str, write: Write, *, build_only: bool) -> None:

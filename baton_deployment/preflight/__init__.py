@@ -11,7 +11,7 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
 
 from baton_deployment.account import NO_CREDENTIALS, SIGN_IN, Account, code_of, explain
-from baton_deployment.checks import Check, Outcome, asked, fails, lines_of, summary_of
+from baton_deployment.checks import Check, Outcome, asked, fails, lines_of, summary_of, unknown
 from baton_deployment.errors import DeploymentError
 from baton_deployment.preflight.caller import PERMISSIONS, check_account, check_permissions
 from baton_deployment.preflight.limits import (
@@ -28,6 +28,7 @@ from baton_deployment.preflight.parameters import check_parameters
 from baton_deployment.preflight.secrets import NAME as SECRET
 from baton_deployment.preflight.secrets import check_secrets
 from baton_deployment.preflight.stack import STATE, check_name, check_state
+from baton_deployment.regions import advice_on_region
 from baton_deployment.settings_file import check_settings_file, path_of, read_settings_file
 from baton_deployment.stages import Stage
 from baton_deployment.template import DeployedTemplate
@@ -58,10 +59,13 @@ class Preflight:
         template = DeployedTemplate.read(
             ROOT / "template.yaml", self.stage.parameters, self.stage.stack, region or "eu-central-1"
         )
-        if account is not None and (who := (yield from _identity(account))) is not None:
+        who = (yield from _identity(account)) if account is not None else None
+        if account is not None and who is not None:
             yield from self._remote(account, template, who)
         else:
             account = None
+            for name in (PERMISSIONS, STATE, CONCURRENCY, LOGGING_ROLE, SECRET):
+                yield unknown(name, "the account cannot be asked: see the row account")
         yield from check_name(template)
         yield from check_parameters(template)
         yield from check_alarms(self.stage.name, template)
@@ -92,8 +96,8 @@ class Preflight:
             yield from asked(name, check)
 
 
-def run_preflight(preflight: Preflight, write: Callable[[str], None]) -> None:
-    """Print the table of checks. Raises ``DeploymentError`` if one fails."""
+def run_preflight(preflight: Preflight, write: Callable[[str], None], *, consequence: str = "") -> None:
+    """Print the table of checks. Raises ``DeploymentError`` with the ``consequence`` if one fails."""
     write(f"Checks of the stage {preflight.stage.name}, stack {preflight.stage.stack}:\n")
     checks = []
     for check in preflight.checks():
@@ -103,7 +107,7 @@ def run_preflight(preflight: Preflight, write: Callable[[str], None]) -> None:
     write(f"\n{summary_of(checks)}")
     failed = [check for check in checks if check.outcome is Outcome.FAILS]
     if failed:
-        raise DeploymentError(f"{len(failed)} of {len(checks)} checks failed: nothing was deployed.")
+        raise DeploymentError(f"{len(failed)} of {len(checks)} checks failed{consequence}.")
 
 
 def _identity(account: Account) -> Generator[Check, None, dict[str, Any] | None]:
@@ -118,9 +122,7 @@ def _identity(account: Account) -> Generator[Check, None, dict[str, Any] | None]
         yield fails("account", NO_CREDENTIALS)
         return None
     except BotoCoreError as problem:
-        yield fails(
-            "account", f"in {account.region}: {explain(problem)}", "Is AWS reachable, and the profile signed in?"
-        )
+        yield fails("account", f"in {account.region}: {explain(problem)}", advice_on_region(account.region))
         return None
     yield check
     return who

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import httpx
+from botocore.exceptions import ClientError
 
-from baton_deployment.account import Account
+from baton_deployment.account import Account, code_of
 from baton_deployment.checks import Check, fails, fine, unknown
 from baton_deployment.template import DeployedTemplate
 
@@ -24,8 +25,15 @@ def check_model(account: Account | None, template: DeployedTemplate) -> Iterator
     elif account is None:
         yield unknown(NAME, "its key is in the account")
     else:
-        key = account.client("secretsmanager").get_secret_value(SecretId=values["ModelKeySecret"])["SecretString"]
-        yield from _ask(base, key, wanted, values["ModelKeySecret"])
+        secret = values["ModelKeySecret"]
+        try:
+            key = account.client("secretsmanager").get_secret_value(SecretId=secret)["SecretString"]
+        except ClientError as problem:
+            if code_of(problem) != "ResourceNotFoundException":
+                raise
+            yield unknown(NAME, f"there is no secret {secret}, which has the provider's key")
+            return
+        yield from _ask(base, key, wanted, secret)
 
 
 def _ask(base: str, key: str, wanted: dict[str, str], secret: str) -> Iterator[Check]:

@@ -24,6 +24,12 @@ AWS_KEY = "alias/aws/secretsmanager"
 """The key of every secret that was created without one."""
 
 
+EMBED_KEYS = (
+    r'"{\"acme-1\": {\"tenant\": \"acme\", \"algorithm\": \"HS256\", \"key\": \"$(openssl rand -base64 48)\"}}"'
+)
+"""A shell's word with a new key for the tenant ``acme``."""
+
+
 @dataclass(frozen=True)
 class ExpectedSecret:
     """A secret that functions read."""
@@ -40,18 +46,22 @@ def expected_secrets(template: DeployedTemplate, provider_secrets: Mapping[str, 
     """Yield the secrets that the stage's parameters and settings name."""
     values = template.values
     if values["ModelBaseUrl"]:
-        yield ExpectedSecret("ModelKeySecret", values["ModelKeySecret"], _key_problem, '"$OPENAI_API_KEY"')
-    yield ExpectedSecret("EmbedKeysSecret", values["EmbedKeysSecret"], _embed_problem, "'{}'")
+        yield ExpectedSecret(
+            "ModelKeySecret", values["ModelKeySecret"], _key_problem, '"${OPENAI_API_KEY:?is not set}"'
+        )
+    yield ExpectedSecret("EmbedKeysSecret", values["EmbedKeysSecret"], _embed_problem, EMBED_KEYS)
     if name := values["CardKeysSecret"]:
         yield ExpectedSecret("CardKeysSecret", name, _problem_by(parse_card_keys), "file://card-keys.json")
     if name := values["DelegationKeysSecret"]:
-        yield ExpectedSecret("DelegationKeysSecret", name, _problem_by(parse_delegation_keys), '"$FERNET_KEY"')
+        yield ExpectedSecret(
+            "DelegationKeysSecret", name, _problem_by(parse_delegation_keys), '"${FERNET_KEY:?is not set}"'
+        )
     if name := values["TracesHeadersSecret"]:
         yield ExpectedSecret(
             "TracesHeadersSecret", name, _problem_by(parse_trace_headers), """'{"x-api-key": "..."}'"""
         )
     for provider, name in provider_secrets.items():
-        yield ExpectedSecret(f"modelProviders.{provider}", name, _key_problem, '"$KEY"')
+        yield ExpectedSecret(f"modelProviders.{provider}", name, _key_problem, '"${KEY:?is not set}"')
 
 
 def check_secrets(

@@ -69,7 +69,7 @@ async def _try(target: Target, write: Write, step_seconds: float) -> Trial:
         return check
 
     async def step(name: str, run: Callable[[], Awaitable[str]]) -> bool:
-        return show(await _outcome(name, run, step_seconds)).outcome is Outcome.FINE
+        return show(await _outcome(target, name, run, step_seconds)).outcome is Outcome.FINE
 
     async with AsyncBaton(
         target.url, token=target.token or "none", timeout=CLIENT_SECONDS, resume_seconds=step_seconds / 2, time_zone=""
@@ -90,26 +90,28 @@ async def _try(target: Target, write: Write, step_seconds: float) -> Trial:
                 if target.has_search:
                     await step("document", steps.document)
                 else:
-                    show(unknown("document", "search is off"))
+                    show(unknown("document", target.no_document))
             finally:
                 await step("forget", steps.forget)
     return Trial(tuple(checks))
 
 
-async def _outcome(name: str, run: Callable[[], Awaitable[str]], seconds: float) -> Check:
+async def _outcome(target: Target, name: str, run: Callable[[], Awaitable[str]], seconds: float) -> Check:
     try:
         async with asyncio.timeout(seconds):
             return fine(name, await run())
     except (BatonError, DeploymentError, httpx.HTTPError, TimeoutError) as problem:
-        return fails(name, problem_of(problem), _advice(problem))
+        return fails(name, problem_of(problem), _advice(target, problem))
 
 
-def _advice(problem: Exception) -> str:
+def _advice(target: Target, problem: Exception) -> str:
     code = getattr(problem, "code", None) or str(problem).partition(":")[0]
     if "model" in str(code):
         return "Is the model's key right, and ChatModel a model of its provider? `make preflight MODEL=1` asks it."
-    if code == "unauthorized":
+    if code == "unauthorized" and target.is_own_user:
         return "Functions keep secrets for 5 minutes: was the key changed just now?"
+    if code == "unauthorized":
+        return "TOKEN must be signed by an issuer or an embed key of this server, and must not have expired."
     return ""
 
 

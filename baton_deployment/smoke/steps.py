@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from contextlib import aclosing, suppress
 
-from baton_client import AsyncBaton, BatonError, NotFoundError
+from baton_client import AsyncBaton, NotFoundError
 from baton_client.asynchronous.waiting import until
 from baton_deployment.errors import DeploymentError
 from baton_deployment.smoke.conversation import Event, connected, seq_of
@@ -134,9 +134,6 @@ def problem_of(error: Exception) -> str:
     """Return one line about the failure of a step."""
     if isinstance(error, TimeoutError):
         return "no result in time"
-    if isinstance(error, BatonError):
-        code = getattr(error, "code", None)
-        return f"{code}: {error}" if code else str(error)
     return str(error) or type(error).__name__
 
 

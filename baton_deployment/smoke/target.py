@@ -38,6 +38,8 @@ class Target:
     reason: str = ""
     """The reason why there is no token."""
     has_search: bool = False
+    no_document: str = "search is off"
+    """The reason why no document is tried, unless ``has_search``."""
     is_own_user: bool = False
     """True if the token is of a user made for this trial, who may be forgotten."""
     document_permission: str = ""
@@ -76,7 +78,14 @@ def target_at(url: str, socket_url: str | None, token: str | None, *, has_search
     """Return any server as a target. Without a socket's address it is the local cloud's."""
     base = url.rstrip("/")
     sockets = socket_url or "ws" + base.removeprefix("http") + "/ws"
-    return Target(base, sockets, token, reason="Set TOKEN= to a token of the server.", has_search=has_search)
+    return Target(
+        base,
+        sockets,
+        token,
+        reason="Set TOKEN= to a token of the server.",
+        has_search=has_search,
+        no_document="set DOCUMENT=1 if the server's search is on",
+    )
 
 
 def sign_token(keys: str, *permissions: str) -> str:

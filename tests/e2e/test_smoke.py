@@ -69,19 +69,27 @@ def test_a_pipeline_gets_the_exit_code_of_a_token_that_is_refused(
     monkeypatch.setenv("TOKEN", cloud.token("acme", "ada", seconds=-10))
     with pytest.raises(DeploymentError, match="A step fails"):
         main(["smoke", "dev", "--url", cloud.url, "--socket-url", cloud.socket_url])
-    rows = {line[13:].split()[0]: line for line in capsys.readouterr().out.splitlines() if line[:1].strip()}
+    printed = capsys.readouterr().out
+    rows = {line[13:].split()[0]: line for line in printed.splitlines() if line[:1].strip()}
     assert rows["token"].startswith("FAILS")
     assert rows["HTTP"] == "not checked  HTTP          the token is not accepted"
+    assert rows["token"].count("unauthorized") == 1
+    assert "must not have expired" in printed
 
 
 def test_a_given_token_of_a_user_costs_that_user_no_memory(
-    cloud: RunningCloud, model: FaultModel, monkeypatch: pytest.MonkeyPatch, tenant: str
+    cloud: RunningCloud,
+    model: FaultModel,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tenant: str,
 ) -> None:
     token = cloud.token(tenant, "ada")
     with httpx.Client(base_url=cloud.url, headers={"Authorization": f"Bearer {token}"}, trust_env=False) as ada:
         mine = ada.post("/v1/messages", json={"messageId": "m-1", "message": "Remember me"}).json()["sessionId"]
         monkeypatch.setenv("TOKEN", token)
         main(["smoke", "dev", "--url", cloud.url, "--socket-url", cloud.socket_url])
+        assert "not checked  document      set DOCUMENT=1" in capsys.readouterr().out
         left = [thread["id"] for thread in ada.get("/v1/threads").json()["items"]]
     assert left == [mine]
 

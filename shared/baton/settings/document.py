@@ -18,6 +18,7 @@ from baton.domain.token_issuer import OidcIssuer
 from baton.domain.usage import Price, Prices
 from baton.settings.base import ORIGIN, Hosts, Name, Origins, Settings, parse_object
 from baton.settings.models import MAX_PROFILES, ModelVariables, ProvidersWithAddresses
+from baton.settings.problems import in_plain_words
 
 MAX_BYTES = 1024 * 1024
 """The size of the largest document that functions read."""
@@ -123,7 +124,9 @@ def check_document(value: object) -> SettingsDocument:
         return SettingsDocument.model_validate(value)
     except ValidationError as error:
         found = error.errors(include_url=False, include_input=False, include_context=False)
-        raise InvalidDocument(*(Problem(each["loc"], each["msg"]) for each in found)) from None
+        raise InvalidDocument(
+            *(Problem(each["loc"], in_plain_words(each, SettingsDocument)) for each in found)
+        ) from None
 
 
 class DocumentVariables(Settings):

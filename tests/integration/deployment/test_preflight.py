@@ -95,7 +95,7 @@ def test_an_operator_sees_a_table_and_the_exit_code(
     aws: str, secrets: Callable[[str, str], None], capsys: pytest.CaptureFixture[str]
 ) -> None:
     secrets("baton/dev/model-key", "sk-key")
-    with pytest.raises(DeploymentError, match="checks failed"):
+    with pytest.raises(DeploymentError, match=r"checks failed\.$"):
         main(["preflight", "dev"])
     rows = {line[13:30].strip(): line for line in capsys.readouterr().out.splitlines() if line[:1].strip()}
     assert rows["account"].startswith("fine")
@@ -121,6 +121,12 @@ def test_without_credentials_one_line_says_so_and_local_checks_go_on(
     first, *others = [check for check in checks if check.outcome is Outcome.FAILS]
     assert (first.name, "There are no credentials of AWS" in first.detail) == ("account", True)
     assert [check.name for check in others] == ["parameters"]
+    unasked = [check.name for check in checks if check.outcome is Outcome.UNKNOWN and "the row account" in check.detail]
+    assert unasked == ["permissions", "stack state", "concurrency", "logging role", "secret"]
+    monkeypatch.delenv("AWS_REGION")
+    [both] = [check.detail for check in Preflight(stage, tmp_path / "build").checks() if check.name == "account"]
+    assert "There is no region" in both
+    assert "There are no credentials of AWS" in both
 
 
 def test_refused_credentials_are_a_failure(aws: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -353,6 +359,11 @@ def test_a_production_stage_whose_alarms_notify_nobody_is_found() -> None:
     assert (silent.outcome, "AlarmTopicArn" in silent.advice) == (Outcome.NOTE, True)
     topic = f"arn:aws:sns:{REGION}:123456789012:oncall"
     assert not [*check_alarms("prod", template(AlarmTopicArn=topic)), *check_alarms("dev", template())]
+
+
+def test_a_provider_whose_key_has_no_secret_is_not_asked(aws: str) -> None:
+    check = only(check_model(Account(REGION), template(ModelKeySecret="s5/missing")))
+    assert (check.outcome, check.detail.startswith("there is no secret s5/missing")) == (Outcome.UNKNOWN, True)
 
 
 @pytest.mark.parametrize(("quota", "outcome"), [(150, Outcome.FAILS), (1000, Outcome.FINE)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import uuid
 from collections.abc import Callable, Iterator
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from baton_deployment.__main__ import main
 from baton_deployment.account import Account
 from baton_deployment.errors import DeploymentError
 from baton_deployment.stages import Stage
@@ -89,6 +91,42 @@ def test_without_a_choice_it_shows_what_there_is(stage: Stage) -> None:
         assert expected in text
     assert lines[-1] == '\nNothing was deleted. Name what shall go: DELETE="stack table bucket secrets"'
     assert names["Table"] in tables()
+
+
+@pytest.mark.parametrize(
+    ("chosen", "warning"),
+    [
+        (["stack"], "It cannot be restored."),
+        (["secrets"], "Secrets can be restored for 30 days. Type"),
+        (["stack", "secrets"], "Secrets can be restored for 30 days. Nothing else can."),
+    ],
+)
+def test_what_will_be_deleted_is_announced_and_can_be_refused(stage: Stage, chosen: list[str], warning: str) -> None:
+    lines: list[str] = []
+    questions: list[str] = []
+
+    def refuse(question: str) -> str:
+        questions.append(question)
+        return ""
+
+    with pytest.raises(DeploymentError, match="nothing was deleted"):
+        tear_down(looked_at(stage), chosen, refuse, lines.append)
+    assert warning in questions[0]
+    assert [line.split()[3] for line in lines if line.startswith("will be deleted")] == [
+        each for each in chosen for _ in range(2 if each == "secrets" else 1)
+    ]
+    assert not any(line.startswith("deleted") for line in lines)
+
+
+def test_without_anybody_to_answer_it_is_said_how_to(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    config = tmp_path / "samconfig.toml"
+    config.write_text(f'[dev.deploy.parameters]\nstack_name = "{stage.stack}"\n')
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    with pytest.raises(DeploymentError, match=f"CONFIRM={stage.stack} answers"):
+        main(["teardown", "dev", "--config-file", str(config), "--delete", "stack"])
+    assert looked_at(stage).exists
 
 
 def test_another_answer_than_the_stacks_name_deletes_nothing(stage: Stage) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from baton_deployment.errors import DeploymentError
-from baton_deployment.regions import choose_region, with_region
+from baton_deployment.regions import advice_on_region, choose_region, with_region
 from baton_deployment.sam import sam_variables
 
 
@@ -42,6 +42,18 @@ def test_two_regions_are_an_error_that_names_both(environment: dict[str, str], c
 def test_no_region_is_an_error_that_names_the_variable() -> None:
     with pytest.raises(DeploymentError, match="set AWS_REGION"):
         choose_region({})
+
+
+@pytest.mark.parametrize(
+    ("region", "advice"),
+    [
+        ("eu-central-1", "Is the network up"),
+        ("eu-centrl-1", "eu-centrl-1 is no region that is known here. Is eu-central-1 meant?"),
+        ("frankfurt!", "frankfurt! is no region that is known here."),
+    ],
+)
+def test_a_region_in_which_aws_cannot_be_reached_may_be_misspelt(region: str, advice: str) -> None:
+    assert advice_on_region(region).startswith(advice)
 
 
 def test_a_program_finds_the_region_in_both_variables(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,9 +48,18 @@ def test_without_a_file_there_is_nothing_to_put(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        (("audience: baton", "audienze: baton"), r":5: tokenIssuers\.0\.audienze: Extra inputs"),
+        (
+            ("audience: baton", "audienze: baton"),
+            r":5: tokenIssuers\.0\.audienze: is an unknown field: is audience meant",
+        ),
         (("input: 2", "input: much"), r":8: modelPrices\.gpt-6-sol\.input: "),
         (("api.example.com", "https://api.example.com"), r":6: allowedHosts\.0: "),
+        (("https://login.acme", "http://login.acme"), r":4: tokenIssuers\.0\.issuer: is no https address"),
+        (("https://login.acme.example/", "login"), r":4: tokenIssuers\.0\.issuer: is no https address"),
+        (
+            ("audience: baton", "audience: baton\n    jwksUrl: http://keys.acme.example/"),
+            r":6: tokenIssuers\.0\.jwksUrl: is no https address",
+        ),
         (("version: 1", "version: 7"), r":1: version: "),
         (("input: 2", "input: 2026-01-01"), "put it in quotes"),
         (("tokenIssuers:", "allowedHosts: []\ntokenIssuers:"), "allowedHosts"),
@@ -64,6 +73,22 @@ def test_what_is_wrong_is_named_by_its_line(tmp_path: Path, change: tuple[str, s
     with pytest.raises(DeploymentError, match=complaint):
         read_settings_file(path)
     assert {check.outcome for check in check_settings_file(stage(tmp_path))} == {Outcome.FAILS}
+
+
+def test_problems_are_in_the_order_of_the_lines(tmp_path: Path) -> None:
+    path = path_of(stage(tmp_path))
+    path.write_text("version: 1\nallowedHost: []\npushHosts: 7\nallowedOrigins: [https://a.example/]\n")
+    with pytest.raises(DeploymentError) as raised:
+        read_settings_file(path)
+    assert [line.split(": ")[0].split(":")[-1] for line in str(raised.value).splitlines()] == ["2", "3", "4"]
+
+
+def test_an_issuer_with_an_address_of_its_keys_may_have_any_name(tmp_path: Path) -> None:
+    path = path_of(stage(tmp_path))
+    path.write_text(
+        GOOD.replace("issuer: https://login.acme.example/", "issuer: acme\n    jwksUrl: https://a.example/k")
+    )
+    assert read_settings_file(path) is not None
 
 
 def test_what_were_parameters_becomes_a_file(tmp_path: Path) -> None:

@@ -15,7 +15,8 @@ from baton.domain.settings_place import SETTINGS_KEY
 from baton_deployment import settings_put
 from baton_deployment.account import Account
 from baton_deployment.errors import DeploymentError
-from baton_deployment.settings_put import put_settings, show_settings
+from baton_deployment.regions import VARIABLES
+from baton_deployment.settings_put import compare_settings, put_settings, show_settings
 from baton_deployment.stages import Stage
 
 BUCKET = "baton-dev-bucket"
@@ -68,6 +69,34 @@ def test_the_difference_is_shown_and_put(operator: Operator) -> None:
     assert operator.deployed["allowedHosts"] == ["a.example"]
     operator.put()
     assert '"b.example"' in show_settings(Account(REGION), operator.stage)
+
+
+def test_a_file_is_checked_before_there_is_a_deployment(
+    operator: Operator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in (*VARIABLES, "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
+    operator.file.write_text("version: 1\nallowedHosts: [a.example]\n")
+    compare_settings(operator.stage, operator.printed.append)
+    valid, compared = operator.printed
+    assert valid == "settings.dev.yaml is valid."
+    assert compared.startswith("It is not compared with what is deployed: There is no region")
+    operator.file.write_text("version: 1\nallowedHostz: []\n")
+    with pytest.raises(DeploymentError, match="allowedHostz"):
+        compare_settings(operator.stage, operator.printed.append)
+
+
+def test_a_deployed_stage_is_compared_and_left_as_it_is(operator: Operator, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_REGION", REGION)
+    monkeypatch.delenv("AWS_DEFAULT_REGION", raising=False)
+    operator.file.write_text("version: 1\nallowedHosts: [a.example]\n")
+    operator.put()
+    operator.file.write_text("version: 1\nallowedHosts: [b.example]\n")
+    operator.printed.clear()
+    compare_settings(operator.stage, operator.printed.append)
+    assert '+    "b.example"' in "\n".join(operator.printed)
+    assert operator.deployed["allowedHosts"] == ["a.example"]
 
 
 def test_a_wrong_file_puts_nothing(operator: Operator) -> None:

@@ -12,7 +12,7 @@ from baton_deployment.sam import find_sam, sam_variables
 from baton_local.root import ROOT
 from baton_project.building import assemble
 from baton_project.commands import deploy
-from baton_project.deploy import plan
+from baton_project.deploy import plan, shell_lines
 from baton_project.errors import ProjectProblem
 from baton_project.project import Project
 from tests.unit.project.conftest import edited
@@ -34,6 +34,19 @@ def test_the_commands_are_sams_with_the_projects_own_parameters(project: Project
         "DefaultAgent=assistant",
         "ToolPackages=shop_tools",
     )
+
+
+def test_a_dry_run_shows_all_steps_in_their_order(project: Project) -> None:
+    lines = shell_lines(project.folder, "dev").splitlines()
+    assert [line.split("&& ")[-1].split(" --")[0] for line in lines] == [
+        f"# Check what the stage dev needs, and write {project.folder / '.baton/build/dev'}",
+        "sam build",
+        "# Check the sizes of the packages",
+        "sam deploy",
+        f"# Put the settings of {project.folder / 'settings.dev.yaml'}, if there is such a file",
+        "# Publish the chat widget and the console, if the stack serves them",
+        "# Try the stage as a user, and print its addresses",
+    ]
 
 
 def test_a_parameter_of_the_stage_wins_over_the_projects(project: Project) -> None:

@@ -1,0 +1,61 @@
+"""Faults of a settings document, in words of the file that an operator writes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, get_args
+
+from pydantic import BaseModel
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
+KINDS = {
+    "tuple_type": "must be a list",
+    "list_type": "must be a list",
+    "dict_type": "must be a mapping of names to values",
+    "model_type": "must be a mapping of fields",
+    "model_attributes_type": "must be a mapping of fields",
+    "missing": "is missing",
+    "string_type": "must be text",
+}
+"""Kinds of pydantic's errors whose messages name types of Python."""
+FORMS = {
+    "allowedOrigins": "is no origin: write scheme and host, without a path or a slash at the end, such as "
+    "https://app.example.com, or *",
+    "allowedHosts": "is no host name: write api.example.com, *.example.com or *",
+    "pushHosts": "is no host name: write hooks.example.com, *.example.com or *",
+}
+"""Fields whose entries must match a pattern -> what the pattern means."""
+
+
+def in_plain_words(error: ErrorDetails, document: type[BaseModel]) -> str:
+    """Return what is wrong with a field, without the value. Other messages of pydantic stay as they are."""
+    place, kind = error["loc"], error["type"]
+    if kind == "extra_forbidden":
+        return f"is an unknown field{_suggestion(str(place[-1]), _fields_at(place[:-1], document))}"
+    if kind == "string_pattern_mismatch" and place[0] in FORMS:
+        return FORMS[str(place[0])]
+    return KINDS.get(kind, error["msg"])
+
+
+def _suggestion(name: str, fields: Mapping[str, Any]) -> str:
+    close = get_close_matches(name, fields, n=1)
+    return f": is {close[0]} meant?" if close else f". There are: {', '.join(sorted(fields))}"
+
+
+def _fields_at(place: tuple[int | str, ...], model: type[BaseModel]) -> dict[str, Any]:
+    """Return the fields of the model at ``place``, below lists and mappings of models."""
+    found = model
+    for part in place:
+        for field in found.model_fields.values():
+            if field.alias == part and (inner := _model_in(field.annotation)) is not None:
+                found = inner
+    return {str(field.alias): field for field in found.model_fields.values()}
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((model for each in get_args(annotation) if (model := _model_in(each)) is not None), None)
