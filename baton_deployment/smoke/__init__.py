@@ -111,7 +111,7 @@ def _advice(target: Target, problem: Exception) -> str:
     if code == "unauthorized" and target.is_own_user:
         return "Functions keep secrets for 5 minutes: was the key changed just now?"
     if code == "unauthorized":
-        return "TOKEN must be signed by an issuer or an embed key of this server, and must not have expired."
+        return "TOKEN must be signed by an issuer of this server, or with one of its embed keys."
     return ""
 
 
