@@ -10,6 +10,7 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
 
+from baton.settings.document import SettingsDocument
 from baton_deployment.account import NO_CREDENTIALS, SIGN_IN, Account, code_of, explain
 from baton_deployment.checks import Check, Outcome, asked, fails, lines_of, summary_of, unknown
 from baton_deployment.errors import DeploymentError
@@ -28,6 +29,7 @@ from baton_deployment.preflight.parameters import check_parameters
 from baton_deployment.preflight.secrets import NAME as SECRET
 from baton_deployment.preflight.secrets import check_secrets
 from baton_deployment.preflight.stack import STATE, check_name, check_state
+from baton_deployment.preflight.tokens import TOKENS, check_tokens
 from baton_deployment.regions import advice_on_region
 from baton_deployment.settings_file import check_settings_file, path_of, read_settings_file
 from baton_deployment.stages import Stage
@@ -76,12 +78,16 @@ class Preflight:
             yield from asked(MODEL, partial(check_model, account, template))
 
     def _provider_secrets(self) -> dict[str, str]:
+        providers = self._settings().model_providers
+        return {name: each.key_secret for name, each in providers.items() if each.key_secret is not None}
+
+    def _settings(self) -> SettingsDocument:
+        """Return the content of the settings file, or the defaults."""
         try:
             found = read_settings_file(path_of(self.stage))
         except DeploymentError:
-            return {}  # the check of the file reports it
-        providers = found.document.model_providers if found is not None else {}
-        return {name: each.key_secret for name, each in providers.items() if each.key_secret is not None}
+            return SettingsDocument()  # the check of the file reports it
+        return found.document if found is not None else SettingsDocument()
 
     def _remote(self, account: Account, template: DeployedTemplate, who: dict[str, Any]) -> Iterator[Check]:
         stack = self.stage.stack
@@ -91,6 +97,7 @@ class Preflight:
             (CONCURRENCY, partial(check_concurrency, account, template)),
             (LOGGING_ROLE, partial(check_logging_role, account)),
             (SECRET, partial(check_secrets, account, template, self._provider_secrets())),
+            (TOKENS, partial(check_tokens, account, template, len(self._settings().token_issuers))),
         ]
         for name, check in checks:
             yield from asked(name, check)

@@ -22,6 +22,7 @@ from baton_deployment.preflight.limits import check_alarms, check_concurrency
 from baton_deployment.preflight.model import check_model
 from baton_deployment.preflight.secrets import check_secrets
 from baton_deployment.preflight.stack import check_state
+from baton_deployment.preflight.tokens import check_tokens
 from baton_deployment.stages import Stage
 from baton_deployment.template import DeployedTemplate
 from baton_local.engines.clients import client
@@ -285,6 +286,26 @@ def test_a_wrong_value_is_found_also_if_its_key_cannot_be_checked(aws: str) -> N
     account = AnsweredAccount(secretsmanager=manager, kms=Answers(describe_key=denied("DescribeKey")))
     model, *_ = check_secrets(account, template())
     assert (model.outcome, "white space" in model.detail) == (Outcome.FAILS, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "issuers", "verb"),
+    [
+        (None, 0, "create-secret --name s6/embed-keys"),
+        ("{}", 0, "put-secret-value --secret-id s6/embed-keys"),
+        ("{}", 1, None),
+        ('{"acme-1": {"tenant": "acme", "algorithm": "HS256", "key": "' + KEY + '"}}', 0, None),
+        ("sk-key", 0, None),
+    ],
+)
+def test_a_stage_that_can_accept_no_token_is_one_note(
+    aws: str, secrets: Callable[[str, str], None], text: str | None, issuers: int, verb: str | None
+) -> None:
+    if text is not None:
+        secrets("s6/embed-keys", text)
+    found = list(check_tokens(Account(REGION), template(EmbedKeysSecret="s6/embed-keys"), issuers))
+    assert [check.outcome for check in found] == ([Outcome.NOTE] if verb else [])
+    assert all(f"aws secretsmanager {verb} --secret-string" in check.advice for check in found)
 
 
 def test_secrets_that_the_caller_may_not_read_are_not_checked(aws: str) -> None:

@@ -1,0 +1,42 @@
+"""Callers of a stage: whether any token can be accepted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from botocore.exceptions import ClientError
+
+from baton_deployment.account import Account, code_of
+from baton_deployment.checks import Check, note
+from baton_deployment.preflight.secrets import EMBED_KEYS
+from baton_deployment.template import DeployedTemplate
+
+TOKENS = "tokens"
+
+
+def check_tokens(account: Account, template: DeployedTemplate, issuers: int) -> Iterator[Check]:
+    """Yield a note if there is neither an embed key nor one of the ``issuers`` that the settings file names.
+
+    A secret that cannot be read, or is wrong, has a row of its own.
+    """
+    name = template.values["EmbedKeysSecret"]
+    if issuers:
+        return
+    verb = "put-secret-value --secret-id"
+    try:
+        text = account.client("secretsmanager").get_secret_value(SecretId=name).get("SecretString", "")
+        if json.loads(text or "null") != {}:
+            return
+    except ValueError:
+        return
+    except ClientError as problem:
+        if code_of(problem) != "ResourceNotFoundException":
+            return
+        verb = "create-secret --name"
+    yield note(
+        TOKENS,
+        f"no token can be accepted: {name} has no key, and the settings file names no issuer (unless deployed ones do)",
+        "Name an issuer in the settings file, or make a key:\n"
+        f"aws secretsmanager {verb} {name} --secret-string {EMBED_KEYS} --region {account.region}",
+    )
