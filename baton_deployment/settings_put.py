@@ -96,8 +96,10 @@ def compare_settings(stage: Stage, write: Write) -> None:
     Raises ``DeploymentError`` if the file cannot be put.
     """
     path = path_of(stage)
-    if read_settings_file(path) is not None:
-        write(f"{path.name} is valid.")
+    if read_settings_file(path) is None:
+        write(f"There is no {path.name}, so there is nothing to check.")
+        return
+    write(f"{path.name} is valid.")
     try:
         put_settings(Account.of(stage), stage, write, confirm=lambda: False)
     except DeploymentError as problem:

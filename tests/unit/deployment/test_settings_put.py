@@ -77,6 +77,9 @@ def test_a_file_is_checked_before_there_is_a_deployment(
     for name in (*VARIABLES, "AWS_PROFILE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
+    compare_settings(operator.stage, operator.printed.append)
+    assert operator.printed == ["There is no settings.dev.yaml, so there is nothing to check."]
+    operator.printed.clear()
     operator.file.write_text("version: 1\nallowedHosts: [a.example]\n")
     compare_settings(operator.stage, operator.printed.append)
     valid, compared = operator.printed
