@@ -18,7 +18,7 @@ TOKENS = "tokens"
 def check_tokens(account: Account, template: DeployedTemplate, issuers: int) -> Iterator[Check]:
     """Yield a note if there is neither an embed key nor one of the ``issuers`` that the settings file names.
 
-    A secret that cannot be read, or is wrong, has a row of its own.
+    Another row reports a secret that cannot be read, or is wrong.
     """
     name = template.values["EmbedKeysSecret"]
     if issuers:
