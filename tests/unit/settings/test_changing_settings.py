@@ -206,7 +206,7 @@ def test_a_process_that_starts_with_an_unusable_document_says_so_to_operators_on
     with pytest.raises(InternalError) as raised:
         _ = deployment.current.issuers
     assert BUCKET not in raised.value.detail
-    assert "tokenIssuers.0.audience: Field required" in caplog.text
+    assert "tokenIssuers.0.audience: is missing" in caplog.text
     assert deployment.current.known_origins() == ()
     deployment.current.prepare()
 
