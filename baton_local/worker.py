@@ -40,11 +40,11 @@ POLL_SECONDS = 2
 """Seconds for which an empty receive waits; an idle worker takes about as long to notice that it should stop."""
 
 
-BEGINNING = 2
+BEGINNING = 1
 """Messages that begin to be handled at the same time. All of them share a processor, so more would end no sooner."""
-BUSY_SECONDS = 0.25
+BUSY_SECONDS = 0.1
 """The time for which a message counts as beginning. What takes longer waits for a model, which needs no processor."""
-PRESSED_SECONDS = 5.0
+PRESSED_SECONDS = 2.0
 """The same while the process is overloaded."""
 PRESSURE_SECONDS = 0.05
 """The pause between two checks of the load."""
@@ -112,7 +112,7 @@ class Worker:
         is_pressed: Callable[[], bool] = lambda: False,
         beginning: int = BEGINNING,
     ) -> None:
-        """``beginning`` messages begin at once, one while ``is_pressed()``. Others wait in the queue."""
+        """``beginning`` messages begin at once, fewer a second while ``is_pressed()``. Others wait in the queue."""
         self._beginning = beginning
         self._is_pressed = is_pressed
         self._consumer = consumer
@@ -173,7 +173,7 @@ class Worker:
         is_pressed = self._is_pressed()
         since = time.monotonic() - (PRESSED_SECONDS if is_pressed else BUSY_SECONDS)
         beginning = sum(began > since for began in list(self._begun.values()))
-        return self._at_work < self._concurrency and beginning < (1 if is_pressed else self._beginning)
+        return self._at_work < self._concurrency and beginning < self._beginning
 
     def _take_place(self) -> bool:
         with self._changed:
