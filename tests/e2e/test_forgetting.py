@@ -46,7 +46,7 @@ async def test_a_forgotten_thread_is_gone_and_its_id_unused(cloud: RunningCloud,
     assert (done["status"], done["residue"]) == ("completed", {})
     assert done["counts"]["messages"] == 2
     assert objects_of(cloud, tenant) == []
-    left = [item for item in cloud.items(tenant) if thread_id in json.dumps(item, default=str)]
+    left = [item for item in cloud.items(tenant) if thread_id in json.dumps(item, default=repr)]
     assert {item["SK"].split("#")[0] for item in left} <= {"AUDIT", "REQUEST", "THREAD"}
     assert "THREAD" not in {item["SK"] for item in left}
     assert (await alice.request("GET", f"/threads/{thread_id}")).status_code == 404

@@ -81,7 +81,8 @@ def decided() -> Decisions:
     if not folder:
         pytest.skip("nothing was recorded: `make test` without TESTS records what functions ask for, then runs this")
     declared = template()
-    documents = roles(declared)
+    used = {asked.role for asked in implied(declared)}
+    documents = {name: policies for name, policies in roles(declared).items() if name in used}
     recorded, by_services = read(Path(folder)), list(implied(declared))
     asked = [*recorded, *by_services]
     decisions = list(zip(asked, decide(asked, documents, bucket_policy(declared)), strict=True))
@@ -106,7 +107,8 @@ def read(folder: Path) -> list[Asked]:
 
 def is_check_at_start(line: dict[str, str]) -> bool:
     """Whether the local cloud asked by itself, before any function ran: whether tools and remote agents can be used."""
-    return not line["function"] and line["action"] in ("secretsmanager:GetSecretValue", "ssm:GetParameter")
+    asked = ("secretsmanager:GetSecretValue", "ssm:GetParameter", "s3:GetObject", "s3:ListBucket")
+    return not line["function"] and line["action"] in asked
 
 
 def test_every_function_was_recorded_and_every_call_belongs_to_one(decided: Decisions) -> None:

@@ -21,6 +21,7 @@ AWAITED = {
     "shared/baton/turns/run.py": "RunExecution.execute stops its steps",
     "baton_local/demo_model/sentence_encoder.py": "a TaskGroup",
     "baton_local/engines/queues/engine.py": "_unless_gone stops both",
+    "baton_local/gateway/fair_gate.py": "nobody: it only measures, and ends with the last request",
     "baton_local/gateway/websocket.py": "SocketGateway._serve stops its tasks, and raises their failures",
 }
 """Modules that begin tasks themselves, and who awaits these."""

@@ -103,7 +103,7 @@ export class Api {
     const { url, method, headers } = prepared.upload;
     const sent = Object.entries(headers).filter(([name]) => name.toLowerCase() !== "content-length");
     const answer = await reach(url, { method, headers: sent, body: file, ...(signal && { signal }) });
-    if (!answer.ok) throw errorOf(answer.status, null, `${file.name} could not be uploaded.`);
+    if (!answer.ok) throw errorOf(answer, null, `${file.name} could not be uploaded.`);
     return prepared.part;
   }
 
@@ -122,10 +122,7 @@ export class Api {
     const text = await answer.text().catch((cause) => {
       throw new NetworkError("The connection was lost in the middle of an answer.", cause);
     });
-    if (!answer.ok) {
-      const fallback = answer.statusText || `HTTP ${answer.status}`;
-      throw errorOf(answer.status, parsed(text), fallback, answer.headers.get("Retry-After"));
-    }
+    if (!answer.ok) throw errorOf(answer, parsed(text));
     return parsed(text) as T;
   }
 }

@@ -65,16 +65,13 @@ const CHANGES: Changes = {
     if (asked) {
       const failed = {
         text: message,
-        retryable: about.retryable === true,
+        retryable: Boolean(about.retryable),
         sameId: isRefusal,
         askedBy: asked.id,
-        ...(code === undefined ? {} : { code }),
-        ...(about.retryAfter === undefined ? {} : { retryAfter: about.retryAfter }),
+        code,
+        retryAfter: about.retryAfter,
       };
-      talk.change((begun ?? asked).id, {
-        failed,
-        delivery: undefined,
-      } as unknown as Partial<Item>);
+      talk.change((begun ?? asked).id, { failed, delivery: undefined } as unknown as Partial<Item>);
     } else talk.put({ ...note(`error:${about.requestId ?? about.seq}`, "error"), label: message }, about);
     if (!isRefusal) endRun(talk, about.runId);
   },

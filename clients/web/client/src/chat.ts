@@ -448,7 +448,7 @@ export class Chat extends Emitter<ChatEvents> {
     const error = new BatonError(event.message, {
       code: event.code ?? "refused",
       retryable: event.metadata?.retryable === true,
-      ...(event.metadata?.retryAfter === undefined ? {} : { retryAfter: event.metadata.retryAfter }),
+      retryAfter: event.metadata?.retryAfter,
     });
     if (action === "cancel") this.#isStopping = false;
     if (action === "resume") {

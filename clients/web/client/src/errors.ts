@@ -2,23 +2,23 @@
 export class BatonError extends Error {
   override readonly name: string = "BatonError";
   /** A stable name of the condition: a code of the server's (`rate_limited`), or one of this client's. */
-  readonly code: string;
+  declare readonly code: string;
   /** Whether the same request may succeed later. */
-  readonly retryable: boolean;
+  declare readonly retryable: boolean;
   /** The HTTP status, where there was an answer. */
-  readonly status: number | undefined;
+  declare readonly status: number | undefined;
   /** Seconds after which the same request may succeed, where the server says so. */
-  readonly retryAfter: number | undefined;
+  declare readonly retryAfter: number | undefined;
 
   constructor(
     message: string,
-    fields: { code: string; retryable: boolean; status?: number; retryAfter?: number; cause?: unknown },
+    {
+      cause,
+      ...fields
+    }: { code: string; retryable: boolean; status?: number; retryAfter?: number | undefined; cause?: unknown },
   ) {
-    super(message, { cause: fields.cause });
-    this.code = fields.code;
-    this.retryable = fields.retryable;
-    this.status = fields.status;
-    this.retryAfter = fields.retryAfter;
+    super(message, { cause });
+    Object.assign(this, fields);
   }
 }
 
@@ -40,13 +40,15 @@ export class NetworkError extends BatonError {
   }
 }
 
-export function errorOf(status: number, problem: unknown, fallback: string, advised: string | null = null): BatonError {
-  const fields = (typeof problem === "object" && problem !== null ? problem : {}) as Record<string, unknown>;
+/** The error of an answer that is no success. `problem` is its body, and `fallback` the text where it has none. */
+export function errorOf({ status, statusText, headers }: Response, problem: unknown, fallback?: string): BatonError {
+  const fields = Object(problem) as Record<string, unknown>;
   const text = (name: string) => (typeof fields[name] === "string" ? (fields[name] as string) : undefined);
-  return new BatonError(text("detail") ?? text("title") ?? fallback, {
-    code: text("code") ?? `http_${status}`,
-    retryable: typeof fields.retryable === "boolean" ? fields.retryable : status >= 500 || status === 429,
+  const code = text("code") ?? `http_${status}`;
+  return new BatonError(text("detail") ?? text("title") ?? (fallback || statusText || code), {
+    code,
+    retryable: (fields.retryable as boolean | undefined) ?? status > 428, // too many requests, or the server failed
     status,
-    ...(advised !== null && /^\d+$/.test(advised) ? { retryAfter: Number(advised) } : {}),
+    retryAfter: Number(headers.get("Retry-After")) || undefined,
   });
 }

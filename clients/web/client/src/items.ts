@@ -19,10 +19,10 @@ interface Shown {
 /** What went wrong with a message, or with the run that it began. */
 export interface Failure {
   readonly text: string;
-  readonly code?: string;
+  readonly code?: string | undefined;
   readonly retryable: boolean;
   /** Seconds after which it may succeed, where the server says so. */
-  readonly retryAfter?: number;
+  readonly retryAfter?: number | undefined;
   /** Whether the same message may be sent again: the request was refused, and has no outcome. */
   readonly sameId: boolean;
   /** The message that was answered by it. */

@@ -104,9 +104,8 @@ export class Outgoing {
         return;
       }
       this.#host.outbox.done(messageId);
-      const { message: text, retryable, status, code, retryAfter } = error as BatonError;
-      const wait = retryAfter === undefined ? {} : { retryAfter };
-      const failed = { text, code, retryable, sameId: status !== 502, askedBy: messageId, ...wait };
+      const { message: text, status, ...rest } = error as BatonError;
+      const failed = { ...rest, text, sameId: status !== 502, askedBy: messageId };
       this.#host.talk.change(messageId, { failed });
       this.#host.refused(messageId);
     }

@@ -66,7 +66,7 @@ class DynamoActivityCounts:
         for start in range(0, len(wanted), READ_AT_ONCE):
             named = [keys.thread(scope, thread_id) for thread_id in wanted[start : start + READ_AT_ONCE]]
             for item in await self._table.get_many(named, consistent=consistent):
-                found[keys.thread_of(scope, item["PK"])] = _use(item)
+                found[item["PK"].removeprefix(keys.partition(scope, ""))] = _use(item)
         return found
 
     def _item(self, read: Activity, changed: Activity) -> Item:

@@ -30,11 +30,6 @@ def partition(scope: Scope, thread_id: str) -> str:
     return f"{scope.tenant_id}#{thread_id}"
 
 
-def thread_of(scope: Scope, hash_key: str) -> str:
-    """Return the id of the thread whose partition this is."""
-    return hash_key.removeprefix(partition(scope, ""))
-
-
 def thread(scope: Scope, thread_id: str) -> Key:
     return {"PK": partition(scope, thread_id), "SK": "THREAD"}
 
