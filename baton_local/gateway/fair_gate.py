@@ -30,7 +30,9 @@ BUSY_SECONDS = 0.25
 PATIENT_SECONDS = 20.0
 """The longest time for which a request counts. API Gateway answers those that wait for 29 seconds itself."""
 LATELY_SECONDS = 10.0
-MAX_REST_SECONDS = 0.25
+REST = 3.0
+"""The rest after a request of a tenant that has others waiting, as a multiple of the time that it took."""
+MAX_REST_SECONDS = 0.5
 LATE_SECONDS = 0.02
 """The lateness of the event loop from which it counts as overloaded."""
 PAUSE_SECONDS = 0.02
@@ -46,7 +48,7 @@ class _Lane:
     waiting: deque[asyncio.Future[None]] = field(default_factory=deque)
     last_at: float = 0.0
     rests_until: float = 0.0
-    """A tenant with waiting requests rests after one as long as that took, and so takes half of the processor."""
+    """A tenant with waiting requests rests after each, and so takes a quarter of the processor."""
 
 
 class FairGate:
@@ -86,7 +88,7 @@ class FairGate:
             if not ended:
                 ended = True
                 if lane.waiting and self._is_contended(tenant):
-                    lane.rests_until = self._clock() + min(self._clock() - began, MAX_REST_SECONDS)
+                    lane.rests_until = self._clock() + min(REST * (self._clock() - began), MAX_REST_SECONDS)
                 self._leave(lane)
 
         def leave_if_idle() -> None:
