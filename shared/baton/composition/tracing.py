@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
+from baton.composition.preloading import preload
 from baton.ports.tracing import NO_TRACER, Tracer
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ def make_tracer(settings: TraceSettings, secrets: Callable[[], SecretsManager]) 
         SpansDropped,
     )
     from baton.settings.traces import TracedDeploymentSettings
+
+    preload("requests", "netrc")  # the exporter loads them with the first spans, perhaps during a request
 
     def read_headers() -> Mapping[str, str]:
         if settings.headers_secret is None:
