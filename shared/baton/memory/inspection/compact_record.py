@@ -69,9 +69,8 @@ class _Compaction:
         """The prompts that the compact record refers to, by their digests."""
 
     def compact(self, record: Json) -> ContextRecord:
-        calls: list[Json] = []
-        for call in record["calls"]:
-            calls.append({**call, "messages": self._call_messages(call, record["calls"][: len(calls)])})
+        given = record["calls"]
+        calls = [{**call, "messages": self._call_messages(call, given[:number])} for number, call in enumerate(given)]
         blocks = [{**block, "items": self._items(block)} for block in record["blocks"]]
         return ContextRecord({**record, "blocks": blocks, "calls": calls}, self._used)
 
