@@ -61,7 +61,7 @@ class FairGate:
         self._lanes: dict[str, _Lane] = {}
         self._watching: asyncio.Task[None] | None = None
         self._lateness = 0.0
-        """Seconds by which this loop was late of late."""
+        """Seconds by which this loop was late recently. It decays while requests go on."""
 
     @contextlib.asynccontextmanager
     async def turn(self, tenant: str) -> AsyncIterator[None]:

@@ -66,7 +66,7 @@ class RuntimeApi:
                 self._events.get_nowait().fail(problem)
 
     def close(self) -> None:
-        """Accept no more connections."""
+        """Stop accepting connections."""
         with contextlib.suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()

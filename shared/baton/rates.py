@@ -124,7 +124,7 @@ class RunLimits:
 
         try:
             is_taken = await self._counts.change(permit.scope, permit.counter, take, known=permit.activity)
-        except StoreUnavailable:  # likewise
+        except StoreUnavailable:  # the turn's other requests report the outage
             return None
         except CountsTooLarge:
             _note_too_large(permit.scope)
