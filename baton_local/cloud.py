@@ -75,6 +75,7 @@ class LocalCloud:
         self._failures: queue.SimpleQueue[LocalCloudError] = queue.SimpleQueue()
         self._server: Server | None = None
         self._pressure = Pressure()
+        self._gate = FairGate(lambda: self._pressure.is_high)
         self._workers: list[Worker] = []
         self._worker_processes: WorkerProcesses | None = None
         self._functions: dict[str, Invocable] = {}
@@ -126,7 +127,13 @@ class LocalCloud:
             self.settings.workers,
             lambda: not count and pressure.is_high,
             beginning=BEGINNING * max(1, count),
+            charge=self._charge,
         )
+
+    def _charge(self, group: str, seconds: float) -> None:
+        """Count the work of a queue's message, whose group begins with its tenant, to that tenant's requests."""
+        tenant = group.partition("#")[0]
+        self._gate.charge(f"tenant {tenant}", seconds)
 
     def stop_workers(self) -> None:
         """Stop polling the queues. No error if it has stopped already."""
@@ -336,7 +343,7 @@ class LocalCloud:
     def _application(self, web_apps: dict[str, tuple[FunctionDefinition, AsgiApp]]) -> Application:
         functions = self._functions
         streamed = {name: each for name, each in self.built_functions.items() if self.stack.functions[name].is_web_app}
-        gate = FairGate(lambda: self._pressure.is_high)
+        gate = self._gate
         return Application(
             rest=RestGateway(self.stack.rest, functions, web_apps, streamed=streamed, gate=gate),
             sockets=SocketGateway(self.stack.sockets, functions, self.connections, self.settings.limits, gate),

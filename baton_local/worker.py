@@ -39,6 +39,7 @@ logger = logging.getLogger("baton_local.worker")
 POLL_SECONDS = 2
 """Seconds for which an empty receive waits; an idle worker takes about as long to notice that it should stop."""
 
+Charge = Callable[[str, float], None]
 
 BEGINNING = 1
 """Messages that begin to be handled at the same time. All of them share a processor, so more would end no sooner."""
@@ -46,6 +47,8 @@ BUSY_SECONDS = 0.1
 """The time for which a message counts as beginning. What takes longer waits for a model, which needs no processor."""
 PRESSED_SECONDS = 2.0
 """The same while the process is overloaded."""
+CHARGED_SECONDS = 0.25
+"""The longest time for which a message is charged to its group: what takes longer waits for a model."""
 PRESSURE_SECONDS = 0.05
 """The pause between two checks of the load."""
 FINISHERS = 4
@@ -111,8 +114,14 @@ class Worker:
         concurrency: int,
         is_pressed: Callable[[], bool] = lambda: False,
         beginning: int = BEGINNING,
+        charge: Charge = lambda group, seconds: None,
     ) -> None:
-        """``beginning`` messages begin at once, fewer a second while ``is_pressed()``. Others wait in the queue."""
+        """``beginning`` messages begin at once, fewer a second while ``is_pressed()``. Others wait in the queue.
+
+        ``charge(group, seconds)`` receives for how long a message of a group occupied the process, at most
+        ``CHARGED_SECONDS``.
+        """
+        self._charge = charge
         self._beginning = beginning
         self._is_pressed = is_pressed
         self._consumer = consumer
@@ -210,7 +219,9 @@ class Worker:
         future.add_done_callback(lambda future: self._end(messages, future))
 
     def _end(self, messages: list["MessageTypeDef"], future: "Future[Any]") -> None:
-        self._begun.pop(future, None)
+        took = min(time.monotonic() - self._begun.pop(future), CHARGED_SECONDS)
+        for message in messages:
+            self._charge(message["Attributes"].get("MessageGroupId", ""), took / len(messages))
         self._done.put((messages, future))
 
     def _finish(self) -> None:
@@ -259,6 +270,7 @@ def start_workers(
     concurrency: int,
     is_pressed: Callable[[], bool] = lambda: False,
     beginning: int = BEGINNING,
+    charge: Charge = lambda group, seconds: None,
 ) -> list[Worker]:
     """Start a worker for every queue that feeds a function; two dead letters are handled at a time."""
     workers = [
@@ -269,6 +281,7 @@ def start_workers(
             min(concurrency, 2) if consumer.takes_dead_letters else concurrency,
             is_pressed,
             beginning,
+            charge,
         )
         for consumer in consumers
     ]

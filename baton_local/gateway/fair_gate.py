@@ -13,9 +13,10 @@ import base64
 import contextlib
 import json
 import time
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from baton_local.serving.asgi import Scope
@@ -58,7 +59,10 @@ class FairGate:
         """``is_pressed()`` holds while the process is overloaded."""
         self._is_pressed = is_pressed
         self._clock = clock
-        self._lanes: dict[str, _Lane] = {}
+        self._lanes: OrderedDict[str, _Lane] = OrderedDict()
+        """The lanes that were used last come last."""
+        self._busy: dict[str, _Lane] = {}
+        """The lanes with requests that have begun or wait."""
         self._watching: asyncio.Task[None] | None = None
         self._lateness = 0.0
         """Seconds by which this loop was late recently. It decays while requests go on."""
@@ -66,7 +70,7 @@ class FairGate:
     @contextlib.asynccontextmanager
     async def turn(self, tenant: str) -> AsyncIterator[None]:
         """Wait until a request of the tenant may begin; within the block, it does."""
-        lane = self._lane(tenant)
+        lane = self._busy[tenant] = self._lane(tenant)
         self._watch()
         if lane.waiting or not self._has_room(tenant, lane):
             place = asyncio.get_running_loop().create_future()
@@ -75,7 +79,11 @@ class FairGate:
                 await place
             except asyncio.CancelledError:
                 if place.done() and not place.cancelled():
-                    self._leave(lane)
+                    self._leave(tenant, lane)
+                else:
+                    with contextlib.suppress(ValueError):  # it has left the queue if its turn came meanwhile
+                        lane.waiting.remove(place)
+                    self._remove_if_idle(tenant, lane)
                 raise
         else:
             lane.begun += 1
@@ -87,9 +95,8 @@ class FairGate:
             nonlocal ended
             if not ended:
                 ended = True
-                if lane.waiting and self._is_contended(tenant):
-                    lane.rests_until = self._clock() + min(REST * (self._clock() - began), MAX_REST_SECONDS)
-                self._leave(lane)
+                self._rest(tenant, lane, self._clock() - began)
+                self._leave(tenant, lane)
 
         def leave_if_idle() -> None:
             nonlocal waiting
@@ -105,16 +112,27 @@ class FairGate:
             waiting.cancel()
             leave()
 
+    def charge(self, tenant: str, seconds: float) -> None:
+        """Let a tenant that has requests waiting rest after work that an earlier request of it caused elsewhere.
+
+        The work of a queue's message is not part of the request that sent it, and needs the same processor.
+        """
+        lane = self._lanes.get(tenant)
+        if lane is not None:
+            self._rest(tenant, lane, seconds)
+
+    def _rest(self, tenant: str, lane: _Lane, seconds: float) -> None:
+        if lane.waiting and self._is_contended(tenant):
+            now = self._clock()
+            rests_until = max(now, lane.rests_until) + REST * seconds
+            lane.rests_until = min(rests_until, now + MAX_REST_SECONDS)
+
     def _lane(self, tenant: str) -> _Lane:
-        now = self._clock()
-        if len(self._lanes) >= MAX_TENANTS:
-            self._lanes = {
-                name: lane
-                for name, lane in self._lanes.items()
-                if lane.begun or lane.waiting or now - lane.last_at < LATELY_SECONDS
-            }
         lane = self._lanes.setdefault(tenant, _Lane())
-        lane.last_at = now
+        lane.last_at = self._clock()
+        self._lanes.move_to_end(tenant)
+        while len(self._lanes) > MAX_TENANTS and (oldest := next(iter(self._lanes))) not in self._busy:
+            del self._lanes[oldest]
         return lane
 
     def _has_room(self, tenant: str, lane: _Lane) -> bool:
@@ -125,27 +143,30 @@ class FairGate:
 
     def _is_contended(self, tenant: str) -> bool:
         """Return whether another tenant is active or was lately."""
-        now = self._clock()
-        return any(
-            lane.begun or lane.waiting or now - lane.last_at < LATELY_SECONDS
-            for name, lane in self._lanes.items()
-            if name != tenant
-        )
+        if len(self._busy) > (tenant in self._busy):
+            return True
+        others = (lane for name, lane in islice(reversed(self._lanes.items()), 2) if name != tenant)
+        return any(self._clock() - lane.last_at < LATELY_SECONDS for lane in others)
 
     @property
     def _is_overloaded(self) -> bool:
         return self._lateness > LATE_SECONDS or self._is_pressed()
 
-    def _leave(self, lane: _Lane) -> None:
+    def _leave(self, tenant: str, lane: _Lane) -> None:
         lane.begun -= 1
+        self._remove_if_idle(tenant, lane)
         self._admit()
+
+    def _remove_if_idle(self, tenant: str, lane: _Lane) -> None:
+        if not lane.begun and not lane.waiting:
+            self._busy.pop(tenant, None)
 
     def _admit(self) -> None:
         """Let the waiting requests begin for which there is room, one of each tenant in turn."""
         moved = True
         while moved:
             moved = False
-            for name, lane in self._lanes.items():
+            for name, lane in self._busy.items():
                 if lane.waiting and self._has_room(name, lane):
                     place = lane.waiting.popleft()
                     if not place.done():
@@ -159,7 +180,7 @@ class FairGate:
 
     async def _look(self) -> None:
         loop = asyncio.get_running_loop()
-        while any(lane.begun or lane.waiting for lane in self._lanes.values()):
+        while self._busy:
             due = loop.time() + PAUSE_SECONDS
             await asyncio.sleep(PAUSE_SECONDS)
             self._lateness = max(self._lateness * 0.9, loop.time() - due)

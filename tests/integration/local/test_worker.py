@@ -122,7 +122,7 @@ class Recorder:
         return future
 
 
-def test_with_more_busy_conversations_than_places_everyone_is_served(
+def test_with_more_busy_conversations_than_places_everyone_is_served_and_each_is_charged(
     product_stack: Stack, queues: str, new_queue: Callable[..., QueueAt]
 ) -> None:
     queue = new_queue()
@@ -138,10 +138,18 @@ def test_with_more_busy_conversations_than_places_everyone_is_served(
     sqs.close()
     [consumer] = [consumer for consumer in product_stack.consumers if consumer.function == "TurnsFunction"]
     function = Recorder(enough=120)
-    worker = Worker(replace(consumer, queue_name=queue.url.rpartition("/")[2]), function, queues, concurrency=16)
+    charged: Counter[str] = Counter()
+    worker = Worker(
+        replace(consumer, queue_name=queue.url.rpartition("/")[2]),
+        function,
+        queues,
+        concurrency=16,
+        charge=lambda group, seconds: charged.update([group]),
+    )
     worker.start()
     assert function.enough.wait(60)
     worker.stop()
+    assert charged == Counter(function.groups)
     served = Counter(function.groups[:120])
     assert len(served) == 60
     assert max(served.values()) <= 3

@@ -9,7 +9,16 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from baton_local.gateway.fair_gate import ALONE, CONTENDED, OVERLOADED, FairGate, tenant_of
+from baton_local.gateway import fair_gate
+from baton_local.gateway.fair_gate import (
+    ALONE,
+    CONTENDED,
+    MAX_REST_SECONDS,
+    OVERLOADED,
+    REST,
+    FairGate,
+    tenant_of,
+)
 
 
 class Request:
@@ -95,3 +104,46 @@ def test_the_tenant_is_the_one_of_the_token_or_the_address() -> None:
     for header in (b"", b"Bearer", b"Bearer a.b.c", b"Bearer e30.W10.e30", b"Bearer \xff.\xff.\xff"):
         assert tenant_of({"headers": [(b"authorization", header)], "client": client}) == "client 192.0.2.1"
     assert tenant_of({"headers": [], "client": None}) == "client "
+
+
+async def test_a_tenant_rests_after_the_work_that_its_messages_cause_in_a_queue() -> None:
+    now = 0.0
+    gate = FairGate(lambda: False, lambda: now)
+    quiet = Request(gate, "quiet")
+    await settle()
+    flood = [Request(gate, "flood") for _ in range(CONTENDED + 2)]
+    assert await begun(flood) == CONTENDED
+    gate.charge("flood", 0.1)
+    gate.charge("quiet", 0.1)
+    await finish(*flood[:CONTENDED])
+    assert await begun(flood[CONTENDED:]) == 0
+    again = Request(gate, "quiet")
+    assert await begun([again]) == 1
+    now += REST * 0.1
+    await finish(again)
+    assert await begun(flood[CONTENDED:]) == 2
+    await finish(quiet, *flood)
+
+
+async def test_the_rests_of_a_tenant_add_up_to_a_limit() -> None:
+    now = 0.0
+    gate = FairGate(lambda: False, lambda: now)
+    quiet = Request(gate, "quiet")
+    await settle()
+    flood = [Request(gate, "flood") for _ in range(CONTENDED + 1)]
+    for _ in range(100):
+        gate.charge("flood", 1.0)
+    await finish(flood[0])
+    now += MAX_REST_SECONDS
+    await finish(flood[1])
+    assert await begun(flood[CONTENDED:]) == 1
+    await finish(quiet, *flood)
+
+
+async def test_lanes_of_tenants_that_left_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fair_gate, "MAX_TENANTS", 3)
+    gate = FairGate(lambda: False)
+    for number in range(10):
+        async with gate.turn(f"tenant {number}"):
+            pass
+    assert len(gate._lanes) == 3
