@@ -70,6 +70,22 @@ class Machine:
             command, cwd=cwd or self.folder, env=self.environment, capture_output=True, text=True, check=False
         )
 
+    def run(self, commands: str, folder: Path) -> subprocess.CompletedProcess[str]:
+        """Run a page's ``commands`` in a shell that has uv, but no environment."""
+        environment = self.environment | {
+            "UV_FIND_LINKS": str(self.folder.parent / "wheels"),
+            "UV_NO_PROGRESS": "1",
+            "PATH": f"{Path(uv()).parent}{os.pathsep}{os.environ['PATH']}",
+        }
+        return subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", commands],
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
     @contextmanager
     def developing(self, project: Path) -> Iterator[Conversations]:
         """Run ``baton dev`` in ``project``."""

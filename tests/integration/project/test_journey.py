@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from baton_local.root import ROOT
 from tests.integration.project.machine import Machine
+from tests.unit.docs.pages import block
 
 MB = 1024 * 1024
 PRODUCT = "baton_local/product"
@@ -46,6 +48,12 @@ def test_the_wheel_has_what_a_project_needs_and_nothing_else(machine: Machine) -
     assert [name for name in names if "__pycache__" in name or ("/tests/" in name and "skeleton" not in name)] == []
     assert wheel.stat().st_size < 8 * MB
     assert size < 25 * MB
+
+
+def test_the_first_commands_of_the_readme_make_a_project_and_test_it(machine: Machine, tmp_path: Path) -> None:
+    said = machine.run(block(ROOT / "README.md", "project").replace("baton dev ", "baton check "), tmp_path)
+    assert said.returncode == 0, said.stderr
+    assert "2 agents, no problems." in said.stdout
 
 
 def test_a_project_is_made_checked_and_tested(machine: Machine) -> None:

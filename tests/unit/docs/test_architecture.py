@@ -9,21 +9,18 @@ import re
 from configparser import ConfigParser
 from pathlib import Path
 
-import pytest
-
 import baton
 from baton import ports
-from tests.unit.docs.pages import ROOT, block, name, table
+from tests.unit.docs.pages import ROOT, block, table
 
 ARCHITECTURE = ROOT / "docs" / "explanation" / "architecture.md"
-README = ROOT / "README.md"
 LIBRARY = Path(baton.__file__).parent
 INDENT = " " * 4
 
 
-def _entries(page: Path) -> tuple[list[str], list[str]]:
-    """Return the paths of the page's tree: those at the root, and those below shared/baton."""
-    lines = block(page, "tree").splitlines()
+def _entries() -> tuple[list[str], list[str]]:
+    """Return the paths of the tree: those at the root, and those below shared/baton."""
+    lines = block(ARCHITECTURE, "tree").splitlines()
     paths = [(line.startswith(INDENT), line.split()[0]) for line in lines]
     return [path for is_inner, path in paths if not is_inner], [path for is_inner, path in paths if is_inner]
 
@@ -39,23 +36,21 @@ def _path(package: str) -> str:
     return f"{package}/" if (LIBRARY / package).is_dir() else f"{package}.py"
 
 
-@pytest.mark.parametrize("page", [README, ARCHITECTURE], ids=name)
-def test_the_tree_shows_every_folder_of_the_project(page: Path) -> None:
-    shown = {path.split("/")[0] for path in _entries(page)[0] if "/" in path}
+def test_the_tree_shows_every_folder_of_the_project() -> None:
+    shown = {path.split("/")[0] for path in _entries()[0] if "/" in path}
 
     folders = {path.name for path in ROOT.iterdir() if path.is_dir() and path.name[0] not in "._"} - {"dist"}
     assert shown == folders
 
 
-@pytest.mark.parametrize("page", [README, ARCHITECTURE], ids=name)
-def test_the_tree_shows_only_what_exists(page: Path) -> None:
-    missing = [path for path in _entries(page)[0] if not list(ROOT.glob(path.replace("<noun>", "*")))]
+def test_the_tree_shows_only_what_exists() -> None:
+    missing = [path for path in _entries()[0] if not list(ROOT.glob(path.replace("<noun>", "*")))]
 
     assert missing == []
 
 
 def test_the_tree_lists_the_packages_in_the_order_of_the_import_rules() -> None:
-    shown = _entries(ARCHITECTURE)[1]
+    shown = _entries()[1]
 
     modules = {module.name for module in pkgutil.iter_modules([str(LIBRARY)])}
     assert shown == [_path(package) for package in _layers()]

@@ -52,6 +52,12 @@ def test_every_page_that_a_source_file_names_exists() -> None:
     assert [f"{name(path)} names {page}" for path, page in sorted(named) if not (ROOT / page).exists()] == []
 
 
+def test_the_readme_stays_short_and_shows_the_product_and_the_flow() -> None:
+    readme = (ROOT / "README.md").read_text()
+    assert len(readme.splitlines()) < 200
+    assert len(re.findall(r"!\[", readme)) == 2
+
+
 def test_every_page_of_the_documentation_is_in_its_index() -> None:
     index = ROOT / "docs" / "README.md"
     linked = {(index.parent / link.partition("#")[0]).resolve() for link in links(index)}
