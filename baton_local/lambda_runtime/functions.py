@@ -14,6 +14,8 @@ from baton_local.lambda_runtime.invocations import Answer, FunctionFailed, Invoc
 logger = logging.getLogger("baton_local.functions")
 
 LOG_LINES = 2000
+MAX_ENVIRONMENTS = 100
+"""Environments of a function at the same time. Each is a process tree with some hundred megabytes."""
 
 
 class BuiltFunction:
@@ -56,6 +58,9 @@ class BuiltFunction:
                 invocation.fail(FunctionFailed("Runtime.ExitError", "The local cloud stops."))
                 return
             environment = self._idle.pop() if self._idle else None
+            if environment is None and len(self._environments) >= MAX_ENVIRONMENTS:
+                invocation.fail(FunctionFailed("TooManyRequestsException", "Rate Exceeded."))
+                return
             if environment is None:
                 environment = ExecutionEnvironment(self.code, self._keep, self._become_idle, self._forget)
                 self._environments.add(environment)
