@@ -44,6 +44,8 @@ class RuntimeApi:
         self._outcome: Callable[[], None] | None = None
         """Ends the answer in progress. It waits until the runtime asks for the next event."""
         self._lock = threading.Lock()
+        self._end: FunctionFailed | None = None
+        """The reason why nothing is handed over any more."""
         self._runtime_waits = False
         self._extensions: dict[str, bool] = {}
         """Identifier -> whether it waits for an event."""
@@ -53,11 +55,18 @@ class RuntimeApi:
         threading.Thread(target=self._accept, name="runtime API", daemon=True).start()
 
     def put(self, invocation: Invocation) -> None:
-        """Hand the event to the runtime as soon as it asks."""
-        self._events.put(invocation)
+        """Hand the event to the runtime as soon as it asks. After ``fail_all`` the event fails."""
+        with self._lock:
+            end = self._end
+            if end is None:
+                self._events.put(invocation)
+        if end is not None:
+            invocation.fail(end)
 
     def fail_all(self, problem: FunctionFailed) -> None:
-        """Fail the invocation in progress unless it is answered, and those that the runtime has not asked for."""
+        """Fail the invocation in progress unless it is answered, those that wait, and those that come later."""
+        with self._lock:
+            self._end = problem
         self._settle()
         if self._current:
             self._current.fail(problem)

@@ -134,6 +134,14 @@ def test_an_answer_to_another_event_is_refused(environment: Environment, outcome
         answer.future.result(PATIENCE_SECONDS)
 
 
+def test_events_that_come_when_the_environment_has_ended_fail(environment: Environment) -> None:
+    waiting = environment.put({})
+    environment.api.fail_all(FunctionFailed("Runtime.ExitError", "It ended."))
+    for answer in (waiting, environment.put({})):
+        with pytest.raises(FunctionFailed, match="It ended"):
+            answer.future.result(PATIENCE_SECONDS)
+
+
 def test_an_environment_is_idle_when_its_extensions_wait_too(environment: Environment) -> None:
     status, headers, _ = environment.request("POST", f"{EXTENSION}/register", b'{"events": []}')
     assert status == 200
