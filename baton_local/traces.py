@@ -14,6 +14,7 @@ from baton.domain.errors import BatonError, NotFound
 from baton.domain.identity import Permission
 from baton.domain.tracing import Attribute
 from baton.ports.identity import TokenVerifier
+from baton_local.serving.asgi import BodyTooLarge, read_body
 
 PATH = "/local/traces"
 MAX_TRACES = 200
@@ -21,7 +22,7 @@ MAX_TRACES = 200
 MAX_SPANS = 1_000
 """Spans of one trace that are kept."""
 MAX_BODY = 8 * 1024 * 1024
-"""Bytes of a request once it is unpacked."""
+"""Bytes of a request, packed or unpacked."""
 BEARER = "bearer "
 
 Json = dict[str, Any]
@@ -76,7 +77,10 @@ class TraceRoutes:
     async def take(self, request: Request) -> Response:
         """Serve the exporter's ``POST``."""
         try:
-            self._traces.add(_unpack(await request.body(), request.headers.get("content-encoding")))
+            body = await read_body(request.receive, MAX_BODY)
+            self._traces.add(_unpack(body or b"", request.headers.get("content-encoding")))
+        except BodyTooLarge:
+            return JSONResponse({"detail": f"the body has more than {MAX_BODY} bytes"}, status_code=413)
         except ValueError as problem:
             return JSONResponse({"detail": str(problem)}, status_code=400)
         return Response(status_code=200, media_type="application/x-protobuf")

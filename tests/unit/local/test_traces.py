@@ -84,6 +84,10 @@ async def test_what_cannot_be_read_is_refused(collector: Collector, body: bytes)
     assert await collector.take(body) == 400
 
 
+async def test_a_large_body_is_refused_before_all_of_it_is_read(collector: Collector) -> None:
+    assert (await collector.client.post(PATH, content=bytes(MAX_BODY + 1))).status_code == 413
+
+
 async def test_a_body_that_is_no_gzip_is_refused(collector: Collector) -> None:
     answer = await collector.client.post(PATH, content=b"plain", headers={"Content-Encoding": "gzip"})
     assert answer.status_code == 400
