@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import yaml
 
-from baton.adapters.models.profile_overrides import profile_overrides
-from baton.adapters.yaml_document import YamlDocument, YamlFileError
 from baton.settings.document import InvalidDocument, Problem, SettingsDocument, check_document
 from baton_deployment.checks import Check, fails, fine, note
 from baton_deployment.errors import DeploymentError
 from baton_deployment.stages import Stage
+from baton_local import settings_document
+from baton_local.errors import LocalCloudError
+from baton_local.settings_document import SettingsFile
 
 NAME = "settings file"
 MOVED = {
@@ -33,15 +33,6 @@ MOVED = {
 LISTS = ("AllowedOrigins", "AllowedHosts", "PushHosts")
 
 
-@dataclass(frozen=True)
-class SettingsFile:
-    """A file whose content is valid."""
-
-    path: Path
-    values: Mapping[str, Any]
-    document: SettingsDocument
-
-
 def path_of(stage: Stage) -> Path:
     """Return the place of a stage's file. It need not exist."""
     return stage.file.parent / f"settings.{stage.name}.yaml"
@@ -49,26 +40,10 @@ def path_of(stage: Stage) -> Path:
 
 def read_settings_file(path: Path) -> SettingsFile | None:
     """Return the file, YAML or JSON; None if there is none. Raises ``DeploymentError`` that names every wrong line."""
-    if not path.is_file():
-        return None
     try:
-        text = YamlDocument.read(path)
-    except YamlFileError as problem:
+        return settings_document.read_settings_file(path, _check_issuers)
+    except LocalCloudError as problem:
         raise DeploymentError(str(problem)) from None
-    try:
-        values = json.loads(json.dumps(text.values, allow_nan=False))
-    except (TypeError, ValueError):
-        raise DeploymentError(f"{path}: holds a value that JSON has not, such as a date: put it in quotes.") from None
-    try:
-        document = check_document(values)
-        _check_issuers(document)
-        profile_overrides(document.model_profiles)
-    except InvalidDocument as invalid:
-        problems = sorted(invalid.problems, key=lambda each: text.line(each.place))
-        raise DeploymentError("\n".join(text.problem(each.place, each.what) for each in problems)) from None
-    except ValueError as problem:
-        raise DeploymentError(f"{path}: modelProfiles: {str(problem).partition(': ')[2]}") from None
-    return SettingsFile(path, values, document)
 
 
 def _check_issuers(document: SettingsDocument) -> None:

@@ -35,8 +35,22 @@ def test_a_developers_file_is_the_document_that_functions_read(s3: Any, tmp_path
     assert document.allowed_hosts == ("api.example.com",)
 
 
-def test_a_wrong_line_stops_the_start(s3: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("allowedHosts: [https://api.example.com]", r"settings\.local\.yaml:2: allowedHosts\.0: "),
+        ('modelProfiles: {"gpt*": {maxTool: 3}}', "there is no such fact"),
+    ],
+)
+def test_a_wrong_line_stops_the_start(s3: Any, tmp_path: Path, line: str, problem: str) -> None:
     file = tmp_path / "settings.local.yaml"
-    file.write_text("version: 1\nallowedHosts: [https://api.example.com]\n")
-    with pytest.raises(LocalCloudError, match=r"settings\.local\.yaml:2: allowedHosts\.0: "):
+    file.write_text(f"version: 1\n{line}\n")
+    with pytest.raises(LocalCloudError, match=problem):
         put_document(s3, "local", file)
+
+
+def test_keys_of_issuers_may_come_over_http_here(s3: Any, tmp_path: Path) -> None:
+    file = tmp_path / "settings.local.yaml"
+    file.write_text("version: 1\ntokenIssuers: [{issuer: 'http://127.0.0.1:9/', audience: baton}]\n")
+    put_document(s3, "local", file)
+    assert s3.list_objects_v2(Bucket="local")["KeyCount"] == 1
