@@ -20,7 +20,9 @@ MAX_INVOCATIONS = 100
 def administer(
     client: LambdaClient, outputs: Mapping[str, str], command: str, *, tenants: Sequence[str] = (), grant: bool = False
 ) -> dict[str, Any]:
-    """Carry out a command in the stack with these outputs, and return the result. Raises ``DeploymentError``.
+    """Carry out a command in the stack with these outputs, and return the result of its last invocation.
+
+    Raises ``DeploymentError``, also if the command is not complete.
 
     ``grant`` is for ``migrate`` in a domain whose administrator is the stack's ``SearchRole``: the functions are let
     in too.
@@ -36,13 +38,13 @@ def administer(
     for _ in range(MAX_INVOCATIONS):
         result = _invoke(client, function, event)
         if result.get("is_complete", True):
-            break
+            return result
         rest: dict[str, Any] = {name: result[name] for name in ("tenants", "positions") if name in result}
         has_done = result.get("documents_started") or result.get("episodes_indexed")
         if not has_done and event == {**event, **rest}:
             raise DeploymentError(f"{function} gets no further in its time. Name one tenant, or one index, at a time.")
         event |= rest
-    return result
+    raise DeploymentError(f"{function} is not done after {MAX_INVOCATIONS} invocations. Repeat the command.")
 
 
 def _invoke(client: LambdaClient, function: str, event: Mapping[str, Any]) -> dict[str, Any]:

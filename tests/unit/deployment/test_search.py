@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from baton_deployment import search
 from baton_deployment.errors import DeploymentError
 from baton_deployment.search import administer, is_sound
 
@@ -48,6 +49,13 @@ def test_a_rebuild_that_gets_no_further_ends_with_advice() -> None:
     with pytest.raises(DeploymentError, match="Name one tenant"):
         administer(client, OUTPUTS, "rebuild")  # type: ignore[arg-type]
     assert len(client.events) == 2
+
+
+def test_a_rebuild_that_takes_too_many_invocations_is_no_success(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "MAX_INVOCATIONS", 3)
+    client = Lambda(*[{"is_complete": False, "tenants": ["acme"], "positions": {}, "documents_started": 9}] * 3)
+    with pytest.raises(DeploymentError, match=r"is not done .* Repeat the command"):
+        administer(client, OUTPUTS, "rebuild")  # type: ignore[arg-type]
 
 
 def test_tenants_to_verify_are_passed_on() -> None:
