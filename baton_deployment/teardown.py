@@ -10,6 +10,8 @@ from botocore.exceptions import ClientError
 
 from baton_deployment.account import Account, code_of, problems_explained
 from baton_deployment.errors import DeploymentError
+from baton_deployment.preflight.secrets import NAME as SECRET
+from baton_deployment.preflight.secrets import expected_secrets
 from baton_deployment.stages import Stage
 from baton_deployment.template import DeployedTemplate
 
@@ -20,7 +22,6 @@ BUCKET = "AWS::S3::Bucket"
 DOMAIN = "AWS::OpenSearchService::Domain"
 KEPT = {TABLE: "the conversations", BUCKET: "files with all their versions", DOMAIN: "the search indices"}
 """Types of resources that stacks retain, and what they hold."""
-SECRETS = ("ModelKeySecret", "EmbedKeysSecret", "CardKeysSecret", "DelegationKeysSecret")
 WAIT = {"Delay": 15, "MaxAttempts": 240}
 """An hour: distributions and search domains take long."""
 
@@ -63,9 +64,7 @@ class Teardown:
                 and _is_retained(template, each["LogicalResourceId"])
                 and each["ResourceStatus"] != "DELETE_COMPLETE"
             ]
-            secrets = [
-                Part("secrets", template.values[name], "secret", name) for name in SECRETS if template.values[name]
-            ]
+            secrets = [Part("secrets", each.name, SECRET, each.parameter) for each in expected_secrets(template, {})]
         logs = [each["PhysicalResourceId"] for each in resources if each["ResourceType"] == "AWS::Logs::LogGroup"]
         return cls(account, stage, exists, (*kept, *secrets), tuple(logs) if exists else ())
 
@@ -217,5 +216,5 @@ _DELETIONS: Mapping[str, Callable[[Account, str], None]] = {
     TABLE: _delete_table,
     BUCKET: _delete_bucket,
     DOMAIN: _delete_domain,
-    "secret": _delete_secret,
+    SECRET: _delete_secret,
 }

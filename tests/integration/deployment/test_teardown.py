@@ -157,6 +157,12 @@ def test_the_stack_goes_and_its_data_stays_until_it_is_named(stage: Stage) -> No
     assert f"Deleted {names['Bucket']}" in lines
 
 
+def test_every_secret_that_a_parameter_names_can_be_named(aws: str, tmp_path: Path) -> None:
+    names = {name: f"t/{name}" for name in SOURCE["Parameters"] if name.endswith("Secret")}
+    parts = looked_at(Stage("dev", tmp_path, "t-none", names)).parts
+    assert {part.content: part.name for part in parts if part.choice == "secrets"} == names
+
+
 def test_every_resource_that_the_template_retains_can_be_named() -> None:
     retained: dict[str, Any] = {
         name: item for name, item in SOURCE["Resources"].items() if "Retain" in str(item.get("DeletionPolicy"))
