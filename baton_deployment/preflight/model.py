@@ -27,7 +27,7 @@ def check_model(account: Account | None, template: DeployedTemplate) -> Iterator
     else:
         secret = values["ModelKeySecret"]
         try:
-            key = account.client("secretsmanager").get_secret_value(SecretId=secret)["SecretString"]
+            key = account.client("secretsmanager").get_secret_value(SecretId=secret).get("SecretString", "")
         except ClientError as problem:
             if code_of(problem) != "ResourceNotFoundException":
                 raise

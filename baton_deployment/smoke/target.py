@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import jwt
 
+from baton.adapters.tokens.embed_keys import ANY_TENANT, EMBED_ISSUER, read_embed_keys
 from baton_deployment.account import Account, problems_explained
 from baton_deployment.deployed_stack import read_outputs
 from baton_deployment.errors import DeploymentError
@@ -18,7 +17,8 @@ from baton_deployment.stages import Stage
 from baton_deployment.template import DeployedTemplate
 from baton_local.root import ROOT
 
-ISSUER = "baton-embed"
+ALGORITHM = "HS256"
+"""The algorithm of the keys that both sign and verify."""
 LIFETIME_SECONDS = 3600
 PREFERRED_TENANT = "smoke"
 HOW_TO_GET_A_TOKEN = (
@@ -59,7 +59,7 @@ def target_of(account: Account, stage: Stage, token: str | None = None) -> Targe
         name = template.values["EmbedKeysSecret"]
         try:
             with problems_explained(f"The secret {name} cannot be read"):
-                text = account.client("secretsmanager").get_secret_value(SecretId=name)["SecretString"]
+                text = account.client("secretsmanager").get_secret_value(SecretId=name).get("SecretString", "")
             signed, own = sign_token(text, permission), True
         except DeploymentError as problem:
             reason = f"{problem} {HOW_TO_GET_A_TOKEN}"
@@ -91,25 +91,25 @@ def target_at(url: str, socket_url: str | None, token: str | None, *, has_search
 def sign_token(keys: str, *permissions: str) -> str:
     """Return a token of a new user, signed with one of the embed ``keys``. Raises ``DeploymentError``."""
     try:
-        entries: Mapping[str, Mapping[str, str]] = json.loads(keys)
-        usable = {kid: each for kid, each in entries.items() if each["algorithm"].startswith("HS")}
-    except (ValueError, KeyError, TypeError, AttributeError):
+        found, _ = read_embed_keys(keys, allow_any_tenant=True)
+    except ValueError:
         raise DeploymentError("The secret with the embed keys is no JSON object of keys.") from None
+    usable = {kid: key for kid, key in found.items() if key.algorithm == ALGORITHM}
     if not usable:
-        raise DeploymentError("The secret with the embed keys has no key that signs (HS256, HS384 or HS512).")
+        raise DeploymentError(f"The secret with the embed keys has no usable key for {ALGORITHM}, with which to sign.")
     # Users of the tenant whom nobody knows, preferably in a tenant for it.
-    kid = min(usable, key=lambda each: usable[each]["tenant"] != PREFERRED_TENANT)
+    kid = min(usable, key=lambda each: usable[each].tenant != PREFERRED_TENANT)
     now = int(time.time())
-    tenant = usable[kid]["tenant"]
+    tenant = usable[kid].tenant
     claims = {
-        "iss": ISSUER,
+        "iss": EMBED_ISSUER,
         "sub": f"smoke-{secrets.token_hex(8)}",
-        "tenant": PREFERRED_TENANT if tenant == "*" else tenant,
+        "tenant": PREFERRED_TENANT if tenant == ANY_TENANT else tenant,
         "permissions": ["document:write", *permissions],
         "iat": now,
         "exp": now + LIFETIME_SECONDS,
     }
-    return jwt.encode(claims, usable[kid]["key"], algorithm=usable[kid]["algorithm"], headers={"kid": kid})
+    return jwt.encode(claims, usable[kid].key, algorithm=ALGORITHM, headers={"kid": kid})
 
 
 def given_token() -> str | None:
