@@ -63,13 +63,12 @@ def _settings(chosen: argparse.Namespace) -> None:
     elif chosen.check:
         compare_settings(stage, print)
     else:
-        put_settings(Account.of(stage), stage, print, confirm=lambda: _agrees(chosen.yes))
+        put_settings(Account.of(stage), stage, print, confirm=(lambda: True) if chosen.yes else _agrees)
 
 
-def _agrees(is_agreed: bool) -> bool:
-    if is_agreed or not sys.stdin.isatty():
-        return True
-    return input("Put these settings? [y/N] ").strip().lower() in ("y", "yes")
+def _agrees() -> bool:
+    answer = _ask("Put these settings? [y/N] ", "so nothing was put. ARGS=--yes answers.")
+    return answer.strip().lower() in ("y", "yes")
 
 
 def _smoke(chosen: argparse.Namespace) -> None:
@@ -90,14 +89,16 @@ def _tear_down(chosen: argparse.Namespace) -> None:
     account = Account.of(stage)
     template = DeployedTemplate.read(ROOT / "template.yaml", stage.parameters, stage.stack, account.region)
     teardown = Teardown.of(account, stage, template)
-    tear_down(teardown, chosen.delete, lambda question: chosen.confirm or _ask(question, stage.stack), print)
+    otherwise = f"so nothing was deleted. CONFIRM={stage.stack} answers."
+    tear_down(teardown, chosen.delete, lambda question: chosen.confirm or _ask(question, otherwise), print)
 
 
-def _ask(question: str, stack: str) -> str:
+def _ask(question: str, otherwise: str) -> str:
+    """Return the answer of the person at the terminal. Raises ``DeploymentError`` if there is none."""
     try:
         return input(question)
     except EOFError:
-        raise DeploymentError(f"Nobody answers, so nothing was deleted. CONFIRM={stack} answers.") from None
+        raise DeploymentError(f"Nobody answers, {otherwise}") from None
 
 
 def _search(chosen: argparse.Namespace) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ from moto import mock_aws
 
 from baton.domain.settings_place import SETTINGS_KEY
 from baton_deployment import settings_put
+from baton_deployment.__main__ import main
 from baton_deployment.account import Account
 from baton_deployment.errors import DeploymentError
 from baton_deployment.regions import VARIABLES
@@ -132,3 +134,18 @@ def test_settings_that_somebody_else_has_put_meanwhile_are_not_replaced(operator
     with pytest.raises(DeploymentError, match="changed meanwhile"):
         operator.put(confirm=put_by_another)
     assert operator.deployed["pushHosts"] == ["b.example"]
+
+
+def test_where_nobody_can_answer_nothing_is_put_without_yes(
+    operator: Operator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    operator.stage.file.write_text('[dev.deploy.parameters]\nstack_name = "baton-dev"\n')
+    operator.file.write_text("version: 1\nallowedHosts: [a.example]\n")
+    for name in VARIABLES:
+        monkeypatch.setenv(name, REGION)
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    arguments = ["settings", "dev", "--config-file", str(operator.stage.file)]
+    with pytest.raises(DeploymentError, match=r"nothing was put\. ARGS=--yes answers"):
+        main(arguments)
+    main([*arguments, "--yes"])
+    assert operator.deployed == {"version": 1, "allowedHosts": ["a.example"]}
