@@ -48,7 +48,7 @@ check: setup ## Lint, types and unit tests: the daily loop, three and a half min
 	$(end-checks); $(sum-up)
 
 # There are more processes than cores, because tests often wait. tests/distribution.py spreads the tests over them.
-test: setup ## Check everything: lint, types, every test; about twenty minutes on two cores
+test: setup ## Check everything: lint, types, every test; about a quarter of an hour on two cores
 	@failed=(); $(begin-checks); \
 	echo "== tests"; \
 	if [ -n "$(TESTS)" ]; then \
