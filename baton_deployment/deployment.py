@@ -7,11 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from botocore.exceptions import BotoCoreError, ClientError
+
 from baton_deployment.account import Account
 from baton_deployment.checks import Outcome, lines_of
 from baton_deployment.deployed_stack import address_lines, read_outputs
 from baton_deployment.errors import DeploymentError
 from baton_deployment.preflight import NAMES_WIDTH, Preflight, run_preflight
+from baton_deployment.preflight.limits import QUOTA, read_quota
 from baton_deployment.preflight.packages import check_sizes
 from baton_deployment.publishing import publish_front_ends
 from baton_deployment.sam import find_sam, in_region, run_sam, sam_variables
@@ -27,7 +30,10 @@ Write = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Deployment:
-    """The commands that build and deploy one stage. They run in ``folder``."""
+    """The commands that build and deploy one stage. They run in ``folder``.
+
+    ``deploy`` lacks the stage's parameters, which ``deploy_command`` adds.
+    """
 
     stage: Stage
     folder: Path
@@ -41,6 +47,13 @@ class Deployment:
         """Return the deployment of this repository."""
         config = ("--config-file", str(stage.file), "--config-env", stage.name)
         return cls(stage, ROOT, ("sam", "build", *config), ("sam", "deploy", *config))
+
+    def deploy_command(self, quota: int | None = None) -> tuple[str, ...]:
+        """Return the command that deploys with the stage's parameters, and with the ``quota`` unless they name one."""
+        overrides = self.stage.overrides
+        if quota is not None and QUOTA not in self.stage.parameters:
+            overrides = (*overrides, f"{QUOTA}={quota}")
+        return (*self.deploy, "--parameter-overrides", *overrides) if overrides else self.deploy
 
     @property
     def built(self) -> Path:
@@ -59,7 +72,7 @@ class Deployment:
                 f"# Check what the stage {self.stage.name} needs, and write {self.folder}",
                 f"{within} {shlex.join(self.build)}",
                 "# Check the sizes of the packages",
-                f"{within} {shlex.join(self.deploy)}",
+                f"{within} {shlex.join(self.deploy_command())}",
                 f"# Put the settings of {path_of(self.stage)}, if there is such a file",
                 "# Publish the chat widget and the console, if the stack serves them",
                 "# Try the stage as a user, and print its addresses",
@@ -80,7 +93,8 @@ def deploy(deployment: Deployment, write: Write, *, prepare: Callable[[], None] 
     prepare()
     _run(deployment, deployment.build, program, variables, write)
     _check_sizes(deployment, account.region, write)
-    _run(deployment, in_region(deployment.deploy, account.region), program, variables, write)
+    command = deployment.deploy_command(_find_quota(account))
+    _run(deployment, in_region(command, account.region), program, variables, write)
     put_settings(account, deployment.stage, write, allowed_hosts=deployment.allowed_hosts)
     write(publish_front_ends(account, deployment.stage))
     smoke_stage(account, deployment.stage, write)
@@ -106,6 +120,14 @@ def deploy_account(write: Write, *, asks: bool = True) -> None:
         command = (*command, "--no-confirm-changeset")
     write(f"$ {shlex.join(command)}")
     run_sam(find_sam(), command, ROOT, sam_variables(account.region))
+
+
+def _find_quota(account: Account) -> int | None:
+    """Return the account's quota of executions at once, for its alarm; None if the caller may not read it."""
+    try:
+        return read_quota(account)
+    except (BotoCoreError, ClientError):
+        return None  # the preflight has reported it
 
 
 def _run(

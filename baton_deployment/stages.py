@@ -29,6 +29,8 @@ class Stage:
     """The name of its stack."""
     parameters: Mapping[str, str]
     """The template's parameters that it sets."""
+    overrides: tuple[str, ...] = ()
+    """The same as words of ``sam deploy --parameter-overrides``."""
     region: str | None = None
     profile: str | None = None
     bucket: str | None = None
@@ -36,9 +38,10 @@ class Stage:
     prefix: str = ""
     """The beginning of the keys there."""
 
-    def with_parameters(self, overrides: Iterable[object]) -> Stage:
+    def with_overrides(self, overrides: Iterable[str]) -> Stage:
         """Return the stage with these ``parameter_overrides`` in place of those of the file."""
-        return replace(self, parameters=parse_overrides(overrides))
+        chosen = tuple(overrides)
+        return replace(self, parameters=parse_overrides(chosen), overrides=chosen)
 
 
 def read_stage(file: Path, name: str) -> Stage:
@@ -51,7 +54,8 @@ def read_stage(file: Path, name: str) -> Stage:
     if "stack_name" not in settings:
         raise DeploymentError(f"{file}: the stage {name} has no stack_name.")
     try:
-        parameters = parse_overrides(overrides_of(settings))
+        overrides = tuple(_overrides_of(settings))
+        parameters = parse_overrides(overrides)
     except DeploymentError as problem:
         raise DeploymentError(f"{file}: the stage {name}: {problem}") from problem
     return Stage(
@@ -59,6 +63,7 @@ def read_stage(file: Path, name: str) -> Stage:
         file=file,
         stack=str(settings["stack_name"]),
         parameters=parameters,
+        overrides=overrides,
         region=settings.get("region"),
         profile=settings.get("profile"),
         bucket=settings.get("s3_bucket"),
@@ -66,10 +71,19 @@ def read_stage(file: Path, name: str) -> Stage:
     )
 
 
-def overrides_of(settings: Mapping[str, Any]) -> list[object]:
-    """Return the entries of ``parameter_overrides``, which may be a text, a table or a list of them."""
+def _overrides_of(settings: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the entries of ``parameter_overrides``, which may be a text, a table or a list of them."""
     given = settings.get("parameter_overrides", [])
-    return list(given) if isinstance(given, list) else [given]
+    for entry in given if isinstance(given, list) else [given]:
+        if isinstance(entry, Mapping):
+            yield from (_written(name, value) for name, value in _pairs(entry))
+        else:
+            yield str(entry)
+
+
+def _written(name: str, value: str) -> str:
+    quoted = value.replace('"', '\\"')
+    return f'{name}="{quoted}"'
 
 
 def parse_overrides(overrides: Iterable[object]) -> dict[str, str]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 from baton_deployment.deployment import Deployment, build, deploy, deploy_account
 from baton_deployment.errors import DeploymentError
 from baton_deployment.preflight import run_preflight
-from baton_deployment.stages import overrides_of, read_stage
+from baton_deployment.stages import Stage, read_stage
 from baton_local.project_tools import packages_in
 from baton_project.building import assemble
 from baton_project.check import unreadable
@@ -58,24 +57,21 @@ def plan(project: Project, stage: str) -> Deployment:
         declared = read_stage(file, stage)
     except DeploymentError as problem:
         raise ProjectProblem(str(problem)) from problem
-    settings = tomllib.loads(file.read_text())[stage]["deploy"].get("parameters", {})
-    overrides = _overrides(project, settings)
     config = ("--config-file", str(file), "--config-env", stage)
     return Deployment(
-        stage=declared.with_parameters(overrides),
+        stage=declared.with_overrides(_overrides(project, declared)),
         folder=project.folder / STATE / "build" / stage,
         build=("sam", "build", "--build-in-source", *config),
-        deploy=("sam", "deploy", *config, "--parameter-overrides", *overrides),
+        deploy=("sam", "deploy", *config),
         allowed_hosts=project.settings.allowed_hosts,
     )
 
 
-def _overrides(project: Project, settings: Mapping[str, object]) -> list[str]:
+def _overrides(project: Project, stage: Stage) -> list[str]:
     """Return the stage's parameters, and after them what the project says, unless the stage says otherwise."""
-    chosen = [str(each) for each in overrides_of(settings)]
     ours = {
         "DefaultAgent": project.settings.default_agent,
         "ToolPackages": ",".join(packages_in(project.tools)),
     }
-    names = {each.partition("=")[0] for each in chosen}
-    return [*chosen, *(f"{name}={value}" for name, value in ours.items() if value and name not in names)]
+    added = [f"{name}={value}" for name, value in ours.items() if value and name not in stage.parameters]
+    return [*stage.overrides, *added]

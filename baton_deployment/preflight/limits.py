@@ -9,6 +9,8 @@ from baton_deployment.checks import Check, fails, fine, note
 from baton_deployment.template import DeployedTemplate
 
 CONCURRENCY = "concurrency"
+QUOTA = "ConcurrencyQuota"
+"""The parameter with the account's quota. A deployment passes it on, unless the stage names one."""
 LOGGING_ROLE = "logging role"
 ALARMS = "alarms"
 PRODUCTION = "prod"
@@ -23,17 +25,14 @@ BACKGROUND = 10
 
 def check_concurrency(account: Account, template: DeployedTemplate) -> Iterator[Check]:
     """Yield the meaning of the account's quota of executions at the same time."""
-    quota = int(account.client("lambda").get_account_settings()["AccountLimit"]["ConcurrentExecutions"])
-    turns = int(template.values["MaximumConcurrentTurns"])
+    quota = read_quota(account)
+    turns = _number(template, "MaximumConcurrentTurns")
     raise_it = (
         "Ask for more, it is free: aws service-quotas request-service-quota-increase --service-code lambda "
         f"--quota-code L-B99A9384 --desired-value 1000 --region {account.region}"
     )
-    reserved = {
-        name: int(value)
-        for name, value in template.values.items()
-        if "ReservedConcurrency" in name and value.lstrip("-").isdigit() and int(value) > 0
-    }
+    numbers = {name: _number(template, name) for name in template.values if "ReservedConcurrency" in name}
+    reserved = {name: number for name, number in numbers.items() if number}
     if reserved and quota - sum(reserved.values()) < KEPT_FREE:
         yield fails(
             CONCURRENCY,
@@ -48,7 +47,7 @@ def check_concurrency(account: Account, template: DeployedTemplate) -> Iterator[
             f"answer in progress is one: enough to try it, for about {max(1, quota // 2)} people at the same time",
             raise_it,
         )
-    elif quota < turns + BACKGROUND:
+    elif turns is not None and quota < turns + BACKGROUND:
         yield note(
             CONCURRENCY,
             f"{quota} executions at once, and MaximumConcurrentTurns ({turns}) can take them all",
@@ -56,12 +55,24 @@ def check_concurrency(account: Account, template: DeployedTemplate) -> Iterator[
         )
     else:
         yield fine(CONCURRENCY, f"{quota} executions at once")
-    if quota != int(template.values["ConcurrencyQuota"]):
+    given = _number(template, QUOTA) if QUOTA in template.given else None
+    if given is not None and given != quota:
         yield note(
             CONCURRENCY,
-            f"ConcurrencyAlarm compares with {template.values['ConcurrencyQuota']} executions at once, not {quota}",
-            f"Set the parameter ConcurrencyQuota to {quota}.",
+            f"ConcurrencyAlarm will compare with {given} executions at once, not {quota}",
+            f"Remove the parameter {QUOTA}: the deployment then passes on the account's quota.",
         )
+
+
+def read_quota(account: Account) -> int:
+    """Return the executions that Lambda allows the account at once. Errors of AWS are raised."""
+    return int(account.client("lambda").get_account_settings()["AccountLimit"]["ConcurrentExecutions"])
+
+
+def _number(template: DeployedTemplate, name: str) -> int | None:
+    """Return the value of a parameter; None for a value that is no number, which the row parameters reports."""
+    value = template.values[name]
+    return int(value) if value.isascii() and value.isdigit() else None
 
 
 def check_alarms(stage: str, template: DeployedTemplate) -> Iterator[Check]:

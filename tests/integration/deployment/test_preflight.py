@@ -358,21 +358,35 @@ def test_the_provider_of_models_is_asked_with_the_stages_key(
     assert (check.outcome, detail in check.detail) == (outcome, True)
 
 
+def test_a_binary_key_is_one_that_the_provider_refuses(aws: str, provider: str) -> None:
+    manager = Answers(get_secret_value={"SecretBinary": b"sk-key"})
+    check = only(check_model(AnsweredAccount(secretsmanager=manager), template(ModelBaseUrl=provider)))
+    assert check.outcome is Outcome.FAILS
+
+
 @pytest.mark.parametrize(
     ("quota", "parameter", "advice"),
     [
-        (10, "1000", "Set the parameter ConcurrencyQuota to 10."),
-        (5000, "1000", "Set the parameter ConcurrencyQuota to 5000."),
+        (10, "1000", "Remove the parameter ConcurrencyQuota: the deployment then passes on the account's quota."),
         (5000, "5000", None),
+        (5000, None, None),
     ],
 )
-def test_a_quota_that_the_alarm_does_not_know_is_found(
-    aws: str, quota: int, parameter: str, advice: str | None
+def test_another_quota_than_that_of_the_alarm_is_found(
+    aws: str, quota: int, parameter: str | None, advice: str | None
 ) -> None:
     functions = Answers(get_account_settings={"AccountLimit": {"ConcurrentExecutions": quota}})
-    _, *others = check_concurrency(AnsweredAccount(**{"lambda": functions}), template(ConcurrencyQuota=parameter))
+    given = {} if parameter is None else {"ConcurrencyQuota": parameter}
+    _, *others = check_concurrency(AnsweredAccount(**{"lambda": functions}), template(**given))
     found = [(check.outcome, check.advice) for check in others]
     assert found == ([(Outcome.NOTE, advice)] if advice else [])
+
+
+def test_parameters_that_are_no_numbers_are_left_to_their_own_row(aws: str) -> None:
+    functions = Answers(get_account_settings={"AccountLimit": {"ConcurrentExecutions": 1000}})
+    wrong = dict.fromkeys(("MaximumConcurrentTurns", "ConcurrencyQuota", "ReservedConcurrencyHttp"), "many")
+    check = only(check_concurrency(AnsweredAccount(**{"lambda": functions}), template(**wrong)))
+    assert check.outcome is Outcome.FINE
 
 
 def test_a_production_stage_whose_alarms_notify_nobody_is_found() -> None:

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from baton_deployment import deployment
+from baton_deployment.account import Account
 from baton_deployment.deployment import Deployment, deploy
 from baton_deployment.errors import DeploymentError
-from baton_deployment.stages import Stage
+from baton_deployment.stages import Stage, parse_overrides, read_stage
+from baton_local.root import ROOT
 
 SAM = """#!/bin/sh
 echo "$1 $AWS_REGION $AWS_DEFAULT_REGION $BATON_REQUIRE_BYTECODE" >> "$CALLS"
+echo "$@" > "$CALLS.$1"
 [ "$1" != "$FAILING" ]
 """
 
@@ -56,6 +61,7 @@ def steps(calls: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(deployment, "run_preflight", step("preflight"))
     monkeypatch.setattr(deployment, "_check_sizes", step("sizes"))
+    monkeypatch.setattr(deployment, "read_quota", lambda account: 10)
     monkeypatch.setattr(deployment, "put_settings", step("settings"))
     monkeypatch.setattr(deployment, "publish_front_ends", step("publish", "published"))
     monkeypatch.setattr(deployment, "smoke_stage", step("smoke"))
@@ -74,6 +80,39 @@ def test_a_deployment_is_checked_before_and_tried_after_in_one_region(
     ]
     assert calls.read_text() == "build eu-central-1 eu-central-1 1\ndeploy eu-central-1 eu-central-1 1\n"
     assert "https://api.example/dev" in lines[-1]
+
+
+@pytest.mark.parametrize(
+    ("overrides", "passed_on"),
+    [
+        ((), "ConcurrencyQuota=10"),
+        (("Stage=dev",), "Stage=dev ConcurrencyQuota=10"),
+        (("Stage=dev ConcurrencyQuota=50",), "Stage=dev ConcurrencyQuota=50"),
+    ],
+)
+def test_the_alarm_gets_the_accounts_quota_unless_the_stage_names_one(
+    calls: Path, planned: Deployment, steps: list[str], overrides: tuple[str, ...], passed_on: str
+) -> None:
+    deploy(replace(planned, stage=planned.stage.with_overrides(overrides)), lambda line: None)
+    words = calls.with_name("calls.deploy").read_text().strip()
+    assert words == f"deploy --region eu-central-1 --parameter-overrides {passed_on}"
+
+
+def test_a_caller_who_may_not_read_the_quota_deploys_without(
+    calls: Path, planned: Deployment, steps: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(account: Account) -> int:
+        raise ClientError({"Error": {"Code": "AccessDeniedException"}}, "GetAccountSettings")
+
+    monkeypatch.setattr(deployment, "read_quota", refuse)
+    deploy(planned, lambda line: None)
+    assert calls.with_name("calls.deploy").read_text().strip() == "deploy --region eu-central-1"
+
+
+def test_the_repositorys_stages_are_deployed_with_all_their_parameters() -> None:
+    stage = read_stage(ROOT / "samconfig.toml", "dev")
+    command = Deployment.of_checkout(stage).deploy_command()
+    assert parse_overrides(command[command.index("--parameter-overrides") + 1 :]) == stage.parameters
 
 
 def test_a_failing_build_is_not_deployed(

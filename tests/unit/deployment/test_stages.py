@@ -32,6 +32,18 @@ def test_parameters_are_those_that_sam_passes_on(overrides: list[Any]) -> None:
     assert parse_overrides(overrides) == CfnParameterOverridesType().convert(overrides, None, None)
 
 
+def test_parameters_of_a_table_are_words_for_sam_too(tmp_path: Path) -> None:
+    parameters = {"Stage": "dev", "ConsoleScopes": "openid, email", "ConsoleAudience": 'a "b"', "PublicUrl": ""}
+    table = "\n".join(f"{name} = '{value}'" for name, value in parameters.items())
+    file = tmp_path / "samconfig.toml"
+    file.write_text(
+        f'[dev.deploy.parameters]\nstack_name = "s"\n[dev.deploy.parameters.parameter_overrides]\n{table}\n'
+    )
+    stage = read_stage(file, "dev")
+    assert stage.parameters == parameters
+    assert CfnParameterOverridesType().convert(stage.overrides, None, None) == parameters
+
+
 @pytest.mark.parametrize("entry", ["AllowedHosts=a.example, b.example", 'TokenIssuers=[{"issuer": "x"}]'])
 def test_a_value_of_which_sam_takes_the_beginning_only_is_an_error(entry: str) -> None:
     with pytest.raises(DeploymentError, match=r"SAM would ignore|is no Name=value"):
