@@ -24,7 +24,7 @@ from baton.domain.activity import (
     CounterKind,
     Place,
     Rates,
-    short_tag,
+    run_tag,
     user_tag,
 )
 from baton.domain.errors import RateLimited, StoreUnavailable
@@ -77,6 +77,10 @@ class RunLimits:
         counter = rates.counter(user)
         try:
             activity = (await self._counts.get(scope, counter)).at(self._clock.now())
+            # First, so that a flood of messages does not have the threads of all places read.
+            spent = activity.find_spent(rates, user, self._clock.now(), is_message=is_message)
+            if spent is not None:
+                raise spent
             activity, leases = await self._settle(scope, activity, rates, user, thread_id)
         except StoreUnavailable:  # the turn's other requests report the outage
             return None
@@ -91,7 +95,7 @@ class RunLimits:
         Another attempt at the same run keeps its place.
         """
         refusals: list[RateLimited] = []
-        user, run, is_first = user_tag(permit.scope), short_tag(permit.message_id), True
+        user, run, is_first = user_tag(permit.scope), run_tag(permit.message_id), True
 
         async def take(counted: Activity) -> Activity:
             nonlocal is_first

@@ -203,6 +203,19 @@ class Activity:
 
         ``leases``: the ends of the leases of threads with a place, after which a dead worker's place is free.
         """
+        spent = self.find_spent(rates, user, now, is_message=is_message)
+        if spent is not None:
+            return spent
+        others = {other: place for other, place in self.places.items() if other != name}
+        own = {other: place for other, place in others.items() if place.user == user}
+        if _is_reached(rates.places.user, len(own)):
+            return _refused(f"You have {_NAMES[rates.kind]}.", _wait(own, leases or {}, now))
+        if _is_reached(rates.places.tenant, len(others)):
+            return _refused(f"Your organisation has {_NAMES[rates.kind]}.", _wait(others, leases or {}, now))
+        return None
+
+    def find_spent(self, rates: Rates, user: str, now: datetime, *, is_message: bool) -> RateLimited | None:
+        """Return the error if the messages of the minute or the tokens of the day are used up, whatever places say."""
         day_ends, minute_ends = _left(now, DAY), _left(now, MINUTE)
         if _is_reached(rates.tokens.tenant, self.tokens):
             return _refused("Your organisation has used its tokens of today (UTC).", day_ends)
@@ -212,12 +225,6 @@ class Activity:
             return _refused("Your organisation has sent its messages of this minute.", minute_ends)
         if is_message and _is_reached(rates.messages.user, self.messages_of.get(user, 0)):
             return _refused("You have sent your messages of this minute.", minute_ends)
-        others = {other: place for other, place in self.places.items() if other != name}
-        own = {other: place for other, place in others.items() if place.user == user}
-        if _is_reached(rates.places.user, len(own)):
-            return _refused(f"You have {_NAMES[rates.kind]}.", _wait(own, leases or {}, now))
-        if _is_reached(rates.places.tenant, len(others)):
-            return _refused(f"Your organisation has {_NAMES[rates.kind]}.", _wait(others, leases or {}, now))
         return None
 
 
@@ -230,12 +237,16 @@ _NAMES = {
 
 def user_tag(scope: Scope) -> str:
     """Return the user's name in counts: eight characters, because every count of the tenant is in one item."""
-    return short_tag(scope.user_id)
+    return _digest(scope.user_id, 6)
 
 
-def short_tag(text: str) -> str:
-    """Return a digest of eight characters."""
-    return urlsafe_b64encode(hashlib.sha256(text.encode()).digest()[:6]).decode()
+def run_tag(message_id: str) -> str:
+    """Return the message's name in counts: sixteen characters, because clients choose ids and could find two alike."""
+    return _digest(message_id, 12)
+
+
+def _digest(text: str, size: int) -> str:
+    return urlsafe_b64encode(hashlib.sha256(text.encode()).digest()[:size]).decode()
 
 
 def _refused(reason: str, seconds: int) -> RateLimited:

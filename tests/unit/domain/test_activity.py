@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from base64 import urlsafe_b64decode
 from datetime import UTC, datetime, timedelta
 
-from baton.domain.activity import MAX_COUNTED_USERS, MAX_PLACES, RUN_SECONDS, Activity, Place
+from baton.domain.activity import MAX_COUNTED_USERS, MAX_PLACES, RUN_SECONDS, Activity, Place, run_tag
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
@@ -43,3 +44,7 @@ def test_a_run_of_the_last_hour_is_kept_over_midnight() -> None:
     activity = Activity(places={"a run": Place("ada", int(midnight.timestamp()) + RUN_SECONDS - 60, run="m1")})
     assert activity.at(midnight).places
     assert not activity.at(midnight + timedelta(hours=1)).places
+
+
+def test_a_client_finds_no_two_ids_of_messages_that_count_as_one() -> None:
+    assert len(urlsafe_b64decode(run_tag("m1"))) * 8 >= 96  # by comparing pairs, half of the bits are found

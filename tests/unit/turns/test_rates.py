@@ -38,6 +38,18 @@ async def test_a_refused_message_is_not_stored_and_is_accepted_after_the_window_
     assert (await harness.say("m2")).types[-1] == "RUN_FINISHED"
 
 
+async def test_a_message_over_the_rate_is_refused_without_a_look_at_other_conversations() -> None:
+    harness = harness_with(messages_per_minute=1, runs_at_once=9)
+    await harness.say("m1")
+
+    async def read(*_: object) -> Any:
+        raise AssertionError("threads were read")
+
+    harness.activity.threads = read
+    with pytest.raises(RateLimited):
+        await harness.say("m2", thread_id=ANOTHER)
+
+
 async def test_a_refused_message_begins_no_conversation() -> None:
     harness = harness_with(messages_per_minute=0)
     with pytest.raises(RateLimited):
