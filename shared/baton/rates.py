@@ -37,6 +37,8 @@ from baton.tenant_copies import CurrentLimits
 
 logger = Logger(child=True)
 
+PLACE_SECONDS = 15.0
+"""Seconds for which the place of a stream is kept beyond its longest time, if its worker does not give it back."""
 OTHERS_LOOKED_AT = 2
 """Places of other users that a run looks at, so that those of users who have left are given back."""
 
@@ -244,8 +246,8 @@ class PlaceLimits:
 
     @asynccontextmanager
     async def place(self, scope: Scope, kind: CounterKind, name: str, *, seconds: float) -> AsyncGenerator[None, None]:
-        """Hold a place during the block. Raises ``RateLimited``."""
-        await self.take(scope, kind, name, seconds=seconds)
+        """Hold a place during the block, which lasts ``seconds`` at most. Raises ``RateLimited``."""
+        await self.take(scope, kind, name, seconds=seconds + PLACE_SECONDS)
         try:
             yield
         finally:

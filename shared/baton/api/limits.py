@@ -51,7 +51,9 @@ class LimitsRequest(Asked):
     connections: AtOnce = Field(default=None, description="Open WebSocket connections.", examples=[400])
     user_connections: AtOnce = Field(default=None, description="The same of one user.", examples=[10])
     follow_streams: AtOnce = Field(
-        default=None, description="Open streams of `GET /v1/threads/{id}/events`.", examples=[100]
+        default=None,
+        description="Open streams of `GET /v1/threads/{id}/events` and of subscriptions to A2A tasks.",
+        examples=[100],
     )
     user_follow_streams: AtOnce = Field(default=None, description="The same of one user.", examples=[5])
 

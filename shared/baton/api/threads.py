@@ -45,8 +45,6 @@ from baton.outbox.replay import Replay
 from baton.privacy.readers import sees_all
 
 MAX_SEQ = 10**12
-PLACE_SECONDS = 15.0
-"""Seconds for which the place of a stream is kept beyond its longest time, if its worker does not give it back."""
 PAGE_CHARACTERS = 1024 * 1024
 """Characters after which a page of messages ends, whatever its limit."""
 MAX_READS = 10
@@ -222,8 +220,8 @@ async def follow_events(
     `protocolVersion` the events are valid for AG-UI's 0.0.5x line too.
     """
     seen = after if after is not None else _sequence(last_event_id)
-    seconds = timing.follow_seconds + PLACE_SECONDS
-    place = app.place_limits.place(caller, CounterKind.STREAMS, request_id(request), seconds=seconds)
+    name, seconds = request_id(request), timing.follow_seconds
+    place = app.place_limits.place(caller, CounterKind.STREAMS, name, seconds=seconds)
     async with contextlib.AsyncExitStack() as stack:
         await stack.enter_async_context(place)
         frames = await _follow(request, thread_id, caller, app, timing, seen, protocol_version)

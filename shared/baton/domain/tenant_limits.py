@@ -52,7 +52,7 @@ class DeploymentLimits(BaseModel):
     user_connections: AtOnce | None = None
     """The same of one user."""
     follow_streams: AtOnce | None = None
-    """Open streams of ``GET /v1/threads/{id}/events`` of the tenant."""
+    """Open streams of ``GET /v1/threads/{id}/events`` and of subscriptions to A2A tasks, of the tenant."""
     user_follow_streams: AtOnce | None = None
     """The same of one user."""
 

@@ -104,6 +104,19 @@ async def test_a_user_follows_no_more_streams_than_allowed_and_an_ended_one_make
     assert (await served.get(path)).status_code == 200
 
 
+async def test_subscriptions_to_tasks_take_places_of_streams() -> None:
+    served = A2AServed(limited(user_follow_streams=1))
+    task = (await served.call("message/send", blocking(message("One", "m-1"))))["result"]
+    following = asyncio.ensure_future(served.calls("SubscribeToTask", {"id": task["id"]}))
+    await served.are_answered(2)
+    refused = await served.call("SubscribeToTask", {"id": task["id"]})
+    assert "rate_limited" in json.dumps(refused["error"])
+    await served.call("tasks/cancel", {"id": task["id"]})
+    await following
+    [counted] = served.harness.activity.counts.values()
+    assert not counted.places
+
+
 async def test_a_request_that_is_refused_gives_its_place_back() -> None:
     served = Served(limited(user_follow_streams=1))
     for _ in range(2):

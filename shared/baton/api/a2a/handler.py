@@ -45,7 +45,9 @@ from baton.api.a2a.task_reader import TaskReader
 from baton.api.a2a.tasks import A2ATask
 from baton.api.a2a.updates import ENDS, TaskFollower, Updates
 from baton.api.a2a.wire import to_task
+from baton.api.runs import TURN_SECONDS
 from baton.domain.a2a_task import TaskState
+from baton.domain.activity import CounterKind
 from baton.domain.message import Role, StoredMessage
 from baton.domain.push_config import Line
 from baton.privacy.readers import sees_all
@@ -148,7 +150,11 @@ class A2AHandler(RequestHandler):
             raise UnsupportedOperationError(f"The task is {task.state.value}: nothing more happens to it.")
         # A stream of 0.3 ends where its updates are final. One of 1.0 that begins with a subscription stays.
         follower = TaskFollower(caller, across_turns=line_of(context) is Line.CURRENT)
-        async with contextlib.aclosing(follower.follow(task)) as updates:
+        places, name = caller.app.place_limits, caller.request_id
+        async with (
+            places.place(caller.scope, CounterKind.STREAMS, name, seconds=TURN_SECONDS),
+            contextlib.aclosing(follower.follow(task)) as updates,
+        ):
             async for update in updates:
                 yield update
 
