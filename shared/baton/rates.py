@@ -201,7 +201,7 @@ class ForgottenRuns:
 
 
 class PlaceLimits:
-    """Counts open connections and streams, and refuses those over a limit."""
+    """Counts open connections, streams and requests that wait, and refuses those over a limit."""
 
     def __init__(self, counts: ActivityCounts, limits: CurrentLimits, clock: Clock) -> None:
         self._counts = counts

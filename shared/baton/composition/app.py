@@ -207,7 +207,7 @@ class App:
 
     @cached_property
     def place_limits(self) -> PlaceLimits:
-        """Limits connections and streams."""
+        """Limits connections, streams and requests that wait."""
         from baton.rates import PlaceLimits
 
         return PlaceLimits(self.ports.activity, self.current_limits, self.ports.clock)
@@ -237,6 +237,7 @@ class App:
             makes_titles=ports.title_source is not TitleSource.NONE,
             limits=self.current_limits,
             run_limits=self.run_limits,
+            place_limits=self.place_limits,
             time_zones=ports.time_zones,
             tracer=ports.tracer,
         )

@@ -36,7 +36,9 @@ class CounterKind(StrEnum):
     CONNECTIONS = "CONNECTIONS"
     """WebSocket connections."""
     STREAMS = "STREAMS"
-    """Streams that follow a thread's events."""
+    """Streams that follow a thread's events, or a task."""
+    WAITS = "WAITS"
+    """Requests over HTTP that wait for a run of their thread in progress."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,8 @@ class Rates:
                 return cls(kind, Most(limits.connections, limits.user_connections))
             case CounterKind.STREAMS:
                 return cls(kind, Most(limits.follow_streams, limits.user_follow_streams))
+            case CounterKind.WAITS:
+                return cls(kind, Most(limits.runs_at_once, limits.user_runs_at_once))
             case CounterKind.RUNS:
                 return cls(
                     kind,
@@ -145,7 +149,7 @@ class Activity:
     tokens_of: Mapping[str, int] = field(default_factory=dict)
     """Tokens of the day by the tags of users."""
     places: Mapping[str, Place] = field(default_factory=dict)
-    """Places by the ids of threads, connections or streams."""
+    """Places by the ids of threads, connections, streams or waits."""
 
     def at(self, now: datetime) -> Activity:
         """Return what counts at ``now``: nothing of an earlier minute or day, and no place that has expired."""
@@ -232,6 +236,7 @@ _NAMES = {
     CounterKind.RUNS: "as many answers in progress as are allowed at once",
     CounterKind.CONNECTIONS: "as many open connections as are allowed",
     CounterKind.STREAMS: "as many open event streams as are allowed",
+    CounterKind.WAITS: "as many requests waiting for answers in progress as are allowed",
 }
 
 

@@ -20,7 +20,7 @@ from baton.ports.tracing import Tracer
 from baton.ports.turn_queue import TurnQueue
 from baton.procedures.approved_procedures import ApprovedProcedures
 from baton.procedures.learning import Learning
-from baton.rates import RunLimits
+from baton.rates import PlaceLimits, RunLimits
 from baton.sessions.sessions import Sessions
 from baton.tenant_copies import CurrentLimits
 
@@ -49,6 +49,7 @@ class TurnServices:
     """True if threads get titles."""
     limits: CurrentLimits
     run_limits: RunLimits
+    place_limits: PlaceLimits
     time_zones: TimeZones
     tracer: Tracer
 

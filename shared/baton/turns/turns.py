@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext
 from dataclasses import dataclass, replace
 
+from baton.domain.activity import CounterKind
 from baton.domain.errors import LeaseLost, ThreadBusy, ThreadUnavailable, UnknownAgent
 from baton.domain.identity import Scope
 from baton.domain.queued import Subscriber
@@ -35,10 +37,15 @@ class Acquisition:
     async def acquire(self, call: TurnCall, wanted: LeaseRequest) -> Lease | FinishedRun:
         """Return the lease when the thread is free, or the message's run if another worker has finished it meanwhile.
 
-        Raises ``ThreadBusy`` when the caller's time is over, ``NoSuchThread``, ``ThreadUnavailable`` and
-        ``MessageIdConflict``.
+        Raises ``ThreadBusy`` when the caller's time is over, ``NoSuchThread``, ``ThreadUnavailable``,
+        ``MessageIdConflict``, and ``RateLimited`` if too many requests wait.
         """
-        store, loop = self.services.store, asyncio.get_running_loop()
+        async with AsyncExitStack() as held:
+            return await self._acquire(call, wanted, held)
+
+    async def _acquire(self, call: TurnCall, wanted: LeaseRequest, held: AsyncExitStack) -> Lease | FinishedRun:
+        """Do as ``acquire``. The place of a request that waits is entered into ``held``."""
+        store, loop, is_waiting = self.services.store, asyncio.get_running_loop(), False
         while True:
             try:
                 return await store.acquire(call.scope, wanted)
@@ -46,18 +53,28 @@ class Acquisition:
                 busy = error
             dead: LeaseMark | None = None
             known = await store.get_turn(call.scope, wanted.thread_id, call.request.message_id)
-            if known is not None:
-                finished = await find_finished(store, call, known)
-                if finished is not None:
-                    return finished
-                if busy.run is not None and busy.run.message_id == call.request.message_id:
-                    dead = await self.repeats.follow(call, known.run_id)
+            finished = await find_finished(store, call, known) if known is not None else None
+            if finished is not None:
+                return finished
+            if not is_waiting:
+                is_waiting = True
+                await held.enter_async_context(self._place(call))
+            if known is not None and busy.run is not None and busy.run.message_id == call.request.message_id:
+                dead = await self.repeats.follow(call, known.run_id)
             if busy.run is not None:
                 wanted = replace(wanted, presumed_dead=dead or await self._wait_until_free(call))
             elif loop.time() >= call.wait_until:
                 raise ThreadBusy
             else:  # held for a close or a fork, which sends no sign of life
                 await asyncio.sleep(POLL_SECONDS)
+
+    def _place(self, call: TurnCall) -> AbstractAsyncContextManager[None]:
+        """Return the place of a request that waits. Only over HTTP it keeps a function busy that serves others too."""
+        if call.record is not None or call.subscriber is not None or call.gives_up:
+            return nullcontext()
+        name = self.services.agents.clock.new_id()
+        seconds = max(0.0, call.deadline - asyncio.get_running_loop().time())
+        return self.services.place_limits.place(call.scope, CounterKind.WAITS, name, seconds=seconds)
 
     async def _wait_until_free(self, call: TurnCall) -> LeaseMark | None:
         """Wait until the run in progress ends or its worker dies; return the lease of a worker presumed dead."""

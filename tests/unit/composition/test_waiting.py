@@ -42,7 +42,7 @@ SLEEPS = {
     "pipelines/admission.py: _change": AGAIN,
     "privacy/forgetting.py: _cancel": "a run is given some seconds to stop, before its lease is taken away",
     "turns/turns.py: _wait_until_free": CALLER,
-    "turns/turns.py: acquire": "only the holder of the lease may go on, and the caller has some seconds",
+    "turns/turns.py: _acquire": "only the holder of the lease may go on, and the caller has some seconds",
 }
 
 

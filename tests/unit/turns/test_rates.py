@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from baton.domain.activity import CounterKind
 from baton.domain.errors import RateLimited, ThreadUnavailable
 from baton.domain.identity import Scope
 from baton.domain.tenant_limits import DeploymentLimits, TenantLimits
@@ -92,6 +93,27 @@ async def test_the_next_message_of_a_conversation_waits_for_its_turn_and_is_not_
     await asyncio.sleep(1)
     goes_on.set()
     assert [said.types[-1] for said in await asyncio.gather(*running)] == ["RUN_FINISHED"] * 2
+
+
+@pytest.mark.parametrize("message_id", ["m2", "m1"])
+async def test_no_more_requests_over_http_wait_for_a_conversation_than_runs_are_allowed(message_id: str) -> None:
+    harness = harness_with(user_runs_at_once=1)
+    goes_on = asyncio.Event()
+    harness.model.script(Answer(("Hello there.",), gate=goes_on))
+    running = [asyncio.ensure_future(harness.say("m1"))]
+    await harness.model_is_asked()
+    running.append(asyncio.ensure_future(harness.say(message_id)))
+    while not any(counter.kind is CounterKind.WAITS for _, counter in harness.activity.counts):  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+    with pytest.raises(RateLimited, match="requests waiting for answers in progress"):
+        await harness.say(message_id)
+    goes_on.set()
+    assert [said.types[-1] for said in await asyncio.gather(*running)] == ["RUN_FINISHED"] * 2
+    assert not [
+        each
+        for (_, counter), each in harness.activity.counts.items()
+        if counter.kind is CounterKind.WAITS and each.places
+    ]
 
 
 async def test_tokens_of_the_day_are_counted_with_the_next_message() -> None:
