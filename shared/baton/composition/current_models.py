@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from functools import lru_cache
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from aws_lambda_powertools import Logger
 
+from baton.background import in_background
 from baton.domain.metrics import Metric, count
 
 if TYPE_CHECKING:
@@ -24,22 +24,21 @@ if TYPE_CHECKING:
 
 logger = Logger(child=True)
 
-MAX_REPLACED = 4
-"""Earlier clients whose connections may still be open."""
-
 
 class CurrentModels:
     """``ports.chat_model.ChatModel`` over the providers that the settings have now.
 
-    A turn that has begun goes on with the clients it began with. Providers and profiles that cannot be used are logged
-    and counted, and those before them stay in use; at first they raise ``ValueError``.
+    An answer in progress keeps the clients that it began with; they are closed when no answer needs them any more.
+    Providers and profiles that cannot be used are logged and counted, and those before them stay in use; at first they
+    raise ``ValueError``.
     """
 
     def __init__(self, document: Callable[[], SettingsDocument], secrets: SecretsManager) -> None:
         self._document = document
         self._secrets = secrets
         self._latest: tuple[SettingsDocument, _Models] | None = None
-        self._replaced: deque[ProviderModels] = deque(maxlen=MAX_REPLACED)
+        self._replaced: list[_Models] = []
+        """Earlier ones whose connections may still be open. Only the event loop removes them."""
 
     @property
     def settings(self) -> ModelSettings:
@@ -63,10 +62,17 @@ class CurrentModels:
         tools: Sequence[chat_model.ToolSpec] = (),
     ) -> AsyncGenerator[chat_model.ModelChunk, None]:
         """See ``ChatModel``."""
-        stream = self._now().clients.stream(settings, prompts, thread_files=thread_files, tools=tools)
-        async with aclosing(stream) as chunks:
-            async for chunk in chunks:
-                yield chunk
+        models = self._now()
+        models.is_connected = True
+        models.answers += 1
+        try:
+            stream = models.clients.stream(settings, prompts, thread_files=thread_files, tools=tools)
+            async with aclosing(stream) as chunks:
+                async for chunk in chunks:
+                    yield chunk
+        finally:
+            models.answers -= 1
+            self._close_unused()
 
     def learned(self, model: str) -> Mapping[str, JsonValue]:
         """See ``LearningModel``."""
@@ -74,8 +80,13 @@ class CurrentModels:
 
     async def aclose(self) -> None:
         """Close this event loop's connections."""
-        for clients in (*self._replaced, self._now().clients):
-            await clients.aclose()
+        for models in (*self._replaced, self._now()):
+            await models.clients.aclose()
+
+    def _close_unused(self) -> None:
+        for models in [each for each in self._replaced if not each.answers]:
+            self._replaced.remove(models)
+            in_background(models.clients.aclose(), "closing of replaced clients of models")
 
     def _now(self) -> _Models:
         document, latest = self._document(), self._latest
@@ -89,8 +100,8 @@ class CurrentModels:
             logger.error("The providers of models stay as they were", extra={"reason": str(error)})
             count(Metric.SETTINGS_UNREADABLE)
             models = latest[1]
-        if latest is not None and latest[1] is not models:
-            self._replaced.append(latest[1].clients)
+        if latest is not None and latest[1] is not models and latest[1].is_connected:
+            self._replaced.append(latest[1])
         self._latest = (document, models)
         return models
 
@@ -104,6 +115,10 @@ class _Models:
 
         self.settings = settings
         self.clients = clients
+        self.is_connected = False
+        """True from the first answer on."""
+        self.answers = 0
+        """The number of answers in progress."""
         lengths = context_lengths(settings.providers, profile_overrides(settings.model_profiles))
         self.context_length = lru_cache(maxsize=1_000)(lengths)  # tenants name models, so they are not bounded
 
