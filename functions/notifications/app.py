@@ -24,5 +24,6 @@ composition.prepare_store()
 @each_record()
 def handler(record: SQSRecord, context: LambdaContext) -> Coroutine[Any, Any, None]:
     """Notify clients of changes of a task."""
+    composition.prepare_settings()
     receives = int(record.attributes.approximate_receive_count)
     return notifications.run(record.body, record.receipt_handle, receives)

@@ -27,6 +27,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     logger.append_keys(connection_id=request["connectionId"], request_id=request["requestId"])
     match request["eventType"]:
         case "CONNECT":
+            composition.prepare_settings()
             try:
                 event_loop.run(actions.admit_connection(_scope(request), request["connectionId"]))
             except RateLimited as error:
@@ -35,6 +36,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
             # The client sent its token as a second subprotocol. Accept only ours, so that the token is not echoed.
             return {"statusCode": 200, "headers": {"Sec-WebSocket-Protocol": SUBPROTOCOL}}
         case "DISCONNECT":
+            composition.prepare_settings()
             scope = _scope(request) if "authorizer" in request else None
             event_loop.run(actions.forget_connection(request["connectionId"], scope))
         case _:

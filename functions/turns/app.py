@@ -32,6 +32,7 @@ composition.prepare_turns()
 @each_record(Metric.QUEUED_TURNS_FAILED, but=(ThreadBusy,))
 def handler(record: SQSRecord, context: LambdaContext) -> Coroutine[Any, Any, None]:
     """Run a queued turn."""
+    composition.prepare_settings()
     seconds = context.get_remaining_time_in_millis() / 1000 - MARGIN_SECONDS
     delivery = RecordDelivery(record.message_id, int(record.attributes.approximate_receive_count))
     sent_at = from_millis(int(record.attributes.sent_timestamp))

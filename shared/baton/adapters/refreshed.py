@@ -11,12 +11,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Generic, TypeVar
 
+from baton.adapters.cached import COOLDOWN, LIFESPAN, RETRY_AFTER
 from baton.domain.errors import BatonError, InternalError
 from baton.domain.metrics import Metric, count
-
-LIFESPAN = 300.0
-COOLDOWN = 30.0
-RETRY_AFTER = 5.0
 
 T = TypeVar("T")
 logger = logging.getLogger(__name__)
@@ -59,17 +56,17 @@ class Refreshed(Generic[T]):
 
     def get(self) -> T:
         """Return the value. Raises what the first read raises, until one has succeeded."""
-        copy, now = self._copy, self._monotonic()
-        if copy is None:
-            return self._first()
-        if now - copy.read_at < self._seconds or now - self._tried_at < min(COOLDOWN, self._seconds):
-            return copy.value
-        if now - self._tried_at >= 2 * self._seconds:
+        if self.must_read():
             with self._reading:
-                if self._tried_at < now:  # no other thread has read meanwhile
+                if self.must_read():  # no other thread has read meanwhile
                     self._attempt()
-            return self._copy.value if self._copy is not None else copy.value
-        if self._reading.acquire(blocking=False):
+        copy = self._copy
+        if copy is None:
+            assert self._failure is not None  # noqa: S101 - there is no copy because the attempt has failed
+            raise type(self._failure)  # without the detail, which is for operators and in the log
+        now = self._monotonic()
+        is_old = now - copy.read_at >= self._seconds and now - self._tried_at >= min(COOLDOWN, self._seconds)
+        if is_old and self._reading.acquire(blocking=False):
             try:
                 self._start(partial(contextvars.copy_context().run, self._refresh))
             except BaseException:
@@ -77,14 +74,12 @@ class Refreshed(Generic[T]):
                 raise
         return copy.value
 
-    def _first(self) -> T:
-        with self._reading:
-            if self._copy is None and (self._failure is None or self._monotonic() - self._tried_at >= RETRY_AFTER):
-                self._attempt()
-            if self._copy is not None:
-                return self._copy.value
-            assert self._failure is not None  # noqa: S101 - there is no copy because the attempt has failed
-            raise type(self._failure)  # without the detail, which is for operators and in the log
+    def must_read(self) -> bool:
+        """Return whether ``get`` would wait for a read: there is no copy, or the process was idle."""
+        since_attempt = self._monotonic() - self._tried_at
+        if self._copy is None:
+            return self._failure is None or since_attempt >= RETRY_AFTER
+        return since_attempt >= 2 * self._seconds
 
     def _refresh(self) -> None:
         try:

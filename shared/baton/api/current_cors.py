@@ -6,7 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
+
+from baton.api.dependencies import use_cases
 
 Origins = Callable[[], Sequence[str]]
 
@@ -33,6 +36,7 @@ class CurrentCors:
         if scope["type"] != "http" or not any(name == b"origin" for name, _ in scope["headers"]):
             await self._app(scope, receive, send)
             return
+        await use_cases(Request(scope))  # the origins are read with the other settings
         await self._middleware()(scope, receive, send)
 
     def _middleware(self) -> CORSMiddleware:

@@ -23,10 +23,14 @@ Limit = Annotated[int, Query(ge=1, le=100, description="Items a page.")]
 Cursor = Annotated[str | None, Query(max_length=512, description="`nextCursor` of the page before.")]
 
 
-# Like other dependencies async, although it waits for nothing: FastAPI calls other functions in a thread.
 async def use_cases(request: Request) -> App:
-    """Return the use cases. The first request that needs them gets them built; /health does not."""
-    return cast("App", request.app.state.use_cases())
+    """Return the use cases, with settings that block no event loop.
+
+    The first request that needs them gets them built; /health does not.
+    """
+    app = cast("App", request.app.state.use_cases())
+    await app.ports.settings.load()
+    return app
 
 
 UseCases = Annotated[App, Depends(use_cases)]

@@ -33,6 +33,11 @@ def deployed() -> App:
     return build(deployed_ports())
 
 
+def prepare_settings() -> None:
+    """Read the settings unless there is a copy that can be used. Handlers call it before the event loop needs them."""
+    deployed_ports().settings.prepare()
+
+
 def prepare_store() -> None:
     """Load the shapes of stored bodies in advance, for the first reader of a thread."""
     from baton.adapters.dynamodb import shapes

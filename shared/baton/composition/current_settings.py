@@ -23,9 +23,15 @@ if TYPE_CHECKING:
 class CurrentSettings:
     """The settings that hold now. A use case reads each property when it needs it, and never keeps it."""
 
-    def __init__(self, read: Callable[[], SettingsDocument], *, is_local: bool) -> None:
-        """``read`` returns the document, or raises ``BatonError``. ``is_local``: this machine may be called too."""
+    def __init__(
+        self, read: Callable[[], SettingsDocument], *, is_local: bool, must_read: Callable[[], bool] = bool
+    ) -> None:
+        """``read`` returns the document, or raises ``BatonError``; it blocks if ``must_read()``.
+
+        ``is_local``: this machine may be called too.
+        """
         self._read = read
+        self._must_read = must_read
         self._is_local = is_local
         self._merged: tuple[SettingsDocument, SettingsDocument] | None = None
 
@@ -33,6 +39,13 @@ class CurrentSettings:
         """Read the document in advance, for the first request. That one reports a failure."""
         with suppress(BatonError):
             _ = self.document
+
+    async def load(self) -> None:
+        """Read the document in a thread if its next use would block the event loop. That one reports a failure."""
+        if self._must_read():
+            import asyncio
+
+            await asyncio.to_thread(self.prepare)
 
     @property
     def document(self) -> SettingsDocument:
@@ -98,7 +111,8 @@ class SettingsPorts(StorePorts):
         place = DocumentSettings()
         if place.bucket is None:
             return environment_settings()
-        return CurrentSettings(stored_document(place.bucket, place.seconds).get, is_local=place.is_local)
+        stored = stored_document(place.bucket, place.seconds)
+        return CurrentSettings(stored.get, is_local=place.is_local, must_read=stored.must_read)
 
 
 def environment_settings() -> CurrentSettings:

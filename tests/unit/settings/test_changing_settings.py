@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -234,6 +235,33 @@ def test_a_document_that_has_not_changed_is_not_sent_again(deployment: Deploymen
     deployment.pass_five_minutes()
     assert deployment.current.document is first
     assert sent == [304]
+
+
+async def test_requests_over_http_read_no_settings_on_the_event_loop(deployment: Deployment) -> None:
+    deployment.put(allowedOrigins=["https://app.example.com"])
+    readers: list[threading.Thread] = []
+
+    def read() -> SettingsDocument:
+        readers.append(threading.current_thread())
+        return deployment.stored.read()
+
+    def idle() -> None:
+        deployment.time.pass_(600)
+
+    cached = Refreshed(read, monotonic=deployment.time)
+    harness = Harness()
+    harness.settings = CurrentSettings(cached.get, is_local=True, must_read=cached.must_read)
+    app = create_app(lambda: harness.app, origins=harness.settings.known_origins)
+    page = {"Origin": "https://app.example.com"}
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://baton.test") as client:
+        assert (await client.get("/health")).status_code == 200
+        assert not readers
+        answer = await client.get("/health", headers=page)
+        assert answer.headers["access-control-allow-origin"] == page["Origin"]
+        idle()
+        await client.get("/v1/threads", headers={"Authorization": "Bearer ada"})
+    assert len(readers) == 2
+    assert threading.current_thread() not in readers
 
 
 def test_what_needs_no_settings_reads_none(deployment: Deployment) -> None:

@@ -97,6 +97,21 @@ def test_without_a_copy_the_failure_is_raised_and_repeated_soon(world: World) ->
     assert world.after(5) == 2
 
 
+def test_it_says_when_a_request_would_wait(world: World) -> None:
+    assert world.cached.must_read()
+    world.error = StoreUnavailable()
+    with pytest.raises(StoreUnavailable):
+        world.cached.get()
+    assert not world.cached.must_read()  # the failure is raised at once
+    world.error = None
+    assert world.after(5) == 2
+    assert not world.cached.must_read()
+    world.time.pass_(300)
+    assert not world.cached.must_read()  # a thread reads
+    world.time.pass_(300)
+    assert world.cached.must_read()
+
+
 def test_requests_of_other_threads_get_the_copy_while_one_thread_reads() -> None:
     reading, may_end = threading.Event(), threading.Event()
     time, reads = Monotonic(), iter(range(1, 10))

@@ -111,18 +111,19 @@ ANSWERS: dict[int | str, dict[str, Any]] = {
 
 
 @router.get(f"{METADATA_PATH}{PATH}", summary="Read who issues tokens for MCP", responses=ANSWERS)
-async def of_mcp(request: Request) -> Response:
+def of_mcp(request: Request) -> Response:
     """Return the metadata of `/mcp` by RFC 9728: the issuers whose tokens are accepted."""
     return _metadata(request, PATH)
 
 
 @router.get(METADATA_PATH, summary="Read who issues tokens", responses=ANSWERS)
-async def of_deployment(request: Request) -> Response:
+def of_deployment(request: Request) -> Response:
     """Return the metadata of the whole deployment, for clients that do not ask for that of `/mcp`."""
     return _metadata(request, "")
 
 
 def _metadata(request: Request, path: str) -> Response:
+    """Return the metadata. It may have to read the settings first, so its routes run in a thread."""
     access: A2AAccess = request.app.state.a2a
     metadata: dict[str, Any] = {"resource": f"{base_url(request, access)}{path}"}
     if issuers := access.issuers():  # an empty list must be left out (RFC 9728, 3.2)
