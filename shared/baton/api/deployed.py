@@ -49,7 +49,7 @@ def deployed_app() -> CountedRequests:
     current.prepare()
     settings = ApiSettings()
     access = A2AAccess(
-        issuers=lambda: tuple(issuer.issuer for issuer in current.issuers),
+        issuers=lambda: current.listed_issuers,
         is_open=settings.open_a2a,
         public_url=settings.public_url.rstrip("/") if settings.public_url is not None else None,
         pushes=lambda: current.pushes,

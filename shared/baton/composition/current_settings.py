@@ -63,6 +63,11 @@ class CurrentSettings:
         return self.document.token_issuers
 
     @property
+    def listed_issuers(self) -> tuple[str, ...]:
+        """The names of those that anybody may know of."""
+        return tuple(each.issuer for each in self.issuers if each.listed)
+
+    @property
     def prices(self) -> Prices:
         """The prices of models."""
         return self.document.prices

@@ -37,3 +37,5 @@ class OidcIssuer(BaseModel):
     """The tenant of this issuer's users. It overrides the tokens."""
     tenant_claim: _Text = "tenant"
     permissions_claim: _Text = "permissions"
+    listed: bool = True
+    """True if agent cards and metadata, which anybody may read, name this issuer."""

@@ -115,6 +115,14 @@ def test_a_new_issuer_is_trusted_and_a_removed_one_is_not_without_a_deployment(
     assert verifier.verify(tokens["globex"]).scope.tenant_id == "globex"
 
 
+def test_issuers_that_are_not_listed_are_trusted_and_not_published(deployment: Deployment) -> None:
+    shared = {"issuer": "https://login.example.com/", "audience": "baton"}
+    customers = {"issuer": "https://login.acme.example/", "audience": "baton", "tenant": "acme", "listed": False}
+    deployment.put(tokenIssuers=[shared, customers])
+    assert len(deployment.current.issuers) == 2
+    assert deployment.current.listed_issuers == ("https://login.example.com/",)
+
+
 async def test_everything_else_changes_too(deployment: Deployment) -> None:
     ports = Ports(settings=deployment.current)
     harness = Harness()

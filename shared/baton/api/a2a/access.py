@@ -15,7 +15,7 @@ class A2AAccess:
     """Access to a deployment, as its cards describe it."""
 
     issuers: Callable[[], Sequence[str]] = tuple
-    """Returns the OpenID Connect issuers whose tokens are accepted now."""
+    """Returns the OpenID Connect issuers that callers without a token may know of now."""
     is_open: bool = False
     """Whether calls without a token are accepted. Only in the local cloud."""
     public_url: str | None = None
