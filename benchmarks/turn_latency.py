@@ -84,7 +84,7 @@ class Direct:
                 text += delta
         messages.append({"role": "assistant", "content": text})
         whole = time.perf_counter() - began
-        _check(text)
+        check(text)
         return Timing(first_token, whole)
 
 
@@ -156,11 +156,12 @@ class _EventClock:
             self._text += event["delta"]
 
     def timing(self) -> Timing:
-        _check(self._text)
+        check(self._text)
         return Timing(self._at["TEXT_MESSAGE_CONTENT"], self._at["RUN_FINISHED"], self._at["RUN_STARTED"])
 
 
-def _check(text: str) -> None:
+def check(text: str) -> None:
+    """Raise ``RuntimeError`` unless the text is the whole answer."""
     if text != ANSWER:
         raise RuntimeError(f"an answer did not arrive whole: {len(text)} of {len(ANSWER)} characters")
 
@@ -223,6 +224,16 @@ async def _ways(threads: int) -> AsyncIterator[dict[str, Way]]:
     async with AsyncExitStack() as stack:
         model_url = stack.enter_context(model_endpoint())
         url = stack.enter_context(local_cloud(model_url))
+        baton = await stack.enter_async_context(baton_ways(url, threads))
+        openai = await stack.enter_async_context(AsyncOpenAI(api_key=KEY, base_url=model_url, max_retries=0))
+        system_prompt = AgentFiles.load(ROOT / "agents", "assistant").default_main().system_prompt
+        yield {"the model, directly": Direct(openai, system_prompt, threads), **baton}
+
+
+@asynccontextmanager
+async def baton_ways(url: str, threads: int) -> AsyncIterator[dict[str, Way]]:
+    """Connect to the local cloud at ``url``, and yield its ways by name."""
+    async with AsyncExitStack() as stack:
         http = await stack.enter_async_context(httpx.AsyncClient(base_url=url, timeout=30, trust_env=False))
         answer = await http.post("/local/token", json={"tenant": TENANT, "user": USER})
         token = answer.raise_for_status().json()["token"]
@@ -231,13 +242,7 @@ async def _ways(threads: int) -> AsyncIterator[dict[str, Way]]:
         connection = await stack.enter_async_context(
             websocket.connect(url.replace("http", "ws", 1) + "/ws", subprotocols=subprotocols, proxy=None)
         )
-        openai = await stack.enter_async_context(AsyncOpenAI(api_key=KEY, base_url=model_url, max_retries=0))
-        system_prompt = AgentFiles.load(ROOT / "agents", "assistant").default_main().system_prompt
-        yield {
-            "the model, directly": Direct(openai, system_prompt, threads),
-            "WebSocket": OverWebSocket(connection, threads),
-            "SSE": OverSse(http, threads),
-        }
+        yield {"WebSocket": OverWebSocket(connection, threads), "SSE": OverSse(http, threads)}
 
 
 async def measure(turns: int, threads: int = THREADS, warm_up: int = WARM_UP) -> dict[str, list[Timing]]:
@@ -326,9 +331,18 @@ def main() -> None:
     parser.add_argument(
         "--warm-up", type=int, default=WARM_UP, help="turns on each before the measured ones (default: %(default)s)"
     )
+    parser.add_argument(
+        "--against-plain", action="store_true", help="compare with a plain chat loop, also with slow storage"
+    )
+    parser.add_argument(
+        "--delays", default="0,5", help="milliseconds before each storage request, with --against-plain (%(default)s)"
+    )
     parser.add_argument("--json", action="store_true", help="print every timing, in seconds, as JSON instead")
     arguments = parser.parse_args()
     load = os.getloadavg()[0]
+    if arguments.against_plain:
+        _compare(arguments)
+        return
     timings = asyncio.run(measure(arguments.turns, arguments.threads, arguments.warm_up))
     if arguments.json:
         values = {
@@ -344,6 +358,19 @@ def main() -> None:
     print(summary(timings))
     print("\nBaton's own time (less that of the direct call):\n")
     print(own_time(timings))
+
+
+def _compare(arguments: argparse.Namespace) -> None:
+    """Print the comparison with the plain loop."""
+    from benchmarks import against_plain
+
+    print(f"Measured on {machine()}; load average before it {os.getloadavg()[0]:.1f}.")
+    for delay in arguments.delays.split(","):
+        measured = asyncio.run(
+            against_plain.measure(arguments.turns, arguments.threads, arguments.warm_up, float(delay) / 1_000)
+        )
+        print(f"\n{arguments.turns} turns each way, {delay} ms before each request to DynamoDB:\n")
+        print(against_plain.report(measured))
 
 
 if __name__ == "__main__":
