@@ -7,6 +7,7 @@ client in front of the transport is the same. Requests of both alternate, in one
 from __future__ import annotations
 
 import argparse
+import asyncio
 import statistics
 import time
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from boto3.session import Session
 
 from baton.adapters.aws import CONFIG, QUICK, client
 from baton.adapters.dynamodb.attributes import read_items
+from baton.adapters.dynamodb.table import Table
 from baton_local.account import ACCESS_KEY_ID, REGION, SECRET_ACCESS_KEY
 from benchmarks.local_table import local_table
 from benchmarks.report import machine, table
@@ -33,6 +35,9 @@ def measure(endpoint: str, name: str, rounds: int) -> str:
     for what, made in (("urllib3", usual), ("http.client", direct)):
         read_items(made)
         rows.append((what, _request(made, name)))
+    table_of_loop = Table.sent_directly(client("dynamodb", endpoint, QUICK, session), name, session)
+    loop = asyncio.new_event_loop()
+    rows.append(("the event loop", lambda: loop.run_until_complete(_update(table_of_loop))))
     medians: dict[str, list[float]] = {what: [] for what, _ in rows}
     for pause in PAUSES:
         times: dict[str, list[int]] = {what: [] for what, _ in rows}
@@ -54,6 +59,11 @@ def _request(made: Any, name: str) -> Callable[[], Any]:
     return lambda: made.update_item(
         TableName=name, Key=key, UpdateExpression="SET said = :text", ExpressionAttributeValues=values
     )
+
+
+async def _update(table_of_loop: Table) -> None:
+    key, values = {"PK": "benchmark", "SK": "THREAD"}, {":text": "x" * 400}
+    await table_of_loop.change(key, "SET said = :text", values, condition="attribute_exists(PK)")
 
 
 def main() -> None:

@@ -232,7 +232,7 @@ async def started(silence: float = 0.0, configure: Configure | None = None) -> A
         create_bucket(s3, stack.bucket)
         meter = CapacityMeter()
         meter.attach(dynamodb)
-        yield Baton(Table.of(dynamodb, name), s3, stack.bucket, meter, silence, configure)
+        yield Baton(Table.sent_directly(dynamodb, name, session), s3, stack.bucket, meter, silence, configure)
     finally:
         await asyncio.to_thread(engine.stop)
         await asyncio.to_thread(objects.stop)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from botocore.exceptions import ClientError
 
 from baton.adapters.aws import call, error_code
+from baton.adapters.aws_operations import Operations, ThreadedOperations
 from baton.domain.errors import StoreUnavailable
 from baton.ports.connections import ConnectionBusy, ConnectionGone, FrameRefused
 
@@ -22,10 +23,13 @@ class ApiGatewayConnections:
     """``Connections`` over the management API of one WebSocket API."""
 
     client: ApiGatewayManagementApiClient
+    operations: Operations | None = None
+    """Posts frames; None: ``client`` does, in threads."""
 
     async def post(self, connection_id: str, frame: str) -> None:
+        operations = self.operations or ThreadedOperations(self.client)
         try:
-            await call(self.client.post_to_connection, ConnectionId=connection_id, Data=frame.encode())
+            await operations.call("PostToConnection", {"ConnectionId": connection_id, "Data": frame.encode()})
         except StoreUnavailable:
             # Throttled after the SDK's retries, or a temporary fault: the caller sends the frame again, more slowly.
             raise ConnectionBusy from None

@@ -42,11 +42,17 @@ def send_directly(client: Any) -> None:
     a certificate of the client's own.
     """
     config: Any = client.meta.config  # its attributes are not declared
-    if config.proxies or config.client_cert or get_environ_proxies(client.meta.endpoint_url):
+    if not is_direct(client):
         return
     sender = DirectSender(config.connect_timeout, config.read_timeout, config.max_pool_connections)
     # The last one, because handlers for single operations may raise an error instead of sending.
     client.meta.events.register_last("before-send", sender.send, unique_id="baton-direct")
+
+
+def is_direct(client: Any) -> bool:
+    """Return whether the boto3 ``client`` reaches its endpoint without a proxy and without a client certificate."""
+    config: Any = client.meta.config
+    return not (config.proxies or config.client_cert or get_environ_proxies(client.meta.endpoint_url))
 
 
 class DirectSender:
@@ -67,11 +73,11 @@ class DirectSender:
         Raises botocore's errors of connections, which its retries know.
         """
         body = request.body
-        if request.stream_output or not (body is None or isinstance(body, bytes | str)):
+        if isinstance(request, ShownRequest) or request.stream_output:
             return None
-        url = urlsplit(request.url)
-        assert url.hostname is not None  # noqa: S101 - botocore has checked the endpoint
-        origin = (url.scheme, url.hostname, url.port)
+        if not (body is None or isinstance(body, bytes | str)):
+            return None
+        url, origin = urlsplit(request.url), origin_of(request.url)
         target = f"{url.path or '/'}?{url.query}" if url.query else url.path or "/"
         connection = self._idle_connection(origin) or self._connect(origin, request.url)
         may_be_kept = False
@@ -99,7 +105,7 @@ class DirectSender:
             else:
                 connection.close()
         fields: Any = response.getheaders()  # which its headers take as well, and much faster than a mapping
-        return AWSResponse(request.url, response.status, fields, _Content(content))
+        return AWSResponse(request.url, response.status, fields, Content(content))
 
     def _idle_connection(self, origin: Origin) -> HTTPConnection | None:
         """Return the connection that was used last, of those that the server has not closed since."""
@@ -116,20 +122,7 @@ class DirectSender:
         return None
 
     def _connect(self, origin: Origin, url: str) -> HTTPConnection:
-        scheme, host, port = origin
-        connection = (
-            _SecureRequests(host, port, timeout=self._connect_seconds, context=verification())
-            if scheme == "https"
-            else _WholeRequests(host, port, timeout=self._connect_seconds)
-        )
-        try:
-            connection.connect()
-        except TimeoutError as error:
-            raise ConnectTimeoutError(endpoint_url=url, error=error) from error
-        except ssl.SSLError as error:
-            raise SSLError(endpoint_url=url, error=error) from error
-        except OSError as error:
-            raise EndpointConnectionError(endpoint_url=url, error=error) from error
+        connection = connect(origin, url, self._connect_seconds)
         connection.sock.settimeout(self._read_seconds)
         return connection
 
@@ -142,6 +135,36 @@ class DirectSender:
             idle.append(connection)
         else:
             connection.close()
+
+
+def origin_of(url: str) -> Origin:
+    """Return the origin of an endpoint's URL."""
+    parts = urlsplit(url)
+    assert parts.hostname is not None  # noqa: S101 - botocore has checked the endpoint
+    return parts.scheme, parts.hostname, parts.port
+
+
+def connect(origin: Origin, url: str, seconds: float) -> HTTPConnection:
+    """Return a new connection. Blocks for at most ``seconds``. Raises botocore's errors of connections."""
+    scheme, host, port = origin
+    connection = (
+        _SecureRequests(host, port, timeout=seconds, context=verification())
+        if scheme == "https"
+        else _WholeRequests(host, port, timeout=seconds)
+    )
+    try:
+        connection.connect()
+    except TimeoutError as error:
+        raise ConnectTimeoutError(endpoint_url=url, error=error) from error
+    except ssl.SSLError as error:
+        raise SSLError(endpoint_url=url, error=error) from error
+    except OSError as error:
+        raise EndpointConnectionError(endpoint_url=url, error=error) from error
+    return connection
+
+
+class ShownRequest(AWSPreparedRequest):
+    """A request that handlers of ``before-send`` may answer, and that its caller sends otherwise."""
 
 
 class _WholeRequests(HTTPConnection):
@@ -165,7 +188,7 @@ class _SecureRequests(_WholeRequests, HTTPSConnection):
 
 
 @dataclass(frozen=True, slots=True)
-class _Content:
+class Content:
     """The body of an answer, as ``AWSResponse`` reads it."""
 
     content: bytes

@@ -15,6 +15,7 @@ from aws_lambda_powertools import Logger
 from botocore.exceptions import ClientError
 
 from baton.adapters.aws import call
+from baton.adapters.aws_operations import Operations, ThreadedOperations
 from baton.concurrency import stop_all
 from baton.domain.errors import StoreUnavailable
 from baton.domain.identity import Scope
@@ -38,18 +39,21 @@ class SqsTurnQueue:
 
     client: SQSClient
     queue_url: str
+    operations: Operations | None = None
+    """Sends messages; None: ``client`` does, in threads."""
 
     async def send(self, scope: Scope, message: Queued) -> None:
+        operations = self.operations or ThreadedOperations(self.client)
+        request = {
+            "QueueUrl": self.queue_url,
+            "MessageBody": message.model_dump_json(by_alias=True),
+            # The tenant comes from the authorizer's context, so no client can queue into another tenant's thread.
+            "MessageGroupId": f"{scope.tenant_id}#{message.group}",
+            # This drops retries of the SDK only. A message that a client repeats reaches the worker.
+            "MessageDeduplicationId": message.request_id,
+        }
         try:
-            await call(
-                self.client.send_message,
-                QueueUrl=self.queue_url,
-                MessageBody=message.model_dump_json(by_alias=True),
-                # The tenant comes from the authorizer's context, so no client can queue into another tenant's thread.
-                MessageGroupId=f"{scope.tenant_id}#{message.group}",
-                # This drops retries of the SDK only. A message that a client repeats reaches the worker.
-                MessageDeduplicationId=message.request_id,
-            )
+            await operations.call("SendMessage", request)
         except ClientError as error:
             raise StoreUnavailable from error
 
@@ -58,9 +62,9 @@ class SqsHeldRecord:
     """``HeldRecord`` of one delivery, whose visibility timeout is extended periodically."""
 
     def __init__(
-        self, client: SQSClient, queue_url: str, receipt_handle: str, delivery: RecordDelivery, times: LeaseTimes
+        self, operations: Operations, queue_url: str, receipt_handle: str, delivery: RecordDelivery, times: LeaseTimes
     ) -> None:
-        self._client = client
+        self._operations = operations
         self._queue_url = queue_url
         self._receipt_handle = receipt_handle
         self._delivery = delivery
@@ -127,12 +131,8 @@ class SqsHeldRecord:
 
         Raises ``StoreUnavailable`` for throttling and outages, which do not mean that the record is lost.
         """
-        await call(
-            self._client.change_message_visibility,
-            QueueUrl=self._queue_url,
-            ReceiptHandle=self._receipt_handle,
-            VisibilityTimeout=math.ceil(seconds),
-        )
+        change = {"ReceiptHandle": self._receipt_handle, "VisibilityTimeout": math.ceil(seconds)}
+        await self._operations.call("ChangeMessageVisibility", {"QueueUrl": self._queue_url, **change})
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,10 +145,13 @@ class SqsRecords:
     client: SQSClient
     queue_url: str
     times: LeaseTimes = USUAL_TIMES
+    operations: Operations | None = None
+    """Changes visibilities; None: ``client`` does, in threads."""
 
     @asynccontextmanager
     async def hide(self, receipt_handle: str, delivery: RecordDelivery) -> AsyncIterator[SqsHeldRecord]:
-        record = SqsHeldRecord(self.client, self.queue_url, receipt_handle, delivery, self.times)
+        operations = self.operations or ThreadedOperations(self.client)
+        record = SqsHeldRecord(operations, self.queue_url, receipt_handle, delivery, self.times)
         extending = asyncio.ensure_future(record.keep_hidden())
         failed = True
         try:

@@ -193,19 +193,23 @@ class Ports(SearchPorts, PipelinePorts):
     def queue(self) -> TurnQueue:
         """The queue of turns."""
         from baton.adapters.aws import QUICK, client
+        from baton.adapters.aws_direct import operations
         from baton.adapters.sqs import SqsTurnQueue
         from baton.settings.resources import QueueSettings
 
-        return SqsTurnQueue(client("sqs", config=QUICK), QueueSettings().turns_queue_url)
+        made = client("sqs", config=QUICK)
+        return SqsTurnQueue(made, QueueSettings().turns_queue_url, operations(made))
 
     @cached_property
     def queue_records(self) -> QueueRecords | None:
         """Records of that queue while a worker holds them; None if no other worker could receive them."""
         from baton.adapters.aws import client
+        from baton.adapters.aws_direct import operations
         from baton.adapters.sqs import SqsRecords
         from baton.settings.resources import QueueSettings
 
-        return SqsRecords(client("sqs"), QueueSettings().turns_queue_url, self.lease_times)
+        made = client("sqs")
+        return SqsRecords(made, QueueSettings().turns_queue_url, self.lease_times, operations(made))
 
     @cached_property
     def push_queue(self) -> PushQueue:
@@ -258,6 +262,8 @@ class Ports(SearchPorts, PipelinePorts):
         """WebSocket connections."""
         from baton.adapters.api_gateway import ApiGatewayConnections
         from baton.adapters.aws import client
+        from baton.adapters.aws_direct import operations
         from baton.settings.resources import SocketSettings
 
-        return ApiGatewayConnections(client("apigatewaymanagementapi", SocketSettings().connections_url))
+        made = client("apigatewaymanagementapi", SocketSettings().connections_url)
+        return ApiGatewayConnections(made, operations(made))

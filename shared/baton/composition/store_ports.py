@@ -64,7 +64,7 @@ class StorePorts:
         from baton.adapters.dynamodb.table import Table
         from baton.settings.resources import StoreSettings
 
-        return Table.of(client("dynamodb", config=QUICK), StoreSettings().table)
+        return Table.sent_directly(client("dynamodb", config=QUICK), StoreSettings().table)
 
     @cached_property
     def bodies(self) -> S3Bodies:

@@ -6,11 +6,13 @@ from collections.abc import AsyncGenerator, Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import boto3
 import pytest
 
 from baton.adapters.aws_http import send_directly
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.table import Table
+from baton_local.account import ACCESS_KEY_ID, REGION, SECRET_ACCESS_KEY
 from baton_local.engines.clients import client
 from baton_local.resources import create_bucket
 from baton_testing.fakes.clock import FakeClock
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 
 
 BUCKET = "test-bodies"
+SESSION = boto3.session.Session(ACCESS_KEY_ID, SECRET_ACCESS_KEY, region_name=REGION)
+"""The credentials of requests."""
 PATIENT = {"retries": {"mode": "standard", "total_max_attempts": 4}, "max_pool_connections": 64}
 """The product's own retries: some tests lose answers on purpose."""
 
@@ -84,5 +88,5 @@ def stores(request: pytest.FixtureRequest) -> Stores:
 def _engine(at: TableAt, s3: S3Client) -> Iterator[Engine]:
     dynamodb = client("dynamodb", at.endpoint, **PATIENT)
     send_directly(dynamodb)
-    yield Engine(Table.of(dynamodb, at.name), s3)
+    yield Engine(Table.sent_directly(dynamodb, at.name, SESSION), s3)
     dynamodb.close()

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
 from botocore.awsrequest import AWSPreparedRequest
 from botocore.exceptions import ConnectionClosedError
+from botocore.retries.standard import ExponentialBackoff
 
 
 @dataclass
@@ -38,7 +38,7 @@ def lost_answers(client: Any, operation: str, *, every: bool = False) -> Iterato
 
     client.meta.events.register(event, lose)
     try:
-        with mock.patch("botocore.endpoint.time", SimpleNamespace(sleep=lambda _: None)):
+        with mock.patch.object(ExponentialBackoff, "delay_amount", return_value=0.0):
             yield losses
     finally:
         client.meta.events.unregister(event, lose)

@@ -18,6 +18,7 @@ AGAIN = "what was refused is tried again, after a pause that grows or is random"
 PACE = "the other side is asked only so often"
 SLEEPS = {
     "adapters/a2a/peer.py: answers": "a remote agent works at the answer, and does not stream",
+    "adapters/aws_direct.py: _send_until": AGAIN,
     "adapters/dynamodb/table.py: attempts": AGAIN,
     "adapters/dynamodb/table.py: get_many": AGAIN,
     "adapters/dynamodb/table.py: transact": AGAIN,

@@ -7,7 +7,7 @@ Here the shape is known: an item is a map of attribute values.
 from __future__ import annotations
 
 import json
-from base64 import b64decode
+from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -65,21 +65,37 @@ def _read(
     operation_model: OperationModel, response_dict: dict[str, Any], customized_response_dict: dict[str, Any], **_: Any
 ) -> None:
     """Handle botocore's event before it parses an answer. Leave failures and other operations to botocore."""
-    name = operation_model.name
-    if response_dict["status_code"] != 200 or (name != "Query" and name not in _ITEM_IN):
+    if response_dict["status_code"] != 200:
         return
+    answer = read_answer(operation_model.name, response_dict["body"])
+    if answer is not None:
+        customized_response_dict.update(answer)
+        response_dict["body"] = b"{}"
+
+
+def write_request(request: Mapping[str, Any]) -> bytes:
+    """Return the body of a request: what boto3's client takes, as JSON, with bytes in base64."""
+    return _to_json(request).encode()
+
+
+_to_json = json.JSONEncoder(separators=(",", ":"), default=lambda data: b64encode(data).decode()).encode
+
+
+def read_answer(operation: str, body: bytes) -> dict[str, Any] | None:
+    """Return a successful answer as boto3's client returns it; None if it is left to botocore."""
+    if operation != "Query" and operation not in _ITEM_IN:
+        return None
     try:
-        answer = json.loads(response_dict["body"])
+        answer: dict[str, Any] = json.loads(body)
     except ValueError:
-        return
-    if name == "Query":
+        return None
+    if operation == "Query":
         answer["Items"] = [_item(item) for item in answer["Items"]]
         if "LastEvaluatedKey" in answer:
             answer["LastEvaluatedKey"] = _item(answer["LastEvaluatedKey"])
-    elif (member := _ITEM_IN[name]) in answer:
+    elif (member := _ITEM_IN[operation]) in answer:
         answer[member] = _item(answer[member])
-    customized_response_dict.update(answer)
-    response_dict["body"] = b"{}"
+    return answer
 
 
 def _item(item: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
-from baton.adapters import aws
-from baton.adapters.dynamodb.attributes import Item, deserialize, read_items, serialize
+from baton.adapters.aws_direct import operations
+from baton.adapters.aws_operations import Operations, ThreadedOperations
+from baton.adapters.dynamodb.attributes import Item, deserialize, read_answer, read_items, serialize, write_request
 from baton.domain.errors import StoreUnavailable
 
 if TYPE_CHECKING:
+    from boto3.session import Session
     from mypy_boto3_dynamodb import DynamoDBClient
 
 FIRST_PAUSE_SECONDS = 0.05
@@ -23,7 +25,6 @@ MAX_SECONDS = 8.0
 """The time limit of one request with all its retries.
 
 A lease (30 s, renewed every 10) must outlast a request in progress and the renewal after it."""
-STEP_SECONDS = 1.0
 MAX_ATTEMPTS = 24
 """Attempts at a change of an item that others change too: one of them succeeds at each time."""
 MAX_PAUSE_SECONDS = 0.3
@@ -80,6 +81,8 @@ class Table:
     """Waits between the retries of a request, in seconds."""
     seconds: float = MAX_SECONDS
     """The time limit of one request, including the wait for a thread. It may still take effect later."""
+    operations: Operations | None = None
+    """Calls DynamoDB; None: ``client`` does, in threads."""
 
     @classmethod
     def of(cls, client: DynamoDBClient, name: str, *, seconds: float = MAX_SECONDS) -> Table:
@@ -87,16 +90,23 @@ class Table:
         read_items(client)
         return cls(client, name, seconds=seconds)
 
+    @classmethod
+    def sent_directly(cls, client: DynamoDBClient, name: str, session: Session | None = None) -> Table:
+        """Return the table, whose requests the event loop sends itself if it can.
+
+        ``session`` is the one that made the client; None for boto3's own.
+        """
+        made = operations(client, session, write=write_request, read=read_answer)
+        return replace(cls.of(client, name), operations=made)
+
     async def get(self, key: Mapping[str, str], *, consistent: bool = True) -> Item | None:
-        answer = await self._ask(
-            self.client.get_item, TableName=self.name, Key=serialize(key), ConsistentRead=consistent
-        )
+        answer = await self._ask("GetItem", TableName=self.name, Key=serialize(key), ConsistentRead=consistent)
         return deserialize(answer["Item"]) if "Item" in answer else None
 
     async def put(self, item: Item, *, condition: str | None = None, values: Item | None = None) -> None:
         """Write an item. Raises ``ConditionFailed`` with the existing item."""
         request: dict[str, Any] = {"TableName": self.name, "Item": serialize(item)}
-        await self._write(self.client.put_item, request, condition, values)
+        await self._write("PutItem", request, condition, values)
 
     async def update(self, key: Mapping[str, str], expression: str, values: Item, *, condition: str) -> Item:
         """Update an item and return all of it. Raises ``ConditionFailed`` with the existing item."""
@@ -135,11 +145,11 @@ class Table:
         }
         if names:
             request["ExpressionAttributeNames"] = names
-        return await self._write(self.client.update_item, request, condition, values)
+        return await self._write("UpdateItem", request, condition, values)
 
     async def delete(self, key: Mapping[str, str], *, condition: str | None = None, values: Item | None = None) -> None:
         """Delete an item. A missing item is not an error. Raises ``ConditionFailed``."""
-        await self._write(self.client.delete_item, {"TableName": self.name, "Key": serialize(key)}, condition, values)
+        await self._write("DeleteItem", {"TableName": self.name, "Key": serialize(key)}, condition, values)
 
     async def transact(self, *writes: Write) -> None:
         """Do all of up to 100 writes, or none of them. Raises ``TransactionFailed``.
@@ -149,7 +159,7 @@ class Table:
         items = [write.request(self.name) for write in writes]
         for attempt in range(MAX_CONFLICTS):
             try:
-                await self._ask(self.client.transact_write_items, TransactItems=items)
+                await self._ask("TransactWriteItems", TransactItems=items)
             except ClientError as error:
                 if error.response["Error"]["Code"] != "TransactionCanceledException":
                     raise
@@ -212,7 +222,7 @@ class Table:
         else:
             request["IndexName"] = name
         while True:
-            answer = await self._ask(self.client.query, **request)
+            answer = await self._ask("Query", **request)
             yield [deserialize(item) for item in answer["Items"]]
             if "LastEvaluatedKey" not in answer:
                 return
@@ -227,7 +237,7 @@ class Table:
             "ExpressionAttributeNames": {"#attribute": attribute},
         }
         while True:
-            answer = await self._ask(self.client.scan, **request)
+            answer = await self._ask("Scan", **request)
             yield [deserialize(item)[attribute] for item in answer["Items"]]
             if "LastEvaluatedKey" not in answer:
                 return
@@ -243,7 +253,7 @@ class Table:
         wanted: dict[str, Any] = {self.name: {"Keys": [serialize(key) for key in keys], "ConsistentRead": consistent}}
         in_vain = 0
         while True:
-            answer = await self._ask(self.client.batch_get_item, RequestItems=wanted)
+            answer = await self._ask("BatchGetItem", RequestItems=wanted)
             items = answer["Responses"].get(self.name, [])
             found += [deserialize(item) for item in items]
             wanted = answer["UnprocessedKeys"]
@@ -254,23 +264,12 @@ class Table:
                 raise StoreUnavailable
             await self.sleep(FIRST_PAUSE_SECONDS * 2**in_vain)
 
-    async def _ask(self, operation: Callable[..., Any], **request: Any) -> Any:
+    async def _ask(self, operation: str, **request: Any) -> Any:
         """Send a request. Raises ``StoreUnavailable`` for an outage and after the time limit."""
-        asked = aws.start(operation, **request)
-        try:
-            waited = 0.0
-            while waited < self.seconds:
-                # Wait in steps: a process that was paused then finds its answer after one step.
-                await asyncio.wait([asked], timeout=STEP_SECONDS)
-                if asked.done():
-                    with aws.outages():
-                        return asked.result()
-                waited += STEP_SECONDS
-            raise StoreUnavailable
-        finally:
-            asked.cancel()
+        calls = self.operations or ThreadedOperations(self.client)
+        return await calls.call(operation, request, seconds=self.seconds)
 
-    async def _write(self, operation: Any, request: dict[str, Any], condition: str | None, values: Item | None) -> Any:
+    async def _write(self, operation: str, request: dict[str, Any], condition: str | None, values: Item | None) -> Any:
         if condition is not None:
             request["ConditionExpression"] = condition
             request["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
