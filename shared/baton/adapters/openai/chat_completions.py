@@ -6,7 +6,6 @@ from typing import Any
 
 from cachetools import LRUCache
 from openai import AsyncStream, OpenAIError
-from openai.types.chat import ChatCompletionChunk
 
 from baton.adapters.models.answer_forms import output_limit
 from baton.adapters.models.learning import TOOLS_EFFORT, RequestForm
@@ -46,10 +45,16 @@ class ChatCompletions:
         sent = laid.features(*fields, *settings.extra, *(CACHE_FIELDS[1:] if marks else ()))
         extra = {name: value for name, value in settings.extra.items() if name not in profile.dropped}
         try:
-            # The fields depend on the profile, so only the endpoint can check them.
-            create: Any = self._endpoint.client().chat.completions.create
-            stream: AsyncStream[ChatCompletionChunk] = await create(
-                model=settings.model, messages=messages, stream=True, **fields, extra_body=extra or None
+            # The fields depend on the profile, so only the endpoint can check them. The method of the SDK for this
+            # path would copy every message, and make models of every chunk.
+            body = {"model": settings.model, "messages": messages, "stream": True, **fields, **extra}
+            stream: AsyncStream[object] = await self._endpoint.client().post(
+                "/chat/completions",
+                body=body,
+                cast_to=object,
+                options={"security": {"bearer_auth": True}},
+                stream=True,
+                stream_cls=AsyncStream[object],
             )
         except (OpenAIError, ValueError, RecursionError) as error:
             raise Refused(provider_failure(error), sent) from None
