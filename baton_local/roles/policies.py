@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from baton_local.roles.requests import Request
 
 Document = Mapping[str, Any]
+MAX_DECISIONS = 10_000
+"""Kept decisions. Nearly all calls are about the same table."""
 
 
 class Policies:
@@ -25,21 +27,24 @@ class Policies:
             role: [statement for document in given for statement in _list(document["Statement"])]
             for role, given in documents.items()
         }
+        self._decided = lru_cache(MAX_DECISIONS)(self._decide)
 
     def allow(self, role: str, request: Request) -> bool:
         """Return whether a statement of ``role`` allows the request and none denies it."""
+        return self._decided(role, request.action, request.resource)
+
+    def _decide(self, role: str, action: str, resource: str) -> bool:
         effects = {
             statement["Effect"]
             for statement in self._statements.get(role, ())
-            if _speaks_of(statement, request) and not (statement["Effect"] == "Deny" and "Condition" in statement)
+            if _speaks_of(statement, action, resource)
+            and not (statement["Effect"] == "Deny" and "Condition" in statement)
         }
         return effects == {"Allow"}
 
 
-def _speaks_of(statement: Document, request: Request) -> bool:
-    return _covers(statement, "Action", request.action.lower(), fold=True) and _covers(
-        statement, "Resource", request.resource
-    )
+def _speaks_of(statement: Document, action: str, resource: str) -> bool:
+    return _covers(statement, "Action", action.lower(), fold=True) and _covers(statement, "Resource", resource)
 
 
 def _covers(statement: Document, element: str, value: str, *, fold: bool = False) -> bool:
