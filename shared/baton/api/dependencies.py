@@ -11,6 +11,7 @@ from urllib.parse import unquote
 
 from fastapi import Depends, Path, Query, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from starlette.concurrency import run_in_threadpool
 from starlette.convertors import StringConvertor, register_url_convertor
 
 from baton.composition.app import App
@@ -44,11 +45,11 @@ bearer = HTTPBearer(
 )
 
 
-# Not async, so that FastAPI runs it in a thread: verification may fetch keys.
+# Not async, so that FastAPI runs what depends on it in a thread: verification may fetch keys.
 def caller(
     request: Request, app: UseCases, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
 ) -> Scope:
-    """Return the scope of the request. Raises ``Unauthorized`` and ``TokenExpired``."""
+    """Return the scope of the request. Blocks. Raises ``Unauthorized`` and ``TokenExpired``."""
     known: Scope | None = getattr(request.state, "scope", None)
     if known is not None:  # the token was verified before the body was read
         return known
@@ -62,7 +63,15 @@ def caller(
     return identity.scope
 
 
-Caller = Annotated[Scope, Depends(caller)]
+async def known_caller(
+    request: Request, app: UseCases, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
+) -> Scope:
+    """Return the scope of the request, without a thread if its token was verified before its body was read."""
+    known: Scope | None = getattr(request.state, "scope", None)
+    return known if known is not None else await run_in_threadpool(caller, request, app, credentials)
+
+
+Caller = Annotated[Scope, Depends(known_caller)]
 
 
 async def token_seconds(request: Request, app: UseCases, _: Caller) -> float:
