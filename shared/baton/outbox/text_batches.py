@@ -33,14 +33,14 @@ async def batch(
     """Yield the chunks with adjacent text joined: the first text at once, then the text of each interval.
 
     Visible thinking is joined and yielded too. Text that is taken back before it was yielded is not yielded. The
-    chunks end at ``limit``. Only the first chunk is taken before ``opened`` is set.
+    chunks end at ``limit``. Only the first chunk is taken before ``opened`` is set, and none if ``stop`` is set then.
 
     If the model fails, its earlier text is yielded before its error is raised. Raises ``TurnTimeout`` when the event
     loop's clock passes ``deadline``. Ends as soon as ``stop`` is set, after yielding the text so far.
     """
     loop = asyncio.get_running_loop()
     buffer = _Buffer()
-    reader = asyncio.ensure_future(buffer.fill(chunks, limit, opened))
+    reader = asyncio.ensure_future(buffer.fill(chunks, limit, opened, stop))
     stopper = asyncio.ensure_future(buffer.end_when(stop))
     began = loop.time()
     try:
@@ -98,7 +98,11 @@ class _Buffer:
         self._has_given_text = False
 
     async def fill(
-        self, chunks: AsyncGenerator[ModelChunk, None], limit: AnswerLimit, opened: asyncio.Event | None
+        self,
+        chunks: AsyncGenerator[ModelChunk, None],
+        limit: AnswerLimit,
+        opened: asyncio.Event | None,
+        stop: asyncio.Event,
     ) -> None:
         # One loop takes and cuts the chunks. A generator for each step would cost more than the step, for each token.
         try:
@@ -107,6 +111,8 @@ class _Buffer:
                     if opened is not None:
                         await opened.wait()
                         opened = None
+                        if stop.is_set():
+                            break  # nothing of the answer may be shown
                     kept = limit.cut(chunk)
                     if isinstance(kept, TextDelta | ReasoningDelta):
                         self._add(type(kept), kept.text)

@@ -103,7 +103,7 @@ class RunExecution:
                 begun.append(watchers := asyncio.ensure_future(self._find_watchers()))
                 begun.append(locating := asyncio.ensure_future(self._locate()))
                 # Begin the reads first: the model waits for them, but not for the writes.
-                begun.append(reading := asyncio.ensure_future(self._read(watchers, locating)))
+                begun.append(reading := asyncio.ensure_future(self._read(locating)))
                 begun.append(writing := asyncio.ensure_future(self._write(known, watchers, locating)))
                 snapshot = await reading
                 is_early = not self._call.gives_up and may_answer_early(self._state, snapshot.history)
@@ -179,12 +179,12 @@ class RunExecution:
         attaching = attach_caller(self._outbox.delivery, self._call.subscriber, watchers)
         return await store_question(self._state, self._holder.lease, known, attaching)
 
-    async def _read(self, watchers: asyncio.Future[None], locating: asyncio.Future[None]) -> ThreadSnapshot:
+    async def _read(self, locating: asyncio.Future[None]) -> ThreadSnapshot:
         """Read the thread, and keep the results of earlier attempts and of the interrupted run in the state."""
         snapshot: ThreadSnapshot
         lease = self._holder.lease
         state, services = await read_unfinished(self._state, lease), self._state.services
-        snapshot, _, _, journal, remote_tasks = await gather_all(
+        snapshot, _, journal, remote_tasks = await gather_all(
             read_thread(
                 services,
                 state.scope,
@@ -195,7 +195,6 @@ class RunExecution:
                 recalls=not self._is_given_up,
                 left=self._branch.point.left if self._branch is not None else None,
             ),
-            asyncio.shield(watchers),
             asyncio.shield(locating),
             read_earlier_calls(services.agents.records, lease, state.run),
             read_earlier_remote_tasks(services.agents.records, lease, state.run),
@@ -264,6 +263,8 @@ class RunExecution:
         is_new = False
         try:
             is_new = writing is None or await asyncio.shield(writing) is None
+            if is_new and writing is not None and self._ends_at_once_as is OutcomeType.CANCELLED:
+                stop.set()  # the request to cancel was read while the model was asked already
             if is_new:
                 self._writes.begin()
                 self._outbox.open()
