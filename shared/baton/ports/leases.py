@@ -121,6 +121,8 @@ class Commit:
     """The code of the error that the run has ended with."""
     time_zone: str | None = None
     """The user's new time zone; None if it has not changed."""
+    awaits_summary: bool = False
+    """True if the run asks for a summary of earlier messages: those that are known will have one more."""
 
 
 class Leases(Protocol):

@@ -106,7 +106,9 @@ class RunCommit:
         if run.attempt > 1:
             await settle_tasks(self._services.agents, lease, run, self.state.journal)
             await self._services.conversations.undo(lease, self.state.question, end.change)
-        finished = await self._move_pointer(messages, end, ended, pending, windows=result.windows)
+        finished = await self._move_pointer(
+            messages, end, ended, pending, windows=result.windows, awaits_summary=result.summary_due is not None
+        )
         if not is_queued:
             await self._notify_of_end(finished.thread, ended)
         count_failure(result.error)
@@ -279,6 +281,7 @@ class RunCommit:
         pending: PendingInterrupts | None,
         *,
         windows: tuple[HistoryWindow, ...] | None = None,
+        awaits_summary: bool = False,
     ) -> FinishedRun:
         """Make ``messages`` part of the thread in one write, then refresh the connections to deliver to."""
         conversation = None
@@ -299,6 +302,7 @@ class RunCommit:
             spent=end.by_model,
             error_code=end.error_code,
             time_zone=self.time_zone if self.time_zone != self._thread.time_zone else None,
+            awaits_summary=awaits_summary,
         )
         committed = await self._services.store.commit(self.holder.lease, commit)
         self.holder.note_commit()

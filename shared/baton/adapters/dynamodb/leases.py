@@ -21,6 +21,7 @@ from baton.adapters.dynamodb.lease_updates import (
     commit_update,
     selection_update,
 )
+from baton.adapters.dynamodb.recent_histories import RecentHistories
 from baton.adapters.dynamodb.shapes import CLIENT_OFFER, PENDING
 from baton.adapters.dynamodb.table import ConditionFailed, Table
 from baton.adapters.dynamodb.thread_item import lease_mark, tenant_listed_at, thread_from_item
@@ -53,6 +54,7 @@ class Leases:
         self._table = table
         self._clock = clock
         self._lease_seconds = lease_seconds
+        self._histories = RecentHistories()
 
     async def acquire(self, scope: Scope, request: LeaseRequest) -> Lease:
         now = self._clock.now()
@@ -71,6 +73,7 @@ class Leases:
             item = _own_retry_or_raise(failure.item, scope, owner, now)
         if request.may_create and not item.get("owner_claimed"):
             await self._claim_id(scope, request.thread_id, item, now)
+        self._histories.begin(scope, request.thread_id, item)
         return _lease(scope, request, item, until)
 
     async def renew(self, lease: Lease, *, used_seq: int, without_record: bool = False) -> Lease:
@@ -122,6 +125,7 @@ class Leases:
             item = await commits
         else:
             item, _ = await gather_all(commits, self._list_for_tenant(lease.scope, lease.thread_id, now))
+        self._histories.extend(lease, commit)
         return Committed("notifies" in item, item.get("title"))
 
     async def want_notifications(self, scope: Scope, thread_id: str) -> Thread:

@@ -52,7 +52,11 @@ class Messages(Leases):
         self._bodies = ItemBodies(bodies)
 
     async def put_message(self, lease: Lease, message: StoredMessage) -> None:
-        await put_fenced(self._table, lease, await self._item(lease, message))
+        item = await self._item(lease, message)
+        await put_fenced(self._table, lease, item)
+        if self._bodies.is_inline(item):
+            [stored] = await self._messages(lease.scope, lease.thread_id, [{**item, "fence": lease.fence}])
+            self._histories.note_written(lease, stored, len(item["body"]))
 
     async def put_messages(self, lease: Lease, messages: Sequence[StoredMessage]) -> None:
         # Transactions cost twice the write units, and fifty messages take one request instead of fifty.
@@ -75,6 +79,19 @@ class Messages(Leases):
         path = _path_below(thread, before).below(thread.next_ordinal, first_ordinal)
         if not path.length:
             return ()
+        is_newest = not thread.segments and (before is None or before >= thread.next_ordinal)
+        if is_newest:
+            known = self._histories.find(scope, thread, token_budget=token_budget, first_ordinal=first_ordinal)
+            if known is not None:
+                return known
+        items = await self._newest_items(scope, thread, path, token_budget)
+        messages = await self._messages(scope, thread.id, items)
+        if is_newest:
+            self._histories.keep(scope, thread, messages, sum(len(item.get("body", b"")) for item in items))
+        return messages
+
+    async def _newest_items(self, scope: Scope, thread: Thread, path: MessagePath, token_budget: int) -> list[Item]:
+        """Return the items of the path's newest messages, in order, up to the one that exceeds the budget."""
         mean = max(1, thread.stored_tokens // max(1, thread.next_ordinal))
         # Somewhat more than the budget probably takes, so that one request a turn is enough for any thread.
         limit = min(MAX_QUERY, math.ceil(token_budget / mean) + 4)
@@ -85,8 +102,8 @@ class Messages(Leases):
                 items.append(item)
                 tokens += item["tokens"]
                 if tokens > token_budget:
-                    return await self._messages(scope, thread.id, items[::-1])
-        return await self._messages(scope, thread.id, items[::-1])
+                    return items[::-1]
+        return items[::-1]
 
     async def read_messages(self, scope: Scope, thread: Thread, *, limit: int, before: int | None) -> Page:
         path = _path_below(thread, before)
@@ -155,6 +172,7 @@ class Messages(Leases):
                 names={"#summary": f"{_SUMMARY}{agent_id}"},
                 condition="attribute_exists(PK) AND attribute_not_exists(#summary)",
             )
+        self._histories.forget(scope, thread.id)
 
     async def _backwards(
         self, scope: Scope, thread_id: str, path: MessagePath, limit: int
