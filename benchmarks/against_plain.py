@@ -1,4 +1,4 @@
-"""Baton's turns compared with a plain chat loop's in one run: ``python -m benchmarks.turn_latency --against-plain``.
+"""Baton's turns compared with a plain chat loop's in one run: ``python -m benchmarks.against_plain``.
 
 The plain loop, the local cloud, the model's endpoint and DynamoDB Local are processes; the first two share the last.
 Turns of the plain loop, over SSE and over WebSocket alternate. A relay before DynamoDB may delay each request.
@@ -6,7 +6,10 @@ Turns of the plain loop, over SSE and over WebSocket alternate. A relay before D
 
 from __future__ import annotations
 
+import argparse
+import asyncio
 import json
+import os
 import statistics
 import sys
 import time
@@ -23,7 +26,7 @@ from baton_local.engines.process import start_on_free_port
 from baton_local.root import ROOT
 from benchmarks.local_table import local_table
 from benchmarks.plain_loop import ENDPOINT, MODEL_URL, SYSTEM_PROMPT, TABLE
-from benchmarks.report import table
+from benchmarks.report import machine, table
 from benchmarks.turn_latency import Timing, Way, answers, baton_ways, check, local_cloud, model_endpoint
 from benchmarks.workload import QUESTION
 
@@ -167,3 +170,27 @@ def _cpu_of(module: str) -> Callable[[], float]:
         return float(times.user + times.system)
 
     return read
+
+
+def main() -> None:
+    """Measure and print the report."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.against_plain", description=__doc__)
+    parser.add_argument("--turns", type=int, default=100, help="measured turns each way (default: %(default)s)")
+    parser.add_argument("--threads", type=int, default=10, help="conversations each way (default: %(default)s)")
+    parser.add_argument(
+        "--warm-up", type=int, default=2, help="turns on each before the measured ones (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--delays", default="0,5", help="milliseconds before each request to DynamoDB, one run each (%(default)s)"
+    )
+    arguments = parser.parse_args()
+    print(f"Measured on {machine()}; load average before it {os.getloadavg()[0]:.1f}.")
+    for delay in arguments.delays.split(","):
+        turns, seconds = arguments.turns, float(delay) / 1_000
+        measured = asyncio.run(measure(turns, arguments.threads, arguments.warm_up, seconds))
+        print(f"\n{turns} turns each way, {delay} ms before each request to DynamoDB:\n")
+        print(report(measured))
+
+
+if __name__ == "__main__":
+    main()

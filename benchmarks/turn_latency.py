@@ -331,18 +331,9 @@ def main() -> None:
     parser.add_argument(
         "--warm-up", type=int, default=WARM_UP, help="turns on each before the measured ones (default: %(default)s)"
     )
-    parser.add_argument(
-        "--against-plain", action="store_true", help="compare with a plain chat loop, also with slow storage"
-    )
-    parser.add_argument(
-        "--delays", default="0,5", help="milliseconds before each storage request, with --against-plain (%(default)s)"
-    )
     parser.add_argument("--json", action="store_true", help="print every timing, in seconds, as JSON instead")
     arguments = parser.parse_args()
     load = os.getloadavg()[0]
-    if arguments.against_plain:
-        _compare(arguments)
-        return
     timings = asyncio.run(measure(arguments.turns, arguments.threads, arguments.warm_up))
     if arguments.json:
         values = {
@@ -358,19 +349,6 @@ def main() -> None:
     print(summary(timings))
     print("\nBaton's own time (less that of the direct call):\n")
     print(own_time(timings))
-
-
-def _compare(arguments: argparse.Namespace) -> None:
-    """Print the comparison with the plain loop."""
-    from benchmarks import against_plain
-
-    print(f"Measured on {machine()}; load average before it {os.getloadavg()[0]:.1f}.")
-    for delay in arguments.delays.split(","):
-        measured = asyncio.run(
-            against_plain.measure(arguments.turns, arguments.threads, arguments.warm_up, float(delay) / 1_000)
-        )
-        print(f"\n{arguments.turns} turns each way, {delay} ms before each request to DynamoDB:\n")
-        print(against_plain.report(measured))
 
 
 if __name__ == "__main__":
