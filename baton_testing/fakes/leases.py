@@ -200,7 +200,8 @@ class FakeLeases:
         if row.committed_fence == lease.fence:
             return row.thread.notifies
         self._mine(lease)
-        conversation = ConversationState(row.thread.agent_id, resumable=tuple(resumable))
+        data = row.thread.conversation.data
+        conversation = ConversationState(row.thread.agent_id, resumable=tuple(resumable), data=data)
         row.thread = replace(row.thread, status=ThreadStatus.CLOSED, last_seq=last_seq, conversation=conversation)
         row.next_seq, row.committed_fence = last_seq + 1, lease.fence
         if ended is not None:

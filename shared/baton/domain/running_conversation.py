@@ -65,6 +65,17 @@ class RunningConversation:
     changed_workflows: Mapping[str, Workflow] = field(default_factory=dict)
     offered_id: str | None = None
     """The workflow that the run has offered."""
+    changed_data: Mapping[str, Any] | None = None
+    """The data that tools keep in the conversation, if it differs from the stored one."""
+
+    @property
+    def data(self) -> Mapping[str, Any] | None:
+        """The data that tools keep in the conversation; None if there never was any."""
+        return self.thread.conversation.data if self.changed_data is None else self.changed_data
+
+    def with_data(self, data: Mapping[str, Any] | None) -> Self:
+        """Go on with the data as it is now."""
+        return self if data == self.data else replace(self, changed_data=data if data is not None else {})
 
     @property
     def definition(self) -> WorkflowDefinition | None:
@@ -84,6 +95,7 @@ class RunningConversation:
             self.workflow.without_data() if self.workflow is not None else None,
             tuple(workflow.without_data() for workflow in self.resumable[:MAX_RESUMABLE]),
             self._taught_at,
+            self.data,
         )
 
     @property
@@ -100,7 +112,13 @@ class RunningConversation:
     def change(self) -> ConversationChange | None:
         """The change by the run so far; None without one."""
         state, handoffs, workflows = self.to_store, self.changed_handoffs, self.changed_workflows
-        if state == self.thread.conversation and not handoffs and not workflows and self.offered_id is None:
+        if (
+            state == self.thread.conversation
+            and not handoffs
+            and not workflows
+            and self.offered_id is None
+            and self.changed_data is None
+        ):
             return None
         return ConversationChange(
             state, tuple(handoffs.values()), tuple(workflows.values()), self.moved_from, self.offered_id

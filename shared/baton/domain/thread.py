@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from enum import StrEnum
-from typing import Self
+from typing import Any, Self
 
 from baton.domain.branches import MessagePath, Segments, continued_from, path_of
 from baton.domain.handoff import HandoffPlace, HandoffRequest
@@ -29,6 +30,8 @@ class ConversationState:
     """The user's unfinished workflows that can be continued here, latest change first, without their data."""
     taught_at: datetime | None = None
     """The time at which a skill was last made in this thread. Cached procedures must be newer."""
+    data: Mapping[str, Any] | None = None
+    """The data that tools keep in the conversation; None if there never was any."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
+from baton.domain.conversation_data import DataChange
 from baton.domain.json_values import count_values
 
 ASK = "ask_"
@@ -79,6 +80,10 @@ class ToolCallRecord:
     duration: timedelta
     task_id: str | None = None
     """The sub-task in which the call was made or which it started (``ask_...``); otherwise None."""
+    data: DataChange | None = None
+    """The call's change of the conversation's data. A worker that takes the run over applies it and does not call."""
+    files: tuple[Mapping[str, Any], ...] = ()
+    """The files that the call has attached, as sources of the answer."""
 
 
 def tool_call_id(thread_id: str, message_id: str, caller: str, tool: str, arguments: str, occurrence: int) -> str:

@@ -116,7 +116,9 @@ class ConversationStates:
                 await self.workflows.put(lease, workflow, moved_from=change.moved_from)
             except WorkflowElsewhere:
                 if conversation.workflow is not None and conversation.workflow.id == workflow.id:
-                    conversation = ConversationState(lease.thread.agent_id, resumable=conversation.resumable)
+                    conversation = ConversationState(
+                        lease.thread.agent_id, resumable=conversation.resumable, data=conversation.data
+                    )
             else:
                 await self._produce(lease, workflow)
         requests = [self._as_committed(request, conversation) for request in change.handoffs]

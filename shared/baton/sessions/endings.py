@@ -86,7 +86,9 @@ class Endings:
         resumable = await self.conversations.close(lease)
         log = EventLog(self.log, RunStamp(thread.id, None, 1), first_seq=lease.first_seq)
         left = await self.conversations.events_of_change(
-            scope, thread, ConversationState(thread.agent_id, resumable=resumable)
+            scope,
+            thread,
+            ConversationState(thread.agent_id, resumable=resumable, data=thread.conversation.data),
         )
         bodies: list[BaseEvent] = [*left, thread_closed(reason, closed.episode_id)]
         jump = jump_from(lease)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from baton.domain.branches import ROOT, BranchRequest, BranchStart, check_room
 from baton.domain.errors import BranchCrossesHandoff, BranchUnavailable
@@ -78,14 +79,18 @@ class BranchPoints:
         now = thread.conversation
         if state is None:
             raise BranchCrossesHandoff
+        data = await self._find_data(scope, there) if now.data is not None else None
         if (state.handoff, state.workflow) == (now.handoff, now.workflow):
             if now.handoff is not None and _keeps_its_own(await self.conversations.load(thread, scope)):
                 raise BranchCrossesHandoff
-            return BranchPoint(there, after_id)
+            if data == now.data:
+                return BranchPoint(there, after_id)
+            left = (await self.conversations.load(thread, scope)).with_data(data)
+            return BranchPoint(replace(there, conversation=left.to_store), after_id, left)
         if state.handoff is not None:
             raise BranchCrossesHandoff
         running = await self.conversations.load(thread, scope)
-        left = self.conversations.leave(running, HandoffOutcome.CLOSED)
+        left = self.conversations.leave(running, HandoffOutcome.CLOSED).with_data(data)
         return BranchPoint(replace(there, conversation=left.to_store), after_id, left)
 
     async def state_before(self, scope: Scope, thread: Thread, ordinal: int) -> Thread:
@@ -142,6 +147,16 @@ class BranchPoints:
             if page.next_before is None:
                 return after_id, state or main
         return after_id, state or (main if is_main_alone else None)
+
+    async def _find_data(self, scope: Scope, thread: Thread) -> Mapping[str, Any] | None:
+        """Return the data of tools at the end of the path: that of the last run that changed the state."""
+        async for page in self._pages(scope, thread):
+            for message in reversed(page.messages):
+                if message.end is not None and message.end.change is not None:
+                    return message.end.change.conversation.data
+            if page.next_before is None:
+                return None
+        return thread.conversation.data if thread.path.last != ROOT else None
 
     async def _pages(self, scope: Scope, thread: Thread) -> AsyncIterator[Page]:
         """Yield pages of the path, the newest first, up to a bound."""

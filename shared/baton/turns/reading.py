@@ -63,6 +63,7 @@ async def read_thread(
             resumable=left.resumable,
             changed_handoffs=left.changed_handoffs,
             changed_workflows=left.changed_workflows,
+            changed_data=left.changed_data,
         )
     return ThreadSnapshot(history, conversation, search)
 

@@ -180,7 +180,8 @@ def closing_update(
         expression += _END_SESSION.format(first="next_ordinal")
         values |= _session_values(lease, ended, now)
     end = END_RUN
-    packed = pack_conversation(ConversationState(lease.thread.agent_id, resumable=tuple(resumable)))
+    data = lease.thread.conversation.data
+    packed = pack_conversation(ConversationState(lease.thread.agent_id, resumable=tuple(resumable), data=data))
     if packed is not None:
         expression += ", conversation = :conversation"
         values[":conversation"] = packed
