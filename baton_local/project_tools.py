@@ -46,9 +46,7 @@ def imported_again(folder: Path) -> Iterator[None]:
     They are the ones from before again if one of them, or the block, raises. Raises ``ToolsDoNotImport``.
     """
     before = _imported(folder)
-    for source in folder.rglob("*.py"):
-        # Bytecode counts as current if the second of the edit and the size are equal.
-        Path(cache_from_source(str(source))).unlink(missing_ok=True)
+    forget_bytecode(folder)
     for name in before:
         del sys.modules[name]
     importlib.invalidate_caches()
@@ -64,6 +62,12 @@ def imported_again(folder: Path) -> Iterator[None]:
             del sys.modules[name]
         sys.modules.update(before)
         raise
+
+
+def forget_bytecode(folder: Path) -> None:
+    """Remove the bytecode of edited modules: it counts as current if the second of the edit and the size are equal."""
+    for source in folder.rglob("*.py"):
+        Path(cache_from_source(str(source))).unlink(missing_ok=True)
 
 
 def import_problem(folder: Path, problem: BaseException) -> str:

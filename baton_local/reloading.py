@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from baton.adapters.agent_files import AgentFileError
-from baton.adapters.python_tools import CannotLoad
+from baton.authoring.errors import CannotLoad
+from baton.authoring.modules import kept_on_failure
 from baton.composition import event_loop
 from baton_local import checks, shared_agents
-from baton_local.project_tools import ToolsDoNotImport, import_problem, imported_again, packages_in
+from baton_local.project_tools import ToolsDoNotImport, forget_bytecode, import_problem, imported_again, packages_in
 from baton_local.shared_agents import UnusableFunction
 
 logger = logging.getLogger("baton_local")
@@ -42,29 +43,30 @@ class Reloader:
         self._progress = progress
         self._tools_changed = False
         self._unusable: frozenset[str] = frozenset()
-        """Entry points that have not worked since the start."""
+        """Functions that have not worked since the start."""
         self.state: dict[str, Any] = {"version": 1, "problems": []}
         """The number of reloads, and the reasons for which changed files are not in use."""
 
     def begin(self) -> None:
         """Note what does not work at the start: it hinders no edit."""
-        self._unusable = frozenset(each.entry_point for each in shared_agents.unusable_functions(self._files))
+        self._unusable = frozenset(map(_name, shared_agents.unusable_functions(self._files)))
 
     def reload(self, changed: Iterable[Path]) -> None:
         """Take over the files as they are now, if all of them can be used."""
         self._tools_changed |= any(path.is_relative_to(self._tools) for path in changed)
         try:
-            newer = shared_agents.read_agents()
-            with self._packages_now(), self._tools_again():
+            forget_bytecode(self.folders[0])
+            with self._packages_now(), self._tools_again(), kept_on_failure():
+                newer = shared_agents.read_agents()
                 unusable = shared_agents.unusable_functions(newer)
-                if any(each.entry_point not in self._unusable for each in unusable):
+                if any(_name(each) not in self._unusable for each in unusable):
                     raise NotUsable("\n".join(map(self._describe, unusable)))
         except (AgentFileError, ToolsDoNotImport, NotUsable) as problem:
             problems = str(problem).replace(f"{Path.cwd()}{os.sep}", "")
             self.state["problems"] = problems.splitlines()
             self._progress(f"Not reloaded; what was there before goes on until this is mended:\n{problems}")
             return
-        self._unusable = frozenset(each.entry_point for each in unusable)
+        self._unusable = frozenset(map(_name, unusable))
         self._tools_changed = False
         self._files.take(newer)
         self.state |= {"version": self.state["version"] + 1, "problems": []}
@@ -94,9 +96,13 @@ class Reloader:
 
     def _describe(self, unusable: UnusableFunction) -> str:
         problem = unusable.problem
-        package = unusable.entry_point.partition(":")[0].partition(".")[0]
-        if self._all_packages and package not in packages_in(self._tools):
+        package = (unusable.entry_point or "").partition(":")[0].partition(".")[0]
+        if package and self._all_packages and package not in packages_in(self._tools):
             why = f"there is no package {package!r} in {self._tools}"
         else:
             why = str(problem) if isinstance(problem, CannotLoad) else import_problem(self._tools, problem)
-        return f"{unusable.place}: {unusable.entry_point} cannot be used: {why}"
+        return unusable.describe(why)
+
+
+def _name(unusable: UnusableFunction) -> str:
+    return unusable.entry_point or unusable.place.rpartition(":")[0]

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from baton.authoring.errors import CannotLoad
 from baton.composition import deployed_ports, event_loop
 from baton.composition.environment import current
 
@@ -43,25 +44,38 @@ def shared_agents() -> AgentFiles:
 
 @dataclass(frozen=True)
 class UnusableFunction:
-    """A function that an agent has as a tool, and that cannot be used."""
+    """A function of an agent, such as a tool, that cannot be used."""
 
     place: str
     """The place of the declaration, as ``file:line: field``."""
-    entry_point: str
+    entry_point: str | None
+    """The name by which it is imported; None for one that is written where the agent is."""
     problem: Exception
+
+    def describe(self, why: str) -> str:
+        """Return a line about it, with the reason ``why`` it cannot be used."""
+        named = f"{self.entry_point} cannot be used: " if self.entry_point is not None else ""
+        return f"{self.place}: {named}{why}"
 
 
 def unusable_functions(files: AgentFiles) -> list[UnusableFunction]:
-    """Load the functions that agents have as tools, and return those that fail."""
+    """Load the functions that agents have, and return those that fail."""
     from baton.adapters.python_tools import PythonTools
+    from baton.composition.outside import make_functions
     from baton.domain.tool import PythonTool
-    from baton.settings.resources import OutsideSettings
 
-    source, found = PythonTools(lambda: OutsideSettings().packages), []
-    for tool in (tool for agent in files.all() for tool in agent.tools if isinstance(tool, PythonTool)):
-        try:
-            event_loop.run(source.tools(tool))
-        except Exception as problem:  # noqa: BLE001  whatever the code of a tool raises
-            place = files.place_of_tool(tool) or tool.name
-            found.append(UnusableFunction(place, tool.entry_point, problem))
+    functions, found = make_functions(), []
+    source = PythonTools(functions)
+    for agent in files.all():
+        for tool in (tool for tool in agent.tools if isinstance(tool, PythonTool)):
+            try:
+                event_loop.run(source.tools(tool))
+            except Exception as problem:  # noqa: BLE001  whatever the code of a tool raises
+                entry_point = tool.entry_point if tool.function is None else None
+                found.append(UnusableFunction(files.place_of_tool(tool) or tool.name, entry_point, problem))
+        if agent.code.prompt is not None:
+            try:
+                functions.check(agent.code.prompt)
+            except CannotLoad as problem:
+                found.append(UnusableFunction(files.place_of_function(agent.code.prompt), None, problem))
     return found

@@ -61,10 +61,7 @@ def check_functions(files: AgentFiles) -> None:
     """Import the functions that agents have as tools. Raises ``CannotRun`` with those that cannot be used."""
     from baton_local.shared_agents import unusable_functions
 
-    problems = [
-        f"{each.place}: {each.entry_point} cannot be used: {_describe_problem(each.problem)}"
-        for each in unusable_functions(files)
-    ]
+    problems = [each.describe(_describe_problem(each.problem)) for each in unusable_functions(files)]
     if problems:
         raise CannotRun("\n".join(dict.fromkeys(problems)))
 

@@ -30,4 +30,6 @@ if [ -z "$python" ]; then
 fi
 if [ "$folder" = --which ]; then command -v "$python"; exit 0; fi
 # -s and -p: in tracebacks files have the paths that they have in Lambda.
-exec "$python" -m compileall -q -j 0 --invalidation-mode unchecked-hash -s "$folder" -p /opt "$folder/python"
+set -- "$folder/python"
+if [ -d "$folder/agents" ]; then set -- "$@" "$folder/agents"; fi
+exec "$python" -m compileall -q -j 0 --invalidation-mode unchecked-hash -s "$folder" -p /opt "$@"

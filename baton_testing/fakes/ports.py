@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from functools import cached_property
 
 from baton.adapters.pii.in_process import InProcessPiiDetector
+from baton.authoring.functions import Functions
+from baton.composition.outside import make_functions
 from baton.composition.ports import Ports
 from baton.domain.context_item import InspectionPolicy
 from baton.domain.model_providers import Provider
@@ -56,6 +58,10 @@ class MemoryPorts(Ports):
     deployment_limits = DeploymentLimits()
     queue_records = None
     tracer = NO_TRACER
+
+    @cached_property
+    def functions(self) -> Functions:
+        return make_functions()
 
     @cached_property
     def store(self) -> FakeThreadStore:

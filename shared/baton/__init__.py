@@ -2,16 +2,92 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from baton.authoring.agent import Agent
+    from baton.authoring.errors import UnusableDefinition
+    from baton.authoring.parts import Condition, Handoff, HttpTool, McpServer, OpenApiTool, State, Transition, Workflow
+    from baton.authoring.resources import resource
+    from baton.authoring.tools import Tool, tool
+    from baton.domain.agent import LearningSettings as Learning
+    from baton.domain.agent import MemorySettings as Memory
+    from baton.domain.agent import ModelChoice as Model
+    from baton.domain.agent import RemoteAgent as Remote
+    from baton.domain.agent import Timeouts
+    from baton.domain.agent import ToolLimits as Limits
+    from baton.ports.tools import CallContext, ToolFailed, ToolResult, TurnContext
+
+__all__ = [
+    "Agent",
+    "CallContext",
+    "Condition",
+    "Handoff",
+    "HttpTool",
+    "Learning",
+    "Limits",
+    "McpServer",
+    "Memory",
+    "Model",
+    "OpenApiTool",
+    "Remote",
+    "State",
+    "Timeouts",
+    "Tool",
+    "ToolFailed",
+    "ToolResult",
+    "Transition",
+    "TurnContext",
+    "UnusableDefinition",
+    "Workflow",
+    "resource",
+    "tool",
+]
 __version__: str
 
+_EXPORTS = {
+    "Agent": "authoring.agent:Agent",
+    "UnusableDefinition": "authoring.errors:UnusableDefinition",
+    "Handoff": "authoring.parts:Handoff",
+    "HttpTool": "authoring.parts:HttpTool",
+    "McpServer": "authoring.parts:McpServer",
+    "OpenApiTool": "authoring.parts:OpenApiTool",
+    "State": "authoring.parts:State",
+    "Transition": "authoring.parts:Transition",
+    "Condition": "authoring.parts:Condition",
+    "Workflow": "authoring.parts:Workflow",
+    "resource": "authoring.resources:resource",
+    "Tool": "authoring.tools:Tool",
+    "tool": "authoring.tools:tool",
+    "Learning": "domain.agent:LearningSettings",
+    "Memory": "domain.agent:MemorySettings",
+    "Model": "domain.agent:ModelChoice",
+    "Remote": "domain.agent:RemoteAgent",
+    "Timeouts": "domain.agent:Timeouts",
+    "Limits": "domain.agent:ToolLimits",
+    "CallContext": "ports.tools:CallContext",
+    "ToolFailed": "ports.tools:ToolFailed",
+    "ToolResult": "ports.tools:ToolResult",
+    "TurnContext": "ports.tools:TurnContext",
+}
+"""Names for projects, each with its module. They are loaded on demand: most programs need none of them."""
 
-def __getattr__(name: str) -> str:
-    """Return ``__version__``. The metadata is read on demand, because reading it takes 50 ms."""
+
+def __getattr__(name: str) -> Any:
+    """Return what is loaded on demand: a name for projects, or ``__version__``, whose reading takes 50 ms."""
+    if name in _EXPORTS:
+        module, _, attribute = _EXPORTS[name].partition(":")
+        return getattr(import_module(f"baton.{module}"), attribute)
     if name != "__version__":
-        raise AttributeError(name)
+        raise AttributeError(f"module 'baton' has no attribute {name!r}")
     from importlib.metadata import PackageNotFoundError, version
 
     try:
         return version("baton-conversations")
     except PackageNotFoundError:  # the Lambda layer ships the package without its metadata
         return "0.1.0"
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *_EXPORTS, "__version__"]

@@ -47,13 +47,15 @@ def compile_layer(folder: Path, **settings: str) -> subprocess.CompletedProcess[
 
 
 def test_bytecode_is_not_compared_with_its_source_at_import(tmp_path: Path) -> None:
-    module = tmp_path / "python" / "package" / "module.py"
-    module.parent.mkdir(parents=True)
-    module.write_text("VALUE = 1\n")
+    for name in ("python/package/module.py", "agents/support.py"):
+        module = tmp_path / name
+        module.parent.mkdir(parents=True)
+        module.write_text("VALUE = 1\n")
     assert compile_layer(tmp_path).returncode == 0
-    [bytecode] = (module.parent / "__pycache__").iterdir()
-    assert bytecode.read_bytes()[:8] == MAGIC_NUMBER + UNCHECKED_HASH
-    assert b"/opt/python/package/module.py" in bytecode.read_bytes()
+    for name in ("python/package/module.py", "agents/support.py"):
+        [bytecode] = ((tmp_path / name).parent / "__pycache__").iterdir()
+        assert bytecode.read_bytes()[:8] == MAGIC_NUMBER + UNCHECKED_HASH
+        assert f"/opt/{name}".encode() in bytecode.read_bytes()
 
 
 def test_a_missing_python_is_reported_and_refused_where_bytecode_is_required(tmp_path: Path) -> None:

@@ -4,29 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-import inspect
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, get_type_hints
+from typing import Any
 
 from cachetools import LRUCache
-from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticSerializationError, to_json
 
 from baton.adapters.tool_source import SourceTool
+from baton.authoring.errors import CannotLoad
+from baton.authoring.functions import Filled, Functions
+from baton.authoring.modules import is_of
+from baton.authoring.signatures import read_signature
+from baton.authoring.tools import Tool
 from baton.domain.tool import PythonTool
 from baton.ports.tools import CallContext, ToolFailed, ToolResult
 
 MAX_KNOWN = 2_000
 """Definitions whose functions are kept. Others are imported again."""
-
-CONTEXT = "context"
-"""The parameter that gets the ``CallContext``; the model does not see it."""
-
-
-class CannotLoad(Exception):
-    """The function cannot be used as a tool; the message is for the operator."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +30,8 @@ class _Loaded:
     definition: PythonTool
     """Kept alive, so that no other object can get the same ``id()``."""
     function: Callable[..., Any]
-    takes_context: bool
+    filled: Filled
+    """The parameters that the model does not see."""
     arguments: type[BaseModel] | None
     """Validates and converts the arguments; None to pass them unchanged."""
     schema: Mapping[str, Any]
@@ -46,9 +43,8 @@ class PythonTools:
     A definition keeps its function, also when its module is imported again for later definitions.
     """
 
-    def __init__(self, packages: Callable[[], Sequence[str]]) -> None:
-        """``packages`` returns those that tools may come from. It is asked whenever one is imported."""
-        self._packages = packages
+    def __init__(self, functions: Functions) -> None:
+        self._functions = functions
         self._loaded: LRUCache[int, _Loaded] = LRUCache(MAX_KNOWN)
 
     def origin(self, definition: PythonTool) -> str:
@@ -71,15 +67,8 @@ class PythonTools:
         self, definition: PythonTool, own_name: str, arguments: Mapping[str, Any], context: CallContext
     ) -> ToolResult:
         loaded = await self._load(definition)
-        given = _convert(loaded, arguments) | ({CONTEXT: context} if loaded.takes_context else {})
-        if inspect.iscoroutinefunction(loaded.function):
-            answer = await loaded.function(**given)
-        else:
-            # A thread cannot be stopped, so a function that may take long should be a coroutine.
-            answer = await asyncio.to_thread(loaded.function, **given)
-            if inspect.isawaitable(answer):
-                answer = await answer
-        return _result(answer)
+        given = _convert(loaded, arguments)
+        return _result(await self._functions.call(loaded.function, context, given, loaded.filled))
 
     async def _load(self, definition: PythonTool) -> _Loaded:
         loaded = self._loaded.get(id(definition))
@@ -89,50 +78,30 @@ class PythonTools:
         return loaded
 
     def _import(self, definition: PythonTool) -> _Loaded:
-        module_name, _, attribute = definition.entry_point.partition(":")
-        packages = self._packages()
-        if not any(module_name == package or module_name.startswith(f"{package}.") for package in packages):
+        function = definition.function or self._find(definition.entry_point)
+        filled = self._functions.find_filled(function)
+        if definition.parameters is not None:
+            return _Loaded(definition, function, filled, None, definition.parameters)
+        signature = read_signature(function, filled.names)
+        return _Loaded(definition, function, filled, signature.arguments, signature.schema)
+
+    def _find(self, entry_point: str) -> Callable[..., Any]:
+        module_name, _, attribute = entry_point.partition(":")
+        packages = self._functions.packages()
+        if not is_of(module_name, packages):
             named = ", ".join(packages) or "none"
             raise CannotLoad(f"{module_name} is in none of the packages that BATON_TOOL_PACKAGES names ({named}).")
         function = getattr(importlib.import_module(module_name), attribute, None)
+        if isinstance(function, Tool):
+            return function.function
         if not callable(function):
             raise CannotLoad(f"{module_name} has no function {attribute}.")
-        takes_context = CONTEXT in inspect.signature(function).parameters
-        if definition.parameters is not None:
-            return _Loaded(definition, function, takes_context, None, definition.parameters)
-        arguments = _model_of(function)
-        return _Loaded(definition, function, takes_context, arguments, _schema_of(arguments))
-
-
-def _model_of(function: Callable[..., Any]) -> type[BaseModel]:
-    """Return a model with one field for each of the function's parameters, ``context`` aside."""
-    hints = get_type_hints(function, include_extras=True)
-    fields: dict[str, Any] = {}
-    for name, parameter in inspect.signature(function).parameters.items():
-        if name == CONTEXT:
-            continue
-        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY) or name.startswith("_"):
-            raise CannotLoad(f"{function.__qualname__}: the parameter {name} cannot be given by name.")
-        if name not in hints:
-            raise CannotLoad(f"{function.__qualname__}: the parameter {name} has no type.")
-        fields[name] = (hints[name], ... if parameter.default is parameter.empty else parameter.default)
-    # "model_" and other names of pydantic's own are fine as parameters, hence the aliases.
-    renamed = {f"p{index}_{name}": value for index, (name, value) in enumerate(fields.items())}
-    config = ConfigDict(
-        extra="forbid", protected_namespaces=(), alias_generator=lambda field: re.sub(r"^p\d+_", "", field)
-    )
-    return create_model("arguments", __config__=config, **renamed)
-
-
-def _schema_of(model: type[BaseModel]) -> Mapping[str, Any]:
-    schema = model.model_json_schema(by_alias=True)
-    schema.pop("title", None)
-    return {"properties": {}, **schema}
+        return function  # type: ignore[no-any-return]
 
 
 def _convert(loaded: _Loaded, arguments: Mapping[str, Any]) -> dict[str, Any]:
     if loaded.arguments is None:
-        return {name: value for name, value in arguments.items() if name != CONTEXT}
+        return {name: value for name, value in arguments.items() if name not in loaded.filled.names}
     try:
         model = loaded.arguments.model_validate(dict(arguments))
     except ValidationError as error:

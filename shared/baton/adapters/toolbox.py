@@ -17,9 +17,9 @@ from baton.adapters.circuit_breaker import CircuitOpen
 from baton.adapters.egress import EgressRefused
 from baton.adapters.header_values import HeaderValues
 from baton.adapters.openapi_document import UnusableDocument
-from baton.adapters.python_tools import CannotLoad
 from baton.adapters.tool_listings import Listings
 from baton.adapters.tool_source import SourceTool, ToolSource, Unreachable, assigned, prefixed
+from baton.authoring.errors import CannotLoad
 from baton.concurrency import gather_all
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import BatonError, Unauthorized

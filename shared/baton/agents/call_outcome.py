@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from baton.domain.agent import AgentDefinition
+from baton.domain.conversation_data import DataChange
 from baton.domain.handoff import HandoffDefinition
 from baton.domain.handoff_rules import Refusal
 from baton.domain.message import FollowedProcedure
@@ -55,6 +56,10 @@ class CallOutcome:
     """The handoff that it asks for, with the reason if that is refused."""
     returns: AgentReport | None = None
     """The specialist's report, if the call ends the handoff."""
+    data: DataChange | None = None
+    """Its change of the conversation's data."""
+    files: tuple[Mapping[str, Any], ...] = ()
+    """The files that it has attached; they are among the sources too."""
 
     @property
     def end(self) -> CallEnd:

@@ -17,6 +17,7 @@ from baton.agents.agent_loop import AgentLoop
 from baton.agents.answer_sources import select_consulted_sources
 from baton.agents.attachments import read_attachments
 from baton.agents.call_outcome import CallOutcome
+from baton.agents.computed_prompt import compute_prompt
 from baton.agents.prompting import make_today_note
 from baton.agents.remote_answers import ReturnedFiles, count_by_type, describe_file
 from baton.agents.run_context import AgentServices, EmitEvent, RemoteTasks, RunContext
@@ -211,7 +212,7 @@ class Consultations:
         prompt = await services.memory.prompt_for(
             context.fit(agent),
             MemorySearch(context.scope, task.message, with_episodes=False),
-            notes=Notes(today=make_today_note(context.today)),
+            notes=Notes(changing=await compute_prompt(agent, context), today=make_today_note(context.today)),
             reserved=tools.tokens(services.counter),
             zone=context.today.zone,
         )

@@ -11,8 +11,10 @@ from typing import Any
 from ag_ui.core import BaseEvent
 
 from baton.agents.context_budgets import ContextBudgets
+from baton.authoring.functions import Functions
 from baton.concurrency import gather_all, stop_all
 from baton.domain.agent import AgentDefinition, ToolLimits
+from baton.domain.conversation_data import ConversationData
 from baton.domain.errors import LeaseLost, StoreUnavailable
 from baton.domain.identity import Scope
 from baton.domain.task import RemoteTask
@@ -53,6 +55,8 @@ class AgentServices:
     clock: Clock
     budgets: ContextBudgets = field(default_factory=ContextBudgets)
     """The tokens that a prompt may have, by model."""
+    functions: Functions = field(default_factory=Functions)
+    """Calls the functions of agents that are written in Python."""
 
 
 EmitEvent = Callable[[BaseEvent], None]
@@ -148,6 +152,8 @@ class RunContext:
     """Tasks of remote agents that an earlier attempt has begun. They are followed, or stopped after the run."""
     passed_on: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when another worker takes the run over: remote agents continue working for it."""
+    data: ConversationData = field(default_factory=ConversationData)
+    """The data that tools keep in the conversation, with the changes of this attempt."""
     inspection: Inspection = field(default_factory=Inspection)
     """The notes of the Context Inspector on the run."""
     spent: list[ModelUsage] = field(default_factory=list)

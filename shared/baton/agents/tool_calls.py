@@ -14,21 +14,24 @@ from ag_ui.core import BaseEvent
 from aws_lambda_powertools import Logger
 
 from baton.agents.answer_sources import select_consulted_sources
+from baton.agents.attached_files import AttachedFiles
 from baton.agents.builtin_tools import BuiltinTools
 from baton.agents.call_outcome import CallOutcome
 from baton.agents.progress import ProgressIndicator
 from baton.agents.run_context import Budget, EmitEvent, RunContext
+from baton.agents.tool_progress import ToolProgress
 from baton.agents.tool_set import BadCall, Offer, OutOfReach, ToolSet
 from baton.agents.traced_steps import note_outcome, trace_call
 from baton.concurrency import off_loop, stop_all
 from baton.domain.agent import AgentDefinition
+from baton.domain.conversation_data import DataChange
 from baton.domain.errors import LeaseLost, StoreUnavailable, Unauthorized
 from baton.domain.json_values import count_values
 from baton.domain.metrics import Metric, count
 from baton.domain.run_events import tool_call, tool_result
 from baton.domain.task import TaskStatus
 from baton.domain.text import encodable, first_bytes
-from baton.domain.tool_call import ASK, ToolCall, ToolCallRecord, is_shown
+from baton.domain.tool_call import ASK, CallEnd, ToolCall, ToolCallRecord, is_shown
 from baton.ports.tools import CallContext, ToolFailed
 
 logger = Logger(child=True)
@@ -85,6 +88,8 @@ class ToolCalls:
     outcomes: dict[str, CallOutcome] = field(default_factory=dict)
     """Outcomes by call id."""
     _research: ProgressIndicator | None = None
+    _activity_id: str = ""
+    """The id of the indicator, from which those of the calls' own activities are derived."""
     _fatal: BaseException | None = None
     _is_waiting: bool = False
     """True if a call of the same answer waits for a person or for the user's application."""
@@ -106,6 +111,7 @@ class ToolCalls:
         ``StoreUnavailable``.
         """
         self._is_waiting, self._client_calls = any(self._waits(call, approved) for call in calls), 0
+        self._activity_id = activity_id
         # Reading the thread may have outlasted the lease, and events are sent only while the calls are made.
         await self.context.ensure_lease()
         async with self._indicator(calls, activity_id):
@@ -230,6 +236,9 @@ class ToolCalls:
     async def _call_outside(self, call: ToolCall, offer: Offer, arguments: Mapping[str, Any]) -> CallOutcome:
         context = self.context
         assert offer.tool is not None  # noqa: S101 - the caller has checked it
+        progress = ToolProgress(call, self._activity_id, context.emit)
+        attached = AttachedFiles(context, self.agent.id)
+        before, state = context.data.copy(), context.data.copy()
         about = CallContext(
             scope=context.scope,
             thread_id=context.thread_id,
@@ -237,21 +246,45 @@ class ToolCalls:
             agent_id=self.agent.id,
             call_id=call.id,
             idempotency_key=call.id,
+            time_zone=context.today.known_zone,
+            state=state,
+            report=progress.report,
+            keep=attached.keep,
         )
+        end = CallEnd.FAILED
         try:
             # Slightly longer than the tool's timeout, which the adapter enforces, so that the adapter fails first.
             async with asyncio.timeout(context.work_seconds(offer.tool.timeout_seconds + GRACE_SECONDS)):
                 result = await context.services.tools.call(self.agent, call.name, arguments, about)
+            change = self._take_data(call, before, state)
+            end = CallEnd.SUCCEEDED
         except TimeoutError:
             return CallOutcome.failed(f"Error: {call.name} did not answer in time.", is_outage=True)
         except ToolFailed as failure:
             is_outage, is_refused = failure.is_outage, failure.is_refused
             return CallOutcome.failed(f"Error: {failure.message}", is_outage=is_outage, is_refused=is_refused)
-        return CallOutcome(await off_loop(len(result.text), _cut, result.text), sources=result.sources)
+        finally:
+            progress.end(end)
+        text = await off_loop(len(result.text), _cut, result.text)
+        files = tuple(attached.sources)
+        return CallOutcome(text, sources=(*result.sources, *files), data=change, files=files)
+
+    def _take_data(self, call: ToolCall, before: Mapping[str, Any], after: Mapping[str, Any]) -> DataChange | None:
+        """Take what a call has changed of the conversation's data. Raises ``ToolFailed`` if it cannot be kept."""
+        try:
+            change = DataChange.between(before, after)
+            if change is not None:
+                self.context.data.apply(change)
+        except ValueError as problem:
+            logger.error("state not kept", tool=call.name, thread_id=self.context.thread_id, reason=str(problem))
+            raise ToolFailed(f"{call.name} was carried out, but what it has noted cannot be kept.") from problem
+        return change
 
     def _reuse(self, known: ToolCallRecord, offer: Offer) -> CallOutcome:
         """Return the result that an earlier attempt recorded, without calling the tool again."""
-        sources = select_consulted_sources(offer.agent, known.output or "") if offer.agent is not None else ()
+        sources = select_consulted_sources(offer.agent, known.output or "") if offer.agent is not None else known.files
+        if known.data is not None:
+            self.context.data.apply(known.data)
         return CallOutcome(
             known.output or "",
             task_id=known.task_id,
@@ -286,6 +319,8 @@ class ToolCalls:
             called_at=began,
             duration=services.clock.now() - began,
             task_id=outcome.task_id or self.task_id,
+            data=outcome.data,
+            files=outcome.files,
         )
         await services.records.put_call(self.context.lease(), record)
 

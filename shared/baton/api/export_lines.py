@@ -89,7 +89,10 @@ class ExportLines:
 def record_shapes(describe: Describe, prices: Prices, tenant_id: str) -> Shapes:
     """Return how each kind of record is shown: as the API's other routes show it."""
     return {
-        ExportKind.THREAD: lambda thread: Thread.from_record(describe, prices, thread).wire(),
+        ExportKind.THREAD: lambda thread: {
+            **Thread.from_record(describe, prices, thread).wire(),
+            **({"toolState": thread.conversation.data} if thread.conversation.data else {}),
+        },
         ExportKind.MESSAGE: lambda message: Message.from_record(message).wire(),
         ExportKind.TOOL_CALL: lambda call: ToolCall.of(call).wire(),
         ExportKind.TASK: lambda task: Task.of(task).wire(),

@@ -140,6 +140,19 @@ class RecordedFeedback(Recorded):
     updated_at: str = Field(examples=[TIMESTAMP])
 
 
+class StateText(Recorded):
+    """The state at one moment."""
+
+    text: str = Field(description="JSON.", examples=['{"cart": ["A-7"]}'])
+
+
+class ToolState(Recorded):
+    """The state that tools keep in the conversation."""
+
+    before: StateText = Field(description="The state before the turn.")
+    after: StateText = Field(description="The state after the turn.")
+
+
 class Context(Recorded):
     """The prompts of a turn's models, and the reasons for their content."""
 
@@ -161,6 +174,9 @@ class Context(Recorded):
     )
     calls: list[ContextCall]
     calls_left_out: int = Field(examples=[0])
+    tool_state: ToolState | None = Field(
+        default=None, description="The state that tools keep in the conversation; left out if there is none."
+    )
     feedback: list[RecordedFeedback] = Field(default=[], examples=[[]])
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from baton.adapters.token_counter import TiktokenCounter
     from baton.adapters.tokens import JwtVerifier
     from baton.adapters.tokens.subject_tokens import SubjectTokens
+    from baton.authoring.functions import Functions
     from baton.composition.current_models import CurrentModels
     from baton.composition.outside import Outside
     from baton.domain.model_providers import Provider
@@ -127,7 +128,16 @@ class AgentPorts(SettingsPorts):
         """Tools and remote agents, called through guarded HTTP clients."""
         from baton.composition.outside import Outside
 
-        return Outside(self.agent_files, self.secrets, lambda: self.settings.egress, self.subject_tokens)
+        return Outside(
+            self.agent_files, self.secrets, lambda: self.settings.egress, self.subject_tokens, lambda: self.functions
+        )
+
+    @cached_property
+    def functions(self) -> Functions:
+        """The functions of agents that are written in Python."""
+        from baton.composition.outside import make_functions
+
+        return make_functions()
 
     @cached_property
     def tools(self) -> Tools:

@@ -270,6 +270,7 @@ class App:
             audit=ports.audit,
             clock=ports.clock,
             budgets=ContextBudgets(ports.context_tokens),
+            functions=ports.functions,
         )
 
     @cached_property

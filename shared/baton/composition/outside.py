@@ -17,9 +17,18 @@ if TYPE_CHECKING:
     from baton.adapters.tokens.subject_tokens import SubjectTokens
     from baton.adapters.tool_source import ToolSource
     from baton.adapters.toolbox import Toolbox
+    from baton.authoring.functions import Functions
     from baton.domain.egress_policy import EgressPolicy
     from baton.domain.tool import HttpTool, McpServer, OpenApiTool, PythonTool
     from baton.ports.identity import Secrets
+
+
+def make_functions() -> Functions:
+    """Return what calls the functions of agents and tools."""
+    from baton.authoring.functions import Functions
+    from baton.settings.resources import OutsideSettings
+
+    return Functions(lambda: OutsideSettings().packages)  # the local cloud adds new ones
 
 
 class Outside:
@@ -31,8 +40,10 @@ class Outside:
         secrets: Secrets,
         policy: Callable[[], EgressPolicy],
         subject_tokens: SubjectTokens | None = None,
+        functions: Callable[[], Functions] | None = None,
     ) -> None:
-        """``policy`` returns the hosts that may be called now."""
+        """``policy`` returns the hosts that may be called now, ``functions`` what calls the functions of agents."""
+        self._functions = functions or make_functions
         self._subject_tokens = subject_tokens
         self._policy = policy
         self._agent_files = agent_files
@@ -45,7 +56,7 @@ class Outside:
         from baton.adapters.circuit_breaker import CircuitBreakers
         from baton.adapters.toolbox import Toolbox
         from baton.domain.tool import HttpTool, McpServer, OpenApiTool, PythonTool
-        from baton.settings.resources import AgentSettings, OutsideSettings
+        from baton.settings.resources import AgentSettings
 
         def make_client(seconds: float) -> httpx.AsyncClient:
             return egress.http_client(self._policy(), timeout_seconds=seconds)
@@ -74,7 +85,7 @@ class Outside:
         def python_tools() -> ToolSource[PythonTool]:
             from baton.adapters.python_tools import PythonTools
 
-            return PythonTools(lambda: OutsideSettings().packages)  # the local cloud adds new ones
+            return PythonTools(self._functions())
 
         return Toolbox(
             {McpServer: mcp_tools, HttpTool: http_tools, OpenApiTool: openapi_tools, PythonTool: python_tools},

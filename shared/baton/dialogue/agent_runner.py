@@ -11,6 +11,7 @@ from baton.agents.approvals import audit_answer, find_settled_calls
 from baton.agents.builtin_tools import BuiltinTools
 from baton.agents.call_outcome import AgentResult
 from baton.agents.client_context import make_context_notes
+from baton.agents.computed_prompt import compute_prompt
 from baton.agents.consult import Consultations
 from baton.agents.prompting import CONTINUING, make_changing_notes, make_steady_notes, make_today_note
 from baton.agents.run_context import RunContext
@@ -136,7 +137,10 @@ class AgentRunner:
             await self._take_client_results(loop, client_results)
             current = (*current, *transcript.messages)
         # An approved call may have advanced the workflow.
-        changing = make_changing_notes(self._tracker.current, tools)
+        changing = [
+            *await compute_prompt(conversation.agent, context),
+            *make_changing_notes(self._tracker.current, tools),
+        ]
         shown = await make_context_notes(conversation.agent, self._input.client, self._services.counter)
         today = make_today_note(self._context.today)
         notes = Notes(make_steady_notes(self._tracker.current), changing, shown, today)

@@ -99,7 +99,7 @@ class Dialogue:
         last = agents[-1] if agents and not self._router.has_last_word else None
         result = DialogueResult(
             messages=tuple(given.transcript.messages),
-            conversation=given.tracker.current,
+            conversation=given.tracker.current.with_data(given.context.data.values),
             usage=sum((each.usage for each in agents), self._runner.consulted_usage) + self._router.usage,
             model=agents[-1].model if agents else None,
             agent=last.agent if last is not None else None,

@@ -16,6 +16,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from baton.domain.agent_code import AgentCode
 from baton.domain.answer_schema import AnswerSchema
 from baton.domain.definition import AgentId, Definition, Locale, Text
 from baton.domain.handoff import HandoffDefinition
@@ -252,6 +253,7 @@ class AgentDefinition(Definition):
     """Whether its prompt holds the context that the user's application sends."""
     _tenant_id: str | None = PrivateAttr(default=None)
     _version: int | None = PrivateAttr(default=None)
+    _code: AgentCode = PrivateAttr(default_factory=AgentCode)
 
     @property
     def tenant_id(self) -> str | None:
@@ -262,6 +264,11 @@ class AgentDefinition(Definition):
     def version(self) -> int | None:
         """The version of a tenant's agent; None: it ships with the deployment."""
         return self._version
+
+    @property
+    def code(self) -> AgentCode:
+        """The functions of an agent that is written in Python; empty for an agent of a file in YAML."""
+        return self._code
 
     def of_tenant(self, tenant_id: str, version: int) -> AgentDefinition:
         """Note which tenant has made the agent, with its tools, in which version, and return it."""

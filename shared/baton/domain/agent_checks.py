@@ -49,8 +49,13 @@ def check_agent(values: Mapping[Any, Any], *, as_served: bool = False) -> tuple[
     try:
         definition = AgentDefinition.model_validate(values, by_alias=as_served, by_name=True)
     except ValidationError as error:
-        problems = [Problem(_place(values, detail["loc"]), _message(detail)) for detail in error.errors()]
+        problems = validation_problems(values, error)
     return definition, [*problems, *_without_effect(values, is_file=not as_served)]
+
+
+def validation_problems(values: Mapping[Any, Any], error: ValidationError) -> list[Problem]:
+    """Return what pydantic has found in ``values``, with the places in the author's words."""
+    return [Problem(_place(values, detail["loc"]), _message(detail)) for detail in error.errors()]
 
 
 def reference_problems(definition: AgentDefinition, agents: Mapping[str, AgentDefinition]) -> Iterator[Problem]:

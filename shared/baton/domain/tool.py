@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
@@ -174,6 +175,17 @@ class PythonTool(_Tool):
     parameters: Parameters | None = None
     """JSON Schema of the arguments. Default: derived from the function's signature, which then also converts them."""
     requires_approval: bool = False
+    _function: Callable[..., Any] | None = PrivateAttr(default=None)
+
+    @property
+    def function(self) -> Callable[..., Any] | None:
+        """The function of a tool that is declared in Python; None: it is imported by its entry point."""
+        return self._function
+
+    def of(self, function: Callable[..., Any]) -> PythonTool:
+        """Note the function that the tool calls, and return the tool."""
+        self._function = function
+        return self
 
 
 ToolDefinition = Annotated[McpServer | HttpTool | OpenApiTool | PythonTool, Field(discriminator="type")]

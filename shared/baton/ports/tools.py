@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import asyncio
+import mimetypes
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
 from baton.domain.agent import AgentDefinition
@@ -55,16 +58,80 @@ class OfferedTools:
 
 
 @dataclass(frozen=True, slots=True)
-class CallContext:
-    """The user and the turn that a tool is called for."""
+class NewFile:
+    """A file that a tool attaches to the answer."""
+
+    name: str
+    media_type: str
+    body: bytes
+
+
+def _show_nobody(label: str) -> None:
+    """Show nothing, where no user waits."""
+
+
+async def _keep_nothing(file: NewFile) -> str:
+    """Return the file's name as its id, where nothing is stored."""
+    return file.name
+
+
+@dataclass(frozen=True, slots=True)
+class TurnContext:
+    """The user, the conversation and the turn that a function of an agent works for."""
 
     scope: Scope
     thread_id: str
     run_id: str
     agent_id: str
+    time_zone: str | None = field(default=None, kw_only=True)
+    """IANA's name of the user's time zone; None if it is not known."""
+    state: dict[str, Any] = field(default_factory=dict, kw_only=True, compare=False)
+    """The data of the conversation: JSON, at most 8 KiB. Changes by a tool are kept if it succeeds."""
+
+    @property
+    def user(self) -> str:
+        """The user's id."""
+        return self.scope.user_id
+
+    @property
+    def tenant(self) -> str:
+        """The id of the user's tenant."""
+        return self.scope.tenant_id
+
+    @property
+    def permissions(self) -> frozenset[str]:
+        """The user's permissions in this turn."""
+        return self.scope.permissions
+
+
+@dataclass(frozen=True, slots=True)
+class CallContext(TurnContext):
+    """The user and the turn that a tool is called for."""
+
     call_id: str
     idempotency_key: str
     """The same in every attempt at this call, also by another worker after a crash."""
+    report: Callable[[str], None] = field(default=_show_nobody, kw_only=True, repr=False, compare=False)
+    """Takes what ``progress`` shows."""
+    keep: Callable[[NewFile], Awaitable[str]] = field(default=_keep_nothing, kw_only=True, repr=False, compare=False)
+    """Takes what ``attach`` attaches."""
+
+    async def progress(self, label: str) -> None:
+        """Show the user how far the call is, such as ``3 of 10``: one line, at most 200 characters of it."""
+        self.report(label)
+
+    async def attach(self, file: Path | bytes, *, name: str | None = None, media_type: str | None = None) -> str:
+        """Attach a file to the answer, and return its id. The user finds it among the answer's sources.
+
+        ``name`` is needed for bytes. The default ``media_type`` is that of the name. Raises ``ToolFailed`` for a file
+        that cannot be kept.
+        """
+        known = name or (file.name if isinstance(file, Path) else "")
+        if not known:
+            raise ToolFailed("A file that is attached needs a name.")
+        body = await asyncio.to_thread(file.read_bytes) if isinstance(file, Path) else file
+        guessed, _ = mimetypes.guess_type(known)
+        return await self.keep(NewFile(known, media_type or guessed or "application/octet-stream", body))
 
 
 @dataclass(frozen=True, slots=True)

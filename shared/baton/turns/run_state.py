@@ -12,6 +12,7 @@ from baton.agents.transcript import Transcript
 from baton.dialogue.dialogue_input import DialogueInput
 from baton.domain.agent import AgentDefinition
 from baton.domain.client_offer import ClientOffer
+from baton.domain.conversation_data import ConversationData
 from baton.domain.identity import Scope
 from baton.domain.interrupt import PendingInterrupts
 from baton.domain.message import OutcomeType, Role, StoredMessage
@@ -117,6 +118,7 @@ class RunState:
             remote_tasks=self.remote_tasks,
             passed_on=passed_on,
             inspection=inspection,
+            data=inspection.begin_data(ConversationData(snapshot.conversation.data)),
         )
         return DialogueInput(
             context=context,

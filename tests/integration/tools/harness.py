@@ -24,6 +24,7 @@ from baton.adapters.mcp import McpTools
 from baton.adapters.openapi_tools import OpenApiTools
 from baton.adapters.python_tools import PythonTools
 from baton.adapters.toolbox import Guards, Toolbox
+from baton.authoring.functions import Functions
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import NotFound
 from baton.domain.identity import Scope
@@ -77,7 +78,7 @@ class Harness:
                     McpServer: lambda: McpTools(self._mcp_client, headers, monotonic=self.time),
                     HttpTool: lambda: HttpTools(requests, lambda: self.policy),
                     OpenApiTool: lambda: OpenApiTools(requests, self._client, self.folder, monotonic=self.time),
-                    PythonTool: lambda: PythonTools(lambda: ["tests.integration.tools"]),
+                    PythonTool: lambda: PythonTools(Functions(lambda: ["tests.integration.tools"])),
                 },
                 headers,
                 guards=self.guards,

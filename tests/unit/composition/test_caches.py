@@ -21,6 +21,7 @@ from baton.adapters.dynamodb import context_records
 from baton.adapters.models import profiles
 from baton.adapters.openai import chat_completions
 from baton.agents import context_budgets
+from baton.authoring.functions import Functions
 from baton.domain.identity import Scope
 from baton.domain.secret import SecretReference
 from baton.domain.tool import McpServer, PythonTool
@@ -123,7 +124,7 @@ def listings() -> tuple[object, Use]:
 
 
 def functions() -> tuple[object, Use]:
-    made = python_tools.PythonTools(lambda: ["json"])
+    made = python_tools.PythonTools(Functions(lambda: ["json"]))
     tools = [
         PythonTool(
             type="python", name="dump", description="Dumps.", entry_point="json:dumps", parameters={"type": "object"}

@@ -993,6 +993,17 @@ class SourceError(Model):
     message: str
 
 
+class StateText(Model):
+    """
+    The state at one moment.
+    """
+
+    text: str
+    """
+    JSON.
+    """
+
+
 class TaskMessage(Model):
     """
     A message of a sub-task: the asking agent's, the asked agent's or a tool's.
@@ -1032,6 +1043,15 @@ class ToolCall(Model):
     error_message: str | None = Field(None, alias="errorMessage")
     called_at: AwareDatetime = Field(..., alias="calledAt")
     duration_ms: int = Field(..., alias="durationMs")
+
+
+class ToolState(Model):
+    """
+    The state that tools keep in the conversation.
+    """
+
+    before: StateText
+    after: StateText
 
 
 class TurnFeedback(Model):
@@ -2041,6 +2061,10 @@ class Context(Model):
     """
     calls: list[ContextCall]
     calls_left_out: int = Field(..., alias="callsLeftOut")
+    tool_state: ToolState | None = Field(None, alias="toolState")
+    """
+    The state that tools keep in the conversation; left out if there is none.
+    """
     feedback: list[RecordedFeedback] | None = None
 
 

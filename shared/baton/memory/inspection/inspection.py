@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from operator import is_
@@ -10,6 +11,7 @@ from typing import Any
 
 from baton.domain.agent import AgentDefinition
 from baton.domain.context_item import ContextItem
+from baton.domain.conversation_data import ConversationData
 from baton.domain.found_item import ItemSource
 from baton.domain.message import Content, Role, StoredMessage, part_as_json
 from baton.domain.times import iso
@@ -66,6 +68,14 @@ class Inspection:
     contexts: list[AgentContext] = field(default_factory=list)
     calls: list[ModelCall] = field(default_factory=list)
     calls_left_out: int = 0
+    data: ConversationData = field(default_factory=ConversationData)
+    """The data that tools keep in the conversation."""
+    data_before: Mapping[str, Any] | None = None
+
+    def begin_data(self, data: ConversationData) -> ConversationData:
+        """Note the data with which the run begins, and return it."""
+        self.data, self.data_before = data, data.values
+        return data
 
     def begin_agent(self, begun: AgentContext) -> None:
         """Note the prompt of an agent."""
@@ -108,7 +118,17 @@ def context_record(
         "blocks": [block for each in inspection.contexts for block in _blocks(each, counter)],
         "calls": [_call(call, counter, inspection.contexts, sizes) for call in inspection.calls],
         "callsLeftOut": inspection.calls_left_out,
+        **_tool_state(inspection),
     }
+
+
+def _tool_state(inspection: Inspection) -> dict[str, Any]:
+    """Return the data of tools before and after the run, as texts that can be redacted; nothing without any."""
+    before, after = inspection.data_before, inspection.data.values
+    if not before and not after:
+        return {}
+    texts = {"before": before, "after": after}
+    return {"toolState": {name: {"text": json.dumps(each or {}, ensure_ascii=False)} for name, each in texts.items()}}
 
 
 def _blocks(begun: AgentContext, counter: TokenCounter) -> list[dict[str, Any]]:

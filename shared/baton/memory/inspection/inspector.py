@@ -140,7 +140,7 @@ class Inspector:
 
 async def redact_record(record: dict[str, Any], redactor: Redactor) -> dict[str, Any]:
     """Return the record with every text redacted. Raises as the detector does."""
-    parts = {"blocks": record["blocks"], "calls": record["calls"]}
+    parts = {name: record[name] for name in ("blocks", "calls", "toolState") if name in record}
     clean = await redactor.redact_each(_texts(parts))
     return {**record, **_replace(parts, clean), "redacted": True}
 

@@ -1,0 +1,225 @@
+"""``Agent``: an agent that is written in Python."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from pydantic import PydanticUserError, TypeAdapter, ValidationError
+
+from baton.authoring.call_site import CallSite
+from baton.authoring.errors import UnusableDefinition
+from baton.authoring.json_schemas import PlainJsonSchema
+from baton.authoring.tools import Tool, tool
+from baton.domain.agent import (
+    LearningSettings,
+    MemorySettings,
+    ModelChoice,
+    RemoteAgent,
+    Timeouts,
+    ToolLimits,
+)
+from baton.domain.agent_checks import Problem, check_agent, validation_problems
+from baton.domain.handoff import HandoffDefinition
+from baton.domain.tool import HttpTool, McpServer, OpenApiTool, PythonTool
+from baton.domain.workflow_definition import WorkflowDefinition
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+NAMES = {"system_prompt": "prompt", "answer_schema": "output_type"}
+"""Arguments that are named otherwise than the fields that they set."""
+
+Values = Mapping[str, Any]
+"""The fields of a part, as a file in YAML would have them."""
+
+
+class Agent:
+    """An agent. It has the fields of a file in YAML, and is checked by the same rules when it is made.
+
+    An agent of a project is a variable of a module in ``agents/``. Others may name it by its id.
+
+    Args:
+        id: Small letters, digits, ``-`` and ``_``. It names the agent in addresses, in tools and in stored data.
+        prompt: The system prompt: the same for all users and turns. ``Agent.prompt`` adds what depends on them.
+        name: The name that users see. Default: made from the id.
+        description: Its abilities, for users and for the models of agents that ask it or hand over to it. Default: its
+            name.
+        main: Whether a conversation may begin with it.
+        tools: Functions with ``@tool``, other functions, HTTP operations and servers of MCP.
+        sub_agents: Agents that it may ask, or their ids.
+        handoffs: Agents that it may hand the conversation over to: ``Handoff(...)``, agents or ids.
+        workflow: Its guided workflow.
+        output_type: The type of its answers, if they are JSON and not text: a pydantic model, a dataclass, a
+            ``TypedDict``, or a JSON Schema of type object.
+        model: Its model, by name or as ``Model(...)``. Default: the deployment's.
+        memory: Token budgets of its prompt.
+        learning: The completed tasks that become procedures.
+        timeouts: Time limits.
+        limits: Limits of its use of tools in a turn.
+        required_permissions: The permissions a caller needs to talk to it. Without all of them, it is not listed.
+        triggers: Phrases and patterns of messages that another agent hands over to this one.
+        triggers_in_session: Phrases and patterns of messages that ask for another session while it is active.
+        exit_words: Messages that return the user to the main agent; by locale.
+        sentences: The fixed sentences that Baton says for it, by locale and name.
+        default_locale: The locale of its sentences for users without one.
+        avatar_url: The address of its picture.
+        mcp: Whether it is a tool at ``/mcp``, for assistants of others.
+        ends_conversations: Whether it may close the conversation.
+        client_tools: Whether its model may call tools that the user's application offers.
+        client_context: Whether its prompt holds the context that the user's application sends.
+        remote: The endpoint of a remote agent, which has its own model and prompt.
+
+    Raises:
+        UnusableDefinition: A field is wrong. Its message has a line for each problem, with file and line.
+    """
+
+    def __init__(
+        self,
+        id: str,  # noqa: A002  the field's name
+        prompt: str = "",
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        main: bool = False,
+        tools: Sequence[
+            Tool[..., Any] | Callable[..., Any] | HttpTool | McpServer | OpenApiTool | PythonTool | Values
+        ] = (),
+        sub_agents: Sequence[Agent | str] = (),
+        handoffs: Sequence[HandoffDefinition | Agent | str | Values] = (),
+        workflow: WorkflowDefinition | Values | None = None,
+        output_type: Any = None,
+        model: ModelChoice | str | Values | None = None,
+        memory: MemorySettings | Values | None = None,
+        learning: LearningSettings | Values | None = None,
+        timeouts: Timeouts | Values | None = None,
+        limits: ToolLimits | Values | None = None,
+        required_permissions: Sequence[str] = (),
+        triggers: Sequence[str] = (),
+        triggers_in_session: Sequence[str] = (),
+        exit_words: Mapping[str, Sequence[str]] | None = None,
+        sentences: Mapping[str, Mapping[str, str]] | None = None,
+        default_locale: str | None = None,
+        avatar_url: str | None = None,
+        mcp: bool = False,
+        ends_conversations: bool = False,
+        client_tools: bool = True,
+        client_context: bool = True,
+        remote: RemoteAgent | Values | None = None,
+    ) -> None:
+        arguments = dict(locals())
+        given = {name: arguments[name] for name, default in _DEFAULTS.items() if arguments[name] is not default}
+        self.site = CallSite.of_caller(NAMES, first="id")
+        self.is_described = description is not None
+        """Whether other agents' models can learn from its description when to turn to it."""
+        found: list[Problem] = []
+        values = {**_described(given), **_converted(given, found)}
+        definition, problems = check_agent(values)
+        problems = [*found, *(each for each in problems if not any(_is_at(each, other) for other in found))]
+        if problems or definition is None:
+            raise UnusableDefinition("\n".join(self.site.problem(each.place, each.what) for each in problems))
+        self.definition = definition
+
+    @property
+    def id(self) -> str:
+        """The agent's id."""
+        return self.definition.id
+
+    def prompt(self, function: F) -> F:
+        """Compute a part of the prompt for each turn, as a decorator of a function.
+
+        The function takes a ``TurnContext`` and returns text, or None for nothing. It may be a coroutine. Its text
+        stands behind the history and right before the user's message, never in the system prompt: that stays the
+        beginning of every request, so that the provider's prompt cache holds it together with the history.
+        """
+        self.definition.code.prompt = function
+        return function
+
+    def __repr__(self) -> str:
+        return f"<agent {self.definition.id}>"
+
+
+_DEFAULTS = {
+    name: each.default for name, each in inspect.signature(Agent.__init__).parameters.items() if name != "self"
+}
+
+
+def id_of(agent: Agent | str) -> str:
+    """Return an agent's id."""
+    return agent.id if isinstance(agent, Agent) else agent
+
+
+def _described(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the texts for others, made of the id where they are not given."""
+    known = str(given.get("id", "")).replace("-", " ").replace("_", " ").strip()
+    name = given.get("name") or known[:1].upper() + known[1:]
+    return {"name": name, "description": given.get("description") or name}
+
+
+def _converted(given: Mapping[str, Any], problems: list[Problem]) -> dict[str, Any]:
+    """Return the fields as a file in YAML would have them. What cannot be converted is added to ``problems``."""
+    values: dict[str, Any] = {}
+    for name, value in given.items():
+        match name:
+            case "prompt":
+                values["system_prompt"] = value
+            case "output_type":
+                schema = _schema_of(value, problems)
+                if schema is not None:
+                    values["answer_schema"] = schema
+            case "tools":
+                values[name] = [_tool_of(each, place, problems) for place, each in enumerate(_listed(value))]
+            case "sub_agents":
+                values[name] = [id_of(each) for each in _listed(value)]
+            case "handoffs":
+                values[name] = [each.id if isinstance(each, Agent) else each for each in _listed(value)]
+            case "model":
+                values[name] = {"name": value} if isinstance(value, str) else value
+            case "name" | "description":
+                pass
+            case _:
+                values[name] = value
+    return values
+
+
+def _listed(value: Any) -> Any:
+    """Return a sequence as it is, and whatever was given in its place for the check to refuse."""
+    return value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
+
+
+def _tool_of(given: Any, place: int, problems: list[Problem]) -> Any:
+    if isinstance(given, Tool):
+        return given.definition
+    if not callable(given):
+        return given
+    try:
+        return tool(given).definition
+    except ValidationError as error:
+        problems += [Problem(("tools", place), each.what) for each in validation_problems({}, error)]
+    except ValueError as problem:
+        problems.append(Problem(("tools", place), str(problem)))
+    return given
+
+
+def _is_at(problem: Problem, other: Problem) -> bool:
+    """Return whether a problem is that of a value whose own problem is known."""
+    return problem.place[: len(other.place)] == other.place
+
+
+def _schema_of(kind: Any, problems: list[Problem]) -> Any:
+    if isinstance(kind, Mapping):
+        return dict(kind)
+    try:
+        schema = TypeAdapter(kind).json_schema(schema_generator=PlainJsonSchema)
+    except PydanticUserError as problem:
+        problems.append(Problem(("answer_schema",), problem.message))
+        return None
+    if schema.get("type") != "object" and "$ref" in schema:
+        # A model that refers to itself.
+        schema = {**schema["$defs"][schema["$ref"].rpartition("/")[2]], "$defs": schema["$defs"]}
+    if schema.get("type") != "object":
+        shown = getattr(kind, "__name__", None) or str(kind)
+        what = f"{shown} is no object in JSON: name a pydantic model, a dataclass or a TypedDict"
+        problems.append(Problem(("answer_schema",), what))
+        return None
+    return schema

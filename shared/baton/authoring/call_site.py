@@ -1,0 +1,114 @@
+"""The place of a call in its source file, with the lines of its arguments."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from types import CodeType, FrameType, TracebackType
+
+Place = Sequence[str | int]
+"""Names of fields and places in lists, from the outside in."""
+
+
+@dataclass(frozen=True)
+class CallSite:
+    """A call in a source file."""
+
+    file: Path
+    line: int
+    span: tuple[int | None, ...] | None = None
+    """First line, last line, first column and last column of the call; None if they are not known."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """Arguments that have other names than the fields that they set, by the field's name."""
+    first: str | None = None
+    """The field that the first argument without a name sets."""
+
+    @classmethod
+    def of_caller(cls, names: Mapping[str, str], first: str | None = None) -> CallSite:
+        """Return the call of the function that calls this one."""
+        frame = sys._getframe(2)
+        return cls._at(frame.f_code, frame.f_lasti, frame.f_lineno, names, first)
+
+    @classmethod
+    def of_frame(cls, frame: FrameType, lasti: int, line: int) -> CallSite:
+        """Return the call that a frame of a traceback was carrying out."""
+        return cls._at(frame.f_code, lasti, line, {}, None)
+
+    @classmethod
+    def _at(cls, code: CodeType, lasti: int, line: int, names: Mapping[str, str], first: str | None) -> CallSite:
+        positions = next(islice(code.co_positions(), lasti // 2, None), None)
+        return cls(Path(code.co_filename), line, positions, names, first)
+
+    def problem(self, place: Place, what: str) -> str:
+        """``file:line: field: what is wrong``, for the argument at ``place``."""
+        return f"{self.where(place)}: {what}"
+
+    def where(self, place: Place) -> str:
+        """``file:line: field``, with the argument's name as the field."""
+        shown = [self.names.get(str(part), part) if not index else part for index, part in enumerate(place)]
+        name = ".".join(str(part) for part in shown if part != "[key]") or "(call)"
+        return f"{self.file}:{self.line_of(place)}: {name}"
+
+    def line_of(self, place: Place) -> int:
+        """Return the line of the argument at ``place``, or of what it is in as far as that is written here."""
+        node: ast.expr | None = self._call
+        line = self.line
+        for index, part in enumerate(place):
+            node = self._argument(node, str(part)) if not index else _inside(node, part)
+            if node is None:
+                break
+            line = node.lineno
+        return line
+
+    def _argument(self, call: ast.expr | None, name: str) -> ast.expr | None:
+        if not isinstance(call, ast.Call):
+            return None
+        if name == self.first and call.args:
+            return call.args[0]
+        return _keyword(call, self.names.get(name, name))
+
+    @cached_property
+    def _call(self) -> ast.Call | None:
+        """The call in the file as it is now; None if it is not found there."""
+        try:
+            tree = ast.parse(self.file.read_bytes())
+        except (OSError, SyntaxError, ValueError):
+            return None
+        calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+        if self.span is not None:
+            return next((call for call in calls if _span(call) == tuple(self.span)), None)
+        return next((call for call in calls if call.lineno == self.line), None)
+
+
+def call_in(folder: Path, trace: TracebackType | None) -> CallSite | None:
+    """Return the innermost call of a traceback that is written in a file of ``folder``; None without one."""
+    found = None
+    while trace is not None:
+        if Path(trace.tb_frame.f_code.co_filename).is_relative_to(folder):
+            found = CallSite.of_frame(trace.tb_frame, trace.tb_lasti, trace.tb_lineno)
+        trace = trace.tb_next
+    return found
+
+
+def _span(node: ast.Call) -> tuple[int | None, ...]:
+    return node.lineno, node.end_lineno, node.col_offset, node.end_col_offset
+
+
+def _keyword(call: ast.Call, name: str) -> ast.expr | None:
+    return next((each.value for each in call.keywords if each.arg == name), None)
+
+
+def _inside(node: ast.expr | None, part: str | int) -> ast.expr | None:
+    if isinstance(node, ast.List | ast.Tuple) and isinstance(part, int):
+        return node.elts[part] if part < len(node.elts) else None
+    if isinstance(node, ast.Call) and isinstance(part, str):
+        return _keyword(node, part)
+    if isinstance(node, ast.Dict):
+        pairs = zip(node.keys, node.values, strict=True)
+        return next((value for key, value in pairs if isinstance(key, ast.Constant) and key.value == part), None)
+    return None

@@ -1,0 +1,98 @@
+"""Calls of the functions of agents and tools, with the context and the resources that they ask for."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any
+
+from baton.authoring.errors import CannotLoad
+from baton.authoring.modules import AGENTS_PACKAGE, is_of
+from baton.authoring.resources import OpenResources, Resource
+from baton.authoring.signatures import is_context, read_hints
+from baton.ports.tools import TurnContext
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """The parameters of a function that are not arguments of its caller."""
+
+    contexts: tuple[str, ...] = ()
+    resources: Mapping[str, Resource[..., Any]] = field(default_factory=dict)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Their names."""
+        return frozenset(self.contexts) | self.resources.keys()
+
+
+class Functions:
+    """The functions of a process's agents, and the resources that are open for them."""
+
+    def __init__(self, packages: Callable[[], Sequence[str]] = tuple) -> None:
+        """``packages`` returns the packages that tools may come from. It is asked whenever one is imported."""
+        self.packages = packages
+        self._resources = OpenResources(self._modules)
+
+    def find_filled(self, function: Callable[..., Any]) -> Filled:
+        """Return the parameters that get the context or a resource. Raises ``CannotLoad``."""
+        hints = read_hints(function)
+        names = [name for name in inspect.signature(function).parameters if name != "return"]
+        contexts = tuple(name for name in names if is_context(name, hints.get(name)))
+        others = [name for name in names if name not in contexts and name in hints]
+        known = self._resources.known() if others else {}
+        return Filled(contexts, {name: found for name in others if (found := known.get(_key(hints[name]))) is not None})
+
+    def check(self, function: Callable[..., Any], arguments: Sequence[str] = ()) -> None:
+        """Raise ``CannotLoad`` for a function with a parameter that neither its caller nor Baton fills."""
+        filled = self.find_filled(function).names
+        for name, parameter in inspect.signature(function).parameters.items():
+            if name not in filled and name not in arguments and parameter.default is parameter.empty:
+                raise CannotLoad(
+                    f"{function.__qualname__}: nothing fills the parameter {name}. A TurnContext gets the turn, and a "
+                    "parameter with the type of a @resource gets that, if the module with it is imported."
+                )
+
+    async def call(
+        self,
+        function: Callable[..., Any],
+        context: TurnContext,
+        arguments: Mapping[str, Any],
+        filled: Filled | None = None,
+    ) -> Any:
+        """Call a function or coroutine, the former in a thread. Raises its exceptions.
+
+        ``filled`` is what ``find_filled`` has returned for it.
+        """
+        if filled is None:
+            filled = self.find_filled(function)
+        given = {**arguments, **dict.fromkeys(filled.contexts, context)}
+        for name, resource in filled.resources.items():
+            given[name] = await self._resources.get(resource)
+        if inspect.iscoroutinefunction(function):
+            return await function(**given)
+        # A thread cannot be stopped, so a function that may take long should be a coroutine.
+        answer = await asyncio.to_thread(function, **given)
+        return await answer if inspect.isawaitable(answer) else answer
+
+    async def aclose(self) -> None:
+        """Close the resources."""
+        await self._resources.aclose()
+
+    def _modules(self) -> Iterable[ModuleType]:
+        """Return the modules of agents and tools that are imported."""
+        packages = (*self.packages(), AGENTS_PACKAGE)
+        return [module for name, module in list(sys.modules.items()) if is_of(name, packages)]
+
+
+def _key(hint: Any) -> Any:
+    """Return the type as a key; unhashable annotations are those of no resource."""
+    try:
+        hash(hint)
+    except TypeError:
+        return None
+    return hint

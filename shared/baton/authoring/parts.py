@@ -1,0 +1,278 @@
+"""The parts of an agent: handoffs, a guided workflow, and tools that are no functions.
+
+Each function returns the definition that the same lines in YAML are read as. Raises ``pydantic.ValidationError``, at
+the import of the agents with file and line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypeVar
+
+from baton.authoring.agent import Agent, id_of
+from baton.domain import tool as tools
+from baton.domain.definition import Definition
+from baton.domain.handoff import ContextMode, HandoffDefinition
+from baton.domain.secret import HeaderValue
+from baton.domain.workflow_definition import Condition as ConditionDefinition
+from baton.domain.workflow_definition import Transition as TransitionDefinition
+from baton.domain.workflow_definition import WorkflowDefinition, WorkflowState
+
+D = TypeVar("D", bound=Definition)
+
+Headers = Mapping[str, HeaderValue | Mapping[str, Any]]
+"""Headers of requests: texts, or where their values are."""
+Mode = ContextMode | Literal["summary", "recent", "full", "forked"]
+
+
+class _Unset:
+    """The value of a condition that was not given: None is a value of JSON."""
+
+
+_UNSET: Any = _Unset()
+
+
+def Handoff(  # noqa: N802  it stands where a class would
+    agent: Agent | str,
+    *,
+    context_mode: Mode = ContextMode.SUMMARY,
+    recent_messages: int = 10,
+    show_tool_calls: bool = False,
+    preserve_state: bool = True,
+    return_expected: bool = True,
+    reason: str | None = None,
+    required_permissions: Sequence[str] = (),
+) -> HandoffDefinition:
+    """An agent that another may hand the conversation over to.
+
+    Args:
+        agent: The target, or its id.
+        context_mode: The part of the conversation that it gets: ``summary``, ``recent``, ``full`` or ``forked``.
+        recent_messages: The number of messages that the modes ``recent`` and ``forked`` include.
+        show_tool_calls: Whether it sees other agents' tool calls, as plain text.
+        preserve_state: Whether its workflow is saved when the user leaves.
+        return_expected: Whether it may return to the main agent itself. Otherwise only the user can end the handoff.
+        reason: The situation in which to hand over, for the model of the agent that does.
+        required_permissions: Permissions that the user needs in addition to those of the target.
+    """
+    return _made(
+        HandoffDefinition,
+        agent=id_of(agent),
+        context_mode=context_mode,
+        recent_messages=recent_messages,
+        show_tool_calls=show_tool_calls,
+        preserve_state=preserve_state,
+        return_expected=return_expected,
+        reason=reason,
+        required_permissions=required_permissions,
+    )
+
+
+def Workflow(  # noqa: N802
+    name: str,
+    states: Sequence[WorkflowState | Mapping[str, Any]],
+    *,
+    title: str | None = None,
+    untitled: str | None = None,
+    expiry_days: float = 30,
+    on_exit: Literal["save", "discard"] = "save",
+    produces: Literal["skill"] | None = None,
+) -> WorkflowDefinition:
+    """The guided workflow of an agent. The order of states is the order of steps; the first is the start.
+
+    Args:
+        name: Its name for users.
+        states: The states, with ``State(...)``.
+        title: The name of one instance, with placeholders for collected data: ``your {name} skill``.
+        untitled: The name of an instance before that data is collected. Default: ``name``.
+        expiry_days: The time for which an unfinished one can be continued.
+        on_exit: The treatment of an unfinished one when the user leaves.
+        produces: ``skill`` if a completed one becomes a skill, an approved procedure of the main agent.
+    """
+    return _made(
+        WorkflowDefinition,
+        name=name,
+        states=states,
+        title=title,
+        untitled=untitled,
+        expiry_days=expiry_days,
+        on_exit=on_exit,
+        produces=produces,
+    )
+
+
+def State(  # noqa: N802
+    name: str,
+    label: str,
+    *,
+    instructions: str = "",
+    collects: Mapping[str, Any] | None = None,
+    transitions: Sequence[TransitionDefinition | str] | None = None,
+    final: bool = False,
+    can_exit: bool = True,
+) -> WorkflowState:
+    """One state of a workflow.
+
+    Args:
+        name: Its name for transitions and for the model.
+        label: The name of the step for users.
+        instructions: Instructions for the model in this state.
+        collects: JSON Schema of the data that must be collected before the next states.
+        transitions: The transitions, or names of states. Default: to the next state and back to every earlier one.
+        final: Whether reaching it completes the workflow.
+        can_exit: Whether clients offer the user to leave in this state.
+    """
+    return _made(
+        WorkflowState,
+        name=name,
+        label=label,
+        instructions=instructions,
+        collects=collects,
+        transitions=transitions,
+        final=final,
+        can_exit=can_exit,
+    )
+
+
+def Transition(to: str, *, when: ConditionDefinition | None = None) -> TransitionDefinition:  # noqa: N802
+    """A transition to a state, under the condition ``when`` if there is one."""
+    return _made(TransitionDefinition, to=to, when=when)
+
+
+def Condition(  # noqa: N802
+    field: str,
+    *,
+    equals: Any = _UNSET,
+    present: bool | None = None,
+    one_of: Sequence[Any] | None = None,
+) -> ConditionDefinition:
+    """A condition on collected data: exactly one of ``equals``, ``present`` and ``one_of``.
+
+    ``field`` is one that the state itself collects, or ``state.field``.
+    """
+    given = {"equals": equals} if equals is not _UNSET else {}
+    return _made(ConditionDefinition, field=field, present=present, one_of=one_of, **given)
+
+
+def HttpTool(  # noqa: N802
+    name: str,
+    description: str,
+    url: str,
+    *,
+    method: Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"] = "GET",
+    parameters: Mapping[str, Any] | None = None,
+    headers: Headers | None = None,
+    requires_approval: bool = False,
+    required_permissions: Sequence[str] = (),
+    timeout_seconds: float = 30,
+) -> tools.HttpTool:
+    """One HTTP operation as a tool.
+
+    Args:
+        name: Its name for models.
+        description: Its purpose, for models.
+        url: The URL. Each ``{placeholder}`` in path and query is a required argument.
+        method: The HTTP method.
+        parameters: JSON Schema of the arguments. Those without a placeholder go to the query or the body.
+        headers: Headers, or where their values are: ``{"secret": "name"}``.
+        requires_approval: Whether a person must agree to each call.
+        required_permissions: The permissions a user needs.
+        timeout_seconds: The time limit of one call.
+    """
+    return _made(
+        tools.HttpTool,
+        type="http",
+        name=name,
+        description=description,
+        url=url,
+        method=method,
+        parameters=parameters,
+        headers=headers,
+        requires_approval=requires_approval,
+        required_permissions=required_permissions,
+        timeout_seconds=timeout_seconds,
+    )
+
+
+def OpenApiTool(  # noqa: N802
+    spec: str,
+    operation_id: str,
+    *,
+    name: str | None = None,
+    base_url: str | None = None,
+    headers: Headers | None = None,
+    requires_approval: bool = False,
+    required_permissions: Sequence[str] = (),
+    timeout_seconds: float = 30,
+) -> tools.OpenApiTool:
+    """One operation of an API that an OpenAPI document describes, as a tool.
+
+    Args:
+        spec: URL of the document, or its path below the folder ``agents/``.
+        operation_id: The operation's id in the document.
+        name: Its name for models. Default: the operation's id.
+        base_url: The API's base URL. Default: the document's first server.
+        headers: Headers, or where their values are.
+        requires_approval: Whether a person must agree to each call.
+        required_permissions: The permissions a user needs.
+        timeout_seconds: The time limit of one call.
+    """
+    return _made(
+        tools.OpenApiTool,
+        type="openapi",
+        spec=spec,
+        operation_id=operation_id,
+        name=name,
+        base_url=base_url,
+        headers=headers,
+        requires_approval=requires_approval,
+        required_permissions=required_permissions,
+        timeout_seconds=timeout_seconds,
+    )
+
+
+def McpServer(  # noqa: N802
+    name: str,
+    url: str,
+    *,
+    include: Sequence[str] | None = None,
+    headers: Headers | None = None,
+    requires_approval: bool | Sequence[str] = False,
+    required_permissions: Sequence[str] = (),
+    timeout_seconds: float = 30,
+) -> tools.McpServer:
+    """The tools of a server that speaks MCP over streamable HTTP.
+
+    Args:
+        name: The prefix of tool names that another source uses too.
+        url: The server's URL.
+        include: The offered tools, by the server's names. Default: all.
+        headers: Headers, or where their values are.
+        requires_approval: Whether a person must agree to each call: of all tools, or of those listed.
+        required_permissions: The permissions a user needs.
+        timeout_seconds: The time limit of one call.
+    """
+    return _made(
+        tools.McpServer,
+        type="mcp",
+        name=name,
+        url=url,
+        include=include,
+        headers=headers,
+        requires_approval=requires_approval,
+        required_permissions=required_permissions,
+        timeout_seconds=timeout_seconds,
+    )
+
+
+def _made(definition: type[D], **fields: Any) -> D:
+    """Return the definition with the fields that were given."""
+    defaults = definition.model_fields
+    given = {
+        name: value
+        for name, value in fields.items()
+        if value is not None and (value != defaults[name].default or name == "type")
+    }
+    if "equals" in fields:
+        given["equals"] = fields["equals"]
+    return definition.model_validate(given)

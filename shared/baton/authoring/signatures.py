@@ -1,0 +1,124 @@
+"""Signatures of tools: the arguments that a model gives, and the parameters that Baton fills."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, Field, PydanticUserError, TypeAdapter, create_model
+from pydantic.errors import PydanticSchemaGenerationError
+from pydantic_core import PydanticUndefined
+
+from baton.authoring.docstrings import read_docstring
+from baton.authoring.errors import CannotLoad
+from baton.authoring.json_schemas import PlainJsonSchema
+from baton.ports.tools import CallContext, ToolResult, TurnContext
+
+CONTEXT = "context"
+"""The parameter that gets the ``CallContext`` even if it has no annotation; the model does not see it."""
+_ANYTHING = (Any, object, None, type(None), ToolResult)
+"""Return types of which nothing is known, or which need no conversion."""
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """The arguments that a model gives to a tool."""
+
+    arguments: type[BaseModel]
+    """Validates and converts them."""
+    schema: Mapping[str, Any]
+    """Their JSON Schema."""
+
+
+def is_context(name: str, hint: Any) -> bool:
+    """Return whether a parameter gets the context of the call."""
+    return name == CONTEXT or hint in (CallContext, TurnContext)
+
+
+def read_signature(function: Callable[..., Any], filled: Collection[str]) -> Signature:
+    """Return the arguments of a function, except the parameters that Baton has ``filled``. Raises ``CannotLoad``."""
+    name = function.__qualname__
+    hints = read_hints(function)
+    _check_return(function, hints)
+    about = read_docstring(function).parameters
+    fields = {}
+    for each, parameter in inspect.signature(function).parameters.items():
+        if each in filled:
+            continue
+        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY) or each.startswith("_"):
+            raise CannotLoad(f"{name}: the parameter {each} cannot be given by name.")
+        if each not in hints:
+            raise CannotLoad(f"{name}: the parameter {each} has no type.")
+        _check_type(function, f"the parameter {each} has the type", hints[each])
+        default = ... if parameter.default is parameter.empty else parameter.default
+        fields[each] = (_described(hints[each], about.get(each)), default)
+    arguments = _model(fields)
+    return Signature(arguments, _schema(name, arguments))
+
+
+def read_hints(function: Callable[..., Any]) -> dict[str, Any]:
+    """Return the annotations of a function. Raises ``CannotLoad`` if one names what is not there."""
+    try:
+        return get_type_hints(function, include_extras=True)
+    except (NameError, TypeError, SyntaxError) as problem:
+        raise CannotLoad(f"{function.__qualname__}: its annotations cannot be read: {problem}.") from problem
+
+
+def _described(hint: Any, text: str | None) -> Any:
+    """Return the type with a description, unless it has one already."""
+    if text is None:
+        return hint
+    if get_origin(hint) is Annotated:
+        return Annotated[(get_args(hint)[0], Field(description=text), *hint.__metadata__)]
+    return Annotated[hint, Field(description=text)]
+
+
+def _model(fields: Mapping[str, Any]) -> type[BaseModel]:
+    # "model_" and other names of pydantic's own are fine as parameters, hence the aliases.
+    renamed: dict[str, Any] = {f"p{index}_{name}": value for index, (name, value) in enumerate(fields.items())}
+    config = ConfigDict(
+        extra="forbid", protected_namespaces=(), alias_generator=lambda field: re.sub(r"^p\d+_", "", field)
+    )
+    return create_model("arguments", __config__=config, **renamed)
+
+
+def _schema(name: str, model: type[BaseModel]) -> Mapping[str, Any]:
+    try:
+        schema = model.model_json_schema(by_alias=True, schema_generator=PlainJsonSchema)
+    except PydanticUserError as problem:
+        raise CannotLoad(
+            f"{name}: a parameter has a type that JSON Schema cannot describe: {problem.message}"
+        ) from problem
+    schema.pop("title", None)
+    return {"properties": {}, **schema}
+
+
+def _check_type(function: Callable[..., Any], what: str, hint: Any, remedy: str = "") -> None:
+    try:
+        TypeAdapter(hint)
+    except PydanticSchemaGenerationError as problem:
+        shown = hint.__qualname__ if isinstance(hint, type) and not get_args(hint) else str(hint)
+        raise CannotLoad(f"{function.__qualname__}: {what} {shown}, which JSON cannot hold.{remedy}") from problem
+    except PydanticUserError as problem:
+        raise CannotLoad(f"{function.__qualname__}: {what} {hint}: {problem.message}") from problem
+
+
+def _check_return(function: Callable[..., Any], hints: Mapping[str, Any]) -> None:
+    """Raise ``CannotLoad`` for a function whose answers can never be shown to a model."""
+    if inspect.isasyncgenfunction(function):
+        raise CannotLoad(
+            f"{function.__qualname__}: it yields, but a tool returns one answer. "
+            "`await context.progress(...)` shows steps in between."
+        )
+    hint = hints.get("return", PydanticUndefined)
+    while get_origin(hint) in (Awaitable, Coroutine):
+        hint = get_args(hint)[-1]
+    if hint is PydanticUndefined or hint in _ANYTHING:
+        return
+    if get_origin(hint) is AsyncIterator:
+        raise CannotLoad(f"{function.__qualname__}: it returns an iterator, but a tool returns one answer.")
+    remedy = " Return text, numbers, lists, dictionaries, a dataclass or a pydantic model."
+    _check_type(function, "it returns", hint, remedy)

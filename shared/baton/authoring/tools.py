@@ -1,0 +1,109 @@
+"""``@tool``: functions that agents may call."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import update_wrapper
+from typing import Any, Generic, Literal, ParamSpec, TypeVar, overload
+
+from baton.authoring.docstrings import read_docstring
+from baton.authoring.errors import WrongArgument
+from baton.domain.tool import PythonTool
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+Approval = Literal["never", "always"]
+
+
+class Tool(Generic[P, R]):
+    """A function as a tool of agents. Calling it calls the function."""
+
+    def __init__(self, function: Callable[P, R], definition: PythonTool) -> None:
+        update_wrapper(self, function)
+        self.function = function
+        self.definition = definition
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self.function(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<tool {self.definition.name}>"
+
+
+@overload
+def tool(function: Callable[P, R], /) -> Tool[P, R]: ...
+@overload
+def tool(
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    approval: Approval = "never",
+    required_permissions: Sequence[str] = (),
+    timeout_seconds: float = 30,
+    parameters: Mapping[str, Any] | None = None,
+) -> Callable[[Callable[P, R]], Tool[P, R]]: ...
+
+
+def tool(
+    function: Callable[P, R] | None = None,
+    /,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    approval: Approval = "never",
+    required_permissions: Sequence[str] = (),
+    timeout_seconds: float = 30,
+    parameters: Mapping[str, Any] | None = None,
+) -> Tool[P, R] | Callable[[Callable[P, R]], Tool[P, R]]:
+    """Make a function a tool: the model sees its name, its docstring and its annotated parameters.
+
+    A parameter ``context``, or one annotated as ``CallContext``, gets the user and the turn; one with the type of a
+    ``resource`` gets that. The model sees neither.
+
+    Args:
+        name: Its name for models. Default: the function's.
+        description: Its purpose. Default: the docstring without the texts about parameters.
+        approval: ``always`` if a person must agree to each call.
+        required_permissions: The permissions a user needs. Without all of them, the tool does not exist for the user.
+        timeout_seconds: The time limit of one call.
+        parameters: JSON Schema of the arguments, which are then passed as they are. Default: derived from the
+            annotations, which then also convert them.
+
+    Raises:
+        WrongArgument: The approval is unknown, or there is no description.
+        pydantic.ValidationError: Another argument is wrong. The import of the agents names file and line of each.
+    """
+
+    def make(given: Callable[P, R]) -> Tool[P, R]:
+        known = name or given.__name__
+        fields: dict[str, Any] = {
+            "type": "python",
+            "name": known,
+            "description": description or read_docstring(given).description,
+            "entry_point": _entry_point(given, known),
+            "parameters": parameters,
+            "requires_approval": _needs_approval(approval),
+            "required_permissions": tuple(required_permissions),
+            "timeout_seconds": timeout_seconds,
+        }
+        if not fields["description"]:
+            raise WrongArgument(f"give {known} a docstring: the model learns from it what the tool does")
+        definition = PythonTool.model_validate({key: value for key, value in fields.items() if value is not None})
+        return Tool(given, definition.of(given))
+
+    return make if function is None else make(function)
+
+
+def _needs_approval(approval: Approval) -> bool:
+    if approval not in ("never", "always"):
+        raise WrongArgument(f"approval is {approval!r}; it is 'never' or 'always'")
+    return approval == "always"
+
+
+def _entry_point(function: Callable[..., Any], name: str) -> str:
+    """Return where the function is, for those who read definitions. It is not imported by this name."""
+    path = f"{function.__module__}:{function.__name__}"
+    is_plain = re.fullmatch(r"[a-zA-Z_]\w*(\.[a-zA-Z_]\w*)*:[a-zA-Z_]\w*", path) is not None
+    return path if is_plain else "agents:" + re.sub(r"\W", "_", f"_{name}")

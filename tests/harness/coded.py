@@ -1,0 +1,36 @@
+"""A conversation with agents that are written in Python, whose tools are their functions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from baton import Agent
+from baton.adapters.header_values import HeaderValues
+from baton.adapters.python_tools import PythonTools
+from baton.adapters.toolbox import Toolbox
+from baton.authoring.functions import Functions
+from baton.domain.errors import NotFound
+from baton.domain.tool import PythonTool
+from tests.fakes.chat_model import Answer
+from tests.harness.harness import Harness
+
+
+class NoSecrets:
+    """Secrets and parameters without any."""
+
+    def get(self, name: str) -> str:
+        raise NotFound(name)
+
+    renewed = get
+
+
+def coded(*agents: Agent, answers: tuple[Answer | str, ...] = (), **given: Any) -> Harness:
+    """Return a conversation that begins with the first of the agents."""
+    functions = Functions()
+    toolbox = Toolbox(
+        {PythonTool: lambda: PythonTools(functions)}, HeaderValues(NoSecrets(), NoSecrets(), "dev"), **given
+    )
+    first, *others = (agent.definition for agent in agents)
+    harness = Harness(assistant=first, others=tuple(others), tools=toolbox, functions=functions)
+    harness.model.script(*answers)
+    return harness

@@ -1,0 +1,364 @@
+"""Agents in Python in conversations: tools, computed prompts, the state, progress and files."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from baton import Agent, CallContext, ToolFailed, TurnContext, tool
+from baton.domain.conversation_data import MAX_DATA_BYTES
+from baton.domain.errors import StoreUnavailable
+from baton.domain.identity import Scope
+from baton.domain.tool_call import ToolCall
+from tests.fakes.chat_model import Answer
+from tests.harness.armed import call
+from tests.harness.coded import coded
+from tests.harness.failing_store import failing_once
+from tests.harness.harness import TODAY, Harness, Said
+from tests.harness.sessions import close
+from tests.harness.timed import in_virtual_time
+from tests.harness.wiki import answer, yes
+
+
+class Receipt(BaseModel):
+    number: str
+    euros: Decimal
+
+
+@tool(approval="always")
+async def refund(number: str, euros: Decimal, context: CallContext) -> Receipt:
+    """Refund an order. number: the order's number. euros: at most the order's total."""
+    assert (context.user, context.tenant) == ("ada", "acme")
+    return Receipt(number=number, euros=euros)
+
+
+@tool
+async def add(item: str, context: CallContext) -> str:
+    """Put an item into the cart."""
+    context.state.setdefault("cart", []).append(item)
+    return f"{len(context.state['cart'])} in the cart"
+
+
+@tool
+def clear(context: CallContext) -> str:
+    """Empty the cart."""
+    del context.state["cart"]
+    return "empty"
+
+
+@tool
+async def fail(context: CallContext) -> str:
+    """Fail."""
+    context.state["cart"] = ["nonsense"]
+    raise ToolFailed("It does not work.")
+
+
+@tool
+async def flood(kind: str, context: CallContext) -> str:
+    """Keep too much."""
+    context.state["flood"] = {"much": "x" * MAX_DATA_BYTES, "wrong": {1, 2}}[kind]
+    return "kept"
+
+
+def shop(*tools: Any, **fields: Any) -> Agent:
+    """The main agent of the tests."""
+    return Agent("assistant", "Sell.", main=True, tools=tools, **fields)
+
+
+async def state(harness: Harness) -> Mapping[str, Any] | None:
+    thread = await harness.store.get_thread(harness.ada, harness.thread_id)
+    return thread.conversation.data
+
+
+def results(said: Said) -> list[str]:
+    return [event.body["content"] for event in said.events if event.type == "TOOL_CALL_RESULT"]
+
+
+def system_notes(harness: Harness) -> list[str]:
+    return [str(content) for role, content in harness.model.asked[-1].contents if role == "system"]
+
+
+async def test_a_function_is_called_once_a_person_has_agreed() -> None:
+    asks = Answer.calling(ToolCall("c1", "refund", '{"number": "A-7", "euros": 12.5}'))
+    harness = coded(shop(refund), answers=(asks, "Refunded."))
+    said = await harness.say()
+    [interrupt] = said.last["outcome"]["interrupts"]
+    assert results(await answer(harness, yes(interrupt))) == ['{"number":"A-7","euros":"12.5"}']
+    [offered] = harness.model.asked[0].tools
+    assert (offered.name, offered.description) == ("refund", "Refund an order.")
+    assert offered.parameters["properties"].keys() == {"number", "euros"}
+
+
+async def test_a_computed_prompt_stands_behind_the_history_and_changes_nothing_before_it() -> None:
+    agent = shop()
+
+    @agent.prompt
+    async def about(context: TurnContext) -> str:
+        return f"{context.user} of {context.tenant} has {len(context.permissions)} permissions."
+
+    harness = coded(agent, answers=("One.", "Two."))
+    await harness.say("m1", "First")
+    await harness.say("m2", "Second", scope=Scope("acme", "ada", frozenset({"shop:vip"})))
+    first, second = (asked.contents for asked in harness.model.asked)
+    assert first == [("system", "Sell."), ("system", "ada of acme has 0 permissions."), TODAY, ("user", "First")]
+    assert second == [
+        ("system", "Sell."),
+        ("user", "First"),
+        ("assistant", "One."),
+        ("system", "ada of acme has 1 permissions."),
+        TODAY,
+        ("user", "Second"),
+    ]
+
+
+async def test_a_prompt_may_be_computed_from_the_state_and_cannot_change_it() -> None:
+    agent = shop(add)
+
+    @agent.prompt
+    def about(context: TurnContext) -> str | None:
+        cart = context.state.pop("cart", [])
+        return f"In the cart: {', '.join(cart)}." if cart else None
+
+    harness = coded(agent, answers=(Answer.calling(call("add", item="tea")), "Done.", "Two."))
+    await harness.say("m1")
+    assert "In the cart" not in "".join(system_notes(harness))
+    await harness.say("m2")
+    assert "In the cart: tea." in system_notes(harness)
+    assert await state(harness) == {"cart": ["tea"]}
+
+
+@pytest.mark.parametrize("returned", [7, "x" * 20_001, None])
+async def test_a_turn_does_not_go_on_without_its_instructions(returned: Any) -> None:
+    agent = shop()
+
+    @agent.prompt
+    def about() -> Any:
+        if returned is None:
+            raise RuntimeError("down")
+        return returned
+
+    harness = coded(agent)
+    said = await harness.say()
+    assert (said.types[-1], said.last["code"]) == ("RUN_ERROR", "internal_error")
+    assert harness.model.asked == []
+
+
+def test_a_prompt_that_takes_too_long_ends_the_turn() -> None:
+    agent = shop()
+
+    @agent.prompt
+    async def about() -> str:
+        await asyncio.sleep(11)
+        return "Late."
+
+    async def work() -> None:
+        said = await coded(agent).say()
+        assert said.last["code"] == "internal_error"
+
+    in_virtual_time(work)
+
+
+async def test_an_agent_that_is_consulted_computes_its_prompt_too() -> None:
+    faq = Agent("faq", "Answer.", description="Knows.")
+
+    @faq.prompt
+    def about(context: TurnContext) -> str:
+        return f"You answer for {context.agent_id}."
+
+    ask = Answer.calling(call("ask_faq", message="Well?"))
+    harness = coded(shop(sub_agents=[faq]), faq, answers=(ask, "Yes.", "It says yes."))
+    await harness.say()
+    assert ("system", "You answer for faq.") in harness.model.asked[1].contents
+
+
+async def test_the_state_is_committed_with_the_turn_and_known_in_the_next() -> None:
+    adds = [Answer.calling(call("add", item=item)) for item in ("tea", "milk")]
+    harness = coded(
+        shop(add, clear), answers=(adds[0], "Done.", adds[1], "Done.", Answer.calling(call("clear")), "Ok.")
+    )
+    assert results(await harness.say("m1")) == ["1 in the cart"]
+    assert results(await harness.say("m2")) == ["2 in the cart"]
+    assert await state(harness) == {"cart": ["tea", "milk"]}
+    await harness.say("m3")
+    assert await state(harness) == {}
+
+
+async def test_the_state_outlasts_the_end_of_a_session() -> None:
+    harness = coded(shop(add), answers=(Answer.calling(call("add", item="tea")), "Done."))
+    await harness.say("m1")
+    await close(harness)
+    assert await state(harness) == {"cart": ["tea"]}
+
+
+async def test_a_call_that_fails_changes_nothing() -> None:
+    both = Answer.calling(call("add", item="tea"), call("fail", 2))
+    harness = coded(shop(add, fail), answers=(both, "Done."))
+    await harness.say()
+    assert await state(harness) == {"cart": ["tea"]}
+
+
+@pytest.mark.parametrize("kind", ["much", "wrong"])
+async def test_what_cannot_be_kept_fails_the_call(kind: str) -> None:
+    harness = coded(shop(flood), answers=(Answer.calling(call("flood", kind=kind)), "Sorry."))
+    [result] = results(await harness.say())
+    assert result == "Error: flood was carried out, but what it has noted cannot be kept."
+    assert await state(harness) is None
+
+
+async def test_calls_at_the_same_time_change_different_fields() -> None:
+    @tool
+    async def note(key: str, context: CallContext) -> str:
+        """Note it."""
+        context.state[key] = True
+        await asyncio.sleep(0)
+        return "noted"
+
+    both = Answer.calling(call("note", key="a"), call("note", 2, key="b"))
+    harness = coded(shop(note), answers=(both, "Done."))
+    await harness.say()
+    assert await state(harness) == {"a": True, "b": True}
+
+
+async def test_a_worker_that_takes_over_applies_what_was_recorded_and_calls_nothing_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls: list[str] = []
+
+    @tool
+    async def add_once(item: str, context: CallContext) -> str:
+        """Put an item into the cart."""
+        calls.append(item)
+        context.state.setdefault("cart", []).append(item)
+        await context.attach(b"receipt", name="receipt.txt")
+        return "added"
+
+    adds = Answer.calling(call("add_once", item="tea"))
+    harness = coded(shop(add_once), answers=(adds, "Lost.", adds, "Done."))
+    failing_once(monkeypatch, harness.store, "put_message")
+    with pytest.raises(StoreUnavailable):
+        await harness.say("m1")
+    assert await state(harness) is None
+    harness.clock.advance(60)
+    said = await harness.say("m1")
+    assert (calls, await state(harness)) == (["tea"], {"cart": ["tea"]})
+    assert said.finished is not None
+
+
+async def test_a_branch_begins_with_the_state_that_was_there() -> None:
+    adds = [Answer.calling(call("add", item=item)) for item in ("tea", "milk", "rice")]
+    harness = coded(shop(add), answers=(adds[0], "One.", adds[1], "Two.", adds[2], "Three."))
+    await harness.say("m1")
+    await harness.say("m2")
+    await harness.say("m3", "Otherwise", branch={"from": "m2"})
+    assert await state(harness) == {"cart": ["tea", "rice"]}
+
+
+async def test_a_branch_from_the_beginning_begins_without_a_state() -> None:
+    harness = coded(shop(add), answers=(Answer.calling(call("add", item="tea")), "One.", "Other."))
+    await harness.say("m1")
+    await harness.say("m2", "Otherwise", branch={"from": "m1"})
+    assert not await state(harness)
+
+
+async def test_the_inspector_shows_the_state_before_and_after_a_turn() -> None:
+    adds = [Answer.calling(call("add", item=item)) for item in ("tea", "milk")]
+    harness = coded(shop(add), answers=(adds[0], "One.", adds[1], "Two."))
+    await harness.say("m1")
+    said = await harness.say("m2")
+    record = await harness.context(said.events[0].body["runId"])
+    assert record["toolState"] == {
+        "before": {"text": '{"cart": ["tea"]}'},
+        "after": {"text": '{"cart": ["tea", "milk"]}'},
+    }
+
+
+async def test_the_user_sees_the_progress_of_a_call() -> None:
+    @tool
+    async def work(context: CallContext) -> str:
+        """Work."""
+        for number in (1, 2, 2, 3):
+            await context.progress(f"{number} of\n3")
+        return "done"
+
+    harness = coded(shop(work), answers=(Answer.calling(call("work")), "Done."))
+    said = await harness.say()
+    shown = [event.body for event in said.events if event.type.startswith("ACTIVITY")]
+    [started] = [event.body["toolCallId"] for event in said.events if event.type == "TOOL_CALL_START"]
+    assert {body["activityType"] for body in shown} == {"progress"}
+    assert len({body["messageId"] for body in shown}) == 1
+    assert shown[0]["content"] == {"toolCallId": started, "tool": "work", "label": "1 of 3", "status": "working"}
+    assert [[(change["path"], change["value"]) for change in body["patch"]] for body in shown[1:]] == [
+        [("/label", "2 of 3")],
+        [("/label", "3 of 3")],
+        [("/status", "succeeded")],
+    ]
+    assert said.types.index("ACTIVITY_SNAPSHOT") > said.types.index("TOOL_CALL_END")
+    assert said.types.index("TOOL_CALL_RESULT") > max(
+        i for i, kind in enumerate(said.types) if kind == "ACTIVITY_DELTA"
+    )
+
+
+def test_a_call_that_reports_very_often_is_shown_now_and_then() -> None:
+    @tool
+    async def work(context: CallContext) -> str:
+        """Work."""
+        for number in range(200):
+            await context.progress(f"{number}")
+            await asyncio.sleep(0.05)
+        return "done"
+
+    async def converse() -> None:
+        harness = coded(shop(work), answers=(Answer.calling(call("work")), "Done."))
+        said = await harness.say()
+        shown = [event.body for event in said.events if event.type.startswith("ACTIVITY")]
+        assert 20 < len(shown) < 30
+        assert [change["value"] for change in shown[-1]["patch"]] == ["199", "succeeded"]
+
+    in_virtual_time(converse)
+
+
+async def test_files_that_a_call_attaches_are_sources_of_the_answer(tmp_path: Path) -> None:
+    (tmp_path / "invoice.pdf").write_bytes(b"%PDF-")
+
+    @tool
+    async def invoice(context: CallContext) -> str:
+        """Make an invoice."""
+        await context.attach(tmp_path / "invoice.pdf")
+        return await context.attach(b"1,2", name="lines.csv", media_type="text/csv")
+
+    harness = coded(shop(invoice), answers=(Answer.calling(call("invoice")), "Here it is."))
+    said = await harness.say()
+    [sources] = [event.body["metadata"]["sources"] for event in said.events if event.type == "TEXT_MESSAGE_END"]
+    assert [(source["kind"], source["title"], source["mediaType"], source["isKept"]) for source in sources] == [
+        ("file", "invoice.pdf", "application/pdf", True),
+        ("file", "lines.csv", "text/csv", True),
+    ]
+    kept = await harness.files.of_thread(harness.ada, harness.thread_id).read(sources[1]["id"])
+    assert (results(said), kept) == ([sources[1]["id"]], b"1,2")
+
+
+async def test_a_file_that_cannot_be_kept_is_a_failure_that_the_model_learns() -> None:
+    @tool
+    async def invoice(context: CallContext) -> str:
+        """Make an invoice."""
+        return await context.attach(b"x" * (21 * 1024 * 1024), name="large.csv")
+
+    harness = coded(shop(invoice), answers=(Answer.calling(call("invoice")), "Sorry."))
+    [result] = results(await harness.say())
+    assert result == "Error: The files of a call have at most 20971520 bytes together."
+
+
+async def test_a_tool_knows_the_users_time_zone() -> None:
+    @tool
+    def zone(context: CallContext) -> str:
+        """Return it."""
+        return str(context.time_zone)
+
+    harness = coded(shop(zone), answers=(Answer.calling(call("zone")), "Done."))
+    assert results(await harness.say(time_zone="Europe/Rome")) == ["Europe/Rome"]
