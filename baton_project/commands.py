@@ -39,12 +39,15 @@ def _problems_printed() -> Iterator[None]:
         raise typer.Exit(130) from None
 
 
-def new(name: Annotated[str, typer.Argument(help="The folder's name, and the project's: my-assistant")]) -> None:
+def new(
+    name: Annotated[str, typer.Argument(help="The folder's name, and the project's: my-assistant")],
+    in_python: Annotated[bool, typer.Option("--python", help="Write the agents in Python and not in YAML.")] = False,
+) -> None:
     """Make a project: agents, a tool, and what editors and deployments need."""
     with _problems_printed():
         from baton_project.new import make
 
-        version = make(Path(name))
+        version = make(Path(name), in_python=in_python)
         typer.echo(f"{name} is a project of Baton {version}. Next:\n\n  cd {name}\n  baton dev")
 
 

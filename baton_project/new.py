@@ -13,6 +13,8 @@ from baton_project.errors import ProjectProblem
 from baton_testing.schema import conversation_schema
 
 SKELETON = Path(__file__).parent / "skeleton"
+IN_PYTHON = Path(__file__).parent / "skeleton_python"
+"""The files of a project with agents in Python, in place of the folders ``agents`` and ``tools``."""
 RENAMED = {"gitignore": ".gitignore", "project.toml": "pyproject.toml"}
 """Files that tools would take for this repository's own."""
 SCHEMA = "agent-schema.json"
@@ -22,10 +24,10 @@ MAX_NAME = 40
 """Characters. It begins the names of stacks and buckets, which AWS limits."""
 
 
-def make(folder: Path) -> str:
+def make(folder: Path, *, in_python: bool = False) -> str:
     """Fill ``folder``, which must be new or empty, whole or not at all. Return Baton's version.
 
-    Raises ``ProjectProblem``.
+    ``in_python``: with agents in Python and not in YAML. Raises ``ProjectProblem``.
     """
     folder = folder.resolve()
     if not NAME.fullmatch(folder.name) or len(folder.name) > MAX_NAME:
@@ -36,7 +38,7 @@ def make(folder: Path) -> str:
     try:
         if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
             raise ProjectProblem(f"{folder} is not empty: name a folder that is not there yet, or an empty one.")
-        _write(unfinished, folder.name)
+        _write(unfinished, folder.name, in_python=in_python)
         unfinished.rename(folder)
     except OSError as problem:
         raise ProjectProblem(f"{problem.filename} cannot be written: {problem.strerror}.") from problem
@@ -45,11 +47,15 @@ def make(folder: Path) -> str:
     return __version__
 
 
-def _write(folder: Path, name: str) -> None:
-    for source in sorted(SKELETON.rglob("*")):
+def _write(folder: Path, name: str, *, in_python: bool) -> None:
+    sources = {source.relative_to(SKELETON): source for source in SKELETON.rglob("*")}
+    if in_python:
+        sources = {path: source for path, source in sources.items() if path.parts[0] not in {"agents", "tools"}}
+        sources |= {source.relative_to(IN_PYTHON): source for source in IN_PYTHON.rglob("*")}
+    for path, source in sorted(sources.items()):
         if source.is_dir() or source.suffix == ".pyc":
             continue
-        target = folder / source.relative_to(SKELETON)
+        target = folder / path
         target = target.with_name(RENAMED.get(target.name, target.name))
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(_filled(source, name), encoding="utf-8")

@@ -56,14 +56,15 @@ def test_the_first_commands_of_the_readme_make_a_project_and_test_it(machine: Ma
     assert "2 agents, no problems." in said.stdout
 
 
-def test_a_project_is_made_checked_and_tested(machine: Machine) -> None:
-    made = machine.baton("new", "my-assistant")
+@pytest.mark.parametrize("options", [["my-assistant"], ["my-coded-assistant", "--python"]], ids=["yaml", "python"])
+def test_a_project_is_made_checked_and_tested(machine: Machine, options: list[str]) -> None:
+    made = machine.baton("new", *options)
     assert (made.returncode, made.stderr) == (0, "")
-    again = machine.baton("new", "my-assistant")
+    again = machine.baton("new", *options)
     assert (again.returncode, "not empty" in again.stderr) == (2, True)
-    checked = machine.baton("check", "--json", cwd=machine.folder / "my-assistant")
+    checked = machine.baton("check", "--json", cwd=machine.folder / options[0])
     assert json.loads(checked.stdout) == {"ok": True, "agents": ["assistant", "orders"], "problems": []}
-    tested = machine.baton("test", cwd=machine.folder / "my-assistant")
+    tested = machine.baton("test", cwd=machine.folder / options[0])
     assert (tested.returncode, tested.stderr) == (0, "")
 
 

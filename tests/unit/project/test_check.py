@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 import typer
 
 from baton_project.check import Problem, examined
 from baton_project.commands import check
+from baton_project.new import IN_PYTHON
 from baton_project.project import Project
 from tests.unit.project.conftest import edited
 
@@ -18,6 +20,32 @@ TOOLS = "tools:\n  - type: python"
 def test_a_new_project_lacks_nothing(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     check(project.folder, as_json=False)
     assert capsys.readouterr().out == "2 agents, no problems.\n"
+
+
+@pytest.fixture
+def coded(project: Project) -> Project:
+    """The same project with its agents in Python."""
+    shutil.rmtree(project.agents)
+    shutil.rmtree(project.tools)
+    shutil.copytree(IN_PYTHON, project.folder, dirs_exist_ok=True)
+    return project
+
+
+def test_a_new_project_in_python_lacks_nothing_and_has_the_same_agents(coded: Project) -> None:
+    assert examined(coded) == (["assistant", "orders"], [])
+
+
+def test_problems_of_modules_are_reported_like_those_of_files(coded: Project) -> None:
+    edited(coded.agents / "assistant.py", "    main=True,", "    main=3,")
+    _, [problem] = examined(coded)
+    assert (problem.file, problem.line, problem.field) == ("agents/assistant.py", 34, "main")
+
+
+def test_a_function_that_cannot_be_a_tool_is_reported_with_its_line(coded: Project) -> None:
+    edited(coded.agents / "assistant.py", "number: str)", "number: object, other)")
+    _, [problem] = examined(coded)
+    assert (problem.file, problem.line) == ("agents/assistant.py", 8)
+    assert "order_status: the parameter other has no type" in problem.message
 
 
 def test_a_wrong_field_is_reported_with_file_and_line(project: Project) -> None:

@@ -9,13 +9,14 @@ import pytest
 
 from baton.adapters.python_tools import PythonTools
 from baton.composition import event_loop
+from baton.composition.outside import make_functions
 from baton.domain.agent import AgentDefinition
 from baton.domain.tool import PythonTool
-from baton.settings.resources import OutsideSettings
 from baton_local import shared_agents
 from baton_local.environment import applied
 from baton_local.project_tools import importable
 from baton_local.reloading import Reloader
+from baton_project.new import IN_PYTHON
 from baton_project.project import Project
 from tests.unit.project.conftest import edited
 
@@ -25,7 +26,7 @@ class Developer:
 
     def __init__(self, project: Project) -> None:
         self.project = project
-        self.tools = PythonTools(lambda: OutsideSettings().packages)
+        self.tools = PythonTools(make_functions())
         self.reports: list[str] = []
         self.reloader = Reloader(project.agents, project.tools, self.reports.append)
 
@@ -185,3 +186,61 @@ def test_packages_that_the_developer_has_chosen_stay_the_only_ones(project: Proj
         developer = Developer(project)
         developer.edits("agents/orders.yaml", "name: Orders", "name: Logistics")
         assert "is in none of the packages that BATON_TOOL_PACKAGES names (other_tools)" in developer.problems[0]
+
+
+AGENTS = "agents/assistant.py"
+
+
+@pytest.fixture
+def python_developer(project: Project) -> Iterator[Developer]:
+    """A developer of the same agents, in Python."""
+    for path in (project.agents / "assistant.yaml", project.agents / "orders.yaml"):
+        path.unlink()
+    shutil.copytree(IN_PYTHON / "agents", project.agents, dirs_exist_ok=True)
+    with applied({**project.environment(), "BATON_STAGE": "local"}), importable(project.tools):
+        yield Developer(project)
+
+
+def test_an_edit_of_a_module_of_agents_is_there_for_the_next_turn_and_not_for_one_that_runs(
+    python_developer: Developer,
+) -> None:
+    running = python_developer.orders
+    assert "is on its way" in python_developer.state_of(running, "A-1001")
+    python_developer.edits(AGENTS, "is on its way", "has arrived at")
+    assert (python_developer.problems, python_developer.reports) == ([], ["Reloaded: assistant, orders"])
+    assert "has arrived at" in python_developer.state_of(python_developer.orders, "A-1001")
+    assert "is on its way" in python_developer.state_of(running, "A-1001")
+
+
+def test_a_tool_that_a_module_of_agents_imports_is_there_for_the_next_turn_too(python_developer: Developer) -> None:
+    python_developer.edits(AGENTS, "import Agent, tool\n", "import Agent, tool\nfrom shop_tools.orders import ORDERS\n")
+    python_developer.edits(AGENTS, "\nORDERS = {", "\nOTHERS = {")
+    python_developer.edits(ORDERS, "is on its way", "has arrived at")
+    assert python_developer.problems == []
+    assert "has arrived at" in python_developer.state_of(python_developer.orders, "A-1001")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ('    "orders",', '    "Orders",', "assistant.py:16: id: String should match pattern"),
+        ("ORDERS = {", "ORDERS = 1 / 0, {", "assistant.py:5: ZeroDivisionError: division by zero"),
+        ("ORDERS = {", "ORDERS = = {", "assistant.py:5: SyntaxError: invalid syntax"),
+        ("(number: str)", "(number: str, other)", "assistant.py:8: order_status: the parameter other has no type."),
+        (
+            "(number: str)",
+            "(number: Path)",
+            "assistant.py:9: NameError: name 'Path' is not defined",
+        ),
+    ],
+)
+def test_a_module_that_cannot_be_used_is_reported_and_the_agents_before_go_on(
+    python_developer: Developer, old: str, new: str, expected: str
+) -> None:
+    before = python_developer.orders
+    python_developer.edits(AGENTS, old, new)
+    assert expected in "\n".join(python_developer.problems)
+    assert python_developer.orders is before
+    assert "is on its way" in python_developer.state_of(before, "A-1001")
+    python_developer.edits(AGENTS, new, old)
+    assert python_developer.problems == []
