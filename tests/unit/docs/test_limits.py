@@ -10,7 +10,7 @@ from baton.adapters.child_processes import ATTACHMENTS, INGESTION
 from baton.adapters.egress import pool as egress
 from baton.adapters.extraction import pdf
 from baton.adapters.models import attached_file, attachments, file_types
-from baton.agents import agent_loop, given_sources, remote_answers, tool_calls
+from baton.agents import agent_loop, attached_files, computed_prompt, given_sources, remote_answers, tool_calls
 from baton.api import audit, middleware
 from baton.api.runs import TURN_SECONDS
 from baton.domain import (
@@ -18,6 +18,7 @@ from baton.domain import (
     answer_schema,
     branches,
     content,
+    conversation_data,
     document,
     events,
     feedback,
@@ -43,6 +44,10 @@ from baton.turns import run
 from tests.unit.docs.pages import ROOT
 
 LIMITS: dict[str, tuple[int, str]] = {
+    "the state that tools keep in a conversation": (conversation_data.MAX_DATA_BYTES, "bytes"),
+    "files that a call attaches to an answer": (attached_files.MAX_FILES, ""),
+    "these files together": (attached_files.MAX_BYTES, "bytes"),
+    "a computed prompt": (computed_prompt.MAX_CHARACTERS, "characters"),
     "a request's body": (middleware.MAX_BODY_BYTES, "bytes"),
     "values in a request's body": (middleware.MAX_BODY_VALUES, ""),
     "members of an object in a request's body or in a frame": (json_values.MAX_MEMBERS, ""),

@@ -1,0 +1,110 @@
+"""``python -m baton_local.python_reference``: write the reference of agents in Python from its docstrings."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from docstring_parser import parse
+
+import baton
+from baton_local.root import ROOT
+
+PAGE = ROOT / "docs" / "reference" / "agents-python.md"
+HEAD = """\
+# Agents in Python
+
+Written by `python -m baton_local.python_reference` from docstrings. All names are those of the package `baton`; [how
+to use them](../how-to/write-agents-in-python.md). Meanings and limits of fields are those of [files in
+YAML](agents-yaml.md).
+"""
+FUNCTIONS = (
+    "tool",
+    "resource",
+    "Handoff",
+    "Workflow",
+    "State",
+    "Transition",
+    "Condition",
+    "HttpTool",
+    "OpenApiTool",
+    "McpServer",
+)
+GROUPS = ("Model", "Memory", "Learning", "Timeouts", "Limits", "Remote")
+CONTEXTS = ("TurnContext", "CallContext")
+
+
+def reference() -> str:
+    """Return the page."""
+    return "\n".join(
+        [HEAD, *_class(baton.Agent), *(line for name in FUNCTIONS for line in _function(name)), *_groups()]
+    )
+
+
+def _class(kind: type[Any]) -> Iterator[str]:
+    yield from _described(f"## `{kind.__name__}`", kind, inspect.signature(kind.__init__))
+    for name, method in inspect.getmembers(kind, inspect.isfunction):
+        if not name.startswith("_"):
+            yield from _described(f"### `{kind.__name__}.{name}`", method, inspect.signature(method))
+
+
+def _function(name: str) -> Iterator[str]:
+    function = getattr(baton, name)
+    yield from _described(f"## `{name}`", function, inspect.signature(function))
+
+
+def _described(title: str, documented: Callable[..., Any], signature: inspect.Signature) -> Iterator[str]:
+    found = parse(inspect.getdoc(documented) or "")
+    yield from (title, "")
+    for text in (found.short_description, found.long_description):
+        if text:
+            yield from (_plain(text), "")
+    if found.params:
+        yield from ("| argument | default | meaning |", "| --- | --- | --- |")
+        for each in found.params:
+            yield f"| `{each.arg_name}` | {_default(signature, each.arg_name)} | {_plain(each.description or '')} |"
+        yield ""
+
+
+def _default(signature: inspect.Signature, name: str) -> str:
+    default = signature.parameters[name].default
+    if default is inspect.Parameter.empty:
+        return "required"
+    if default in (None, ()) or type(default).__name__ == "_Unset":
+        return ""
+    return f"`{getattr(default, 'value', default)!r}`".replace("'", '"')
+
+
+def _groups() -> Iterator[str]:
+    yield from ("## Groups of settings", "", "They take the fields of their group in YAML as arguments.", "")
+    yield from ("| name | fields |", "| --- | --- |")
+    for name in GROUPS:
+        fields = ", ".join(f"`{field}`" for field in getattr(baton, name).model_fields)
+        yield f"| `{name}` | {fields} |"
+    yield ""
+    yield from ("## Contexts", "", "A `CallContext` has the attributes of a `TurnContext`, and its own.", "")
+    yield from ("| class | attribute | meaning |", "| --- | --- | --- |")
+    for name in CONTEXTS:
+        for attribute, text in _attributes(getattr(baton, name)):
+            yield f"| `{name}` | `{attribute}` | {text} |"
+    yield ""
+
+
+def _attributes(kind: type[Any]) -> Iterator[tuple[str, str]]:
+    for name, member in vars(kind).items():
+        if not name.startswith("_") and (isinstance(member, property) or inspect.isfunction(member)):
+            yield name, _plain((inspect.getdoc(member) or "").splitlines()[0])
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.replace("``", "`").replace("|", "\\|").split())
+
+
+def main() -> None:
+    """Write the file."""
+    PAGE.write_text(reference(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+"""The guide and the reference of agents in Python."""
+
+from __future__ import annotations
+
+import re
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from baton import Agent, CallContext
+from baton.adapters.agent_files import AgentFileError, AgentFiles
+from baton.authoring.functions import Functions
+from baton.authoring.modules import AGENTS_PACKAGE
+from baton.domain.identity import Scope
+from baton_local.python_reference import PAGE, reference
+from baton_local.root import ROOT
+
+GUIDE = (ROOT / "docs" / "how-to" / "write-agents-in-python.md").read_text(encoding="utf-8")
+SUPPORT, PROMPT, RESOURCE = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
+
+
+@pytest.fixture
+def agents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AgentFiles:
+    """The agents of the guide, with a stand-in for the driver of its database."""
+    driver = types.ModuleType("asyncpg")
+    vars(driver).update(Pool=StandInPool, create_pool=lambda address: StandInPool())
+    monkeypatch.setitem(sys.modules, "asyncpg", driver)
+    (tmp_path / "support.py").write_text(SUPPORT + PROMPT + RESOURCE)
+    return AgentFiles.load(tmp_path)
+
+
+class StandInPool:
+    """A pool of connections that answers every query."""
+
+    async def __aenter__(self) -> StandInPool:
+        return self
+
+    async def __aexit__(self, *_: object) -> None: ...
+
+    async def fetchval(self, query: str, number: str) -> str:
+        return f"{number} is on its way"
+
+
+def test_the_agents_of_the_guide_are_good(agents: AgentFiles) -> None:
+    support = agents.default_main()
+    assert [agent.id for agent in agents.all()] == ["faq", "repairs", "support"]
+    assert (support.sub_agents, support.handoffs[0].agent) == (("faq",), "repairs")
+    assert (support.tools[0].name, support.tools[0].requires_approval) == ("refund", True)
+
+
+async def test_the_prompt_of_the_guide_depends_on_the_user(agents: AgentFiles) -> None:
+    about = agents.default_main().code.prompt
+    assert about is not None
+    functions = Functions()
+    texts = [
+        await functions.call(about, context(permissions), {}) for permissions in (frozenset({"shop:vip"}), frozenset())
+    ]
+    assert texts == ["This customer is a VIP: offer free shipping.", None]
+
+
+async def test_the_tool_of_the_guide_gets_the_resource(agents: AgentFiles) -> None:
+    order_state: Any = sys.modules[f"{AGENTS_PACKAGE}.support"].order_state
+    answer = await Functions().call(order_state.function, context(), {"number": "A-1"})
+    assert answer == "A-1 is on its way"
+
+
+def context(permissions: frozenset[str] = frozenset()) -> CallContext:
+    return CallContext(Scope("acme", "ada", permissions), "t1", "r1", "support", "c1", "k1")
+
+
+def test_the_error_of_the_guide_is_the_one_that_is_reported(tmp_path: Path) -> None:
+    wrong = SUPPORT.replace("    handoffs=", "    output_type=int,\n    handoffs=").replace(
+        "    sub_agents=[faq],\n", ""
+    )
+    (tmp_path / "support.py").write_text(wrong.replace("# agents/support.py\n", ""))
+    with pytest.raises(AgentFileError) as refusal:
+        AgentFiles.load(tmp_path)
+    said = re.search(r"```text\nagents/support.py:\d+: (.*)\n```", GUIDE)
+    assert said is not None
+    assert str(refusal.value).partition(": ")[2] == said[1]
+
+
+def test_the_reference_is_made_of_the_docstrings() -> None:
+    assert PAGE.read_text(encoding="utf-8") == reference(), "run `python -m baton_local.python_reference`"
+
+
+def test_the_reference_describes_every_argument() -> None:
+    described = set(re.findall(r"^\| `(\w+)` \|", reference().partition("## `tool`")[0], re.MULTILINE))
+    arguments = Agent.__init__.__annotations__.keys() - {"return"}
+    assert described == arguments
