@@ -45,6 +45,10 @@ async def read_history(
         ),
         _summary(store, scope, thread, window),
     )
+    carrier = next((message for message in messages if message.ordinal == window.summary_at), None)
+    if carrier is not None and window.agent_id not in carrier.summaries:
+        # It was there when the window came to it, so the messages were read from a copy that is behind.
+        summary = await stored_summary(store, scope, thread, window)
     return ReadHistory(messages, summary)
 
 
