@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 from boto3.session import Session
@@ -49,7 +49,16 @@ from baton_local.settings import default_cache_dir
 from baton_local.stack import read_stack
 from baton_local.template import Endpoints
 from benchmarks.capacity import CapacityMeter, Request
-from benchmarks.ports import AgentsInMemory, ConnectedClient, NoClosings, NoRemoteAgents, NoTools, QueueInMemory, Record
+from benchmarks.ports import (
+    AgentsInMemory,
+    ConnectedClient,
+    ForgetfulStore,
+    NoClosings,
+    NoRemoteAgents,
+    NoTools,
+    QueueInMemory,
+    Record,
+)
 from benchmarks.report import machine
 from benchmarks.s3_process import S3Process
 from benchmarks.turn_cost_tables import ConversationCost, TurnCost, beginning, requests_table, summary, whole_table
@@ -77,7 +86,9 @@ class HourClock(SystemClock):
 class Conversation:
     """Runs turns of one thread on a metered Baton, with or without a connection."""
 
-    def __init__(self, baton: Baton, thread_id: str, *, connected: bool) -> None:
+    def __init__(self, baton: Baton, thread_id: str, *, connected: bool, moves: bool = False) -> None:
+        """``moves``: another worker runs each turn, so that none knows the history."""
+        self._moves = moves
         self._baton = baton
         self._thread_id = thread_id
         self._connected = connected
@@ -142,6 +153,8 @@ class Conversation:
     async def _run(self, seconds: float, silence: float) -> None:
         self._turn += 1
         baton = self._baton
+        if self._moves:
+            baton.forget_histories()
         baton.model.seconds, baton.model.silence = seconds, silence
         subscriber = Subscriber(CONNECTION_ID, baton.clock.now() + timedelta(hours=1)) if self._connected else None
         record = Record() if self._connected else None
@@ -157,6 +170,10 @@ class MeteredPorts(Ports):
 
     model_providers: ClassVar[Mapping[str, Provider]] = {}
     deployment_limits = DeploymentLimits()
+
+    @cached_property
+    def store(self) -> ForgetfulStore:
+        return ForgetfulStore(self.table, self.bodies, self.clock)
 
     def context_tokens(self, model: str) -> int | None:
         return None
@@ -202,6 +219,7 @@ class Baton:
         self.files = S3Files(s3, bucket, self.clock)
         self._make_ports = partial(MeteredPorts, table, s3, bucket, self.clock, self.client, self.queue)
         self._configure = configure
+        self._ports: list[MeteredPorts] = []
         self.turns = self.turns_with(self.model)
         ports = self.make_ports()
         ports.model = self.model
@@ -221,9 +239,15 @@ class Baton:
     def make_ports(self) -> MeteredPorts:
         """Return ports on the engines of this Baton, for another model."""
         ports = self._make_ports()
+        self._ports.append(ports)
         if self._configure is not None:
             self._configure(ports)
         return ports
+
+    def forget_histories(self) -> None:
+        """Forget the histories of all threads."""
+        for ports in self._ports:
+            ports.store.forget_histories()
 
     def _count_s3(self, **_: Any) -> None:
         self.s3_requests += 1
@@ -281,14 +305,19 @@ def limit_everything(ports: MeteredPorts) -> None:
 
 
 async def measure(
-    turns: Iterable[int], silence: float = 0.0, *, with_limits: bool = False, seconds_between: float = 0.0
+    turns: Iterable[int],
+    silence: float = 0.0,
+    *,
+    with_limits: bool = False,
+    seconds_between: float = 0.0,
+    moves: bool = True,
 ) -> Results:
     """Run the conversation, measure the given turns, and return the results.
 
-    The answers of the turns in between stream for ``seconds_between``.
+    The answers of the turns in between stream for ``seconds_between``. ``moves``: another worker runs each turn.
     """
     async with started(silence, limit_everything if with_limits else None) as baton:
-        conversation = Conversation(baton, THREAD_ID, connected=True)
+        conversation = Conversation(baton, THREAD_ID, connected=True, moves=moves)
         websocket: list[TurnCost] = []
         for turn in sorted(turns):
             done = websocket[-1].turn if websocket else 0
@@ -297,7 +326,7 @@ async def measure(
         whole = conversation.whole()
         baton.clock.ahead = timedelta(hours=1)
         new_hour = await conversation.measured()
-        without_connection = Conversation(baton, SSE_THREAD_ID, connected=False)
+        without_connection = Conversation(baton, SSE_THREAD_ID, connected=False, moves=moves)
         first = await without_connection.measured()
         await without_connection.go_on(8)
         return Results(
@@ -316,13 +345,22 @@ def main() -> None:
     parser.add_argument("--turns", default=",".join(map(str, TURNS)), help="turns to measure (default: %(default)s)")
     parser.add_argument("--silence", type=float, default=0.0, help="seconds before the first token (default: 0)")
     parser.add_argument("--paced", action="store_true", help="let the turns in between stream as long, for the total")
+    parser.add_argument("--one-worker", action="store_true", help="let one worker, which knows the history, run all")
     parser.add_argument("--limits", action="store_true", help="with limits of tenants and users")
     parser.add_argument("--detail", action="store_true", help="also list every request of the measured turns")
     parser.add_argument("--json", action="store_true", help="print everything as JSON instead")
     arguments = parser.parse_args()
     turns = [int(turn) for turn in arguments.turns.split(",")]
     between = STREAM_SECONDS if arguments.paced else 0.0
-    results = asyncio.run(measure(turns, arguments.silence, with_limits=arguments.limits, seconds_between=between))
+    results = asyncio.run(
+        measure(
+            turns,
+            arguments.silence,
+            with_limits=arguments.limits,
+            seconds_between=between,
+            moves=not arguments.one_worker,
+        )
+    )
     if arguments.json:
         print(json.dumps({"machine": machine(), **_as_json(results)}, indent=2))
         return

@@ -8,6 +8,7 @@ from typing import Any
 
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.table import Table
+from baton.adapters.dynamodb.thread_store import DynamoThreadStore
 from tests.contracts.stores import Stores, answered, new_thread_id, said, texts
 from tests.integration.store.conftest import Engine
 
@@ -38,7 +39,9 @@ class Reader:
     async def history(self, token_budget: int = 1_000) -> list[str]:
         thread = await self.stores.store.get_thread(self.stores.ada, self.thread_id)
         self.table.reads.clear()
-        return texts(await self.stores.store.recent_messages(self.stores.ada, thread, token_budget=token_budget))
+        # Another process, which does not know what this one has written.
+        store = DynamoThreadStore(self.table, self.stores.bodies, self.stores.clock)
+        return texts(await store.recent_messages(self.stores.ada, thread, token_budget=token_budget))
 
     async def taken_over(self) -> None:
         """A turn whose first worker dies after it has stored question and answer; the second one writes others."""
