@@ -36,9 +36,8 @@ from baton.domain.model_providers import Provider
 from baton.domain.queued import QueuedSummary, QueuedTitle, Subscriber
 from baton.domain.tenant_limits import DeploymentLimits
 from baton.domain.thread_title import TitleSource
-from baton.ports.chat_model import ChatModel, ModelSettings
+from baton.ports.chat_model import ChatModel
 from baton.ports.clock import SystemClock
-from baton.ports.files import ThreadFiles
 from baton.requests.parsing import message_request
 from baton.turns.turns import Turns
 from baton_local.account import ACCESS_KEY_ID, REGION, SECRET_ACCESS_KEY
@@ -62,7 +61,7 @@ from benchmarks.ports import (
 from benchmarks.report import machine
 from benchmarks.s3_process import S3Process
 from benchmarks.turn_cost_tables import ConversationCost, TurnCost, beginning, requests_table, summary, whole_table
-from benchmarks.workload import ANSWER, QUESTION, STREAM_SECONDS, PacedModel
+from benchmarks.workload import ANSWER, QUESTION, STREAM_SECONDS, PacedModel, model_cpu_seconds
 
 TURNS = (1, 10, 100, 1_000)
 SCOPE = Scope("benchmark", "ada@example.com")
@@ -123,9 +122,9 @@ class Conversation:
         requests, frames = baton.meter.take(), len(baton.client.frames)
         self._add(requests, baton.s3_requests)
         files = baton.files.of_thread(SCOPE, self._thread_id)
-        model_cpu_seconds = await _model_cpu_seconds(files)
+        of_model = await model_cpu_seconds(files)
         await self._summarise()
-        return TurnCost(self._turn, requests, baton.s3_requests, frames, seconds, cpu_seconds, model_cpu_seconds)
+        return TurnCost(self._turn, requests, baton.s3_requests, frames, seconds, cpu_seconds, of_model)
 
     def whole(self) -> ConversationCost:
         """Return the cost of all turns so far, with their titles and summaries."""
@@ -192,14 +191,6 @@ class MeteredPorts(Ports):
 
 
 Configure = Callable[[MeteredPorts], None]
-
-
-async def _model_cpu_seconds(files: ThreadFiles) -> float:
-    """Return the CPU seconds of the fake model alone, which wakes up once per token, hundreds of times per turn."""
-    before = time.process_time()
-    async for _ in PacedModel(STREAM_SECONDS).stream(ModelSettings("scripted"), (), thread_files=files):
-        pass  # the stream is only read
-    return time.process_time() - before
 
 
 class Baton:
