@@ -217,9 +217,12 @@ class LocalCloud:
         self._progress("Loading the functions ...")
         web_apps = self._load_functions()
         self._prepare_state_machines(engines.moto, urls.moto)
+        from baton_local import shared_agents
+
         server = self._server = Server(self._application(web_apps), subscriber)
         self._running.callback(server.stop)
         server.start()
+        self._running.callback(shared_agents.close_resources)  # while the server's event loop runs
         self._running.callback(self.stop_workers)
         self._report_unusable()
         if settings.workers:

@@ -5,16 +5,23 @@ Deployed functions read their files once.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from baton import composition
 from baton.authoring.errors import CannotLoad
 from baton.composition import deployed_ports, event_loop
 from baton.composition.environment import current
 
 if TYPE_CHECKING:
     from baton.adapters.agent_files import AgentFiles
+
+CLOSING_SECONDS = 10.0
+"""The longest time that the local cloud waits for resources of tools to be closed."""
+
+logger = logging.getLogger("baton_local")
 
 
 def read_agents() -> AgentFiles:
@@ -79,3 +86,11 @@ def unusable_functions(files: AgentFiles) -> list[UnusableFunction]:
             except CannotLoad as problem:
                 found.append(UnusableFunction(files.place_of_function(agent.code.prompt), None, problem))
     return found
+
+
+def close_resources() -> None:
+    """Close what tools have opened. A failure of theirs does not keep the cloud from stopping."""
+    try:
+        event_loop.begin(composition.close_resources()).result(CLOSING_SECONDS)
+    except Exception:
+        logger.exception("Resources of tools were not closed in order")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 
 from baton.adapters.token_counter import TiktokenCounter
+from baton.authoring.functions import Functions
 from baton.domain.usage import Usage
 from baton.domain.workflow import Workflow
 from baton.ports.agents import ShippedAgents
@@ -76,10 +77,12 @@ class ConversationPorts(MemoryPorts):
         model: ChatModel,
         names: ModelNames,
         tools: Tools,
+        functions: Functions,
         counter: TokenCounter,
     ) -> None:
         self.clock = clock
-        self.shipped_agents, self.tools, self.counter = shipped_agents, tools, counter
+        self.shipped_agents, self.tools, self.functions = shipped_agents, tools, functions
+        self.counter = counter
         self.model: CountedModel = CountedModel(model)
         self.default_model, self.light_model = names.default, names.light
 

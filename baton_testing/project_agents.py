@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from baton.adapters.agent_files import AgentFileError, AgentFiles
+from baton.authoring.functions import Functions
 from baton.domain.errors import NotFound
 from baton.ports.tools import Tools
 from baton_local.environment import applied
@@ -66,13 +67,13 @@ def check_functions(files: AgentFiles) -> None:
         raise CannotRun("\n".join(dict.fromkeys(problems)))
 
 
-def real_tools(files: AgentFiles) -> Tools:
+def real_tools(files: AgentFiles, functions: Functions) -> Tools:
     """Return the agents' tools as a deployment calls them, without its secrets."""
     from baton.composition.current_settings import environment_settings
     from baton.composition.outside import Outside
 
     current = environment_settings()
-    return Outside(files, _NoSecrets(), lambda: current.egress).toolbox
+    return Outside(files, _NoSecrets(), lambda: current.egress, functions=lambda: functions).toolbox
 
 
 class _NoSecrets:

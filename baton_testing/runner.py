@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from baton.adapters.agent_files import AgentFiles
+from baton.composition.outside import make_functions
 from baton.domain.errors import ModelError
 from baton.domain.identity import Scope
 from baton.ports.chat_model import TokenCounter
@@ -64,13 +65,15 @@ class Runner:
     async def _hold(self, file: ReadFile, number: int, model: AnsweringModel, own_time: OwnTime) -> RunResult:
         began = time.monotonic()
         content, test = file.content, file.content.conversations[number]
-        tools = StubbedTools(real_tools(self.agents), {**content.tools, **test.tools}, content.reach)
+        functions = make_functions()
+        tools = StubbedTools(real_tools(self.agents, functions), {**content.tools, **test.tools}, content.reach)
         ports = ConversationPorts(
             clock=LoopClock(content.begins_at, test.name),
             shipped_agents=self.agents,
             model=model.model,
             names=model.names,
             tools=tools,
+            functions=functions,
             counter=self.counter,
         )
         user = test.user or content.user
@@ -92,6 +95,7 @@ class Runner:
         else:
             await _follow(conversation, test, model, held)
         await model.aclose()
+        await functions.aclose()
         return held.result(
             notes=tuple(tools.notes),
             tokens=ports.model.used.total_tokens,

@@ -102,6 +102,8 @@ class OpenResources:
         self._modules = modules
         self._kept = AsyncExitStack()
         self._opening: dict[Resource[..., Any], asyncio.Future[Any]] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
+        """The event loop that they are bound to."""
 
     def known(self) -> Mapping[Any, Resource[..., Any]]:
         """Return the resources that exist now, by type. Raises ``CannotLoad`` if two have one type."""
@@ -121,6 +123,7 @@ class OpenResources:
 
     async def get(self, wanted: Resource[..., Any]) -> Any:
         """Return a resource, opened by the first who asks. A failure is tried again by the next."""
+        self._loop = asyncio.get_running_loop()
         opening = self._opening.get(wanted)
         if opening is None:
             opening = self._opening[wanted] = asyncio.ensure_future(wanted.open(self._kept))
@@ -133,6 +136,12 @@ class OpenResources:
             raise
 
     async def aclose(self) -> None:
-        """Close everything, the last first."""
+        """Close everything, the last first, on the event loop on which it was opened."""
+        loop, self._loop = self._loop, None
         self._opening.clear()
-        await self._kept.aclose()
+        if loop is None or loop.is_closed():
+            return  # nothing is open, or nothing can be awaited any more
+        if loop is asyncio.get_running_loop():
+            await self._kept.aclose()
+        else:
+            await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._kept.aclose(), loop))

@@ -33,6 +33,13 @@ def deployed() -> App:
     return build(deployed_ports())
 
 
+async def close_resources() -> None:
+    """Close what agents' functions have opened in this process. A Lambda environment ends without notice."""
+    for ports in deployed_ports.built():
+        if "functions" in vars(ports):
+            await ports.functions.aclose()
+
+
 def prepare_settings() -> None:
     """Read the settings unless there is a copy that can be used. Handlers call it before the event loop needs them."""
     deployed_ports().settings.prepare()

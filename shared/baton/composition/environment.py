@@ -9,8 +9,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from contextvars import ContextVar
-from functools import wraps
-from typing import TypeVar
+from functools import update_wrapper
+from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
@@ -18,21 +18,28 @@ current: ContextVar[str] = ContextVar("execution_environment", default="")
 """The name of the running function if the process runs several functions, otherwise empty."""
 
 
-def cache(build: Callable[[], T]) -> Callable[[], T]:
-    """Return ``build`` with a cache like that of ``functools.cache``, but with one value per execution environment.
+class Cached(Generic[T]):
+    """A function without parameters that runs once per execution environment, also when threads call it at once."""
 
-    ``build`` has no parameters. It runs once per execution environment, also when threads call it at the same time.
-    """
-    built: dict[str, T] = {}
-    lock = threading.RLock()
+    def __init__(self, build: Callable[[], T]) -> None:
+        update_wrapper(self, build)
+        self._build = build
+        self._built: dict[str, T] = {}
+        self._lock = threading.RLock()
 
-    @wraps(build)
-    def get() -> T:
+    def __call__(self) -> T:
         name = current.get()
-        if name not in built:
-            with lock:
-                if name not in built:
-                    built[name] = build()
-        return built[name]
+        if name not in self._built:
+            with self._lock:
+                if name not in self._built:
+                    self._built[name] = self._build()
+        return self._built[name]
 
-    return get
+    def built(self) -> list[T]:
+        """Return what was built in the environments of this process."""
+        return list(self._built.values())
+
+
+def cache(build: Callable[[], T]) -> Cached[T]:
+    """Return ``build`` with a cache like that of ``functools.cache``, but with one value per execution environment."""
+    return Cached(build)

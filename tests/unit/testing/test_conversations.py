@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import Any
 
 import pytest
@@ -200,3 +201,62 @@ def test_what_nobody_has_thought_of_fails_one_conversation_only(
     report = run(project, saved(project, {"conversations": talks}), "--json").report
     assert [each["passed"] for each in report["conversations"]] == [False, True]
     assert "ZeroDivisionError" in report["conversations"][0]["runs"][0]["failures"][0]["happened"]
+
+
+CODED = """
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from baton import Agent, TurnContext, resource, tool
+
+LOG = Path(__file__).with_name("log.txt")
+
+
+def note(text: str) -> None:
+    with LOG.open("a") as log:
+        log.write(text + " ")
+
+
+class Table(dict[str, str]):
+    pass
+
+
+@resource
+async def table() -> AsyncIterator[Table]:
+    note("opened")
+    yield Table({"A-1": "is on its way"})
+    note("closed")
+
+
+@tool
+async def order_state(number: str, table: Table) -> str:
+    '''Look up an order. number: such as A-1.'''
+    note("called")
+    return table[number]
+
+
+desk = Agent("desk", "Help.", main=True, tools=[order_state])
+
+
+@desk.prompt
+async def about(context: TurnContext, table: Table) -> str:
+    return f"{context.user} may ask about {len(table)} order."
+"""
+
+
+def test_agents_in_python_are_tested_with_resources_that_each_conversation_opens_once(project: Project) -> None:
+    shutil.rmtree(project.agents)
+    project.agents.mkdir()
+    (project.agents / "desk.py").write_text(CODED)
+    edited(project.folder / "pyproject.toml", 'default_agent = "assistant"', 'default_agent = "desk"')
+    steps = [
+        {
+            "say": "Where is A-1?",
+            "answers": [{"call": {"order_state": {"number": "A-1"}}}, "It is on its way."],
+            "expect": [{"tool": "order_state", "arguments": {"number": "A-1"}}, {"says": "on its way"}],
+        }
+    ]
+    ran = run(project, written(project, *steps))
+    assert (ran.code, ran.errors) == (0, "")
+    noted = (project.agents / "log.txt").read_text().split()
+    assert noted == ["opened", "closed", "opened", "called", "closed"]  # the first is the conversation that warms up
