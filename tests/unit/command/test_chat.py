@@ -38,6 +38,18 @@ def test_an_answer_is_shown_with_what_led_to_it(server: ScriptedServer) -> None:
             "type": "STATE_DELTA",
             "delta": [{"path": "/workflow", "value": {"name": "Skill", "label": "Naming", "step": 2, "steps": 5}}],
         },
+        {
+            "type": "ACTIVITY_SNAPSHOT",
+            "messageId": "p",
+            "activityType": "progress",
+            "content": {"tool": "search", "label": "1 of 3"},
+        },
+        {
+            "type": "ACTIVITY_DELTA",
+            "messageId": "p",
+            "activityType": "progress",
+            "patch": [{"op": "add", "path": "/label", "value": "2 of\n3"}],
+        },
         {"type": "SOMETHING_NEW"},
         *said("Hel", "lo\x1b[2J [red]"),
         ENDED,
@@ -50,6 +62,8 @@ def test_an_answer_is_shown_with_what_led_to_it(server: ScriptedServer) -> None:
         "  > Research has answered",
         "  * Connecting you...",
         "  * Skill: Naming (step 2 of 5)",
+        "  > search: 1 of 3",
+        "  > 2 of 3",
         "Assistant: Hello[2J [red]",
     ]
 

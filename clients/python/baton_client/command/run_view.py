@@ -108,13 +108,18 @@ class RunView:
         return self._sub_agents.get(str(event.get("subagentRunId")), "A sub-agent")
 
     def _activity_snapshot(self, event: Json) -> None:
+        content = event.get("content") or {}
         if event.get("activityType") in {"handoff", "return"}:
-            self._say(f"* {(event.get('content') or {}).get('label')}", "magenta")
+            self._say(f"* {content.get('label')}", "magenta")
+        elif event.get("activityType") == "progress":
+            self._say(f"> {one_line(content.get('tool') or 'A tool')}: {one_line(content.get('label') or '')}")
 
     def _activity_delta(self, event: Json) -> None:
         for change in event.get("patch") or []:
             if change.get("path") == "/notice" and change.get("value"):
                 self._say(str(change["value"]))
+            elif change.get("path") == "/label" and event.get("activityType") == "progress":
+                self._say(f"> {one_line(str(change.get('value')))}")
 
     def _state_delta(self, event: Json) -> None:
         for change in event.get("delta") or []:

@@ -155,6 +155,8 @@ const CHANGES: Changes = {
       const agents = known?.role === "research" ? known.agents : [];
       talk.put(withAgents({ id, role: "research", content, agents, open: true }), about);
       for (const { id: agentId } of content.agents ?? []) showInResearch(talk, about.runId, toolFor(agentId));
+    } else if (activityType === "progress") {
+      talk.change(`tool:${content.toolCallId}`, { progress: { id, label: content.label ?? "" } } as Partial<Item>);
     } else if (content?.label) {
       const { label, reason, to } = content;
       talk.put({ ...note(id, activityType), label, ...(reason && { reason }), ...(to && { to }) }, about);
@@ -162,6 +164,10 @@ const CHANGES: Changes = {
   },
 
   ACTIVITY_DELTA(talk, { messageId, patch }) {
+    const call = talk.items.find((each) => each.role === "tool" && each.progress?.id === messageId);
+    if (call?.role === "tool" && call.progress) {
+      talk.change(call.id, { progress: patched(call.progress, patch ?? []) } as Partial<Item>);
+    }
     const item = talk.find(messageId);
     if (item?.role !== "research") return;
     const changed = withAgents({ ...item, content: patched(item.content, patch ?? []) });

@@ -270,6 +270,8 @@ export type KnownEvent =
 
 export interface ActivityContent {
   readonly label?: string;
+  /** The call of whose progress it is. */
+  readonly toolCallId?: string;
   readonly notice?: string | null;
   readonly from?: string;
   readonly to?: string;

@@ -10,10 +10,10 @@ export class BatonTool extends Piece {
   declare item: ToolItem;
 
   protected override render(): TemplateResult {
-    const { name, args, result, open } = this.item;
+    const { name, args, result, open, progress } = this.item;
     return html`
       <details class="tool ${open ? "busy" : ""}" part="tool">
-        <summary>${icons.tool}<span>${this.say(this.#sentence, { name: name ?? "?" })}</span></summary>
+        <summary>${icons.tool}<span>${this.say(this.#sentence, { name: name ?? "?" })}${open && progress ? ` ${progress.label}` : nothing}</span></summary>
         ${args ? this.#labelled("input", args) : nothing} ${result === undefined ? nothing : this.#labelled("result", result)}
       </details>
     `;
