@@ -14,6 +14,10 @@ from baton.domain.text import encodable, first_bytes, slices, utf8_size
 from baton.domain.tool_call import ToolCall
 from baton.ports.chat_model import MAX_ANSWER_BYTES, AnsweredBy, ModelChunk, ReasoningDelta, TextDelta, TextTakenBack
 
+ROUNDS = 30
+"""Rounds of the event loop in which the first words go on their way to the client, before others are read.
+
+A fast model's chunks lie in the socket's buffer by then, and each round would read more of them first."""
 STRIDE_SECONDS = 0.25
 """Interval between batches. Each batch is a post to every connection, billed and counted in an account-wide rate."""
 LONG_STRIDE_SECONDS = 0.5
@@ -81,6 +85,11 @@ async def batch(
             await stop_all(reader, stopper)
 
 
+async def _let_first_words_out() -> None:
+    for _ in range(ROUNDS):
+        await asyncio.sleep(0)
+
+
 _Kind = type[AnsweredBy] | type[TextDelta] | type[ReasoningDelta] | type[TextTakenBack]
 
 
@@ -118,8 +127,7 @@ class _Buffer:
                         self._add(type(kept), kept.text)
                         if not self.arrived.is_set():
                             self.arrived.set()
-                            # Otherwise chunks that are already in the socket's buffer would delay the first one.
-                            await asyncio.sleep(0)
+                            await _let_first_words_out()
                     elif isinstance(kept, AnsweredBy):
                         self._add(AnsweredBy, kept.model)
                     elif isinstance(kept, TextTakenBack):

@@ -60,12 +60,18 @@ class Leases:
         now = self._clock.now()
         owner = self._clock.new_id()
         until = _end_of_lease(now, self._lease_seconds)
-        update = acquisition_update(scope, request, owner=owner, until=until, now=now)
+        # The update of a thread that is there needs none of the values of a new one, which take a sixth of its time.
+        is_known = request.parent_thread_id is None and self._histories.has(scope, request.thread_id)
+        wanted = replace(request, may_create=False) if is_known else request
+        update = acquisition_update(scope, wanted, owner=owner, until=until, now=now)
         try:
             item = await self._table.update(
                 keys.thread(scope, request.thread_id), update.expression, update.values, condition=update.condition
             )
         except ConditionFailed as failure:
+            if failure.item is None and request.may_create and is_known:  # it was removed meanwhile
+                self._histories.forget(scope, request.thread_id)
+                return await self.acquire(scope, request)
             if failure.item is None:
                 raise NoSuchThread from None
             if request.parent_thread_id not in (None, failure.item.get("parent_thread_id")):

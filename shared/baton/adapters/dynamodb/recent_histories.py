@@ -63,6 +63,11 @@ class RecentHistories:
                 found = replace(known, written={})
             self._keep(_key(scope, thread_id), found)
 
+    def has(self, scope: Scope, thread_id: str) -> bool:
+        """Return whether the thread was there within the last minutes."""
+        with self._lock:
+            return _key(scope, thread_id) in self._known
+
     def find(
         self, scope: Scope, thread: Thread, *, token_budget: int, first_ordinal: int
     ) -> Sequence[StoredMessage] | None:
