@@ -106,6 +106,20 @@ class ConversationContract:
         await stores.store.close(lease, last_seq=lease.first_seq, ended=None)
         assert await kept(stores, lease) == ConversationState("assistant")
 
+    async def test_the_state_of_tools_is_kept_whole_and_outlasts_the_end_of_a_session(self, stores: Stores) -> None:
+        data = {"cart": ["tea", {"grams": 0.5, "is_loose": True}], "coupon": None}
+        lease = await stores.acquire(new_thread_id())
+        await commit(stores, lease, ConversationState("helper", data=data))
+        assert await kept(stores, lease) == ConversationState("helper", data=data)
+        later = await stores.lease(lease.thread_id)
+        await stores.store.close(later, last_seq=later.first_seq, ended=session(stores, later))
+        assert await kept(stores, lease) == ConversationState("assistant", data=data)
+
+    async def test_an_empty_state_of_tools_is_not_one_that_never_was(self, stores: Stores) -> None:
+        lease = await stores.acquire(new_thread_id())
+        await commit(stores, lease, ConversationState("assistant", data={}))
+        assert (await kept(stores, lease)).data == {}
+
     async def test_a_commit_can_return_to_the_main_agent_with_the_session_it_ends(self, stores: Stores) -> None:
         before = await handed_over_thread(stores)
         assert before.workflow is not None

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from baton.domain.conversation_data import DataChange
 from baton.domain.errors import InvalidRequest, LeaseLost
 from baton.domain.identity import Scope
 from baton.domain.task import RemoteTask, Task, TaskMessage, TaskStatus
@@ -28,7 +29,9 @@ class ToolCallContract:
     async def test_a_call_comes_back_whole(self, stores: Stores) -> None:
         lease = await stores.acquire(new_thread_id())
         arguments: dict[str, Any] = {"city": "Zürich 😀", "days": [1, 2.5, None, True, {}], "": ""}
-        made = replace(call(stores, lease, "c1"), input=arguments, task_id="task-1")
+        change = DataChange({"cart": ["tea", {"grams": 0.5}]}, ("coupon",))
+        files = ({"kind": "file", "id": "f1", "title": "a.csv", "score": None, "isKept": True},)
+        made = replace(call(stores, lease, "c1"), input=arguments, task_id="task-1", data=change, files=files)
         refused = replace(
             call(stores, lease, "c2"), input="no {json", output=None, succeeded=False, error_message="Not allowed."
         )

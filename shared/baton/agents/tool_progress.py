@@ -38,11 +38,9 @@ class ToolProgress:
         if self._labels >= MAX_LABELS and now - self._shown_at < PAUSE_SECONDS:
             self._waiting = label
             return
-        if self._labels:
-            self._emit(activity_change(self._id, KIND, {"/label": label}))
-        else:
-            content = {"toolCallId": self._call.id, "tool": self._call.name, "label": label, "status": "working"}
-            self._emit(activity(self._id, KIND, content))
+        # Whole, and not as a change: bridges to A2A and MCP pass on what they need not patch.
+        content = {"toolCallId": self._call.id, "tool": self._call.name, "label": label, "status": "working"}
+        self._emit(activity(self._id, KIND, content))
         self._labels, self._last, self._waiting, self._shown_at = self._labels + 1, label, "", now
 
     def end(self, end: CallEnd) -> None:

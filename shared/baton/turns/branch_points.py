@@ -100,9 +100,9 @@ class BranchPoints:
         """
         there = thread.continued_from(thread.continued_from(ordinal).path.before(ordinal))
         there = replace(there, windows=on_path(thread.windows, there.path), pending=None)
-        main = ConversationState(thread.agent_id)
         _, state = await self._find_last_shown(scope, there)
-        return replace(there, conversation=state or main)
+        data = await self._find_data(scope, there) if thread.conversation.data is not None else None
+        return replace(there, conversation=replace(state or ConversationState(thread.agent_id), data=data))
 
     async def last_shown(self, scope: Scope, thread: Thread) -> str | None:
         """Return the id of the last message of the path that clients show; None if there is none."""

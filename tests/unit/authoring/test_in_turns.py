@@ -12,10 +12,13 @@ import pytest
 from pydantic import BaseModel
 
 from baton import Agent, CallContext, ToolFailed, TurnContext, tool
+from baton.api.export_lines import record_shapes
 from baton.domain.conversation_data import MAX_DATA_BYTES
 from baton.domain.errors import StoreUnavailable
 from baton.domain.identity import Scope
 from baton.domain.tool_call import ToolCall
+from baton.domain.usage import NO_PRICES
+from baton.privacy.export import ExportKind
 from tests.fakes.chat_model import Answer
 from tests.harness.armed import call
 from tests.harness.coded import coded
@@ -278,6 +281,16 @@ async def test_the_inspector_shows_the_state_before_and_after_a_turn() -> None:
     }
 
 
+async def test_the_export_of_a_conversation_has_its_state() -> None:
+    harness = coded(shop(add), answers=("One.", Answer.calling(call("add", item="tea")), "Two."))
+    agents = await harness.agents.of(harness.ada)
+    shape = record_shapes(agents.describe, NO_PRICES, "acme")[ExportKind.THREAD]
+    await harness.say("m1")
+    assert "toolState" not in shape(await harness.store.get_thread(harness.ada, harness.thread_id))
+    await harness.say("m2")
+    assert shape(await harness.store.get_thread(harness.ada, harness.thread_id))["toolState"] == {"cart": ["tea"]}
+
+
 async def test_the_user_sees_the_progress_of_a_call() -> None:
     @tool
     async def work(context: CallContext) -> str:
@@ -292,12 +305,11 @@ async def test_the_user_sees_the_progress_of_a_call() -> None:
     [started] = [event.body["toolCallId"] for event in said.events if event.type == "TOOL_CALL_START"]
     assert {body["activityType"] for body in shown} == {"progress"}
     assert len({body["messageId"] for body in shown}) == 1
-    assert shown[0]["content"] == {"toolCallId": started, "tool": "work", "label": "1 of 3", "status": "working"}
-    assert [[(change["path"], change["value"]) for change in body["patch"]] for body in shown[1:]] == [
-        [("/label", "2 of 3")],
-        [("/label", "3 of 3")],
-        [("/status", "succeeded")],
+    *steps, end = shown
+    assert [step["content"] for step in steps] == [
+        {"toolCallId": started, "tool": "work", "label": f"{number} of 3", "status": "working"} for number in (1, 2, 3)
     ]
+    assert end["patch"] == [{"op": "add", "path": "/status", "value": "succeeded"}]
     assert said.types.index("ACTIVITY_SNAPSHOT") > said.types.index("TOOL_CALL_END")
     assert said.types.index("TOOL_CALL_RESULT") > max(
         i for i, kind in enumerate(said.types) if kind == "ACTIVITY_DELTA"

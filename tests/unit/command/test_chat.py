@@ -45,10 +45,10 @@ def test_an_answer_is_shown_with_what_led_to_it(server: ScriptedServer) -> None:
             "content": {"tool": "search", "label": "1 of 3"},
         },
         {
-            "type": "ACTIVITY_DELTA",
+            "type": "ACTIVITY_SNAPSHOT",
             "messageId": "p",
             "activityType": "progress",
-            "patch": [{"op": "add", "path": "/label", "value": "2 of\n3"}],
+            "content": {"tool": "search", "label": "2 of\n3"},
         },
         {"type": "SOMETHING_NEW"},
         *said("Hel", "lo\x1b[2J [red]"),
@@ -63,7 +63,7 @@ def test_an_answer_is_shown_with_what_led_to_it(server: ScriptedServer) -> None:
         "  * Connecting you...",
         "  * Skill: Naming (step 2 of 5)",
         "  > search: 1 of 3",
-        "  > 2 of 3",
+        "  > search: 2 of 3",
         "Assistant: Hello[2J [red]",
     ]
 

@@ -118,8 +118,6 @@ class RunView:
         for change in event.get("patch") or []:
             if change.get("path") == "/notice" and change.get("value"):
                 self._say(str(change["value"]))
-            elif change.get("path") == "/label" and event.get("activityType") == "progress":
-                self._say(f"> {one_line(str(change.get('value')))}")
 
     def _state_delta(self, event: Json) -> None:
         for change in event.get("delta") or []:
