@@ -11,9 +11,9 @@ from types import ModuleType
 from typing import Any
 
 from baton.authoring.errors import CannotLoad
-from baton.authoring.modules import AGENTS_PACKAGE, is_of
+from baton.authoring.hints import is_context, read_hints
+from baton.authoring.packages import AGENTS_PACKAGE, is_of
 from baton.authoring.resources import OpenResources, Resource
-from baton.authoring.signatures import is_context, read_hints
 from baton.ports.tools import TurnContext
 
 

@@ -4,21 +4,14 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from baton.authoring.agent import Agent
-
-AGENTS_PACKAGE = "project_agents"
-"""The package's name while it is loaded. Another distribution has the name ``agents``."""
-
-
-def is_of(module: str, packages: Collection[str]) -> bool:
-    """Return whether a module is one of the packages, or in one."""
-    return any(module == package or module.startswith(f"{package}.") for package in packages)
+from baton.authoring.packages import AGENTS_PACKAGE, is_of
 
 
 def module_files(folder: Path) -> list[Path]:

@@ -6,7 +6,7 @@ import inspect
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, PydanticUserError, TypeAdapter, create_model
 from pydantic.errors import PydanticSchemaGenerationError
@@ -14,11 +14,10 @@ from pydantic_core import PydanticUndefined
 
 from baton.authoring.docstrings import read_docstring
 from baton.authoring.errors import CannotLoad
+from baton.authoring.hints import read_hints
 from baton.authoring.json_schemas import PlainJsonSchema
-from baton.ports.tools import CallContext, ToolResult, TurnContext
+from baton.ports.tools import ToolResult
 
-CONTEXT = "context"
-"""The parameter that gets the ``CallContext`` even if it has no annotation; the model does not see it."""
 _ANYTHING = (Any, object, None, type(None), ToolResult)
 """Return types of which nothing is known, or which need no conversion."""
 
@@ -31,11 +30,6 @@ class Signature:
     """Validates and converts them."""
     schema: Mapping[str, Any]
     """Their JSON Schema."""
-
-
-def is_context(name: str, hint: Any) -> bool:
-    """Return whether a parameter gets the context of the call."""
-    return name == CONTEXT or hint in (CallContext, TurnContext)
 
 
 def read_signature(function: Callable[..., Any], filled: Collection[str]) -> Signature:
@@ -57,14 +51,6 @@ def read_signature(function: Callable[..., Any], filled: Collection[str]) -> Sig
         fields[each] = (_described(hints[each], about.get(each)), default)
     arguments = _model(fields)
     return Signature(arguments, _schema(name, arguments))
-
-
-def read_hints(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return the annotations of a function. Raises ``CannotLoad`` if one names what is not there."""
-    try:
-        return get_type_hints(function, include_extras=True)
-    except (NameError, TypeError, SyntaxError) as problem:
-        raise CannotLoad(f"{function.__qualname__}: its annotations cannot be read: {problem}.") from problem
 
 
 def _described(hint: Any, text: str | None) -> Any:

@@ -13,7 +13,7 @@ import pytest
 from baton import Agent, CallContext
 from baton.adapters.agent_files import AgentFileError, AgentFiles
 from baton.authoring.functions import Functions
-from baton.authoring.modules import AGENTS_PACKAGE
+from baton.authoring.packages import AGENTS_PACKAGE
 from baton.domain.identity import Scope
 from baton_local.python_reference import PAGE, reference
 from baton_local.root import ROOT
