@@ -148,7 +148,7 @@ async def test_a_user_who_comes_back_from_the_editor_sees_why_an_edit_is_not_in_
     harness = await Harness(page).open()
     alert = page.get_by_role("complementary").get_by_role("alert")
     await expect(alert).to_be_hidden()
-    problem = "agents/tutor.yaml:5: mian: Extra inputs are not permitted"
+    problem = "agents/tutor.yaml:5: mian: there is no such field (did you mean main?)"
     harness.answers["/local/about"] = {"reload": {"version": 1, "problems": [problem]}}
     await page.evaluate("dispatchEvent(new Event('focus'))")
     await expect(alert).to_contain_text(problem)

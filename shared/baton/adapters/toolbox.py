@@ -25,7 +25,7 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.errors import BatonError, Unauthorized
 from baton.domain.identity import Scope
 from baton.domain.metrics import Metric, count
-from baton.domain.tool import McpServer, ToolDefinition
+from baton.domain.tool import McpServer, PythonTool, ToolDefinition
 from baton.ports.chat_model import ToolSpec
 from baton.ports.tools import CallContext, MissingTools, OfferedTools, Tool, ToolFailed, ToolResult
 
@@ -69,9 +69,13 @@ class Toolbox:
         guards: Guards | None = None,
         listing_seconds: float = LISTING_SECONDS,
         place: Callable[[ToolDefinition], str | None] = lambda definition: None,
+        logs_messages: bool = False,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``place`` returns where a definition is written, as ``file:line: field``."""
+        """``place`` returns where a definition is written, as ``file:line: field``.
+
+        ``logs_messages`` logs the messages and tracebacks of errors, which may quote users: for a developer's machine.
+        """
         self._makers = makers
         self._sources: dict[type[Any], ToolSource[Any]] = {}
         self._making = threading.Lock()
@@ -79,6 +83,7 @@ class Toolbox:
         self._guards = guards
         self._listing_seconds = listing_seconds
         self._place = place
+        self._logs_messages = logs_messages
         self._listings = Listings(self._list, forget=self._forget, monotonic=monotonic)
         self._broken: dict[int, str] = {}
         """The logged reason of each unusable definition, so that it is logged once."""
@@ -207,7 +212,9 @@ class Toolbox:
         """Log the problem of a definition, unless it was logged before."""
         passes = self._source(definition).may_recover(definition)
         then = "it is tried again beside later turns" if passes else "it is not tried again until it is mended"
-        why = self._headers.redacted(_for_the_file(error)).rstrip(".")
+        is_code = isinstance(definition, PythonTool) and not isinstance(error, CannotLoad)
+        cause = _in_the_code(error) if self._logs_messages and is_code else _for_the_file(error)
+        why = self._headers.redacted(_printable(cause)).rstrip(".")
         reason = f"{self._where(definition)}: {definition.name} cannot be used: {why}. Turns go on without it; {then}."
         if id(definition) not in self._broken.keys() | self._reported_otherwise:
             _log.warning("%s", reason)
@@ -221,7 +228,8 @@ class Toolbox:
 
     def _failure(self, error: Exception, name: str, definition: ToolDefinition) -> ToolFailed:
         origin = self._source(definition).origin(definition)
-        _log.warning("Tool %s (%s) failed: %s", name, origin, self._headers.redacted(_for_operators(error)))
+        reason = _for_developers(error) if self._logs_messages else _for_operators(error)
+        _log.warning("Tool %s (%s) failed: %s", name, origin, self._headers.redacted(reason))
         count(Metric.TOOL_FAILURES)
         is_outage = isinstance(error, Unreachable | CircuitOpen)
         is_refused = isinstance(error, ToolFailed) and error.is_refused
@@ -282,7 +290,25 @@ def _for_the_file(error: Exception) -> str:
         reason = error.message if isinstance(error, ToolFailed) else str(error)
     else:
         reason = f"it failed with {_for_operators(error)}"
-    return "".join(char if char.isprintable() else " " for char in reason)[:MAX_LOGGED_REASON]
+    return reason
+
+
+def _in_the_code(error: Exception) -> str:
+    """Return the problem of a Python tool with the line of its code."""
+    from baton.adapters.code_problems import describe_code_problem
+
+    return describe_code_problem(error)
+
+
+def _printable(text: str) -> str:
+    return "".join(char if char.isprintable() else " " for char in text)[:MAX_LOGGED_REASON]
+
+
+def _for_developers(error: Exception) -> str:
+    """Return the error for a developer's own machine: its message, and the traceback if a tool's code raised it."""
+    if isinstance(error, ToolFailed):
+        return f"{type(error).__name__}: {error.message}"
+    return "".join(traceback.format_exception(error)).rstrip()
 
 
 def _for_operators(error: Exception) -> str:

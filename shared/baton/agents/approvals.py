@@ -18,6 +18,7 @@ from baton.domain.interrupt import (
     answer_message_id,
     interrupt_id,
     is_client_call,
+    shown_arguments,
 )
 from baton.domain.sentences import sentence
 from baton.domain.thread import Run
@@ -27,6 +28,8 @@ from baton.ports.clock import Clock
 from baton.ports.threads import ThreadStore
 
 REFUSED = "The user refused this call. Do not try it again unless they ask for it."
+COMMENT = " They said: "
+"""Precedes a person's comment."""
 EXPIRED = "Nobody approved this call in time. Ask again if it is still wanted."
 NOT_DONE = "The user's application did not carry out this call."
 NO_RESULT = "The user's application gave no result in time. Call again if it is still wanted."
@@ -114,6 +117,7 @@ def make_interrupts(
             tool_name=call.name,
             message=sentence(agent, "client_tool_waiting" if is_client else "approval_needed", tool=call.name),
             expires_at=expires_at,
+            arguments="" if is_client else shown_arguments(call.arguments),
         )
 
     return tuple(interrupt(number, call) for number, call in enumerate(calls, start=1))
@@ -175,7 +179,7 @@ def _client_outcome(interrupt: Interrupt) -> CallOutcome:
 
 
 def _comment(answer: InterruptAnswer) -> str:
-    return f" They said: {answer.comment}" if answer.comment else ""
+    return f"{COMMENT}{answer.comment}" if answer.comment else ""
 
 
 async def audit_answer(audit: AuditLog, owner: Scope, thread_id: str, interrupt: Interrupt) -> None:

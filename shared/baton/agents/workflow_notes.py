@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from baton.domain.workflow import Workflow, progress
 from baton.domain.workflow_definition import WorkflowDefinition
-from baton.domain.workflow_moves import missing, open_ways
+from baton.domain.workflow_moves import later_ways, missing, open_ways
 from baton.memory.prompt.quoting import quote_json
 
 MAX_COLLECTED = 8_000
@@ -26,9 +26,18 @@ def make_workflow_note(definition: WorkflowDefinition, workflow: Workflow) -> st
         f"What to do here: {' '.join(state.instructions.split())}" if state.instructions else "",
         f"Data of this state, as JSON Schema: {quote_json(state.collects)}" if state.collects else "",
         f"Still missing: {', '.join(missing(definition, workflow))}" if missing(definition, workflow) else "",
-        "" if state.final else f"Possible next states: {', '.join(open_ways(definition, workflow)) or 'none yet'}",
+        *(_next_states(definition, workflow) if not state.final else ()),
     ]
     return "\n".join(line for line in lines if line)
+
+
+def _next_states(definition: WorkflowDefinition, workflow: Workflow) -> list[str]:
+    """Return the lines about the states that follow: those that are open, and those that data opens."""
+    now, later = open_ways(definition, workflow), later_ways(definition, workflow)
+    lines = [f"Possible next states: {', '.join(now)}"] if now else []
+    if later:
+        lines.append(f"Possible with the data that they need, which the same call may give: {', '.join(later)}")
+    return lines
 
 
 def make_collected_note(definition: WorkflowDefinition, workflow: Workflow) -> str | None:

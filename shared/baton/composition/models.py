@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Profiles = Mapping[str, Mapping[str, Any]]
 
 
-def provider_models(settings: ModelSettings, secrets: SecretsManager) -> ProviderModels:
+def provider_models(settings: ModelSettings, secrets: SecretsManager, *, shows_reasons: bool = False) -> ProviderModels:
     """Return one model over all providers of the settings. Raises ``ValueError`` for facts of models that are wrong."""
     from baton.adapters.models.profile_overrides import profile_overrides
     from baton.adapters.models.provider_models import ProviderModels
@@ -31,7 +31,8 @@ def provider_models(settings: ModelSettings, secrets: SecretsManager) -> Provide
         ProviderKind.BEDROCK: partial(bedrock_model, profiles=profiles),
     }
     return ProviderModels(
-        {name: partial(makers[provider.kind], provider) for name, provider in settings.providers.items()}
+        {name: partial(makers[provider.kind], provider) for name, provider in settings.providers.items()},
+        shows_reasons=shows_reasons,
     )
 
 
@@ -39,12 +40,13 @@ def deployed_models(settings: ModelSettings, secrets: SecretsManager) -> Provide
     """Return ``provider_models``. Raises ``ValueError`` for keys in the settings of a deployment too."""
     from baton.settings.identity import IdentitySettings
 
-    if settings.plain_keys and not IdentitySettings().is_local:
+    is_local = IdentitySettings().is_local
+    if settings.plain_keys and not is_local:
         raise ValueError(
             f"modelProviders: {settings.plain_keys[0]}.key: is for the local cloud only, because everybody who "
             "may read the function's settings would see it. Store the key in a secret, and name that in `keySecret`"
         )
-    return provider_models(settings, secrets)
+    return provider_models(settings, secrets, shows_reasons=is_local)
 
 
 def openai_model(provider: Provider, secrets: SecretsManager, profiles: Profiles) -> ChatModel:

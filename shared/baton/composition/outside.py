@@ -56,7 +56,7 @@ class Outside:
         from baton.adapters.circuit_breaker import CircuitBreakers
         from baton.adapters.toolbox import Toolbox
         from baton.domain.tool import HttpTool, McpServer, OpenApiTool, PythonTool
-        from baton.settings.resources import AgentSettings
+        from baton.settings.resources import AgentSettings, OutsideSettings
 
         def make_client(seconds: float) -> httpx.AsyncClient:
             return egress.http_client(self._policy(), timeout_seconds=seconds)
@@ -92,6 +92,7 @@ class Outside:
             self.header_values,
             guards=CircuitBreakers(),
             place=self._agent_files.place_of_tool,
+            logs_messages=OutsideSettings().is_local,
         )
 
     @cached_property

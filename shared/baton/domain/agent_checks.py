@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from pydantic.alias_generators import to_camel
 
 from baton.domain.agent import AgentDefinition
+from baton.domain.field_names import field_names, unknown_field
 from baton.domain.identity import Permission
 from baton.domain.model_providers import OfferedModels
 from baton.domain.sentences import SENTENCES
@@ -135,6 +136,8 @@ def _references(place: tuple[str | int, ...], headers: Mapping[str, object]) -> 
 
 def _message(detail: ErrorDetails) -> str:
     """Return the error's message without pydantic's prefix "Value error, "."""
+    if detail["type"] == "extra_forbidden":
+        return unknown_field(detail["loc"][-1], field_names(AgentDefinition))
     return str(detail["ctx"]["error"]) if detail["type"] == "value_error" else detail["msg"]
 
 

@@ -35,6 +35,10 @@ APPROVAL_SCHEMA: dict[str, Any] = {
 buttons for a schema with keywords that they do not know."""
 
 
+MAX_ARGUMENTS = 2_000
+"""Characters of a call's arguments that its question shows."""
+
+
 class AnswerStatus(StrEnum):
     """The status of an answer, by AG-UI's values."""
 
@@ -92,6 +96,11 @@ class Interrupt:
     """The question for the person, or what the run waits for."""
     expires_at: datetime
     answer: InterruptAnswer | None = None
+    arguments: str = ""
+    """The call's arguments as JSON, so that a person sees what to decide about; cut after ``MAX_ARGUMENTS``.
+
+    Empty for calls of the user's application, which reads them in its events.
+    """
 
     @property
     def is_client_call(self) -> bool:
@@ -106,7 +115,7 @@ class Interrupt:
             tool_call_id=self.tool_call_id,
             response_schema=None if self.is_client_call else APPROVAL_SCHEMA,
             expires_at=iso(self.expires_at),
-            metadata={"toolName": self.tool_name},
+            metadata={"toolName": self.tool_name, **({"arguments": self.arguments} if self.arguments else {})},
         )
 
 
@@ -147,6 +156,11 @@ def _with_answer(interrupt: Interrupt, answer: InterruptAnswer | None, now: date
     if now >= interrupt.expires_at:
         answer = InterruptAnswer(interrupt.id, AnswerStatus.CANCELLED)
     return replace(interrupt, answer=answer)
+
+
+def shown_arguments(arguments: str) -> str:
+    """Return a call's arguments as its question shows them. An ellipsis ends those that are cut."""
+    return arguments if len(arguments) <= MAX_ARGUMENTS else f"{arguments[: MAX_ARGUMENTS - 1]}\u2026"
 
 
 def shown_interrupts(interrupts: Iterable[Interrupt]) -> list[dict[str, Any]]:

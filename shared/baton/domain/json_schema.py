@@ -13,6 +13,7 @@ from urllib.parse import unquote
 from pydantic import AfterValidator
 
 from baton.domain.patterns import compiled
+from baton.domain.text_formats import has_format
 
 Schema = Mapping[str, Any]
 
@@ -220,7 +221,11 @@ def _validator() -> Any:
         if isinstance(instance, str) and compiled(wanted).search(_encodable(instance)) is None:
             yield ValidationError(f"{instance!r} does not match {wanted!r}")
 
-    return extend(Draft202012Validator, {"pattern": pattern})
+    def format_(validator: Any, name: str, instance: Any, schema: Any) -> Iterator[ValidationError]:
+        if not has_format(instance, name):
+            yield ValidationError(f"{instance!r} is not a {name}")
+
+    return extend(Draft202012Validator, {"pattern": pattern, "format": format_})
 
 
 class _TooManySteps(Exception):

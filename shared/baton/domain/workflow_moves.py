@@ -161,6 +161,14 @@ def open_ways(definition: WorkflowDefinition, workflow: Workflow) -> tuple[str, 
     return _open(definition, workflow, workflow.data)
 
 
+def later_ways(definition: WorkflowDefinition, workflow: Workflow) -> tuple[str, ...]:
+    """Return the states that the workflow may move to once more data is collected, perhaps by the move itself."""
+    now = open_ways(definition, workflow)
+    state = definition.state(workflow.state)
+    names = [way.to for way in definition.ways(state.name)] if state is not None else []
+    return tuple(name for name in dict.fromkeys(names) if name not in now)
+
+
 def _standing(definition: WorkflowDefinition, workflow: Workflow) -> WorkflowState:
     """Return the workflow's state. Raises ``IllegalTransition`` if it cannot be advanced at all."""
     if workflow.status is not WorkflowStatus.ACTIVE:

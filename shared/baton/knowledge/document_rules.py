@@ -15,6 +15,10 @@ MAX_NAME_BYTES = 255
 MAX_TITLE = 300
 """The largest number of characters. A title precedes every chunk of its document."""
 MAX_DOCUMENT_URL = 2048
+READABLE = (
+    "PDF (.pdf), Word (.docx), PowerPoint (.pptx), Excel (.xlsx), HTML, Markdown (.md), text (.txt) and CSV files"
+)
+"""The documents that agents can look things up in, for people."""
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _PERMISSION = re.compile(r"[a-z][a-z0-9_-]*(:[a-z0-9_-]+)*")
@@ -76,7 +80,7 @@ def document_type(content_type: str, name: str) -> MediaType:
     media_type = MediaType.parse(content_type)
     if (content_type.strip() and not media_type.essence) or not formats_of(media_type, name):
         raise UnsupportedDocument(
-            f"contentType must be one of {', '.join(MEDIA_TYPES)}, or application/octet-stream with a name that has an "
-            "ending of such files."
+            f"contentType must be one of those of {READABLE}: {', '.join(MEDIA_TYPES)}, or application/octet-stream "
+            "with a name that has such an ending."
         )
     return media_type

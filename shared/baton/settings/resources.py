@@ -108,6 +108,11 @@ class OutsideSettings(Settings):
     def packages(self) -> tuple[str, ...]:
         return tuple(self.tool_packages.split(",")) if self.tool_packages else ()
 
+    @property
+    def is_local(self) -> bool:
+        """True on a developer's machine, where logs may quote what tools raise."""
+        return self.stage == "local"
+
 
 class SourceSettings(Settings):
     """The places in S3 that sources of documents may read."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 from collections.abc import AsyncIterator
 
 import httpx
@@ -61,7 +62,8 @@ async def test_an_approval_is_asked_and_given(client: A2AClient, alice: User, mo
     assert asked["state"] == "input-required"
     [data] = asked["data"]
     [interrupt] = data["interrupts"]
-    assert interrupt["metadata"] == {"toolName": "delete_page"}
+    assert interrupt["metadata"]["toolName"] == "delete_page"
+    assert json.loads(interrupt["metadata"]["arguments"]) == {"page": "home"}
     answer = {"approved": True, "interruptId": interrupt["id"]}
     after = await client.last_of(alice, "say", data=answer, task_id=asked["taskId"], url=url)
     assert after["state"] == "input-required"

@@ -178,3 +178,13 @@ async def test_errors_show_users_nothing_of_the_provider_and_the_log_does_not_ke
     assert logged[0]["http_status"] == 401
     assert "internal.example" in logged[0]["text"]
     assert SECRET not in str(logged)
+
+
+async def test_an_endpoint_that_is_not_there_is_named_in_the_log_and_to_operators(
+    caplog: pytest.LogCaptureFixture, make_model: MakeModel
+) -> None:
+    model = make_model(base_url="http://user:secret@127.0.0.1:9/v1")
+    _, error = await ask_until_error(model)
+    assert isinstance(error, ModelUnavailable)
+    assert error.reason == "Connection error. (http://127.0.0.1:9/)"
+    assert "secret" not in caplog.text

@@ -364,7 +364,7 @@ async def test_an_approval_is_input_required_with_what_is_asked(wiki_served: A2A
     text, data = task["status"]["message"]["parts"]
     assert "delete" in text["text"]
     (interrupt,) = data["data"]["interrupts"]
-    assert interrupt["metadata"] == {"toolName": "delete"}
+    assert (interrupt["metadata"]["toolName"], "page" in interrupt["metadata"]["arguments"]) == ("delete", True)
     assert interrupt["responseSchema"]["properties"]["approved"] == {"type": "boolean"}
 
 

@@ -84,7 +84,7 @@ async def test_yaml_is_taken_as_in_a_file(authors: Authors) -> None:
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
-        (TUTOR | {"model": {"temprature": 1}}, "model.temprature: Extra inputs are not permitted."),
+        (TUTOR | {"model": {"temprature": 1}}, "model.temprature: there is no such field (did you mean temperature?)"),
         (TUTOR | {"memory": {"semanticTopK": 99}}, "memory.semanticTopK: Input should be less than or equal to 50."),
         ({"name": "Tutor", "description": "Helps."}, "system_prompt: Field required: what the model is told first."),
         (TUTOR | {"id": "other"}, "id: must be 'tutor', as in the address."),

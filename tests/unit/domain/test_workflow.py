@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from baton.agents.workflow_notes import make_workflow_note
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import WorkflowUnavailable
+from baton.domain.json_schema import problems
 from baton.domain.thread_state import resumable_workflow, workflow_in_progress
 from baton.domain.workflow import Workflow, WorkflowStatus, progress, title
 from baton.domain.workflow_definition import WorkflowDefinition
@@ -19,7 +21,9 @@ from baton.domain.workflow_moves import (
     abandon,
     advance,
     expire,
+    later_ways,
     missing,
+    open_ways,
     resume,
     save,
 )
@@ -274,3 +278,33 @@ def test_a_title_is_one_short_line() -> None:
     assert len(filled) < 100
     assert title(definition(), {}) is None
     assert begun(definition(untitled="your new skill")).name == "your new skill"
+
+
+@pytest.mark.parametrize(
+    ("form", "right", "wrong"),
+    [
+        ("date", "2026-11-26", ["not a day", "2026-02-30", "2026-W48-4", "20261126"]),
+        ("date-time", "2026-11-26T18:00:00Z", ["2026-11-26", "2026-11-26T18:00:00", "tomorrow"]),
+        ("time", "18:00:00+01:00", ["18:00:00", "noon"]),
+        ("email", "ada@example.com", ["ada", "ada@@example.com"]),
+        ("uri", "https://example.com/a", ["example.com", "https://a b"]),
+        ("uuid", "550e8400-e29b-41d4-a716-446655440000", ["550e8400", "550e8400e29b41d4a716446655440000"]),
+        ("colour", "anything", []),
+    ],
+)
+def test_the_usual_formats_of_collected_texts_are_checked(form: str, right: str, wrong: list[str]) -> None:
+    schema = {"type": "object", "properties": {"field": {"type": "string", "format": form}}}
+    assert problems(schema, {"field": right}) == []
+    for each in wrong:
+        assert [problem.message for problem in problems(schema, {"field": each})] == [
+            f"field: {each!r} is not a {form}"
+        ]
+
+
+def test_states_that_data_opens_are_named_beside_those_that_are_open() -> None:
+    assert (open_ways(definition(), begun()), later_ways(definition(), begun())) == ((), ("BUILD",))
+    building = advance(definition(), begun(), "BUILD", {"name": "n", "purpose": "p"}, NOW)
+    note = make_workflow_note(definition(), begun())
+    assert "Possible with the data that they need, which the same call may give: BUILD" in note
+    assert "none yet" not in note
+    assert "Possible next states: TEST" in make_workflow_note(definition(), building)

@@ -43,6 +43,7 @@ interrupts = st.builds(
     tool_name=st.text(max_size=40),
     message=st.text(max_size=40),
     expires_at=moments,
+    arguments=st.text(max_size=40),
     answer=st.none() | st.builds(InterruptAnswer, st.just(""), st.sampled_from(AnswerStatus), json_values, maybe_text),
 )
 pending = st.builds(

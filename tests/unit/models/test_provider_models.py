@@ -35,11 +35,11 @@ ANSWERED = [TextDelta("Hello "), TextDelta("there.")]
 class Deployment:
     """The providers ``default``, ``bedrock`` and ``groq``, of which each notes what it is asked."""
 
-    def __init__(self, *names: str) -> None:
+    def __init__(self, *names: str, shows_reasons: bool = False) -> None:
         self.made: list[str] = []
         self.makers: dict[str, str] = {}
         self.by_name = {name: ScriptedChatModel() for name in names or ("default", "bedrock", "groq")}
-        self.models = ProviderModels({name: self._maker(name) for name in self.by_name})
+        self.models = ProviderModels({name: self._maker(name) for name in self.by_name}, shows_reasons=shows_reasons)
 
     def _maker(self, name: str) -> Callable[[], ScriptedChatModel]:
         def make() -> ScriptedChatModel:
@@ -220,3 +220,16 @@ async def test_closing_the_answer_stops_the_model_that_gives_it() -> None:
     await anext(stream)
     await stream.aclose()
     assert deployment.by_name["groq"].abandoned == 1
+
+
+@pytest.mark.parametrize("failure", [ModelRefused(), ModelMisconfigured(), ModelUnavailable(), ContextTooLong()])
+async def test_users_see_the_endpoints_words_on_a_developers_machine_only(failure: ModelError) -> None:
+    general = failure.detail
+    failure.reason = "Incorrect API key provided: ***."
+    for shows_reasons in (False, True):
+        deployment = Deployment(shows_reasons=shows_reasons)
+        deployment.by_name["default"].script(failure)
+        with pytest.raises(type(failure)) as raised:
+            await deployment.ask("gpt-6-sol")
+        assert (failure.reason in raised.value.detail) is shows_reasons
+        assert raised.value.detail.startswith(general)

@@ -219,3 +219,29 @@ class NotedGuards:
     def guard(self, name: str) -> contextlib.AbstractAsyncContextManager[None]:
         self.names.append(name)
         return contextlib.nullcontext()
+
+
+class Raising(Server):
+    """A server whose tools raise what a bad argument leads to."""
+
+    async def call(
+        self, definition: ToolDefinition, own_name: str, arguments: Mapping[str, Any], context: CallContext
+    ) -> ToolResult:
+        return ToolResult({"A-1": "sent"}[arguments["number"]])
+
+
+@pytest.mark.parametrize("logs_messages", [False, True])
+async def test_the_message_and_traceback_of_a_tool_are_logged_on_a_developers_machine_only(
+    logs_messages: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    headers = HeaderValues(NoSecrets(), NoSecrets(), "dev")
+    server = Raising()
+    server.is_up = True
+    toolbox = Toolbox({McpServer: lambda: server}, headers, logs_messages=logs_messages)
+    context = CallContext(ADA, "t1", "r1", AGENT.id, "c1", "key-1")
+    with pytest.raises(ToolFailed) as raised:
+        await toolbox.call(AGENT, "look", {"number": "A-9"}, context)
+    assert "A-9" not in raised.value.message
+    assert ("KeyError: 'A-9'" in caplog.text) is logs_messages
+    assert ("Traceback (most recent call last)" in caplog.text) is logs_messages
+    assert "KeyError" in caplog.text

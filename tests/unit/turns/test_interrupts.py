@@ -9,6 +9,8 @@ import pytest
 
 from baton.domain.episode import EndReason
 from baton.domain.errors import InterruptUnavailable, StoreUnavailable
+from baton.domain.interrupt import MAX_ARGUMENTS
+from baton.domain.thread import Thread
 from baton.domain.tool_call import ToolCall
 from baton.memory.prompt.message_prompts import NOT_CARRIED_OUT
 from baton.ports.leases import LeaseRequest
@@ -39,7 +41,19 @@ async def test_a_call_that_needs_approval_ends_the_run_with_a_question(harness: 
     assert interrupt["reason"] == "tool_approval"
     assert interrupt["message"] == "May I use delete?"
     assert interrupt["expiresAt"] > "2"
+    assert interrupt["metadata"] == {"toolName": "delete", "arguments": '{"page": "home"}'}
     assert harness.tools.calls == []
+    assert [each.as_ag_ui().metadata for each in (await stored(harness)).open_interrupts] == [interrupt["metadata"]]
+
+
+async def stored(harness: Harness) -> Thread:
+    return await harness.store.get_thread(harness.ada, harness.thread_id)
+
+
+async def test_long_arguments_of_a_question_are_cut_and_show_it(harness: Harness) -> None:
+    (interrupt,) = await interrupted(harness, "p" * 3_000)
+    shown = interrupt["metadata"]["arguments"]
+    assert (len(shown), shown[-1]) == (MAX_ARGUMENTS, "\u2026")
 
 
 async def test_other_calls_of_the_same_answer_are_made_meanwhile(harness: Harness) -> None:

@@ -293,7 +293,9 @@ function interruptItem(talk: Conversation, interrupt: Interrupt): InterruptItem 
   if (talk.find(id)) return null;
   const call = talk.find(`tool:${interrupt.toolCallId}`) as ToolItem | undefined;
   if (call) talk.change(call.id, { waits: true });
-  const args = call?.args === undefined ? {} : { args: call.args };
+  const shown = interrupt.metadata?.arguments;
+  const known = call?.args ?? (typeof shown === "string" ? shown : undefined);
+  const args = known === undefined ? {} : { args: known };
   return { id, role: "interrupt", interrupt, ...args, answer: null, settled: false, open: false };
 }
 

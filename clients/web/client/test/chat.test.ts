@@ -307,7 +307,8 @@ test("an approval is asked for, answered once, and settled by the run that goes 
 test("an approval that another page has refused by its payload shows as refused", async () => {
   const chat = await connected();
   const id = chat.send("Hello");
-  const interrupt = { id: "i-1", reason: "tool_approval", message: "May I?" };
+  const about = { toolName: "refund", arguments: '{"euros":12.5}' };
+  const interrupt = { id: "i-1", reason: "tool_approval", message: "May I?", metadata: about };
   const [started] = runOf(id, "");
   FakeSocket.last.hear(started as object, {
     type: "RUN_FINISHED",
@@ -320,6 +321,7 @@ test("an approval that another page has refused by its payload shows as refused"
   FakeSocket.last.hear({ type: "RUN_STARTED", runId: "r-2", parentRunId: "r-1", input: { resume }, metadata });
   const item = chat.snapshot.items.find(({ role }) => role === "interrupt");
   assert.ok(item?.role === "interrupt" && item.settled && item.answer === "cancelled");
+  assert.equal(item.args, about.arguments);
 });
 
 test("another answer takes the place of the one before, under an id of its own", async () => {

@@ -54,9 +54,14 @@ class ProviderModels:
     settings, unless a part of an answer has been yielded.
     """
 
-    def __init__(self, make: Mapping[str, Callable[[], ChatModel]]) -> None:
-        """``make`` creates the client of each provider, by the provider's name, or raises ``ValueError``."""
+    def __init__(self, make: Mapping[str, Callable[[], ChatModel]], *, shows_reasons: bool = False) -> None:
+        """``make`` creates the client of each provider, by the provider's name, or raises ``ValueError``.
+
+        ``shows_reasons`` adds the endpoint's words to errors for users, for a developer's machine: they may quote
+        requests.
+        """
         self._providers = {name: _Client(each) for name, each in make.items()}
+        self._shows_reasons = shows_reasons
 
     def load(self, *models: str) -> None:
         """Create the clients that these models need. Blocks while their libraries load."""
@@ -90,11 +95,16 @@ class ProviderModels:
                         yield chunk
             except ContextTooLong as failure:
                 failure.model = model if model != settings.model else None
+                self._explain(failure)
                 raise
             except STANDS_IN as failure:
                 if is_answering or not left:
+                    self._explain(failure)
                     raise
                 self._note(model, failure, left.pop(0))
+            except ModelError as failure:
+                self._explain(failure)
+                raise
             else:
                 return
 
@@ -131,6 +141,10 @@ class ProviderModels:
             logger.error("The model's provider cannot be used", extra={"model": name, "reason": str(error)})
             count(Metric.MODEL_CALLS_FAILED)
             raise _misconfigured(str(error)) from None
+
+    def _explain(self, failure: ModelError) -> None:
+        if self._shows_reasons and failure.reason:
+            failure.detail = f"{failure.detail} The reason: {failure.reason}"
 
     @staticmethod
     def _note(model: str, failure: ModelError, fallback: str) -> None:

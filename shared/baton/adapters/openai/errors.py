@@ -26,9 +26,9 @@ def provider_failure(error: Failure) -> ProviderFailure:
     if error.__cause__ is not None:
         name = f"{name} ({type(error.__cause__).__name__})"
     if isinstance(error, TimeoutError | APITimeoutError):
-        return ProviderFailure(name, FailureKind.TIMEOUT)
+        return ProviderFailure(name, FailureKind.TIMEOUT, text=_with_address(error))
     if isinstance(error, APIConnectionError):
-        return ProviderFailure(name, FailureKind.CONNECTION, text=str(error))
+        return ProviderFailure(name, FailureKind.CONNECTION, text=_with_address(error))
     if not isinstance(error, APIError):
         return ProviderFailure(name, FailureKind.PROTOCOL, text=str(error)[:MAX_TEXT])
     said = ErrorBody.of(error.body)
@@ -42,6 +42,14 @@ def provider_failure(error: Failure) -> ProviderFailure:
         failure.retry_after = headers_say if headers_say is not None else said.retry_after
         failure.is_final = error.response.headers.get("x-should-retry") == "false"
     return failure
+
+
+def _with_address(error: TimeoutError | APIConnectionError) -> str:
+    """Return the text of a failed connection with the server that was asked, without a user's name and password."""
+    if not isinstance(error, APIConnectionError):
+        return str(error)
+    url = error.request.url
+    return f"{error} ({url.copy_with(userinfo=b'', path='/', query=None)})"
 
 
 def streamed_failure(said: Mapping[str, Any]) -> ProviderFailure:

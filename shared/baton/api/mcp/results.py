@@ -9,14 +9,12 @@ from typing import Any
 import mcp_types as types
 
 from baton.domain.errors import AgentMismatch, BatonError, error_from_code
-from baton.domain.interrupt import Interrupt
+from baton.domain.interrupt import Interrupt, shown_arguments
 from baton.domain.message import OutcomeType, Role, StoredMessage
 from baton.domain.message import result_of as result_of_run
 from baton.domain.thread import Thread
 from baton.turns.committing import FinishedRun
 
-MAX_ARGUMENTS = 4_000
-"""Characters of a tool's arguments in a question."""
 FORM: dict[str, Any] = {
     "type": "object",
     "properties": {
@@ -121,7 +119,7 @@ def _questions(interrupts: Iterable[Interrupt], messages: Sequence[StoredMessage
             "schema": shown.response_schema or {},
             "expires_at": shown.expires_at or "",
         }
-        if interrupt.tool_call_id in calls:
-            question["arguments"] = calls[interrupt.tool_call_id][:MAX_ARGUMENTS]
+        if arguments := interrupt.arguments or shown_arguments(calls.get(interrupt.tool_call_id, "")):
+            question["arguments"] = arguments
         questions.append(question)
     return questions

@@ -1,0 +1,40 @@
+"""Advice about fields that do not exist."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.alias_generators import to_camel
+
+CLOSENESS = 0.75
+"""The least similarity of a suggestion, as ``difflib`` measures it from 0 to 1."""
+
+
+def unknown_field(name: object, known: Iterable[str]) -> str:
+    """Return what is wrong about a field that does not exist, with the existing one that it resembles."""
+    # Imported for errors only.
+    from difflib import get_close_matches
+
+    similar = get_close_matches(str(name), sorted(known), n=1, cutoff=CLOSENESS)
+    return f"there is no such field (did you mean {similar[0]}?)" if similar else "there is no such field"
+
+
+@lru_cache(maxsize=8)
+def field_names(model: type[BaseModel]) -> frozenset[str]:
+    """Return the names of all fields of a model and of the models in it, also as the HTTP API writes them."""
+    names = set(_names(model.model_json_schema(by_alias=False)))
+    return frozenset(names | {to_camel(name) for name in names})
+
+
+def _names(schema: Any) -> Iterator[str]:
+    if isinstance(schema, dict):
+        properties = schema.get("properties")
+        yield from properties if isinstance(properties, dict) else ()
+        for part in schema.values():
+            yield from _names(part)
+    elif isinstance(schema, list):
+        for part in schema:
+            yield from _names(part)
