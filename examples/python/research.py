@@ -44,7 +44,7 @@ def main(question: str) -> None:
                         print(event.delta, end="", flush=True)
             result = stream.result()
 
-        print("\n\nSources:", ", ".join(dict.fromkeys(source["title"] for source in result.sources)))
+        print("\n\nSources:", ", ".join(dict.fromkeys(source.title or source.id for source in result.sources)))
         for asked in result.tasks:
             task = baton.threads.tasks.get(result.thread_id, asked.task_id)
             tokens = task.usage.total_tokens

@@ -32,6 +32,7 @@ from baton_client.errors import (
     UnexpectedAnswerError,
 )
 from baton_client.run_input import Answer
+from baton_client.run_parts import ModelUsage, Source, UploadedPart
 from baton_client.run_result import Interrupt, RunResult, SaidMessage, SubTask
 from baton_client.synchronous.client import Baton
 from baton_client.synchronous.events import Events
@@ -62,6 +63,7 @@ __all__ = [
     "Events",
     "FieldProblem",
     "Interrupt",
+    "ModelUsage",
     "NoStructuredAnswerError",
     "NotFoundError",
     "Pager",
@@ -71,9 +73,11 @@ __all__ = [
     "RunStream",
     "SaidMessage",
     "ServerError",
+    "Source",
     "StreamInterruptedError",
     "SubTask",
     "UnexpectedAnswerError",
+    "UploadedPart",
     "__version__",
     "client_tool",
 ]

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from baton_client.run_input import Answer
 
 
 class BatonError(Exception):
@@ -51,6 +54,11 @@ class StreamInterruptedError(APIConnectionError):
         self.run_id = run_id
         self.last_seq = last_seq
         """The number of the last event that was read; 0 if there was none."""
+        self.answers: Sequence[Answer] = ()
+        """Decisions and results of tools that the server may not have. Sending them again is safe.
+
+        ``client.runs.stream(thread_id=..., answers=...)`` does it.
+        """
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
+from baton_client.run_parts import ModelUsage, Source
 from baton_client.structured import instance_of
 
 T = TypeVar("T")
+
+Outcome = Literal["success", "cancelled", "interrupt", "none"]
+"""The end of a run; ``none`` where nothing was there to follow."""
+TaskStatus = Literal["working", "completed", "failed", "timed_out", "cancelled"]
+"""The state of a question to another agent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +30,18 @@ class Interrupt:
     tool_name: str | None = None
     tool_call_id: str | None = None
     arguments: str = ""
-    """The call's arguments, as JSON; empty if this client did not see the call."""
+    """The call's arguments, as JSON. Cut, with an ellipsis, if they are long and this client did not see the call."""
     raw: Mapping[str, Any] = field(default_factory=dict)
     """The interrupt as it was sent."""
+
+    @property
+    def arguments_by_name(self) -> dict[str, Any]:
+        """The call's arguments; empty if they are no JSON object, such as those that are cut."""
+        try:
+            found = json.loads(self.arguments)
+        except ValueError:
+            return {}
+        return found if isinstance(found, dict) else {}
 
 
 @dataclass(slots=True)
@@ -36,7 +52,7 @@ class SaidMessage:
     agent_id: str | None = None
     agent_name: str | None = None
     text: str = ""
-    sources: list[dict[str, Any]] = field(default_factory=list)
+    sources: list[Source] = field(default_factory=list)
     """Its sources: consulted agents, passages of documents, files."""
     is_complete: bool = False
 
@@ -48,7 +64,7 @@ class SubTask:
     task_id: str
     agent_id: str | None
     agent_name: str | None
-    status: str = "working"
+    status: TaskStatus = "working"
     """``working``, ``completed``, or what went wrong: ``failed``, ``timed_out``, ``cancelled``."""
     error: str | None = None
     """The failure, in the server's words."""
@@ -60,13 +76,13 @@ class RunResult:
 
     thread_id: str
     run_id: str
-    outcome: str
+    outcome: Outcome
     """``success``, ``cancelled`` or ``interrupt``; ``none`` where nothing was there to follow."""
     messages: list[SaidMessage]
     tasks: list[SubTask]
     interrupts: list[Interrupt]
     """The interrupts that it waits for; answer them by ``client.runs.stream(thread_id=..., answers=[...])``."""
-    usage: list[dict[str, Any]]
+    usage: list[ModelUsage]
     """Tokens by model."""
     last_seq: int
     result: Any = None
@@ -85,6 +101,6 @@ class RunResult:
         return "\n\n".join(message.text for message in self.messages if message.text)
 
     @property
-    def sources(self) -> list[dict[str, Any]]:
+    def sources(self) -> list[Source]:
         """The sources of the messages, each once."""
-        return list({(s.get("kind"), s.get("id")): s for m in self.messages for s in m.sources}.values())
+        return list({(source.kind, source.id): source for m in self.messages for source in m.sources}.values())

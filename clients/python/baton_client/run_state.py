@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast, get_args
 
 from pydantic import BaseModel
 
@@ -23,7 +23,8 @@ from baton_client.events import (
     metadata_of,
     seq_of,
 )
-from baton_client.run_result import Interrupt, RunResult, SaidMessage, SubTask
+from baton_client.run_parts import ModelUsage, sources_of
+from baton_client.run_result import Interrupt, Outcome, RunResult, SaidMessage, SubTask, TaskStatus
 
 CLIENT_TOOL = "client_tool"
 MAX_ARGUMENTS = 1024 * 1024
@@ -40,8 +41,8 @@ class RunState:
         self.messages: list[SaidMessage] = []
         self.tasks: list[SubTask] = []
         self.interrupts: list[Interrupt] = []
-        self.usage: list[dict[str, Any]] = []
-        self.outcome: str | None = None
+        self.usage: list[ModelUsage] = []
+        self.outcome: Outcome | None = None
         """``None`` while the run continues."""
         self.answer: Any = None
         """The value of a structured answer, once the run has ended."""
@@ -74,7 +75,7 @@ class RunState:
                 if message and metadata_of(event).get("takenBack"):
                     self.messages.remove(message)  # it has turned out to be the model's thinking
                 elif message:
-                    message.sources = list(metadata_of(event).get("sources") or ())
+                    message.sources = sources_of(metadata_of(event).get("sources"))
                     message.is_complete = True
             case ToolCallStartEvent():
                 self._arguments[event.tool_call_id] = ""
@@ -87,7 +88,8 @@ class RunState:
             case SubagentFinishedEvent():
                 self._task_ended(event.subagent_run_id, "completed")
             case SubagentErrorEvent():
-                self._task_ended(event.subagent_run_id, event.code or "failed", event.message)
+                code = event.code if event.code in get_args(TaskStatus) else "failed"
+                self._task_ended(event.subagent_run_id, cast("TaskStatus", code), event.message)
             case MessagesSnapshotEvent() if metadata_of(event).get("replayed"):
                 self._replayed(event)
             case RunFinishedEvent():
@@ -121,7 +123,7 @@ class RunState:
     def _message(self, message_id: str) -> SaidMessage | None:
         return next((each for each in reversed(self.messages) if each.id == message_id), None)
 
-    def _task_ended(self, task_id: str, status: str, error: str | None = None) -> None:
+    def _task_ended(self, task_id: str, status: TaskStatus, error: str | None = None) -> None:
         for task in self.tasks:
             if task.task_id == task_id:
                 task.status, task.error = status, error
@@ -138,19 +140,22 @@ class RunState:
         raw = [*(outcome.get("interrupts") or ()), *(metadata_of(event).get("clientTools") or ())]
         self.interrupts = [self._interrupt(each) for each in raw if isinstance(each, Mapping)]
         self.answer = event.result
-        self.outcome = "interrupt" if self.interrupts else str(outcome.get("type") or "success")
-        self.usage += [_plain(each) or {} for each in event.usage or ()]
+        # AG-UI's model of the event allows no other types.
+        self.outcome = "interrupt" if self.interrupts else cast("Outcome", outcome.get("type") or "success")
+        self.usage += [ModelUsage.model_validate(_plain(each) or {}) for each in event.usage or ()]
 
     def _interrupt(self, raw: Mapping[str, Any]) -> Interrupt:
         call_id = raw.get("toolCallId")
         metadata = raw.get("metadata")
+        about: Mapping[str, Any] = metadata if isinstance(metadata, Mapping) else {}
+        seen = self._arguments.get(call_id) if isinstance(call_id, str) else None
         return Interrupt(
             id=str(raw.get("id")),
             reason=str(raw.get("reason")),
             message=raw.get("message"),
-            tool_name=metadata.get("toolName") if isinstance(metadata, Mapping) else None,
+            tool_name=about.get("toolName"),
             tool_call_id=call_id,
-            arguments=self._arguments.get(call_id, "") if isinstance(call_id, str) else "",
+            arguments=seen or str(about.get("arguments") or ""),
             raw=raw,
         )
 

@@ -6,11 +6,12 @@ import json
 import re
 from typing import Any
 
+import httpx
 import pytest
 
 import baton_client
 from baton_client import Answer as GivenAnswer
-from baton_client import Interrupt, client_tool
+from baton_client import APIConnectionError, Interrupt, StreamInterruptedError, client_tool
 from tests.unit.client.scripted import THREAD_ID, Answer, Json, Served, begun, ended, numbered, run, stream
 
 RUNS = "POST /v1/runs"
@@ -185,3 +186,41 @@ def test_an_earlier_message_is_answered_again_without_a_new_one(served: Served) 
 def test_there_must_be_something_to_send(served: Served) -> None:
     with pytest.raises(baton_client.ConfigurationError, match="Give a message"):
         served.client.runs.create(thread_id=THREAD_ID)
+
+
+def test_the_arguments_of_a_call_that_was_not_seen_come_with_the_question(served: Served) -> None:
+    about = {"toolName": "refund", "arguments": '{"euros": 12.5}'}
+    waits = {"id": "i-1", "reason": "tool_approval", "message": "May I?", "toolCallId": "c", "metadata": about}
+    end = ended(outcome={"type": "interrupt", "interrupts": [waits]})
+    served.script.answer(RUNS, stream(*numbered([begun(), end])))
+    [waiting] = served.client.runs.create("Refund it", thread_id=THREAD_ID).interrupts
+    assert (waiting.arguments, waiting.arguments_by_name) == ('{"euros": 12.5}', {"euros": 12.5})
+    assert Interrupt("i", "tool_approval", arguments='{"text": "cut\u2026').arguments_by_name == {}
+
+
+def test_a_result_is_sent_again_until_a_restarted_server_has_it(served: Served) -> None:
+    gone = httpx.ConnectError("refused")
+    served.script.answer(
+        RUNS, waiting_for_tool("set_colour", '{"colour": "blue"}'), *[gone] * 9, stream(*run("It is blue.", start=6))
+    )
+    result = served.client.runs.create("Make it blue", thread_id=THREAD_ID, tools=[set_colour])
+    assert result.text == "It is blue."
+    sent = [json.loads(request.content) for request in served.script.sent(RUNS)[1:]]
+    assert len(sent) == 10
+    assert all(each == sent[0] for each in sent)
+
+
+def test_a_result_that_cannot_be_sent_comes_with_the_error_and_its_conversation(served: Served) -> None:
+    served.script.answer(RUNS, waiting_for_tool("set_colour", '{"colour": "blue"}'), httpx.ConnectError("refused"))
+    with pytest.raises(StreamInterruptedError) as failed:
+        served.client.runs.create("Make it blue", thread_id="booking-1", tools=[set_colour])
+    assert failed.value.thread_id == THREAD_ID
+    payload = {"was": "white", "is": "blue 5"}
+    assert failed.value.answers == (GivenAnswer("call-1", "resolved", payload),)
+
+
+def test_a_server_that_never_answered_is_reported_at_once(served: Served) -> None:
+    served.script.answer(RUNS, httpx.ConnectError("refused"))
+    with pytest.raises(APIConnectionError) as failed:
+        served.client.runs.create("Hello", thread_id=THREAD_ID)
+    assert not isinstance(failed.value, StreamInterruptedError)

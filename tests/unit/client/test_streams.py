@@ -50,14 +50,19 @@ def seqs(followed: RunStream) -> list[int | None]:
 
 
 def test_a_run_is_events_text_and_a_result(served: Served) -> None:
-    sources = [{"kind": "document", "id": "d", "title": "Manual"}]
+    sources = [
+        {"kind": "document", "id": "d", "title": "Manual", "agentId": "shop"},
+        {"kind": "x", "id": "x", "page": "iv"},
+    ]
     events = [*WHOLE[:-2], {**WHOLE[-2], "metadata": {**WHOLE[-2]["metadata"], "sources": sources}}, WHOLE[-1]]
     served.script.answer(RUNS, stream(*events))
     with asked(served) as followed:
         assert list(followed.texts()) == ["Nothing ", "is ", "lost."]
         result = followed.result()
     assert (result.text, result.outcome, result.run_id, result.last_seq) == ("Nothing is lost.", "success", "run-1", 7)
-    assert result.sources == sources
+    manual, other = result.sources
+    assert (manual.kind, manual.title, manual.agent_id) == ("document", "Manual", "shop")
+    assert (other.kind, other.id) == ("x", "x")
     assert result.messages[0].agent_name == "Assistant"
     assert len(served.script.requests) == 1
 
@@ -119,6 +124,18 @@ def test_what_a_dead_worker_said_is_dropped(served: Served) -> None:
     result = asked(served).result()
     assert result.text == "All of it."
     assert len(served.script.requests) == 1
+
+
+def test_a_program_can_drop_the_pieces_of_an_answer_that_begins_again(served: Served) -> None:
+    first = [*numbered([begun(), *spoken("Half ")[:2]])]
+    again = numbered([begun(), *spoken("All of it."), ended()], start=9, attempt=2)
+    again[0]["metadata"]["previousSeq"] = 3
+    served.script.answer(RUNS, stream(*first, *again))
+    shown: list[str] = []
+    with asked(served) as followed:
+        for piece in followed.texts(on_restart=shown.clear):
+            shown.append(piece)  # noqa: PERF402 - it is cleared meanwhile
+    assert shown == ["All of it."]
 
 
 def test_messages_stand_for_events_that_the_log_no_longer_has(served: Served) -> None:

@@ -92,3 +92,19 @@ def test_changed_content_is_a_version_of_the_same_document(server: ScriptedServe
     first, second = (json.loads(each.content) for each in server.sent("POST /v1/agents/shop/documents"))
     assert first["documentId"] == second["documentId"]
     assert first["sha256"] != second["sha256"]
+
+
+def test_agents_that_ship_are_left_to_deployments_and_their_documents_are_applied(
+    server: ScriptedServer, folder: Path
+) -> None:
+    (folder / "documents" / "shop").mkdir(parents=True)
+    (folder / "documents" / "shop" / "returns.md").write_text("# Returns")
+    server.answer("PUT /v1/agents/shop", problem(409, "agent_id_taken", "It ships with the deployment."))
+    server.answer("GET /v1/agents/shop/documents", listing())
+    document = {"id": "d", "version": 1, "status": "waiting"}
+    server.answer("POST /v1/agents/shop/documents", httpx.Response(200, json={"document": document, "upload": None}))
+    ended = server.run("apply", str(folder), "--yes")
+    assert ended.exit_code == 0, ended.output
+    assert "agent shop (ships with the deployment" in ended.stdout
+    assert "document shop/returns.md: version 1" in ended.stdout
+    assert len(server.sent("PUT /v1/agents/shop")) == 1

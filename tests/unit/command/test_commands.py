@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import email.utils
 import json
+import time
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -127,6 +129,53 @@ def test_doctor_says_what_to_do(server: ScriptedServer) -> None:
     assert {name for name, check in found.items() if not check["ok"]} == {"clock", "versions", "token"}
     assert all(check["advice"] for check in found.values() if not check["ok"])
     assert "secret" not in ended.output
+
+
+def test_a_clock_that_differs_by_the_way_of_the_answer_is_that_of_the_server(server: ScriptedServer) -> None:
+    healthy(server)
+    date = email.utils.formatdate(time.time() - 2, usegmt=True)
+    health = {"status": "ok", "version": version("baton-client")}
+    server.answer("GET /health", httpx.Response(200, json=health, headers={"date": date}))
+    assert "clock: that of the server\n" in server.run("doctor").stdout
+
+
+def test_a_state_that_conversations_do_not_have_is_refused_with_those_that_they_have(server: ScriptedServer) -> None:
+    ended = server.run("threads", "list", "--state", "foo")
+    assert ended.exit_code == 2
+    assert "waiting" in ended.stderr
+    assert server.requests == []
+
+
+def test_the_version_is_printed(server: ScriptedServer) -> None:
+    assert server.run("version").stdout == server.run("--version").stdout == f"{version('baton-client')}\n"
+
+
+def test_an_upload_waits_until_documents_are_read(
+    server: ScriptedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("baton_client.command.documents.POLL_SECONDS", 0)
+    (tmp_path / "returns.md").write_text("# Returns")
+    document = {"id": "d", "title": "Returns", "version": 1, "progress": 0, "status": "waiting"}
+    states: list[dict[str, Any]] = [document, {**document, "status": "processing"}, {**document, "status": "ready"}]
+    server.answer("POST /v1/agents/shop/documents", httpx.Response(200, json={"document": document, "upload": None}))
+    server.answer("GET /v1/agents/shop/documents/d", *(httpx.Response(200, json=each) for each in states))
+    ended = server.run("documents", "upload", "shop", str(tmp_path / "returns.md"), "--wait", "--json")
+    assert ended.exit_code == 0, ended.output
+    assert [each["status"] for each in json.loads(ended.stdout)["items"]] == ["ready"]
+    broken = {**document, "status": "failed", "error": {"message": "It is encrypted."}}
+    server.answer("GET /v1/agents/shop/documents/d", httpx.Response(200, json=broken))
+    ended = server.run("documents", "upload", "shop", str(tmp_path / "returns.md"), "--wait")
+    assert ended.exit_code == 1
+    assert "It is encrypted." in ended.stdout
+
+
+def test_a_document_that_the_server_refuses_is_named(server: ScriptedServer, tmp_path: Path) -> None:
+    (tmp_path / "setup.exe").write_bytes(b"MZ")
+    refused = problem(422, "unsupported_document", "Documents are PDF (.pdf) files.")
+    server.answer("POST /v1/agents/shop/documents", refused)
+    ended = server.run("documents", "upload", "shop", str(tmp_path / "setup.exe"))
+    assert ended.exit_code == 2
+    assert f"{tmp_path / 'setup.exe'}: unsupported_document: Documents are PDF (.pdf) files." in ended.stderr
 
 
 def test_doctor_tries_each_model_and_fails_if_agents_cannot_work_with_one(server: ScriptedServer) -> None:

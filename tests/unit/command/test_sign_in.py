@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import stat
+import time
+from pathlib import Path
 
 import httpx
+import jwt
 import pytest
 from typer.testing import CliRunner
 
 from baton_client.command.application import SERVER_COMMANDS, add_installed, command_line
+from baton_client.command.session import Environment
 from tests.unit.command.served import ScriptedServer, listing, problem
 
 ISSUER = "https://issuer.test"
@@ -89,7 +94,8 @@ def test_an_absent_command_says_where_it_comes_from() -> None:
     for name in SERVER_COMMANDS:
         ended = CliRunner().invoke(app, [name, "my-assistant", "--anything"])
         assert ended.exit_code == 2
-        assert "pip install 'baton-conversations[local]'" in ended.stderr
+        extra = "test" if name == "test" else "local"
+        assert f"pip install 'baton-conversations[{extra}]'" in ended.stderr
 
 
 def test_a_local_server_that_is_not_there_is_reported_by_its_address(server: ScriptedServer) -> None:
@@ -101,3 +107,101 @@ def test_a_local_server_that_is_not_there_is_reported_by_its_address(server: Scr
     assert ended.exit_code == 5
     assert "http://127.0.0.1:8090" in ended.stderr
     assert "--url" in ended.stderr
+
+
+def local_cloud(server: ScriptedServer, *lifetimes: float) -> None:
+    """A local cloud whose tokens are numbered, and live so many seconds; ``BATON_TOKEN`` is not set."""
+    del server.variables["BATON_TOKEN"]
+    tokens = [
+        jwt.encode({"exp": time.time() + seconds, "number": number}, "k" * 32)
+        for number, seconds in enumerate(lifetimes)
+    ]
+    server.answer("POST /local/token", *(httpx.Response(200, json={"token": token}) for token in tokens))
+    server.answer("GET /v1/threads", listing())
+
+
+def number_of(request: httpx.Request) -> int:
+    """Return the number of the token in a request."""
+    token = request.headers["authorization"].removeprefix("Bearer ")
+    return int(jwt.decode(token, options={"verify_signature": False})["number"])
+
+
+LOCAL = ("login", "--local", "--user", "grace", "--permission", "agent:write", "--token-file")
+
+
+def test_a_local_sign_in_lasts_as_long_as_its_token_says_and_is_renewed_for_the_same_user(
+    server: ScriptedServer,
+) -> None:
+    local_cloud(server, 8 * 3600, 30, 3600)
+    assert server.run(*LOCAL).exit_code == 0
+    [file] = server.folder.glob("tokens-*.json")
+    stored = json.loads(file.read_text())
+    assert stored["expires_at"] == pytest.approx(time.time() + 8 * 3600, abs=600)
+    file.write_text(json.dumps({**stored, "expires_at": 0}))
+    assert server.run("threads", "list").exit_code == 0
+    assert number_of(server.requests[-1]) == 1
+    first, second = (json.loads(each.content) for each in server.sent("POST /local/token"))
+    assert first == second == {"tenant": "demo", "user": "grace", "permissions": ["agent:write"]}
+
+
+def test_another_local_cloud_at_the_same_address_is_signed_in_at_as_well(server: ScriptedServer) -> None:
+    local_cloud(server, 3600, 3600)
+    assert server.run(*LOCAL).exit_code == 0
+    server.answer("GET /v1/threads", problem(401, "unauthorized"), listing())
+    assert server.run("threads", "list").exit_code == 0
+    assert number_of(server.requests[-1]) == 1
+
+
+def test_a_local_sign_in_at_what_is_no_local_cloud_any_more_says_so(server: ScriptedServer) -> None:
+    local_cloud(server, 1)
+    assert server.run(*LOCAL).exit_code == 0
+    server.answer("POST /local/token", problem(404, "not_found"))
+    ended = server.run("threads", "list")
+    assert ended.exit_code == 3
+    assert "`baton login --local`" in ended.stderr
+
+
+def test_signing_in_without_a_client_id_names_the_way_of_a_local_cloud(server: ScriptedServer) -> None:
+    ended = server.run("login")
+    assert ended.exit_code == 2
+    assert "`baton login --local`" in ended.stderr
+
+
+def test_a_token_that_a_local_cloud_does_not_sign_says_why(server: ScriptedServer) -> None:
+    server.answer("POST /local/token", problem(422, "invalid_request", "user: this id is reserved"))
+    ended = server.run("login", "--local", "--user", "system")
+    assert ended.exit_code == 2
+    assert "this id is reserved" in ended.stderr
+
+
+def test_the_token_of_one_server_is_not_sent_to_another_one(server: ScriptedServer) -> None:
+    local_cloud(server, 3600)
+    assert server.run(*LOCAL).exit_code == 0
+    ended = server.run("--url", "http://another.test", "threads", "list")
+    assert ended.exit_code == 3
+    assert [each.url.host for each in server.requests] == ["baton.test"]
+
+
+def test_a_project_names_the_server_and_the_token_in_its_env_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "pyproject.toml").write_text("[tool.baton]\n")
+    (tmp_path / ".env").write_text("BATON_URL=http://of-the-project.test\nBATON_TOKEN=t\nPATH=/nowhere\n")
+    (tmp_path / "agents").mkdir()
+    monkeypatch.chdir(tmp_path / "agents")
+    monkeypatch.delenv("BATON_TOKEN", raising=False)
+    monkeypatch.setenv("BATON_URL", "http://set.test")
+    found = Environment.of_process().variables
+    assert (found["BATON_URL"], found["BATON_TOKEN"]) == ("http://set.test", "t")
+    assert found["PATH"] != "/nowhere"
+    monkeypatch.delenv("BATON_URL")
+    assert Environment.of_process().variables["BATON_URL"] == "http://of-the-project.test"
+
+
+def test_the_env_file_of_a_folder_that_is_no_project_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".env").write_text("BATON_URL=http://of-nobody.test\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("BATON_URL", raising=False)
+    assert "BATON_URL" not in Environment.of_process().variables

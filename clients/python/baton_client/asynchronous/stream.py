@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 from types import TracebackType
 from typing import Any
@@ -15,7 +15,14 @@ from baton_client.asynchronous.events import AsyncEvents
 from baton_client.asynchronous.transport import AsyncTransport, Request
 from baton_client.calls import awaited
 from baton_client.errors import BatonError, ConfigurationError, StreamInterruptedError, error_of_run
-from baton_client.events import AnyEvent, RunErrorEvent, RunFinishedEvent, TextMessageContentEvent, metadata_of
+from baton_client.events import (
+    AnyEvent,
+    RunErrorEvent,
+    RunFinishedEvent,
+    RunStartedEvent,
+    TextMessageContentEvent,
+    metadata_of,
+)
 from baton_client.run_input import Answer, RunInput
 from baton_client.run_result import Interrupt, RunResult
 from baton_client.run_state import CLIENT_TOOL, RunState
@@ -93,10 +100,22 @@ class AsyncRunStream:
         """Yield the events that have not been read yet."""
         return self._whole()
 
-    async def texts(self) -> AsyncIterator[str]:
-        """Yield the pieces of text as they come. A second message begins with an empty line."""
+    async def texts(self, *, on_restart: Callable[[], object] | None = None) -> AsyncIterator[str]:
+        """Yield the pieces of text as they come. A second message begins with an empty line.
+
+        If a worker dies, another one answers from the beginning, so that the pieces before belong to no answer any
+        more: ``on_restart`` is called then, for programs that have shown them. ``text`` has the new answer only.
+        """
         known: str | None = None
         async for event in self:
+            if (
+                isinstance(event, RunStartedEvent)
+                and known is not None
+                and (metadata_of(event).get("attempt") or 1) > 1
+            ):
+                known = None
+                if on_restart is not None:
+                    on_restart()
             if isinstance(event, TextMessageContentEvent):
                 yield f"\n\n{event.delta}" if known not in {None, event.message_id} else event.delta
                 known = event.message_id
@@ -153,6 +172,7 @@ class AsyncRunStream:
             after=self._after,
             first=first,
             ends_when_idle=self._input is None and self._wanted_run_id is None,
+            is_continued=self._input is not None and self.state.last_seq > 0,
         )
         try:
             async with aclosing(aiter(source)) as events:
@@ -169,6 +189,8 @@ class AsyncRunStream:
             self._is_over = True  # a failed connection does not ask to stop the run
             if isinstance(problem, StreamInterruptedError):
                 problem.thread_id, problem.run_id = self.thread_id, self.run_id or self._wanted_run_id
+                if self._input is not None and self.run_id is None:
+                    problem.answers = self._input.answers
             raise
 
     def _is_ours(self, event: AnyEvent) -> bool:

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from baton_client.command.agents import app as agents
 from baton_client.command.apply import apply
 from baton_client.command.audit import app as audit
 from baton_client.command.chat import chat
@@ -39,6 +40,11 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
+def _print_version() -> None:
+    """Print the version of this command."""
+    _show_version(wanted=True)
+
+
 def _options(
     context: typer.Context,
     profile: Annotated[str | None, typer.Option(help="Of the configuration file; also BATON_PROFILE.")] = None,
@@ -58,7 +64,9 @@ def command_line() -> typer.Typer:
     made.callback()(_options)
     for function in (login, logout, chat, tail, apply, doctor):
         made.command(function.__name__)(function)
+    made.command("version")(_print_version)
     for name, group in {
+        "agents": agents,
         "threads": threads,
         "documents": documents,
         "procedures": procedures,
@@ -84,7 +92,10 @@ def add_installed(made: typer.Typer, found: list[EntryPoint]) -> None:
             made.command(each.name)(command)
     for name, purpose in SERVER_COMMANDS.items():
         if name not in names:
-            advice = f"`baton {name}` comes with the server. Install it by `pip install 'baton-conversations[local]'`."
+            extra = "test" if name == "test" else "local"
+            advice = (
+                f"`baton {name}` comes with the server. Install it by `pip install 'baton-conversations[{extra}]'`."
+            )
             _add_absent(made, name, advice, purpose)
 
 

@@ -13,7 +13,7 @@ from baton_client.command.connection import Json
 from baton_client.command.documents import upload_document
 from baton_client.command.exits import CommandError, ExitCode, exit_code
 from baton_client.command.folder import AgentFile, read_folder
-from baton_client.command.plan import AGENT, YAML, Step, made_plan, refusal
+from baton_client.command.plan import AGENT, SHIPS, YAML, Step, made_plan, refusal
 from baton_client.command.session import AsJson, Session, Yes, run
 from baton_client.command.uploads import description
 from baton_client.errors import APIStatusError, BadRequestError
@@ -117,5 +117,5 @@ def _finish(session: Session, steps: list[Step], results: dict[str, str | APISta
     for name, result in results.items():
         session.output.line(f"{name}: {'not applied' if isinstance(result, APIStatusError) else result}")
     if not results:
-        is_same = all(step.action == "none" for step in steps)
+        is_same = all(step.action == "none" and step.note != SHIPS for step in steps)
         session.output.note("Everything is as in the folder." if is_same else "Nothing was sent.")

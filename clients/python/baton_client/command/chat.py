@@ -13,18 +13,23 @@ from typing import Annotated, Any
 import typer
 
 from baton_client.addresses import path
+from baton_client.command.agents import show_agents
 from baton_client.command.chat_input import ChatInput, chat_input
 from baton_client.command.connection import END_OF_RUN, Json
 from baton_client.command.exits import CommandError, advice
 from baton_client.command.run_view import RunView, question
 from baton_client.command.session import AsJson, Session, run
-from baton_client.command.terminal_text import one_line
-from baton_client.command.threads import message_text
+from baton_client.command.threads import message_lines
 from baton_client.command.uploads import description, put
 from baton_client.errors import BatonError
 from baton_client.run_input import Answer, RunInput
 
-HELP = "/attach FILE sends a file with the next message, /thread shows the conversation's id, /quit leaves."
+HELP = (
+    "/attach FILE sends a file with the next message, /new begins another conversation, /agent ID one with that agent, "
+    "/agent lists agents, /end closes the conversation, /thread shows its id, /quit leaves."
+)
+YES = frozenset({"y", "yes", "ok", "okay", "sure"})
+NO = frozenset({"", "n", "no"})
 
 
 def chat(
@@ -61,6 +66,8 @@ class Chat:
         self._agent_id = agent_id
         self._parts: list[Json] = []
         self._input: ChatInput | None = None
+        self._view: RunView | None = None
+        """The view of the run in progress."""
         self._is_leaving = False
 
     async def resume(self) -> None:
@@ -71,7 +78,8 @@ class Chat:
             newest = await self._session.connection.get(address + "/messages", limit=6)
             for message in newest["items"]:
                 who = "You" if message.get("role") == "user" else message.get("name") or "Baton"
-                self._output.line(f"{one_line(who)}: {message_text(message)}", style="dim")
+                for line in message_lines(who, message):
+                    self._output.line(line, style="dim")
         if thread.get("interrupts"):
             await self._answer(thread["interrupts"])
 
@@ -115,11 +123,34 @@ class Chat:
                 self._output.line(self._thread_id)
             case ["/attach", file]:
                 await self.attach(_file(file))
-            case [word, *_] if word.startswith("/"):
+            case ["/new"]:
+                self._begin_another(self._agent_id)
+            case ["/agent"]:
+                await show_agents(self._session)
+            case ["/agent", agent_id]:
+                address = path("/v1/agents/{agent_id}", agent_id=agent_id)
+                found = await self._session.connection.get(address)
+                self._begin_another(found["id"])
+            case ["/end"]:
+                await self._session.connection.send(
+                    "POST", path("/v1/threads/{thread_id}/close", thread_id=self._thread_id)
+                )
+                self._output.note("Closed.")
+                self._begin_another(self._agent_id)
+            case ["/help"]:
                 self._output.note(HELP)
+            case ["/attach"]:
+                self._output.note(f"Name the file: /attach FILE. {HELP}")
+            case [word, *_] if word.startswith("/"):
+                self._output.note(f"There is no command {word}. {HELP}")
             case _:
                 await self.turn(text)
         return False
+
+    def _begin_another(self, agent_id: str | None) -> None:
+        """Let the next message begin another conversation, without files that were meant for this one."""
+        self._thread_id, self._agent_id, self._parts = str(uuid.uuid4()), agent_id, []
+        self._output.note(f"The next message begins another conversation{f' with {agent_id}' if agent_id else ''}.")
 
     def _asked(self, content: Any, answers: tuple[Answer, ...]) -> Json:
         return RunInput.of(
@@ -134,10 +165,10 @@ class Chat:
         ).body()
 
     async def _run(self, body: Json) -> None:
-        view = RunView(self._output)
+        self._view = view = RunView(self._output, asks=False)
         with self._stopping() as stops:
             try:
-                async with aclosing(self._session.connection.run(body)) as events:
+                async with aclosing(self._session.connection.run(body, on_wait=self._wait_shown)) as events:
                     await self._show(view, events)
             finally:
                 view.end_line()
@@ -172,8 +203,8 @@ class Chat:
                 answers.append(Answer(each["id"], "cancelled"))
                 continue
             reply = (await given.ask(f"{question(each)} [y/N or a reason] ")).strip()
-            is_agreed = reply.lower() in {"y", "yes"}
-            comment = None if is_agreed or reply.lower() in {"", "n", "no"} else reply
+            is_agreed = reply.lower() in YES
+            comment = None if is_agreed or reply.lower() in NO else reply
             answers.append(Answer.approval(each["id"], is_agreed, comment=comment))
         await self._run(self._asked(None, tuple(answers)))
 
@@ -214,7 +245,17 @@ class Chat:
             for each in stops:
                 each.cancel()
 
+    def _wait_shown(self, problem: Exception) -> None:
+        """Say that the server cannot be reached, which lasts until it can, or until this gives up."""
+        self._end_line()
+        self._output.note(f"The server is away; trying again. ({problem})", style="yellow")
+
+    def _end_line(self) -> None:
+        if self._view is not None:
+            self._view.end_line()
+
     async def _cancel(self) -> None:
+        self._end_line()
         self._output.note("Stopping. Ctrl-C again leaves.")
         try:
             await self._session.connection.send(

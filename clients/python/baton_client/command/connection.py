@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
@@ -83,13 +83,17 @@ class Connection:
         """
         return AsyncResource(self.transport).lines(address, has_end=has_end, **params)
 
-    async def run(self, body: Json) -> AsyncGenerator[Json, None]:
+    async def run(
+        self, body: Json, *, on_wait: Callable[[Exception], object] | None = None
+    ) -> AsyncGenerator[Json, None]:
         """Yield the events of a run that ``body`` asks for, to its end, also across lost connections.
+
+        ``on_wait`` is called when a connection is lost, before it is taken up again.
 
         Until its first event has come the same request is sent again: its ids make that safe.
         """
         first = Request(method="POST", path="/v1/runs", json=body, headers={"Accept": "text/event-stream"})
-        source = AsyncEvents(self.transport, body["threadId"], first=first)
+        source = AsyncEvents(self.transport, body["threadId"], first=first, on_wait=on_wait)
         async with aclosing(source.received()) as events:
             async for received in events:
                 yield json.loads(received.data)

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from baton_client.addresses import path
+from baton_client.asynchronous.resources.documents import IN_PROGRESS
 from baton_client.command.connection import Json
+from baton_client.command.exits import CommandError, advice, exit_code
 from baton_client.command.session import AsJson, Session, Yes, run
 from baton_client.command.terminal_text import one_line
 from baton_client.command.uploads import checksum, description, put
+from baton_client.errors import APIStatusError
 
 app = typer.Typer(no_args_is_help=True, help="List, upload, search and delete an agent's documents.")
 
 DOCUMENTS = "/v1/agents/{agent_id}/documents"
+POLL_SECONDS = 1
 AgentId = Annotated[str, typer.Argument(help="The agent's id.")]
 
 COLUMNS = [
@@ -49,17 +54,25 @@ def upload(
     agent_id: AgentId,
     files: Annotated[list[Path], typer.Argument(help="PDF, HTML, Markdown, text, CSV, or of Office.")],
     title: Annotated[str | None, typer.Option(help="The title that citations show; of one file.")] = None,
+    wait: Annotated[bool, typer.Option("--wait", help="End when they can be found, or cannot be read.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Upload documents. One that the agent has already is not sent again."""
+    """Upload documents. One that the agent has already is not sent again. The server reads them afterwards."""
 
     async def command(session: Session) -> None:
         described = [(file, description(file)) for file in files]
-        done = [
-            await upload_document(session, agent_id, file, each | ({"title": title} if title else {}))
-            for file, each in described
-        ]
+        done = []
+        for file, each in described:
+            try:
+                done.append(await upload_document(session, agent_id, file, each | ({"title": title} if title else {})))
+            except APIStatusError as problem:
+                raise CommandError(f"{file}: {advice(problem)}", exit_code(problem)) from problem
+        if wait:
+            done = await _read(session, agent_id, done)
         session.output.rows(done, COLUMNS, empty="")
+        failed = [document for document in done if document.get("status") == "failed"]
+        if wait and failed:
+            raise CommandError(f"{len(failed)} of {len(done)} documents could not be read.")
 
     run(context, command, as_json=as_json)
 
@@ -103,6 +116,24 @@ def search(
             session.output.note(answer["note"])
 
     run(context, command, as_json=as_json)
+
+
+async def _read(session: Session, agent_id: str, documents: list[Json]) -> list[Json]:
+    """Wait until the server has read documents, or could not, and return them."""
+    waiting = {document["id"] for document in documents if document.get("status") in IN_PROGRESS}
+    found = {document["id"]: document for document in documents}
+    with session.output.progress() as progress:
+        task = progress.add_task("Reading", total=len(documents), completed=len(documents) - len(waiting))
+        while waiting:
+            for document_id in sorted(waiting):
+                address = path(DOCUMENTS + "/{document_id}", agent_id=agent_id, document_id=document_id)
+                found[document_id] = await session.connection.get(address)
+                if found[document_id].get("status") not in IN_PROGRESS:
+                    waiting.remove(document_id)
+                    progress.advance(task)
+            if waiting:
+                await asyncio.sleep(POLL_SECONDS)
+    return [found[document["id"]] for document in documents]
 
 
 async def upload_document(session: Session, agent_id: str, file: Path, announced: Json) -> Json:

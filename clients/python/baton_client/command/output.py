@@ -14,7 +14,10 @@ from rich.table import Table
 from rich.text import Text
 
 from baton_client.command.terminal_text import one_line, plain
+from baton_client.command.word_wrap import WordWrap, fits_between_words
 
+IDS = frozenset({"ID", "AGENT", "CONVERSATION", "USER"})
+"""Columns of ids, which are not broken, so that they can be copied from any terminal."""
 Column = tuple[str, Callable[[Mapping[str, Any]], object]]
 
 
@@ -30,6 +33,7 @@ class Output:
     is_json: bool = False
     console: Console = field(default_factory=_console(to_stderr=False))
     messages: Console = field(default_factory=_console(to_stderr=True))
+    _wrap: WordWrap = field(default_factory=WordWrap)
 
     def json(self, value: Any) -> None:
         """Print one JSON value on one line, in ASCII: no character of it is the terminal's."""
@@ -38,16 +42,24 @@ class Output:
 
     def line(self, text: object, *, style: str = "") -> None:
         """Print text of anybody's."""
-        self.console.print(Text(plain(text), style=style))
+        _print(self.console, plain(text), style)
 
     def part(self, text: object, *, style: str = "") -> None:
-        """Print text without ending the line."""
-        self.console.print(Text(plain(text), style=style), end="")
+        """Print text without ending the line; ``end_parts`` does that. A terminal shows a word once it is whole."""
+        shown = plain(text)
+        self._show_part(self._wrap.add(shown, self.console.width) if self.console.is_terminal else shown, style)
+
+    def end_parts(self) -> None:
+        """End the line that parts have begun."""
+        self._show_part(f"{self._wrap.end(self.console.width)}\n", "")
+
+    def _show_part(self, text: str, style: str) -> None:
+        self.console.print(Text(text, style=style), end="")
         self.console.file.flush()
 
     def note(self, text: object, *, style: str = "") -> None:
         """Print what is not a result, to standard error, on one line."""
-        self.messages.print(Text(one_line(text), style=style))
+        _print(self.messages, one_line(text), style)
 
     def error(self, text: object) -> None:
         """Print an error, on one line."""
@@ -78,7 +90,7 @@ class Output:
         return Progress(
             TextColumn("{task.description}", markup=False),
             BarColumn(),
-            TaskProgressColumn(markup=False),
+            TaskProgressColumn("{task.percentage:>3.0f}%", style="progress.percentage", markup=False),
             TimeElapsedColumn(),
             console=self.messages,
             transient=True,
@@ -86,10 +98,20 @@ class Output:
         )
 
 
+def _print(console: Console, text: str, style: str) -> None:
+    """Print text with line breaks between words in a terminal, and with its own line breaks only elsewhere."""
+    breaks = console.is_terminal and fits_between_words(text, console.width)
+    console.print(Text(text, style=style), soft_wrap=not breaks)
+
+
 def _table(items: Sequence[Mapping[str, Any]], columns: Sequence[Column]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for name, _ in columns:
-        table.add_column(name, overflow="fold")
+    for name, read in columns:
+        if name in IDS:
+            longest = max(len(one_line(read(item))) for item in items)
+            table.add_column(name, no_wrap=True, min_width=longest)
+        else:
+            table.add_column(name, overflow="fold")
     for item in items:
         table.add_row(*(Text(one_line(read(item))) for _, read in columns))
     return table

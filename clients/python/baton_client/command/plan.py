@@ -16,12 +16,14 @@ from baton_client.command.connection import Connection, Json
 from baton_client.command.exits import CommandError, ExitCode, advice
 from baton_client.command.folder import AgentFile, Folder
 from baton_client.command.uploads import description
+from baton_client.conditions import AgentIdTakenError
 from baton_client.errors import APIStatusError, BadRequestError, NotFoundError
 
 Action = Literal["create", "change", "compare", "none"]
 """``compare``: sent by its checksum, so that the server takes it only if the content is new."""
 
 AGENT = "/v1/agents/{agent_id}"
+SHIPS = "ships with the deployment, and is not compared: `baton deploy` brings its changes"
 YAML = {"Content-Type": "application/yaml"}
 
 
@@ -82,7 +84,10 @@ async def made_plan(connection: Connection, folder: Folder) -> list[Step]:
 
 async def _agent(connection: Connection, agent: AgentFile) -> Step:
     address = path(AGENT, agent_id=agent.agent_id)
-    answer = await connection.send("PUT", address, content=agent.text, headers=YAML, params={"dryRun": "true"})
+    try:
+        answer = await connection.send("PUT", address, content=agent.text, headers=YAML, params={"dryRun": "true"})
+    except AgentIdTakenError:
+        return Step("agent", "none", agent, note=SHIPS)
     warnings = "; ".join(answer.get("warnings") or []) or None
     lines = [line for change in answer["changes"] for line in _change_lines(change)]
     if answer["isNew"]:

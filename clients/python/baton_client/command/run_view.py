@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from baton_client.command.connection import Json
@@ -9,16 +10,24 @@ from baton_client.command.output import Output
 from baton_client.command.terminal_text import one_line
 
 DIM = "dim"
+MAX_ARGUMENTS = 2_000
+"""Characters of a call's arguments that are shown."""
 
 
 class RunView:
     """Shows events, and keeps what the next step depends on."""
 
-    def __init__(self, output: Output, *, shows_user: bool = False) -> None:
-        """``shows_user``: also what the user has said, which a chat need not repeat."""
+    def __init__(self, output: Output, *, shows_user: bool = False, asks: bool = True) -> None:
+        """``shows_user``: also what the user has said, which a chat need not repeat.
+
+        ``asks``: also what a run waits for, which a program that asks for it itself need not show.
+        """
         self._output = output
+        self._asks = asks
         self._shows_user = shows_user
         self._is_in_text = False
+        self._calls: dict[str, ShownCall] = {}
+        """Calls whose arguments are still coming, by their ids."""
         self._sub_agents: dict[str, str] = {}
         """Names by task: only the first event of a task has its name."""
         self.interrupts: list[Json] = []
@@ -47,7 +56,7 @@ class RunView:
         """End a line of text that an interruption has left open."""
         if self._is_in_text:
             self._is_in_text = False
-            self._output.line("")
+            self._output.end_parts()
 
     def _say(self, text: str, style: str = DIM) -> None:
         self.end_line()
@@ -86,7 +95,15 @@ class RunView:
     def _tool_call_start(self, event: Json) -> None:
         # Consultations are shown by the events of the sub-agent.
         if not str(event.get("toolCallName")).startswith("ask_"):
-            self._say(f"> calls {event.get('toolCallName')}")
+            self._calls[str(event.get("toolCallId"))] = ShownCall(str(event.get("toolCallName")))
+
+    def _tool_call_args(self, event: Json) -> None:
+        if call := self._calls.get(str(event.get("toolCallId"))):
+            call.arguments += str(event.get("delta") or "")
+
+    def _tool_call_end(self, event: Json) -> None:
+        if call := self._calls.pop(str(event.get("toolCallId")), None):
+            self._say(f"> calls {call}")
 
     def _tool_call_result(self, event: Json) -> None:
         outcome = _metadata(event).get("outcome")
@@ -141,18 +158,32 @@ class RunView:
         self.keep(event)
         if self.outcome == "cancelled":
             self._say("(Stopped.)", "yellow")
-        for each in self.interrupts:
-            self._say(f"? {question(each)}", "yellow")
+        if self._asks:
+            for each in self.interrupts:
+                self._say(f"? {question(each)}", "yellow")
 
     def _run_error(self, event: Json) -> None:
         self.end_line()
         self.keep(event)
 
 
+@dataclass(slots=True)
+class ShownCall:
+    """A call of a tool, as people read it."""
+
+    name: str
+    arguments: str = ""
+    """JSON, as far as it has come."""
+
+    def __str__(self) -> str:
+        return " ".join(filter(None, [one_line(self.name), one_line(self.arguments, MAX_ARGUMENTS)]))
+
+
 def question(interrupt: Json) -> str:
-    """Return the question of an interrupt, with the tool's name, which the agent may not mention."""
-    tool = _metadata(interrupt).get("toolName") or interrupt.get("reason")
-    return f"{one_line(interrupt.get('message') or 'The agent waits for an answer.')} [{one_line(tool)}]"
+    """Return the question of an interrupt, with the call, which the agent may not mention."""
+    metadata = _metadata(interrupt)
+    call = ShownCall(str(metadata.get("toolName") or interrupt.get("reason")), str(metadata.get("arguments") or ""))
+    return f"{one_line(interrupt.get('message') or 'The agent waits for an answer.')} [{call}]"
 
 
 def _metadata(event: Json) -> dict[str, Any]:

@@ -20,7 +20,9 @@ from baton_client.command.configuration import Profile, configuration_folder, re
 from baton_client.command.connection import Connection
 from baton_client.command.device_flow import renewed
 from baton_client.command.exits import CommandError, ExitCode, advice, exit_code
+from baton_client.command.local_sign_in import renewed_local
 from baton_client.command.output import Output
+from baton_client.command.project_variables import own_variables
 from baton_client.command.token_store import TokenStore
 from baton_client.errors import APIConnectionError, BatonError
 from baton_client.options import Options
@@ -49,6 +51,15 @@ class Environment:
     url: str | None = None
     no_color: bool = False
 
+    @classmethod
+    def of_process(cls, *, url: str | None = None) -> Environment:
+        """Return the environment of this process, below it that of the project around the current folder."""
+        try:
+            own = own_variables(Path.cwd())
+        except (CommandError, OSError):
+            own = {}  # the project's own commands report it
+        return cls(variables={**own, **os.environ}, url=url)
+
     def profile(self) -> Profile:
         """Return the profile in use. Raises ``CommandError``."""
         return read_profile(self.folder, self.variables, name=self.profile_name, url=self.url)
@@ -63,6 +74,7 @@ class SignIn:
 
     def __init__(self, environment: Environment, profile: Profile, http: httpx.AsyncClient) -> None:
         self._token = environment.variables.get("BATON_TOKEN")
+        self._url = profile.url
         self._store = TokenStore(profile, environment.folder)
         self._http = http
         self._given: str | None = None
@@ -80,7 +92,8 @@ class SignIn:
         if stored is None:
             raise CommandError("You are not signed in. Run `baton login`, or set BATON_TOKEN.", ExitCode.FORBIDDEN)
         if self._given == stored.access_token or stored.expires_at < time.time() + EARLY_SECONDS:
-            stored = await renewed(self._http, stored)
+            is_local = stored.local is not None
+            stored = await (renewed_local(self._http, self._url, stored) if is_local else renewed(self._http, stored))
             self._store.write(stored)
         self._given = stored.access_token
         return stored.access_token
@@ -110,7 +123,7 @@ class Session:
 
 def environment_of(context: typer.Context) -> Environment:
     """Return the environment, with the options before the command's name."""
-    return context.obj if isinstance(context.obj, Environment) else Environment()
+    return context.obj if isinstance(context.obj, Environment) else Environment.of_process()
 
 
 def _address(problem: httpx.HTTPError) -> str:

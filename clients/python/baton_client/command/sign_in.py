@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from typing import Annotated
 
-import httpx
 import typer
 
 from baton_client.command.configuration import write_profile
 from baton_client.command.device_flow import endpoints, issuer_of, sign_in
 from baton_client.command.exits import CommandError, ExitCode
+from baton_client.command.local_sign_in import local_tokens
 from baton_client.command.session import AsJson, Session, run
-from baton_client.command.token_store import StoredTokens, TokenStore
+from baton_client.command.token_store import TokenStore
 
 
 def login(
@@ -42,11 +41,14 @@ def login(
             token_file=token_file or old.token_file,
         )
         if local:
-            tokens = await _local(session, {"tenant": tenant, "user": user, "permissions": permission or []})
+            who = {"tenant": tenant, "user": user, "permissions": permission or []}
+            tokens = await local_tokens(session.http, profile.url, who)
         else:
             if not profile.client_id:
                 raise CommandError(
-                    "Name this program's id at the issuer by --client-id; your administrator knows it.", ExitCode.USAGE
+                    "Name this program's id at the issuer by --client-id; your administrator knows it. "
+                    "At a local cloud, sign in by `baton login --local`.",
+                    ExitCode.USAGE,
                 )
             found = await endpoints(session.http, profile.issuer or await issuer_of(session.http, profile.url))
 
@@ -73,10 +75,3 @@ def logout(context: typer.Context, as_json: AsJson = False) -> None:
             session.output.note("BATON_TOKEN is still set.")
 
     run(context, command, as_json=as_json)
-
-
-async def _local(session: Session, who: dict[str, object]) -> StoredTokens:
-    answer = await session.http.post(f"{session.profile.url}/local/token", json=who)
-    if answer.status_code != httpx.codes.OK:
-        raise CommandError(f"{session.profile.url} is no local cloud. Sign in without --local.", ExitCode.USAGE)
-    return StoredTokens(answer.json()["token"], time.time() + 3600)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
 
 from baton_client.addresses import path
 from baton_client.command.connection import Json
+from baton_client.command.run_view import ShownCall, question
 from baton_client.command.session import AsJson, Session, Yes, run
 from baton_client.command.terminal_text import one_line, plain
 
@@ -16,6 +18,17 @@ app = typer.Typer(no_args_is_help=True, help="List, read and end conversations."
 THREAD = "/v1/threads/{thread_id}"
 ThreadId = Annotated[str, typer.Argument(help="The conversation's id, or the host application's own.")]
 Limit = Annotated[int, typer.Option(min=1, max=10_000, help="The largest number of entries.")]
+
+
+class State(StrEnum):
+    """The states that conversations are listed by."""
+
+    ACTIVE = "active"
+    CLOSED = "closed"
+    RUNNING = "running"
+    INTERRUPTED = "interrupted"
+    WAITING = "waiting"
+
 
 COLUMNS = [
     ("ID", lambda item: item["id"]),
@@ -29,13 +42,14 @@ COLUMNS = [
 def list_(
     context: typer.Context,
     everybody: Annotated[bool, typer.Option("--everybody", help="Of the whole tenant; needs thread:read_all.")] = False,
-    state: Annotated[str | None, typer.Option(help="active, closed, running, interrupted or waiting.")] = None,
+    state: Annotated[State | None, typer.Option(help="Only those.")] = None,
     agent: Annotated[str | None, typer.Option(help="The agent of the conversations.")] = None,
     limit: Limit = 20,
     as_json: AsJson = False,
 ) -> None:
     """List conversations, the most recently active first."""
-    _list(context, as_json, limit, scope="tenant" if everybody else None, state=state, agentId=agent)
+    wanted = state.value if state else None
+    _list(context, as_json, limit, scope="tenant" if everybody else None, state=wanted, agentId=agent)
 
 
 @app.command()
@@ -121,7 +135,21 @@ def _lines(thread: Json, messages: list[Json]) -> list[str]:
     lines = [f"{one_line(thread.get('title') or 'Without a title')} ({thread['id']}, {thread.get('status')})"]
     for message in messages:
         who = "You" if message.get("role") == "user" else message.get("name") or message.get("role")
-        lines += ["", f"{one_line(who)}: {message_text(message)}"]
-    if thread.get("interrupts"):
-        lines += ["", f"{len(thread['interrupts'])} calls wait for an answer: `baton chat {thread['id']}`."]
+        lines += ["", *message_lines(str(who), message)]
+    if waiting := thread.get("interrupts"):
+        lines += ["", *(f"? {question(each)}" for each in waiting), f"Answer by `baton chat {thread['id']}`."]
+    return lines
+
+
+def message_lines(who: str, message: Json) -> list[str]:
+    """Return a message as people read it: its text, the calls that its agent made, and whether it was stopped."""
+    text = message_text(message)
+    lines = [f"{one_line(who)}: {text}"] if text or not message.get("toolCalls") else []
+    for call in message.get("toolCalls") or []:
+        function = call.get("function") or {}
+        lines.append(
+            f"  > {one_line(who)} calls {ShownCall(str(function.get('name')), str(function.get('arguments')))}"
+        )
+    if (message.get("metadata") or {}).get("status") == "cancelled":
+        lines.append("  (Stopped.)")
     return lines

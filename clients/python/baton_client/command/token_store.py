@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,10 @@ class StoredTokens:
     refresh_token: str | None = None
     token_endpoint: str | None = None
     client_id: str | None = None
+    url: str | None = None
+    """The server that they are for."""
+    local: dict[str, Any] | None = None
+    """The tenant, user and permissions of a sign-in at a local cloud, which signs another token for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +46,15 @@ class TokenStore:
         if not text:
             return None
         try:
-            return StoredTokens(**json.loads(text))
+            found = StoredTokens(**json.loads(text))
         except (ValueError, TypeError):
             return None
+        # No server gets the token of another one, whatever address a variable or a project names.
+        return found if found.url in {None, self.profile.url} else None
 
     def write(self, tokens: StoredTokens) -> None:
         """Keep tokens. Raises ``CommandError`` without a keyring."""
-        text = json.dumps(asdict(tokens))
+        text = json.dumps(asdict(replace(tokens, url=self.profile.url)))
         if not self.profile.token_file:
             _keyring_call(keyring.set_password, SERVICE, self._account, text)
             return

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import closing
 
 from baton_client.addresses import path
@@ -45,11 +45,15 @@ class Events:
         first: Request | None = None,
         ends_when_idle: bool = False,
         gives_up: bool = True,
+        is_continued: bool = False,
+        on_wait: Callable[[Exception], object] | None = None,
     ) -> None:
         """Ask for what follows number ``after``, or send ``first``, until it has begun, and then for what follows.
 
         ``first`` must be one that may be sent twice. ``ends_when_idle``: end where the server says that nothing is
         going on. ``gives_up``: a server at which nothing goes on counts as one that cannot be reached.
+        ``is_continued``: the server has answered earlier requests for this run, so it is waited for from the beginning.
+        ``on_wait`` is called with the first of several failures in a row, before the next attempt.
         """
         self._transport = transport
         self._thread_id = thread_id
@@ -57,7 +61,8 @@ class Events:
         self._ends_when_idle = ends_when_idle
         self._gives_up = gives_up
         self._sequence = Sequence(after)
-        self._was_open = False
+        self._was_open = is_continued
+        self._on_wait = on_wait
         self._progress_at = time.monotonic()
         self._failures = 0
 
@@ -148,6 +153,8 @@ class Events:
         if not self._was_open:
             raise problem
         self._give_up_in_time(problem)
+        if not self._failures and self._on_wait is not None:
+            self._on_wait(problem)
         self._failures += 1
         seconds = wait_seconds(min(self._failures, MOST_ATTEMPTS), advised)
         logger.info("The events of %s are asked for again in %.1f s: %s", self._thread_id, seconds, problem)

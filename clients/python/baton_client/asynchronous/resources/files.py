@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 from baton_client.addresses import path
 from baton_client.asynchronous.resource import AsyncResource
 from baton_client.calls import in_thread
 from baton_client.models import UploadAnswer
+from baton_client.run_parts import UploadedPart
 from baton_client.uploads import Upload
 
 
@@ -17,7 +18,7 @@ class AsyncFiles(AsyncResource):
 
     async def upload(
         self, thread_id: str, content: bytes | Path, *, name: str | None = None, content_type: str | None = None
-    ) -> dict[str, Any]:
+    ) -> UploadedPart:
         """Upload a file, and return the part to send in a message.
 
         ``name`` and ``content_type`` follow from a path. Raises ``ConfigurationError`` where they are missing.
@@ -26,4 +27,4 @@ class AsyncFiles(AsyncResource):
         address = path("/v1/threads/{thread_id}/files", thread_id=thread_id)
         answer: UploadAnswer = await self._post(address, UploadAnswer, file.announced, is_repeatable=False)
         await self._transport.upload(answer.upload, file.data)
-        return answer.part
+        return cast("UploadedPart", answer.part)

@@ -61,9 +61,38 @@ class AsyncRuns(AsyncResource):
             keep_running=keep_running,
         )
 
-    async def create(self, message: Content | None = None, **options: Any) -> RunResult:
-        """Send a message and return what became of it, once it has ended. ``options`` as for ``stream``."""
-        async with self.stream(message, **options) as stream:
+    async def create(
+        self,
+        message: Content | None = None,
+        *,
+        thread_id: str | None = None,
+        message_id: str | None = None,
+        agent_id: str | None = None,
+        answers: Sequence[Answer] = (),
+        tools: Sequence[ClientTool | Callable[..., Any]] = (),
+        context: Mapping[str, str] | None = None,
+        approve: Approve | None = None,
+        branch: Mapping[str, Any] | None = None,
+        time_zone: str | None = None,
+        keep_running: bool = False,
+    ) -> RunResult:
+        """Send a message and return the result of its run, once it has ended. The parameters are those of ``stream``.
+
+        Raises like iterating over a stream.
+        """
+        async with self.stream(
+            message,
+            thread_id=thread_id,
+            message_id=message_id,
+            agent_id=agent_id,
+            answers=answers,
+            tools=tools,
+            context=context,
+            approve=approve,
+            branch=branch,
+            time_zone=time_zone,
+            keep_running=keep_running,
+        ) as stream:
             return await stream.result()
 
     def follow(self, thread_id: str, *, run_id: str | None = None, after: int = 0) -> AsyncRunStream:

@@ -51,7 +51,7 @@ class AsyncThreads(AsyncResource):
         parent_thread_id: str | None = None,
         user_id: str | None = None,
         agent_id: str | None = None,
-        state: str | None = None,
+        state: Literal["active", "closed", "running", "interrupted", "waiting"] | None = None,
         has_error: bool | None = None,
         min_tokens: int | None = None,
         min_cost: float | None = None,

@@ -5,11 +5,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 from baton_client.addresses import path
 from baton_client.calls import directly
 from baton_client.models import UploadAnswer
+from baton_client.run_parts import UploadedPart
 from baton_client.synchronous.resource import Resource
 from baton_client.uploads import Upload
 
@@ -19,7 +20,7 @@ class Files(Resource):
 
     def upload(
         self, thread_id: str, content: bytes | Path, *, name: str | None = None, content_type: str | None = None
-    ) -> dict[str, Any]:
+    ) -> UploadedPart:
         """Upload a file, and return the part to send in a message.
 
         ``name`` and ``content_type`` follow from a path. Raises ``ConfigurationError`` where they are missing.
@@ -28,4 +29,4 @@ class Files(Resource):
         address = path("/v1/threads/{thread_id}/files", thread_id=thread_id)
         answer: UploadAnswer = self._post(address, UploadAnswer, file.announced, is_repeatable=False)
         self._transport.upload(answer.upload, file.data)
-        return answer.part
+        return cast("UploadedPart", answer.part)

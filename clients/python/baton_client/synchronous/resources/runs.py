@@ -63,9 +63,38 @@ class Runs(Resource):
             keep_running=keep_running,
         )
 
-    def create(self, message: Content | None = None, **options: Any) -> RunResult:
-        """Send a message and return what became of it, once it has ended. ``options`` as for ``stream``."""
-        with self.stream(message, **options) as stream:
+    def create(
+        self,
+        message: Content | None = None,
+        *,
+        thread_id: str | None = None,
+        message_id: str | None = None,
+        agent_id: str | None = None,
+        answers: Sequence[Answer] = (),
+        tools: Sequence[ClientTool | Callable[..., Any]] = (),
+        context: Mapping[str, str] | None = None,
+        approve: Approve | None = None,
+        branch: Mapping[str, Any] | None = None,
+        time_zone: str | None = None,
+        keep_running: bool = False,
+    ) -> RunResult:
+        """Send a message and return the result of its run, once it has ended. The parameters are those of ``stream``.
+
+        Raises like iterating over a stream.
+        """
+        with self.stream(
+            message,
+            thread_id=thread_id,
+            message_id=message_id,
+            agent_id=agent_id,
+            answers=answers,
+            tools=tools,
+            context=context,
+            approve=approve,
+            branch=branch,
+            time_zone=time_zone,
+            keep_running=keep_running,
+        ) as stream:
             return stream.result()
 
     def follow(self, thread_id: str, *, run_id: str | None = None, after: int = 0) -> RunStream:

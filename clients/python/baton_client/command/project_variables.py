@@ -1,0 +1,45 @@
+"""Variables that a project's ``.env`` names, so that keys and addresses need not be exported in every terminal."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+from baton_client.command.exits import CommandError, ExitCode
+
+FILE = ".env"
+PROJECT = "pyproject.toml"
+
+
+def project_folder(start: Path) -> Path | None:
+    """Return the folder of the project that ``start`` is in; ``None`` if it is in none."""
+    for folder in (start.resolve(), *start.resolve().parents):
+        try:
+            found = tomllib.loads((folder / PROJECT).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            continue
+        if "baton" in found.get("tool", {}):
+            return folder
+    return None
+
+
+def read_variables(folder: Path) -> dict[str, str]:
+    """Return the variables of the folder's ``.env``, if it has one. Raises ``CommandError`` if it cannot be read."""
+    file = folder / FILE
+    if not file.is_file():
+        return {}
+    # Imported where there is such a file only: every start of the command imports this module.
+    from dotenv import dotenv_values
+
+    try:
+        found = dotenv_values(file, encoding="utf-8")
+    except (OSError, ValueError) as problem:
+        raise CommandError(f"{file} cannot be read: {problem}", ExitCode.USAGE) from problem
+    return {name: value for name, value in found.items() if value}
+
+
+def own_variables(start: Path) -> dict[str, str]:
+    """Return the variables of the command in the ``.env`` of the project around ``start``. Raises ``CommandError``."""
+    folder = project_folder(start)
+    found = read_variables(folder) if folder is not None else {}
+    return {name: value for name, value in found.items() if name.startswith("BATON_")}

@@ -1,0 +1,71 @@
+"""Parts of a run's result: sources of its answers, and the tokens of its models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NotRequired, TypedDict
+
+from pydantic import ValidationError
+
+from baton_client.models.base import Model
+
+
+class Source(Model):
+    """A source of an answer: a consulted agent, a passage of a document, a file, or what a tool names.
+
+    Further fields of tools are in ``model_extra``.
+    """
+
+    kind: str
+    """``agent``, ``document``, ``file``, or a word of a tool's own."""
+    id: str
+    title: str | None = None
+    agent_id: str | None = None
+    """The agent whose document, or file, it is."""
+    score: float | None = None
+    """The relevance of a passage."""
+    section: str | None = None
+    """The headings above a passage."""
+    page: int | None = None
+    """The first page of a passage; ``None`` in formats without pages."""
+    chunk: str | None = None
+    """The id of a passage, which ``client.documents.search`` shows too."""
+    url: str | None = None
+    """The address of the document; that of a file works for 15 minutes."""
+    media_type: str | None = None
+    """The type of a file."""
+    is_kept: bool | None = None
+    """Whether a file is among the conversation's files."""
+
+
+class ModelUsage(Model):
+    """The tokens of a model in a run."""
+
+    model: str | None = None
+    input_tokens: int = 0
+    output_tokens: int = 0
+    total_tokens: int = 0
+    cached_input_tokens: int | None = None
+    """Input tokens that the provider read from its prompt cache; ``None`` if it did not say."""
+
+
+class UploadedPart(TypedDict):
+    """A file of a message, as ``client.threads.files.upload`` returns it: put it into the message as it is."""
+
+    type: str
+    """``document``, ``image`` or another kind of part."""
+    source: dict[str, Any]
+    metadata: NotRequired[dict[str, Any]]
+
+
+def sources_of(found: Iterable[Any] | None) -> list[Source]:
+    """Return sources as a server sent them. Tools name fields as they like, so that a wrong one refuses no answer."""
+    return [_source(each) for each in found or () if isinstance(each, dict)]
+
+
+def _source(raw: dict[str, Any]) -> Source:
+    try:
+        return Source.model_validate(raw)
+    except ValidationError:
+        names = {"kind": str(raw.get("kind")), "id": str(raw.get("id"))}
+        return Source.model_construct(**{**raw, **names})

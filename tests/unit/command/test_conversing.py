@@ -1,0 +1,140 @@
+"""Commands that somebody types in a chat, and agents in a terminal."""
+
+from __future__ import annotations
+
+import json
+
+import httpx
+import pytest
+
+from tests.unit.command.served import ScriptedServer, listing, stream
+from tests.unit.command.typed import Typed
+
+BEGUN = {"type": "RUN_STARTED", "threadId": "t", "runId": "r"}
+ENDED = {"type": "RUN_FINISHED", "threadId": "t", "runId": "r", "outcome": {"type": "success"}}
+SHOP = {"id": "shop", "name": "Shop", "description": "Sells.", "main": True, "version": None}
+STOCK = {"id": "stock", "name": "Stock", "description": "Counts.", "main": False, "version": 2}
+
+
+@pytest.fixture
+def shop(server: ScriptedServer) -> ScriptedServer:
+    """A server with two agents that answers nothing to everything."""
+    server.answer("POST /v1/runs", stream(BEGUN, ENDED))
+    server.answer("GET /v1/agents", listing(STOCK, SHOP))
+    server.answer("GET /v1/agents/shop", httpx.Response(200, json=SHOP))
+    return server
+
+
+def converse(server: ScriptedServer, monkeypatch: pytest.MonkeyPatch, *messages: str) -> str:
+    """Chat, and return what was shown."""
+    monkeypatch.setattr("baton_client.command.chat.chat_input", lambda: Typed(*messages))
+    ended = server.run("chat")
+    assert ended.exit_code == 0, ended.output
+    return ended.output
+
+
+def asked(server: ScriptedServer) -> list[tuple[str, str | None]]:
+    """The conversation and the agent of each message."""
+    bodies = [json.loads(each.content) for each in server.sent("POST /v1/runs")]
+    return [(body["threadId"], body["forwardedProps"].get("agentId")) for body in bodies]
+
+
+def test_another_conversation_is_begun(shop: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    converse(shop, monkeypatch, "One", "Two", "/new", "Three")
+    threads = [thread for thread, _ in asked(shop)]
+    assert (threads[0] == threads[1], threads[1] == threads[2]) == (True, False)
+
+
+def test_another_agent_is_talked_to_in_another_conversation(
+    shop: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    converse(shop, monkeypatch, "One", "/agent shop", "Two")
+    (first, no_agent), (second, agent) = asked(shop)
+    assert (first == second, no_agent, agent) == (False, None, "shop")
+
+
+def test_an_agent_that_does_not_exist_changes_nothing(shop: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = converse(shop, monkeypatch, "One", "/agent nobody", "Two")
+    assert "No GET /v1/agents/nobody." in shown
+    assert len(set(asked(shop))) == 1
+
+
+def test_agents_are_listed_those_that_conversations_begin_with_first(
+    shop: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = converse(shop, monkeypatch, "/agent").splitlines()
+    assert [line.split("\t")[0] for line in shown if "\t" in line] == ["shop", "stock"]
+
+
+def test_a_conversation_is_closed_and_the_next_message_begins_another_one(
+    shop: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed: list[str] = []
+
+    def run(request: httpx.Request) -> httpx.Response:
+        thread_id = json.loads(request.content)["threadId"]
+        shop.answer(f"POST /v1/threads/{thread_id}/close", lambda request: _closed(closed, thread_id))
+        return stream(BEGUN, ENDED)
+
+    shop.answer("POST /v1/runs", run)
+    converse(shop, monkeypatch, "One", "/end", "Two")
+    (first, _), (second, _) = asked(shop)
+    assert (closed, first == second) == ([first], False)
+
+
+def _closed(closed: list[str], thread_id: str) -> httpx.Response:
+    closed.append(thread_id)
+    return httpx.Response(200, json={})
+
+
+def test_a_command_that_does_not_exist_is_named(shop: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = converse(shop, monkeypatch, "/unknown")
+    assert "There is no command /unknown." in shown
+    assert shop.sent("POST /v1/runs") == []
+
+
+def test_agents_are_listed_and_shown(shop: ScriptedServer) -> None:
+    assert json.loads(shop.run("agents", "list", "--json").stdout) == {"items": [SHOP, STOCK]}
+    assert shop.run("agents", "show", "shop").stdout.splitlines() == [
+        "Shop (shop, the deployment)",
+        "Sells.",
+        "Conversations begin with it.",
+    ]
+
+
+def test_an_agents_definition_is_printed_as_its_file_has_it(server: ScriptedServer) -> None:
+    text = "id: shop\nname: Shop\n"
+    server.answer("GET /v1/agents/shop", httpx.Response(200, text=text, headers={"content-type": "application/yaml"}))
+    assert server.run("agents", "show", "shop", "--yaml").stdout == text
+    assert server.requests[-1].headers["accept"] == "application/yaml"
+
+
+def test_a_lost_server_is_reported_once_and_the_answer_goes_on(
+    server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = [
+        BEGUN,
+        {"type": "TEXT_MESSAGE_START", "messageId": "m", "name": "Shop"},
+        {"type": "TEXT_MESSAGE_CONTENT", "messageId": "m", "delta": "One "},
+        {"type": "TEXT_MESSAGE_CONTENT", "messageId": "m", "delta": "two"},
+        ENDED,
+    ]
+
+    def away(request: httpx.Request) -> httpx.Response:
+        raise httpx.ConnectError("refused", request=request)
+
+    def begin(request: httpx.Request) -> httpx.Response:
+        thread_id = json.loads(request.content)["threadId"]
+        rest = [{**event, "metadata": {"seq": seq}} for seq, event in enumerate(said, 1)][3:]
+        server.answer(f"GET /v1/threads/{thread_id}/events", away, away, away, stream(*rest))
+        return stream(*said[:3])
+
+    async def at_once(seconds: float) -> None:
+        pass
+
+    monkeypatch.setattr("asyncio.sleep", at_once)
+    server.answer("POST /v1/runs", begin)
+    ended = server.run("chat", "-m", "Hi")
+    assert ended.exit_code == 0, ended.output
+    assert ended.stderr.count("The server is away") == 1
+    assert "two" in ended.stdout
