@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from baton.adapters.agent_files import AgentFileError, AgentFiles
+from baton.adapters.code_problems import describe_code_problem
+from baton.authoring.errors import CannotLoad
 from baton.authoring.functions import Functions
 from baton.domain.errors import NotFound
 from baton.ports.tools import Tools
@@ -87,12 +89,4 @@ class _NoSecrets:
 
 
 def _describe_problem(problem: Exception) -> str:
-    what = f"{type(problem).__name__}: {problem}"
-    trace = problem.__traceback__
-    place = ""
-    while trace is not None:
-        file = trace.tb_frame.f_code.co_filename
-        if "importlib" not in file and "<" not in file:
-            place = f" ({file}:{trace.tb_lineno})"
-        trace = trace.tb_next
-    return f"{what}{place}"
+    return str(problem) if isinstance(problem, CannotLoad) else describe_code_problem(problem)

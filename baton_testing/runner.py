@@ -97,7 +97,7 @@ class Runner:
         await model.aclose()
         await functions.aclose()
         return held.result(
-            notes=tuple(tools.notes),
+            notes=(*tools.notes, *model.notes),
             tokens=ports.model.used.total_tokens,
             seconds=time.monotonic() - began,
             recordings=tuple(model.recordings),

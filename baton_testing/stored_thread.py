@@ -30,6 +30,7 @@ class StoredThread:
     handoffs: list[Json]
     contexts: Mapping[str, Json]
     """The Context Inspector's records, by run; those that are there and that the token may read."""
+    tenant_id: str
 
     @property
     def id(self) -> str:
@@ -65,6 +66,7 @@ async def read_thread(client: httpx.AsyncClient, thread_id: str) -> StoredThread
         sorted(tasks, key=lambda each: str(each["startedAt"])),
         sorted(await _all(client, f"{base}/handoffs"), key=lambda each: str(each["startedAt"])),
         contexts,
+        (await _get(client, "/v1/users/me"))["tenantId"],
     )
 
 

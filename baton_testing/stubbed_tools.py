@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from baton.adapters.code_problems import describe_code_problem
 from baton.domain.agent import AgentDefinition
 from baton.domain.identity import Scope
 from baton.domain.tool import HttpTool, McpServer, PythonTool, ToolDefinition
@@ -55,8 +56,13 @@ class StubbedTools:
     ) -> ToolResult:
         stub = self._stubs.get(name)
         if stub is None:
-            async with real_time():
-                return await self._real.call(agent, name, arguments, context)
+            try:
+                async with real_time():
+                    return await self._real.call(agent, name, arguments, context)
+            except ToolFailed as failure:
+                if isinstance(failure.__context__, Exception) and not isinstance(failure.__context__, ToolFailed):
+                    self._note(f"{name} raised {describe_code_problem(failure.__context__)}")
+                raise
         case = stub.answer_to(dict(arguments))
         if case is None:
             call = json.dumps(dict(arguments), ensure_ascii=False)

@@ -45,6 +45,8 @@ class Terminal:
         self._console.print(Text(summary, style="bold green" if report.passed else "bold red"))
 
     def _failing(self, run: RunResult) -> None:
+        for note in run.notes:
+            self._console.print(Text(f"    note: {_safe(note)}", style="yellow"))
         transcript = run.transcript[-LINES_AROUND:]
         if len(transcript) < len(run.transcript):
             self._console.print(Text("    ...", style="dim"))
@@ -57,8 +59,6 @@ class Terminal:
             self._console.print(Text(f"    happened: {_safe(lines[0])}", style="red"))
             for line in lines[1:]:
                 self._console.print(Text(f"      {_safe(line)}", style=_diff_style(line)))
-        for note in run.notes:
-            self._console.print(Text(f"    note: {_safe(note)}", style="yellow"))
 
 
 def _measures(result: ConversationResult) -> str:

@@ -34,6 +34,8 @@ class Written:
     test: Path
     cassette: Path
     result: ConversationResult
+    left_out: tuple[str, ...] = ()
+    """Parts of the conversation that the test lacks, a sentence each."""
 
 
 def write_test(stored: StoredThread, place: AgentPlace, path: Path) -> Written:
@@ -56,9 +58,15 @@ def write_test(stored: StoredThread, place: AgentPlace, path: Path) -> Written:
     path.parent.mkdir(parents=True, exist_ok=True)
     content = test.content(with_answers=False)
     text = yaml.dump(content, Dumper=_WithoutAliases, sort_keys=False, allow_unicode=True, width=110)
-    path.write_text(HEAD.format(path=path) + text, encoding="utf-8")
+    left_out = test.left_out()
+    lacks = "".join(f"# Left out: {each}\n" for each in map(_on_one_line, left_out))
+    path.write_text(HEAD.format(path=path) + lacks + text, encoding="utf-8")
     record([result])
-    return Written(path, Cassette.path_for(path), result)
+    return Written(path, Cassette.path_for(path), result, tuple(left_out))
+
+
+def _on_one_line(text: str) -> str:
+    return "".join(each if each.isprintable() else " " for each in text)
 
 
 class _WithoutAliases(yaml.SafeDumper):

@@ -11,9 +11,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from baton.adapters.agent_files import AgentFiles
+from baton.domain.interrupt import is_client_call
 from baton.domain.times import is_time_zone
 from baton.domain.tool import McpServer
-from baton.domain.tool_call import ADVANCE, ASK, BUILTIN_TOOLS, TRANSFER, tool_name
+from baton.domain.tool_call import ADVANCE, ASK, BUILTIN_TOOLS, TRANSFER, CallEnd, tool_name
+from baton_testing.stored_decisions import decisions, waiting_message
 from baton_testing.stored_thread import Json, StoredThread
 
 LONG_PAUSE = timedelta(minutes=5)
@@ -38,7 +40,7 @@ class ThreadTest:
         zone = next(filter(None, (each["metadata"].get("timeZone") for each in self.stored.messages)), None)
         is_named = zone is not None and is_time_zone(zone)
         where = {"time_zone": zone} if is_named else {}
-        found |= {"user": {"id": "ada", "tenant": "acme", "permissions": permissions, **where}}
+        found |= {"user": {"id": "ada", "tenant": self.stored.tenant_id, "permissions": permissions, **where}}
         stubs = self._stubs()
         return found | ({"tools": stubs} if stubs else {}) | {"conversations": [test]}
 
@@ -55,7 +57,9 @@ class ThreadTest:
             if before is not None and at is not None and at - before >= LONG_PAUSE:
                 yield {"wait": f"{int((at - before).total_seconds() // 60)} minutes"}
             before = _moment(messages[-1]) or before
-            step: Json = {"say": _text(asked)} if asked["role"] == "user" else self._decision(run_id)
+            steps = [{"say": _text(asked)}] if asked["role"] == "user" else self._decisions(messages)
+            yield from steps[:-1]
+            step: Json = steps[-1]
             if with_answers:
                 step["answers"] = list(self._answers(run_id, messages))
             expected = list(self._list_expectations(run_id, messages))
@@ -67,10 +71,34 @@ class ThreadTest:
             runs[str(message["metadata"]["runId"])].append(message)
         return dict(runs)
 
-    def _decision(self, run_id: str) -> Json:
-        """Return the decision after which a run without a user's message continues."""
-        calls = [each for each in self.stored.tool_calls if each["runId"] == run_id]
-        return {"decline": True} if calls and not calls[0]["succeeded"] else {"approve": True}
+    def _decisions(self, messages: Sequence[Json]) -> list[Json]:
+        """Return the decisions after which a run without a user's message continues, one for each tool."""
+        decided = decisions(messages)
+        if len({(each.agrees, each.comment) for each in decided}) == 1:
+            return [decided[0].step(about=True)]
+        return [each.step(about=each.tool) for each in {each.tool: each for each in decided}.values()] or [
+            {"approve": True}
+        ]
+
+    def left_out(self) -> list[str]:
+        """Return what the test lacks, a sentence each."""
+        found = [
+            f"The file {name} of {_text(message)[:60]!r} may hold personal data: name another one in its `files`."
+            for message in self.stored.messages
+            for name in _files(message)
+        ]
+        for messages in self._runs().values():
+            if messages[0]["role"] != "tool":
+                continue
+            decided = decisions(messages)
+            if any(is_client_call(each.call_id) for each in decided):
+                found.append("Results of the application's own tools cannot be given by a test.")
+            if any(each.is_late for each in decided):
+                found.append("A call was not decided in time; the test declines it.")
+            choices = {(each.tool, each.agrees) for each in decided}
+            if len(choices) > len({tool for tool, _ in choices}):
+                found.append("Calls of one tool were decided differently; the test decides all of them like the last.")
+        return list(dict.fromkeys(found))
 
     def _answers(self, run_id: str, messages: Sequence[Json]) -> Iterator[Json]:
         """Yield the answers of all models of a run, of each agent in its order."""
@@ -98,14 +126,18 @@ class ThreadTest:
             if following is not None:
                 yield _answer(call["agentId"], _text(following), following.get("toolCalls") or ())
             else:
-                yield _answer(call["agentId"], self._last_words(call, messages), ())
+                yield self._last_answer(call, messages)
 
-    def _last_words(self, call: Json, messages: Sequence[Json]) -> str:
+    def _last_answer(self, call: Json, messages: Sequence[Json]) -> Json:
+        """Return the answer after which an agent's model was not called again in a run."""
         if call["taskId"] is not None:
             task = next((each for each in self.stored.tasks if each["taskId"] == call["taskId"]), None)
-            return str((task or {}).get("result") or "-")
+            return _answer(call["agentId"], str((task or {}).get("result") or "-"), ())
+        waiting = waiting_message(messages)
+        if waiting is not None and waiting["metadata"]["agentId"] == call["agentId"]:
+            return _answer(call["agentId"], _text(waiting), waiting["toolCalls"])
         said = [each for each in self._find_spoken(messages) if each["metadata"]["agentId"] == call["agentId"]]
-        return _text(said[-1]) if said else "-"
+        return _answer(call["agentId"], _text(said[-1]) if said else "-", ())
 
     def _from_messages(self, messages: Sequence[Json]) -> Iterator[Json]:
         """Yield the answers that can be seen without the inspector, without calls of Baton's own tools."""
@@ -138,8 +170,11 @@ class ThreadTest:
 
     def _list_expectations(self, run_id: str, messages: Sequence[Json]) -> Iterator[Json]:
         for call in self.stored.tool_calls:
-            if call["runId"] == run_id and self._is_outside(call["toolName"]):
+            if call["runId"] == run_id and self._is_outside(call["toolName"]) and call["id"] not in self._refused():
                 yield {"tool": call["toolName"], "arguments": _arguments(call["input"])}
+        waiting = waiting_message(messages)
+        for name in dict.fromkeys(each["function"]["name"] for each in (waiting or {}).get("toolCalls") or ()):
+            yield {"approval": name}
         consulted = list(dict.fromkeys(each["agentId"] for each in self.stored.tasks if each["runId"] == run_id))
         if consulted:
             yield {"consulted": consulted}
@@ -166,7 +201,10 @@ class ThreadTest:
     def _stubs(self) -> Json:
         """Return stubs that answer as the tools did then."""
         stubs: Json = {}
+        refused = self._refused()
         for call in self.stored.tool_calls:
+            if call["id"] in refused:
+                continue
             stub = self._new_stub(call["toolName"]) if self._is_outside(call["toolName"]) else None
             if stub is None:
                 continue
@@ -178,6 +216,14 @@ class ThreadTest:
             if case not in cases:
                 cases.append(case)
         return stubs
+
+    def _refused(self) -> set[str]:
+        """Return the ids of calls that were never made."""
+        return {
+            str(each.get("toolCallId"))
+            for each in self.stored.messages
+            if each["role"] == "tool" and each["metadata"].get("outcome") == CallEnd.REFUSED
+        }
 
     def _new_stub(self, name: str) -> Json | None:
         """Return a stub without cases; None for a tool that today's agents do not have."""
@@ -210,6 +256,14 @@ def _arguments(value: Any) -> Json:
         except ValueError:
             return {}
     return value if isinstance(value, dict) else {}
+
+
+def _files(message: Json) -> list[str]:
+    content = message.get("content")
+    parts = content if message["role"] == "user" and isinstance(content, list) else []
+    return [
+        str((part.get("metadata") or {}).get("name") or part.get("type")) for part in parts if part["type"] != "text"
+    ]
 
 
 def _text(message: Json) -> str:

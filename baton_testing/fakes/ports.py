@@ -73,7 +73,7 @@ class MemoryPorts(Ports):
 
     @cached_property
     def live(self) -> FakeLiveRegistry:
-        return FakeLiveRegistry(self.clock, self.store)
+        return FakeLiveRegistry(self.clock)
 
     @cached_property
     def records(self) -> FakeRunRecords:

@@ -32,9 +32,15 @@ class AnsweringModel:
     """The model of one conversation that is held once."""
 
     def __init__(
-        self, model: AnswersTests, names: ModelNames, close: Callable[[], Awaitable[None]] | None = None
+        self,
+        model: AnswersTests,
+        names: ModelNames,
+        close: Callable[[], Awaitable[None]] | None = None,
+        notes: Sequence[str] = (),
     ) -> None:
         self.names = names
+        self.notes = notes
+        """Texts of the model that may explain a failure."""
         self._close = close
         self._model = model
         self._recorder: RecordingModel | None = None
@@ -115,7 +121,7 @@ class Answering:
                 from baton_testing.models.real import RealModel
 
                 real = RealModel()
-                chosen = AnsweringModel(real, real.names, real.aclose)
+                chosen = AnsweringModel(real, real.names, real.aclose, real.notes)
             case ModelKind.SCRIPTED if _has_answers(test):
                 chosen = AnsweringModel(ScriptedModel(may_keep_some=self.may_keep_some), OF_THIS_MACHINE)
             case ModelKind.SCRIPTED:

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from baton.adapters.secrets import SecretsManager
 from baton.composition.models import provider_models
+from baton.domain.errors import ModelError
 from baton.ports.chat_model import ModelChunk, ModelSettings, Prompt, ToolSpec
 from baton.ports.files import ThreadFiles
 from baton.settings.models import ModelSettings as EndpointSettings
@@ -28,6 +29,8 @@ class RealModel:
     def __init__(self) -> None:
         """Read the environment. Raises ``CannotRun`` if it names no model, or a setting of models is wrong."""
         self.problems: list[str] = []
+        self.notes: list[str] = []
+        """The endpoint's words about requests that it did not answer."""
         settings = _settings()
         self.names = ModelNames(settings.chat_model, settings.light_model or settings.chat_model)
         try:
@@ -45,9 +48,15 @@ class RealModel:
     ) -> AsyncGenerator[ModelChunk, None]:
         """Yield the endpoint's answer."""
         stream = self._model.stream(settings, prompts, thread_files=thread_files, tools=tools)
-        async with real_time(), aclosing(stream) as chunks:
-            async for chunk in chunks:
-                yield chunk
+        try:
+            async with real_time(), aclosing(stream) as chunks:
+                async for chunk in chunks:
+                    yield chunk
+        except ModelError as failure:
+            note = f"{settings.model}: {failure.code}: {failure.reason or failure.detail}"
+            if note not in self.notes:
+                self.notes.append(note)
+            raise
 
     async def aclose(self) -> None:
         """Close the connections."""

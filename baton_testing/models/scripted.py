@@ -29,6 +29,8 @@ class ScriptedModel:
         """``may_keep_some``: answers that nobody asks for are not a problem."""
         self._may_keep_some = may_keep_some
         self._waiting: list[ScriptedAnswer] = []
+        self._not_offered: dict[str, None] = {}
+        """Tools that answers have called without being offered them."""
         self.problems: list[str] = []
         """Requests that no answer was left for."""
 
@@ -55,10 +57,16 @@ class ScriptedModel:
         if chosen is not None:
             self._waiting.remove(chosen)
             answer = _answer(chosen)
+            self._not_offered.update(dict.fromkeys(set(chosen.call) - {tool.name for tool in tools}))
         elif task in OF_THEIR_OWN:
             answer = ModelAnswer(OF_THEIR_OWN[task], usage=Usage())
         else:
             offered = ", ".join(tool.name for tool in tools) or "none"
+            if self._not_offered:
+                self.problems.append(
+                    f"An answer calls {', '.join(self._not_offered)}, which the agent is not offered here. If it is a "
+                    "tool that tests do not reach, stub it under `tools`, or name it in `reach`."
+                )
             self.problems.append(
                 f"The test has no answer for {agent or task or 'the model'}. Add one under `answers`. "
                 f"Last message: {_last(prompts)!r}; tools: {offered}."

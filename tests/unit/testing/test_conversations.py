@@ -260,3 +260,50 @@ def test_agents_in_python_are_tested_with_resources_that_each_conversation_opens
     assert (ran.code, ran.errors) == (0, "")
     noted = (project.agents / "log.txt").read_text().split()
     assert noted == ["opened", "closed", "opened", "called", "closed"]  # the first is the conversation that warms up
+
+
+HTTP_TOOL = """
+tools:
+  - type: http
+    name: refund
+    description: Refund an order.
+    method: POST
+    url: https://shop.example.com/refunds
+    parameters: {type: object, properties: {number: {type: string}}}
+"""
+
+
+def test_a_tool_that_the_test_does_not_reach_is_named_before_everything_else(project: Project) -> None:
+    agent = project.agents / "assistant.yaml"
+    agent.write_text(agent.read_text() + HTTP_TOOL)
+    path = written(project, {"say": "Refund A-1001", "answers": [{"call": {"refund": {"number": "A-1001"}}}]})
+    ran = run(project, path)
+    assert ran.code == 1
+    lines = [line.strip() for line in ran.output.splitlines()]
+    notes = [line for line in lines if line.startswith("note: ")]
+    assert notes == ["note: assistant went without refund: stub it under `tools`, or name it in `reach`."]
+    happened = next(line for line in lines if line.startswith("happened: "))
+    assert happened.startswith("happened: An answer calls refund, which the agent is not offered here.")
+    assert lines.index(notes[0]) < min(lines.index(line) for line in lines if "model_refused" in line)
+
+
+def test_what_a_tools_code_raises_is_a_note_with_its_line(project: Project) -> None:
+    tool = project.tools / "shop_tools" / "orders.py"
+    edited(tool, 'ORDERS.get(number, "is not known")', "ORDERS[number]")
+    path = written(
+        project,
+        {
+            "say": "Where is A-9?",
+            "answers": [
+                {"call": {"ask_orders": {"message": "Where is A-9?"}}},
+                {"agent": "orders", "call": {"order_status": {"number": "A-9"}}},
+                {"agent": "orders", "say": "I do not know."},
+                "I do not know.",
+            ],
+            "expect": {"says": "on its way"},
+        },
+    )
+    ran = run(project, path)
+    assert ran.code == 1
+    number = next(n for n, line in enumerate(tool.read_text().splitlines(), 1) if "ORDERS[number]" in line)
+    assert f"note: order_status raised {tool}:{number}: KeyError: 'A-9'" in ran.output

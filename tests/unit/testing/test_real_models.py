@@ -94,3 +94,15 @@ def test_years_pass_at_once() -> None:
 
     with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
         assert runner.run(wait()) == 10 * 365 * 86_400
+
+
+@pytest.mark.usefixtures("endpoint")
+def test_the_endpoints_words_about_a_refused_request_are_a_note(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", f"{os.environ['OPENAI_BASE_URL']}/nothing-here")
+    ran = run(project, saved(project, TALK), "--model", "real")
+    assert ran.code == 1
+    note = next(line for line in ran.output.splitlines() if "note: " in line)
+    assert "baton-demo: model_" in note
+    assert "Invalid URL (POST /nothing-here/chat/completions)" in note

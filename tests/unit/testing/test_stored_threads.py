@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 import yaml
 
 from baton.adapters.agent_files import read_agent
+from baton.agents.approvals import EXPIRED, REFUSED
+from baton.domain.interrupt import AnswerStatus, InterruptAnswer
+from baton.ports.tools import ToolFailed
+from baton.requests.parsing import answer_request
 from baton_project.project import Project
 from baton_testing.errors import CannotRun
 from baton_testing.project_agents import AgentPlace
+from baton_testing.stored_decisions import StoredDecision, decisions, waiting_message
 from baton_testing.stored_thread import StoredThread, read_thread
 from baton_testing.thread_recording import Written, write_test
 from tests.harness.handoffs import calling
@@ -116,3 +123,118 @@ def test_a_server_that_cannot_be_reached_is_reported(project: Project, monkeypat
     assert ran.code == 2
     assert "http://127.0.0.1:9 cannot be reached" in ran.errors
     assert not list(Path(project.folder / "tests").glob("some-thread*"))
+
+
+REFUND = """
+
+async def refund(number: str, euros: float) -> str:
+    return "the tool itself answers"
+"""
+REFUND_TOOL = """
+tools:
+  - type: python
+    name: refund
+    description: Refund an order.
+    entry_point: shop_tools.orders:refund
+    requires_approval: true
+"""
+PARAMETERS = {
+    "type": "object",
+    "properties": {"number": {"type": "string"}, "euros": {"type": "number"}},
+    "required": ["number", "euros"],
+}
+
+
+async def refunded(project: Project, *answers: dict[str, object], content: object = "Refund A-1001.") -> Served:
+    """A user asked for a refund, which was decided about; the service is down."""
+    tools, agent = project.tools / "shop_tools" / "orders.py", project.agents / "assistant.yaml"
+    tools.write_text(tools.read_text() + REFUND)
+    agent.write_text(agent.read_text() + REFUND_TOOL)
+    harness = Harness(assistant=read_agent(agent)[1], others=(read_agent(project.agents / "orders.yaml")[1],))
+    harness.ada = replace(harness.ada, tenant_id="globex")
+
+    async def refund(number: str, euros: float) -> str:
+        raise ToolFailed("The service is down.")
+
+    harness.tools.add("refund", refund, parameters=PARAMETERS, requires_approval=True)
+    harness.model.script(calling("refund", number="A-1001", euros=12.5), "I am sorry.")
+    said = await harness.say("m1", content)
+    interrupts = said.last["outcome"]["interrupts"]
+    decided = [
+        InterruptAnswer(each["id"], AnswerStatus.RESOLVED, payload, "ada")
+        for each, payload in zip(interrupts, answers, strict=True)
+    ]
+    await harness.turns.run(harness.ada, answer_request(harness.thread_id, decided), lambda event: None, seconds=20)
+    return Served(harness)
+
+
+@pytest.mark.parametrize("permissions", [("context:inspect",), ()], ids=["with the inspector", "without"])
+async def test_an_approved_call_that_failed_is_approved_in_the_test(
+    project: Project, permissions: tuple[str, ...]
+) -> None:
+    written = await made(project, await refunded(project, {"approved": True}), *permissions)
+    assert written.result.passed, written.result
+    content = yaml.safe_load(written.test.read_text())
+    [test] = content["conversations"]
+    assert [next(iter(step.items())) for step in test["steps"]] == [("say", "Refund A-1001."), ("approve", True)]
+    assert {"approval": "refund"} in test["steps"][0]["expect"]
+    assert content["tools"]["refund"]["cases"] == [
+        {"when": {"number": "A-1001", "euros": 12.5}, "fails": "The service is down."}
+    ]
+    assert content["user"]["tenant"] == "globex"
+    assert (await asyncio.to_thread(run, project, str(written.test))).code == 0
+
+
+@pytest.mark.parametrize("permissions", [("context:inspect",), ()], ids=["with the inspector", "without"])
+async def test_a_refusal_keeps_its_comment_and_makes_no_stub(project: Project, permissions: tuple[str, ...]) -> None:
+    served = await refunded(project, {"approved": False, "comment": "Not that much."})
+    written = await made(project, served, *permissions)
+    assert written.result.passed, written.result
+    content = yaml.safe_load(written.test.read_text())
+    [_, step] = content["conversations"][0]["steps"]
+    assert (step["decline"], step["comment"]) == (True, "Not that much.")
+    assert "tools" not in content
+    edited(written.test, "decline: true", "approve: true")
+    edited(written.test, "    comment: Not that much.\n", "")
+    ran = await asyncio.to_thread(run, project, str(written.test))
+    assert "+the tool itself answers" in ran.output  # what was not recorded: no stub stands for a call never made
+
+
+async def test_a_file_is_left_out_and_it_is_said(project: Project) -> None:
+    part = {
+        "type": "document",
+        "source": {"type": "url", "value": "https://example.com/bill.pdf", "mimeType": "application/pdf"},
+        "metadata": {"name": "bill.pdf"},
+    }
+    content = [{"type": "text", "text": "Refund A-1001."}, part]
+    written = await made(project, await refunded(project, {"approved": True}, content=content))
+    [sentence] = written.left_out
+    assert sentence.startswith("The file bill.pdf of 'Refund A-1001.' may hold personal data")
+    assert f"# Left out: {sentence}" in written.test.read_text().splitlines()
+
+
+def decided(*results: tuple[str, str, str]) -> list[dict[str, Any]]:
+    """The results of calls with which a run began: id, tool and text of each."""
+    return [
+        {"role": "tool", "toolCallId": call, "content": text, "metadata": {"toolName": tool, "outcome": outcome}}
+        for call, tool, text in results
+        for outcome in ["succeeded" if text == "Done." else "refused"]
+    ]
+
+
+def test_decisions_are_read_from_the_results_that_a_run_begins_with() -> None:
+    own = {"role": "assistant", "toolCalls": [{"id": "later"}], "metadata": {}}
+    results = decided(("a", "refund", "Done."), ("b", "delete", f"{REFUSED} They said: No."), ("c", "send", EXPIRED))
+    later = decided(("later", "refund", REFUSED))
+    assert decisions([*results, own, *later]) == [
+        StoredDecision("a", "refund", agrees=True),
+        StoredDecision("b", "delete", agrees=False, comment="No."),
+        StoredDecision("c", "send", agrees=False, is_late=True),
+    ]
+
+
+def test_the_message_whose_calls_wait_is_the_last_one_without_results() -> None:
+    asking = {"role": "assistant", "toolCalls": [{"id": "a"}], "metadata": {}}
+    assert waiting_message([asking]) == asking
+    assert waiting_message([asking, *decided(("a", "refund", "Done."))]) is None
+    assert waiting_message([{"role": "assistant", "content": "Hello", "metadata": {}}]) is None
