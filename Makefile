@@ -37,6 +37,7 @@ web: setup ## Build what browsers load (clients/web), if it has changed
 wheels: web ## Build both distributions, server and client, into dist/
 	@$(UV) build --quiet --wheel --out-dir dist .
 	@$(UV) build --quiet --wheel --out-dir dist clients/python
+	@echo "The wheels are in dist/. For other projects: export UV_FIND_LINKS=$(CURDIR)/dist PIP_FIND_LINKS=$(CURDIR)/dist"
 
 run: setup web $(if $(BUILT),build) ## Start the local cloud (PORT, ENGINES, OPENAI_BASE_URL, ... are passed on; BUILT=1 runs what is deployed)
 	@$(if $(BUILT),BATON_LOCAL_BUILT=.aws-sam/build )exec $(BIN)/python -m baton_local

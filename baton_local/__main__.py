@@ -59,6 +59,7 @@ def main(**settings: Any) -> int:
 
 
 def _log_to_terminal() -> None:
+    os.environ.setdefault("BATON_LOCAL_LOGS", "text")
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     # Powertools keeps loggers whose names contain its service's, "baton", from the handlers of the root.
     ours = logging.getLogger("baton_local")

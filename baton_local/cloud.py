@@ -29,6 +29,7 @@ from baton_local.gateway.connections import Connections, ManagementApi
 from baton_local.gateway.fair_gate import FairGate
 from baton_local.gateway.http import RestGateway
 from baton_local.gateway.websocket import SocketGateway
+from baton_local.log_lines import readable_lines
 from baton_local.object_events import ObjectEvents
 from baton_local.pressure import Pressure
 from baton_local.project_tools import importable, packages_in
@@ -214,6 +215,7 @@ class LocalCloud:
         self._read_agents()
         self._make_indices()
         self._running.enter_context(as_deployed(self.stack, settings, self.aliases))
+        self._running.enter_context(readable_lines(are_wanted=settings.logs == "text"))
         self._progress("Loading the functions ...")
         web_apps = self._load_functions()
         self._prepare_state_machines(engines.moto, urls.moto)
@@ -313,7 +315,6 @@ class LocalCloud:
         definitions = [(machine, machine.definition()) for machine in self.stack.state_machines]
 
         def create() -> None:
-            state_machines.keep_parsed_definitions()
             machines = client("stepfunctions", endpoint)
             for machine, definition in definitions:
                 resources.create_state_machine(machines, machine, definition)

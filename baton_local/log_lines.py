@@ -2,17 +2,29 @@
 
 In Lambda the logger's keys (the function's name, the request, appended keys) are those of the current invocation. Here
 they would be those of the invocation that set them last.
+
+Developers get lines to read. ``BATON_LOCAL_LOGS=json`` keeps the lines of a deployment.
 """
 
+import json
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from aws_lambda_powertools.logging.formatter import LambdaPowertoolsFormatter
 
 Keys = dict[str, Any]
+
+NOT_SHOWN = frozenset(
+    {
+        *("timestamp", "level", "message", "exception", "exception_name", "stack_trace", "location", "service"),
+        *("function_name", "function_memory_size", "function_arn", "function_request_id", "cold_start"),
+        *("xray_trace_id", "sampling_rate"),
+    }
+)
+"""Keys that a readable line leaves out, or has at its beginning or end."""
 
 _keys: ContextVar[Keys | None] = ContextVar("keys of the log lines of an invocation", default=None)
 """The keys of the current invocation. Its tasks and threads inherit the context and so the keys."""
@@ -32,6 +44,8 @@ class Invocation(Protocol):
 class InvocationFormatter(LambdaPowertoolsFormatter):
     """Powertools' formatter, with separate keys for each invocation."""
 
+    is_readable: ClassVar[bool] = False
+    """Whether lines are for people, and not as Lambda's."""
     _common: Keys
 
     def __init__(self, before: LambdaPowertoolsFormatter) -> None:
@@ -39,6 +53,11 @@ class InvocationFormatter(LambdaPowertoolsFormatter):
         super().__init__(
             log_record_order=before.log_record_order, use_rfc3339=before.use_rfc3339_iso8601, **before.keys_combined
         )
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line: for people, or as Lambda's are."""
+        line = super().format(record)
+        return readable(json.loads(line)) if self.is_readable else line
 
     @property
     def log_format(self) -> Keys:
@@ -52,6 +71,34 @@ class InvocationFormatter(LambdaPowertoolsFormatter):
             _keys.set(keys)
         else:
             self._common = keys
+
+
+@contextmanager
+def readable_lines(*, are_wanted: bool) -> Iterator[None]:
+    """Write lines for people during the block, if they ``are_wanted``."""
+    before = InvocationFormatter.is_readable
+    InvocationFormatter.is_readable = are_wanted
+    try:
+        yield
+    finally:
+        InvocationFormatter.is_readable = before
+
+
+def readable(line: Keys) -> str:
+    """Return a line of a deployment's log for people: time, level, function, message and keys, then the traceback."""
+    time = str(line.get("timestamp", ""))[11:19]
+    function = str(line.get("function_name") or line.get("service") or "").removesuffix("Function").lower()
+    head = " ".join(filter(None, [time, str(line.get("level", "")), f"{function}:" if function else ""]))
+    keys = [f"{name}={_value(value)}" for name, value in line.items() if name not in NOT_SHOWN and value is not None]
+    text = f"{head} {_value(line.get('message'))}"
+    if keys:
+        text += f"  [{', '.join(keys)}]"
+    trace = str(line.get("exception") or "").rstrip()
+    return f"{text}\n{trace}" if trace else text
+
+
+def _value(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
 @contextmanager

@@ -5,12 +5,13 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import cache_from_source
 from pathlib import Path
 from types import ModuleType
+
+from baton.adapters.code_problems import describe_code_problem
 
 
 class ToolsDoNotImport(Exception):
@@ -55,7 +56,7 @@ def imported_again(folder: Path) -> Iterator[None]:
             for name in sorted(name for name in before if _has_file(folder, name)):
                 importlib.import_module(name)
         except BaseException as problem:
-            raise ToolsDoNotImport(import_problem(folder, problem)) from problem  # also one that exits
+            raise ToolsDoNotImport(describe_code_problem(problem, folder)) from problem  # also one that exits
         yield
     except BaseException:
         for name in _imported(folder):
@@ -68,17 +69,6 @@ def forget_bytecode(folder: Path) -> None:
     """Remove the bytecode of edited modules: it counts as current if the second of the edit and the size are equal."""
     for source in folder.rglob("*.py"):
         Path(cache_from_source(str(source))).unlink(missing_ok=True)
-
-
-def import_problem(folder: Path, problem: BaseException) -> str:
-    """Return what the problem is, and where in ``folder`` it arose if it did there: ``file:line: what``."""
-    what = f"{type(problem).__name__}: {problem}"
-    if isinstance(problem, SyntaxError) and problem.filename:
-        return f"{problem.filename}:{problem.lineno}: {type(problem).__name__}: {problem.msg}"
-    for frame in reversed(traceback.extract_tb(problem.__traceback__)):
-        if Path(frame.filename).is_relative_to(folder):
-            return f"{frame.filename}:{frame.lineno}: {what}"
-    return what
 
 
 def _imported(folder: Path) -> dict[str, ModuleType]:

@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from baton.adapters.agent_files import AgentFileError
+from baton.adapters.code_problems import describe_code_problem
 from baton.authoring.errors import CannotLoad
 from baton.authoring.modules import kept_on_failure
 from baton.composition import event_loop
 from baton_local import checks, shared_agents
-from baton_local.project_tools import ToolsDoNotImport, forget_bytecode, import_problem, imported_again, packages_in
+from baton_local.project_tools import ToolsDoNotImport, forget_bytecode, imported_again, packages_in
 from baton_local.shared_agents import UnusableFunction
 
 logger = logging.getLogger("baton_local")
@@ -100,7 +101,7 @@ class Reloader:
         if package and self._all_packages and package not in packages_in(self._tools):
             why = f"there is no package {package!r} in {self._tools}"
         else:
-            why = str(problem) if isinstance(problem, CannotLoad) else import_problem(self._tools, problem)
+            why = str(problem) if isinstance(problem, CannotLoad) else describe_code_problem(problem, self._tools)
         return unusable.describe(why)
 
 

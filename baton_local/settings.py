@@ -66,6 +66,8 @@ class LocalSettings(BaseSettings):
     """Whether the agents that answer from documents get Baton's own documentation, in the tenant ``demo``."""
     traces: bool = Field(default=True, validation_alias="BATON_LOCAL_TRACES")
     """Whether traces of turns are collected for the console."""
+    logs: Literal["json", "text"] = Field("json", validation_alias="BATON_LOCAL_LOGS")
+    """The lines of functions' logs: as Lambda's, or for people, with tracebacks."""
     recordings: Path | None = Field(None, validation_alias="BATON_LOCAL_RECORDINGS")
     """A folder for recordings of the functions' AWS calls, which `make test` evaluates with the roles."""
     template: Path = Field(ROOT / "template.yaml", validation_alias="BATON_LOCAL_TEMPLATE")

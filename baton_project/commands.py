@@ -16,7 +16,7 @@ import typer
 from baton_deployment.errors import DeploymentError
 from baton_local.errors import LocalCloudError
 from baton_project.errors import CheckFailed, ProjectProblem
-from baton_project.extras import require_local
+from baton_project.extras import LOCAL, require_extra
 
 Folder = Annotated[Path, typer.Option(help="The project's folder, or one in it.")]
 
@@ -57,7 +57,7 @@ def dev(
 ) -> None:
     """Run the project on this machine. Edits of agents and tools are used by the next turn."""
     with _problems_printed():
-        require_local("dev")
+        require_extra(LOCAL, "dev")
         from baton_project.dev import run
 
         run(folder, port)
@@ -88,7 +88,7 @@ def deploy(
 ) -> None:
     """Check, build and deploy the project to AWS by SAM, publish its front ends, and try it."""
     with _problems_printed():
-        require_local("deploy")
+        require_extra(LOCAL, "deploy")
         from baton_project.deploy import carry_out, check_stage, set_up_account, shell_lines
 
         if account:

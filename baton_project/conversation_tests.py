@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from baton_project.errors import ProjectProblem
-from baton_project.extras import require_local
+from baton_project.extras import TEST, require_extra
 
 if TYPE_CHECKING:
     from baton_project.project import Project
@@ -79,7 +79,7 @@ def run_tests(
         typer.echo(json.dumps(conversation_schema(), indent=1, ensure_ascii=False))
         return
     try:
-        require_local("test")
+        require_extra(TEST, "test")
         options = Options(paths or (), folder, model, record, runs, name, processes, thread_id, url, junit, as_json)
         raise typer.Exit(_run(options))
     except (CannotRun, ProjectProblem) as problem:
@@ -175,7 +175,7 @@ def _write_test(place: AgentPlace, thread_id: str, options: Options) -> int:
     from baton_testing.thread_recording import write_test
 
     async def stored() -> StoredThread:
-        environment = Environment(url=options.url)
+        environment = Environment.of_process(url=options.url)
         try:
             profile = environment.profile()
             async with environment.http() as http:
@@ -190,6 +190,8 @@ def _write_test(place: AgentPlace, thread_id: str, options: Options) -> int:
     written = write_test(asyncio.run(stored()), place, chosen)
     Terminal().result(written.result)
     typer.echo(f"written: {written.test}, {written.cassette}", err=True)
+    for each in written.left_out:
+        typer.echo(f"left out: {each}", err=True)
     return 0 if written.result.passed else 1
 
 

@@ -1,4 +1,4 @@
-"""The extra ``local`` of the distribution: what runs, tests and deploys projects besides the library."""
+"""The extras of the distribution: ``test`` for conversation tests, ``local`` for everything on one's own machine."""
 
 from __future__ import annotations
 
@@ -10,24 +10,33 @@ from baton_project.errors import ProjectProblem
 
 DISTRIBUTION = "baton-conversations"
 LOCAL = "local"
+TEST = "test"
 
 
-def require_local(command: str) -> None:
+def require_extra(extra: str, command: str) -> None:
     """Raise ``ProjectProblem`` with the command to type if packages of the extra are missing."""
-    missing = [name for name in local_packages() if not _is_installed(name)]
+    missing = [name for name in extra_packages(extra) if not _is_installed(name)]
     if missing:
         names = f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'}"
         raise ProjectProblem(
-            f"`baton {command}` needs the extra `{LOCAL}`, and {names} not installed: "
-            f"run `pip install '{DISTRIBUTION}[{LOCAL}]'`."
+            f"`baton {command}` needs the extra `{extra}`, and {names} not installed: "
+            f"run `pip install '{DISTRIBUTION}[{extra}]'`."
         )
 
 
-def local_packages() -> list[str]:
-    """Return the names of the packages that the extra adds."""
-    needed = [Requirement(line) for line in requires(DISTRIBUTION) or ()]
-    marked = ((each.name, each.marker) for each in needed if each.marker is not None)
-    return [name for name, marker in marked if marker.evaluate({"extra": LOCAL}) and not marker.evaluate({"extra": ""})]
+def extra_packages(extra: str) -> list[str]:
+    """Return the names of the packages that an extra adds, with those of the extras that it names."""
+    added = [each for each in map(Requirement, requires(DISTRIBUTION) or ()) if _is_added(each, extra)]
+    others = (part for each in added if each.name == DISTRIBUTION for part in each.extras)
+    return [
+        *(each.name for each in added if each.name != DISTRIBUTION),
+        *(name for other in others for name in extra_packages(other)),
+    ]
+
+
+def _is_added(requirement: Requirement, extra: str) -> bool:
+    marker = requirement.marker
+    return marker is not None and marker.evaluate({"extra": extra}) and not marker.evaluate({"extra": ""})
 
 
 def _is_installed(name: str) -> bool:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from baton_client.command.exits import CommandError
+from baton_client.command.project_variables import read_variables
 from baton_local.project_tools import packages_in
 from baton_project.errors import ProjectProblem
 
@@ -70,7 +72,10 @@ class Project:
         return self.folder / STATE / "data"
 
     def environment(self) -> dict[str, str]:
-        """Return the variables of the local cloud for this project. Those that are set already win, but its folders."""
+        """Return the variables of the local cloud for this project, those of its ``.env`` among them.
+
+        Those that are set already win, but its folders. Raises ``ProjectProblem`` if ``.env`` cannot be read.
+        """
         given = {
             "BATON_DEFAULT_AGENT": self.settings.default_agent,
             "BATON_ALLOWED_HOSTS": ",".join(self.settings.allowed_hosts),
@@ -80,8 +85,15 @@ class Project:
         script = self.folder / "demo.yaml"
         if script.is_file():
             given["BATON_DEMO_SCRIPT"] = str(script)
+        given |= self._variables()
         chosen = {name: os.environ.get(name) or value for name, value in given.items()}
         return {**chosen, "BATON_AGENTS_DIR": str(self.agents)}
+
+    def _variables(self) -> dict[str, str]:
+        try:
+            return read_variables(self.folder)
+        except CommandError as problem:
+            raise ProjectProblem(str(problem)) from problem
 
 
 def _read(file: Path) -> dict[str, dict[str, object]]:

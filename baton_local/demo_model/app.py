@@ -19,8 +19,8 @@ from starlette.exceptions import HTTPException
 from baton.adapters.token_counter import TiktokenCounter
 from baton_local.demo_model import SCRIPT
 from baton_local.demo_model.completion import Completion
-from baton_local.demo_model.engine import Engine
-from baton_local.demo_model.script import Script, ScriptError
+from baton_local.demo_model.script import ScriptError
+from baton_local.demo_model.script_file import ScriptFile
 from baton_local.demo_model.sentence_encoder import DIMENSIONS, SentenceEncoder
 from baton_local.demo_model.sentence_encoder import NAME as EMBEDDING_MODEL
 from baton_local.demo_model.situation import Situation
@@ -45,7 +45,7 @@ def create_app(environ: Mapping[str, str] = os.environ, encoder: SentenceEncoder
     Raises ``ScriptError`` for a script that cannot be used.
     """
     app = FastAPI(title="Baton's offline demo model (a stand-in that plays a script)", docs_url=None, redoc_url=None)
-    engine = Engine(Script.read(Path(environ.get("BATON_DEMO_SCRIPT") or SCRIPT)))
+    script = ScriptFile(Path(environ.get("BATON_DEMO_SCRIPT") or SCRIPT))
     encoder = encoder or SentenceEncoder()
     counter = TiktokenCounter(Path(environ.get("TIKTOKEN_CACHE_DIR") or TOKENIZER))
 
@@ -81,7 +81,7 @@ def create_app(environ: Mapping[str, str] = os.environ, encoder: SentenceEncoder
     @app.post("/chat/completions", response_model=None)
     async def chat_completions(request: ChatRequest) -> JSONResponse | StreamingResponse:
         def answer() -> Completion:
-            reply = structured(engine.reply(Situation.of(request)), request)
+            reply = structured(script.engine().reply(Situation.of(request)), request)
             return Completion.of(request, reply, counter)
 
         completion = await asyncio.to_thread(answer)

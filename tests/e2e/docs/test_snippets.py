@@ -2,12 +2,15 @@
 
 A fenced block below ``<!-- test -->`` is run; one below ``<!-- output -->`` holds lines that the page's blocks so far
 must have printed, in that order, where ``...`` stands for anything. A page's blocks share one shell and one folder.
+``<!-- file: NAME -->`` is a block that the reader saves. ``<!-- program -->`` is a command that the reader leaves
+running in another terminal, and ``<!-- prints -->`` has the lines that it prints next. Questions are answered with yes.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,6 +18,8 @@ from pathlib import Path
 
 import pytest
 
+from baton_local.engines.process import free_port
+from baton_local.settings import default_cache_dir
 from tests.e2e.cloud import RunningCloud
 from tests.e2e.consulting.peers import example_agents, example_server
 from tests.environment import DEVELOPERS_ENVIRONMENT
@@ -22,6 +27,10 @@ from tests.unit.docs.pages import Block, blocks, name, pages
 
 WRITTEN = "http://127.0.0.1:8080"
 PATIENCE_SECONDS = 300
+MARKS = ("test", "output", "file", "program", "prints")
+TOOLS = Path(__file__).parent
+SETTLE = f'[ -z "${{program:-}}" ] || {sys.executable} {TOOLS / "settled.py"} "$BATON_URL" "$PWD"\n'
+"""The reader sees in the other terminal that edits were taken over."""
 
 TESTED = [page for page in pages() if any(block.mark == "test" for block in blocks(page))]
 
@@ -37,14 +46,20 @@ def demo_cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningClou
 
 @pytest.mark.parametrize("page", TESTED, ids=name)
 def test_the_snippets_of_a_page_do_what_it_says(page: Path, demo_cloud: RunningCloud, tmp_path: Path) -> None:
-    marked = [block for block in blocks(page) if block.mark in ("test", "output")]
-    script = "".join(_as_shell(block) for block in marked if block.mark == "test")
+    marked = [block for block in blocks(page) if block.mark in MARKS]
+    script = "".join(_as_shell(block) for block in marked)
+    environment = _readers_environment(tmp_path)
+    if any(block.mark == "program" for block in marked):
+        port = free_port()
+        environment |= {"PORT": str(port), "BATON_URL": f"http://127.0.0.1:{port}"}
+        script = f"source {TOOLS / 'program.sh'}\n{script}".replace(WRITTEN, environment["BATON_URL"])
     script = script.replace(WRITTEN, demo_cloud.url).replace(WRITTEN.replace("http", "ws"), demo_cloud.socket_url[:-3])
 
     finished = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", script],
         cwd=tmp_path,
-        env=_readers_environment(),
+        env=environment,
+        input="yes\n" * 9,
         capture_output=True,
         text=True,
         timeout=PATIENCE_SECONDS,
@@ -54,21 +69,34 @@ def test_the_snippets_of_a_page_do_what_it_says(page: Path, demo_cloud: RunningC
     _assert_printed([block for block in marked if block.mark == "output"], finished.stdout, page)
 
 
-def test_readme_and_tutorial_are_among_the_tested_pages() -> None:
-    assert {"README.md", "docs/tutorial/first-conversation.md"} <= set(map(name, TESTED))
+def test_readme_and_tutorials_are_among_the_tested_pages() -> None:
+    tutorials = {name(page) for page in pages() if "docs/tutorial/" in name(page)}
+    assert len(tutorials) >= 2
+    assert {"README.md", *tutorials} <= set(map(name, TESTED))
 
 
 def _as_shell(block: Block) -> str:
+    match block.mark:
+        case "file":
+            return f"cat > {block.name} <<'END-OF-FILE'\n{block.text}END-OF-FILE\n"
+        case "program":
+            return f"begin_program {block.text}\nawait_line 'Baton is running at'\n"
+        case "prints":
+            return "".join(f"await_line {shlex.quote(line)}\n" for line in block.text.splitlines())
+        case "output":
+            return ""
     if block.language == "python":
         return f"python3 - <<'END-OF-SNIPPET'\n{block.text}\nEND-OF-SNIPPET\n"
     assert block.language == "bash", f"line {block.line}: no way to run {block.language!r}"
-    return block.text
+    is_edit = ">" in block.text or "sed -i" in block.text
+    return f"{block.text}{SETTLE}" if is_edit else block.text
 
 
-def _readers_environment() -> dict[str, str]:
-    """A developer's environment, with the project's Python in front."""
+def _readers_environment(home: Path) -> dict[str, str]:
+    """A developer's environment with an empty home, and with the project's Python in front."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{DEVELOPERS_ENVIRONMENT['PATH']}"
-    return {**DEVELOPERS_ENVIRONMENT, "PATH": path, "PYTHONIOENCODING": "utf-8"}
+    folders = {"XDG_CONFIG_HOME": str(home / ".config"), "BATON_CACHE_DIR": str(default_cache_dir())}
+    return {**DEVELOPERS_ENVIRONMENT, **folders, "PATH": path, "PYTHONIOENCODING": "utf-8"}
 
 
 def _assert_printed(expected: list[Block], output: str, page: Path) -> None:

@@ -46,11 +46,10 @@ class InMemory:
 
     def stores(self, clock: Clock) -> Stores:
         audit, procedures = FakeAuditLog(), FakeProcedures()
-        store = FakeThreadStore(clock)
         ports = (
-            store,
+            FakeThreadStore(clock),
             FakeStreamLog(clock),
-            FakeLiveRegistry(clock, store),
+            FakeLiveRegistry(clock),
             FakeEpisodes(),
             FakeRunRecords(),
             FakeHandoffs(audit),

@@ -3,6 +3,7 @@
 import io
 import json
 import logging
+import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -110,3 +111,23 @@ def test_lines_of_no_invocation_bear_no_function(lines: io.StringIO) -> None:
         logging.getLogger(f"{SERVICE}.app").warning("streamed")
     logging.getLogger(f"{SERVICE}.app").warning("outside")
     assert [line.get("function_name") for line in logged(lines)] == ["StreamsFunction", None]
+
+
+def test_developers_read_the_same_lines_with_tracebacks(folder: Path, lines: io.StringIO) -> None:
+    failing = (
+        HANDLER
+        + """
+
+def failing(event, context):
+    try:
+        {}["A-9"]
+    except KeyError:
+        logger.exception("Tool failed", extra={"tool": "order_status"})
+"""
+    )
+    (folder / "app.py").write_text(failing)
+    with log_lines.readable_lines(are_wanted=True):
+        function(folder, "TurnsFunction", "app.failing").invoke({}).result()
+    first, *trace = lines.getvalue().splitlines()
+    assert re.fullmatch(r"\d\d:\d\d:\d\d ERROR turns: Tool failed  \[tool=order_status\]", first)
+    assert (trace[0], trace[-1]) == ("Traceback (most recent call last):", "KeyError: 'A-9'")

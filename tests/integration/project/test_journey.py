@@ -90,7 +90,7 @@ def test_a_project_of_an_earlier_release_goes_on_and_its_edits_are_used_by_the_n
         assert user.reloaded() == "Reloaded: assistant, orders\n"
         assert user.ask("s-one", "And order A-1002 now?") == "The order A-1002 was handed over."
         agent.write_text(right.replace("main: true", "mian: true"))
-        assert user.reloaded() == "agents/assistant.yaml:6: mian: Extra inputs are not permitted\n"
+        assert user.reloaded() == "agents/assistant.yaml:6: mian: there is no such field (did you mean main?)\n"
         assert user.ask("s-two", "Where is my order A-1001?") == "The order A-1001 is on its way."
         agent.write_text(right)
         assert user.reloaded() == "Reloaded: assistant, orders\n"

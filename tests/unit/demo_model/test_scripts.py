@@ -10,6 +10,7 @@ import pytest
 from baton_local.demo_model.app import SCRIPT, create_app
 from baton_local.demo_model.engine import Call
 from baton_local.demo_model.script import VARIABLES, Rule, Script, ScriptError
+from baton_local.demo_model.script_file import ScriptFile
 from tests.unit.demo_model.playing import answered, ask, called, engine, shipped
 from tests.unit.docs.pages import ROOT, blocks, table
 
@@ -133,3 +134,19 @@ def test_the_script_that_ships_shows_what_replaces_an_earlier_fact(now: str, bef
     pairs = [{"fact": 2, "other": 2, "relation": relation}] if relation else []
     assert json.loads(ask(shipped(), json.dumps(data), task="fact_changes").text) == {"pairs": pairs}
     assert json.loads(ask(shipped(), '{"facts": [], "others": []}', task="fact_changes").text) == {"pairs": []}
+
+
+def test_an_edited_script_is_played_by_the_next_answer_and_a_broken_one_changes_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "script.yaml"
+    path.write_text(f"{MESSAGE}    - say: One\n")
+    script = ScriptFile(path)
+    assert ask(script.engine(), "Hello").text == "One"
+    path.write_text(f"{MESSAGE}    - say: The second\n")
+    assert ask(script.engine(), "Hello").text == "The second"
+    path.write_text(f"{MESSAGE}    - sya: A third one\n")
+    assert [ask(script.engine(), "Hello").text for _ in range(2)] == ["The second"] * 2
+    assert len([record for record in caplog.records if "scenes.message.0" in record.getMessage()]) == 1
+    path.write_text(f"{MESSAGE}    - say: The third\n")
+    assert ask(script.engine(), "Hello").text == "The third"

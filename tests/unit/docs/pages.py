@@ -9,18 +9,19 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
 _FENCE = re.compile(r"^( {0,3})(```+)(\w*)[^\n]*\n(.*?)^\1\2[ ]*$", re.MULTILINE | re.DOTALL)
-_MARK = re.compile(r"<!--\s*(\w+)\s*-->\s*\Z")
+_MARK = re.compile(r"<!--\s*(\w+)(?::\s*(\S+))?\s*-->\s*\Z")
 _LINK = re.compile(r"(?<!\\)\]\(([^)\s]+)\)")
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A fenced block and the word in the HTML comment right above it, if any."""
+    """A fenced block and the word in the HTML comment right above it, if any: ``word``, or ``word: name``."""
 
     language: str
     mark: str | None
     text: str
     line: int
+    name: str | None = None
 
 
 def pages() -> list[Path]:
@@ -40,7 +41,7 @@ def blocks(page: Path) -> list[Block]:
     for match in _FENCE.finditer(text):
         mark = _MARK.search(text[: match.start()])
         line = text.count("\n", 0, match.start()) + 1
-        found.append(Block(match[3], mark[1] if mark else None, match[4], line))
+        found.append(Block(match[3], mark[1] if mark else None, match[4], line, mark[2] if mark else None))
     return found
 
 

