@@ -217,6 +217,7 @@ CACHES = [
 SIMPLE = {
     "adapters/a2a/trusted_keys.py",
     "adapters/document_reader.py",
+    "adapters/dynamodb/recent_histories.py",
     "adapters/mcp.py",
     "adapters/openapi_tools.py",
     "adapters/tokens/exchange.py",

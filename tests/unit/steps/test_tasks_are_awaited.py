@@ -17,6 +17,7 @@ AWAITED = {
     "shared/baton/memory/episodes/episode_digest.py": "a TaskGroup",
     "shared/baton/memory/recall/recall.py": "Recall waits until its deadline, and notes failures that come later",
     "shared/baton/outbox/text_batches.py": "batched raises the failure of its reader",
+    "shared/baton/authoring/resources.py": "OpenResources.get awaits what opens a resource",
     "shared/baton/turns/lease_keeper.py": "LeaseKeeper.__aexit__ raises the failure",
     "shared/baton/turns/run.py": "RunExecution.execute stops its steps",
     "baton_local/demo_model/sentence_encoder.py": "a TaskGroup",
