@@ -101,6 +101,11 @@ class AgentLoop:
         return self._sources.documents
 
     @property
+    def files(self) -> tuple[Mapping[str, Any], ...]:
+        """The files that its tools have attached."""
+        return self._sources.files
+
+    @property
     def result(self) -> AgentResult:
         """The result so far; it is final once ``answer`` has returned."""
         return AgentResult(

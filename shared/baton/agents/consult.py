@@ -22,6 +22,7 @@ from baton.agents.prompting import make_today_note
 from baton.agents.remote_answers import ReturnedFiles, count_by_type, describe_file
 from baton.agents.run_context import AgentServices, EmitEvent, RemoteTasks, RunContext
 from baton.agents.tool_calls import Question
+from baton.agents.tool_progress import progress_reporter
 from baton.agents.tool_set import find_tools
 from baton.agents.traced_steps import trace_agent
 from baton.agents.transcript import Transcript
@@ -105,7 +106,7 @@ class _Work:
     not_passed_on: list[Attachment] = field(default_factory=list)
     """The user's files that the remote agent does not take."""
     files: tuple[Mapping[str, Any], ...] = ()
-    """Files of a remote agent's answer, as sources."""
+    """Files of its answer, as sources."""
 
     def take(self, text: str, *, is_cut: bool) -> None:
         """Record the answer, with a note for the asking agent if it was cut."""
@@ -176,7 +177,9 @@ class Consultations:
             with trace_agent(agent, task.id):
                 async with asyncio.timeout(self._context.work_seconds(agent.timeouts.consult_seconds)):
                     await (
-                        self._ask_remote(question, task, work) if agent.remote else self._ask_local(agent, task, work)
+                        self._ask_remote(question, task, work)
+                        if agent.remote
+                        else self._ask_local(question, task, work)
                     )
         except TimeoutError:
             return TaskStatus.TIMED_OUT, "it took too long."
@@ -194,10 +197,11 @@ class Consultations:
             return TaskStatus.FAILED, "it gave an empty answer."
         return TaskStatus.COMPLETED, None
 
-    async def _ask_local(self, agent: AgentDefinition, task: Task, work: _Work) -> None:
+    async def _ask_local(self, question: Question, task: Task, work: _Work) -> None:
         """Let an agent of this deployment answer. It sees only its task."""
-        # The user sees only the asking agent's answer.
-        context, services = replace(self._context, emit=_show_nothing), self._context.services
+        # The user sees only the asking agent's answer, and the progress of tools.
+        agent, emit = question.agent, progress_reporter(question.report)
+        context, services = replace(self._context, emit=emit), self._context.services
         tools = await find_tools(agent, context.scope, context.agents, services.tools)
         transcript = Transcript(
             context.thread_id,
@@ -227,7 +231,7 @@ class Consultations:
                 for message in transcript.messages
             ]
         work.is_limited = loop.result.is_limited
-        work.documents = loop.documents
+        work.documents, work.files = loop.documents, loop.files
         answers = [message for message in transcript.messages if message.role is Role.ASSISTANT and message.text]
         if answers and loop.result.has_answered:
             work.take(answers[-1].text, is_cut=answers[-1].is_cut)

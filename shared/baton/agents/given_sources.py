@@ -31,6 +31,11 @@ class GivenSources:
         """The passages of documents."""
         return tuple(each for each in self._sources.values() if each.get("kind") == DOCUMENT_SOURCE)
 
+    @property
+    def files(self) -> tuple[Mapping[str, Any], ...]:
+        """The files that came with answers of agents and tools."""
+        return tuple(each for each in self._sources.values() if each.get("kind") == FILE_SOURCE)
+
     def add(self, sources: Sequence[Mapping[str, Any]]) -> None:
         """Add sources. Those that are there already stay as they are."""
         for source in sources:

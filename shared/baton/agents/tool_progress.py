@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import uuid
+from collections.abc import Callable
+
+from ag_ui.core import ActivitySnapshotEvent, BaseEvent
 
 from baton.agents.run_context import EmitEvent
 from baton.domain.run_events import activity, activity_change
@@ -48,3 +51,13 @@ class ToolProgress:
         if self._labels:
             changes = {"/label": self._waiting} if self._waiting else {}
             self._emit(activity_change(self._id, KIND, {**changes, "/status": end.value}))
+
+
+def progress_reporter(report: Callable[[str], None]) -> EmitEvent:
+    """Return what takes the events of a consulted agent: ``report`` gets the labels of its tools, nobody the rest."""
+
+    def emit(event: BaseEvent) -> None:
+        if isinstance(event, ActivitySnapshotEvent) and event.activity_type == KIND:
+            report(event.content["label"])
+
+    return emit

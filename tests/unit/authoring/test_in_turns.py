@@ -251,6 +251,7 @@ async def test_a_worker_that_takes_over_applies_what_was_recorded_and_calls_noth
     said = await harness.say("m1")
     assert (calls, await state(harness)) == (["tea"], {"cart": ["tea"]})
     assert said.finished is not None
+    assert [source["title"] for source in said.finished.messages[-1].sources] == ["receipt.txt"]
 
 
 async def test_a_branch_begins_with_the_state_that_was_there() -> None:
@@ -353,6 +354,27 @@ async def test_files_that_a_call_attaches_are_sources_of_the_answer(tmp_path: Pa
     ]
     kept = await harness.files.of_thread(harness.ada, harness.thread_id).read(sources[1]["id"])
     assert (results(said), kept) == ([sources[1]["id"]], b"1,2")
+
+
+async def test_tools_of_a_consulted_agent_show_progress_and_attach_files_too() -> None:
+    @tool
+    async def look(context: CallContext) -> str:
+        """Look it up."""
+        context.state["looked"] = True
+        await context.progress("1 of 3")
+        await context.attach(b"1,2", name="lines.csv")
+        return "found"
+
+    faq = Agent("faq", "Answer.", description="Knows.", tools=[look])
+    ask = Answer.calling(call("ask_faq", message="Well?"))
+    harness = coded(shop(sub_agents=[faq]), faq, answers=(ask, Answer.calling(call("look")), "Yes.", "It says yes."))
+    said = await harness.say()
+    changes = [change for event in said.events if event.type == "ACTIVITY_DELTA" for change in event.body["patch"]]
+    assert {"op": "add", "path": "/agents/0/label", "value": "1 of 3"} in changes
+    assert [event.body["activityType"] for event in said.events if event.type == "ACTIVITY_SNAPSHOT"] == ["research"]
+    [sources] = [event.body["metadata"]["sources"] for event in said.events if event.type == "TEXT_MESSAGE_END"]
+    assert [source["title"] for source in sources] == ["Faq", "lines.csv"]
+    assert await state(harness) == {"looked": True}
 
 
 async def test_a_file_that_cannot_be_kept_is_a_failure_that_the_model_learns() -> None:

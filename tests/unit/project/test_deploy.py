@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from baton_project.building import assemble
 from baton_project.commands import deploy
 from baton_project.deploy import plan, shell_lines
 from baton_project.errors import ProjectProblem
+from baton_project.new import IN_PYTHON
 from baton_project.project import Project
 from tests.unit.project.conftest import edited
 
@@ -75,6 +77,24 @@ def test_what_is_built_is_the_product_with_the_agents_and_tools_of_the_project(
     assert (folder / "shared/baton/composition/app.py").is_file()
     assert not (folder / "layers/dependencies/tools.txt").exists()
     assert not list(folder.rglob("__pycache__"))
+
+
+def test_modules_of_agents_are_built_as_they_are(project: Project, tmp_path: Path) -> None:
+    shutil.copytree(IN_PYTHON, project.folder, dirs_exist_ok=True)
+    (project.agents / "_texts.py").write_text("")
+    assemble(project, tmp_path / "build")
+    built = {path.name for path in (tmp_path / "build" / "agents").iterdir()}
+    assert built == {"_texts.py", "assistant.py", "assistant.yaml", "orders.yaml"}
+
+
+def test_a_module_of_agents_that_cannot_be_used_is_not_deployed(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project.agents / "broken.py").write_text("1 / 0\n")
+    with pytest.raises(typer.Exit) as ended:
+        deploy("dev", project.folder)
+    assert ended.value.exit_code == 1
+    assert "agents/broken.py:1: ZeroDivisionError" in capsys.readouterr().err
 
 
 def test_what_tools_need_goes_into_the_layer_of_dependencies(project: Project, tmp_path: Path) -> None:

@@ -49,7 +49,9 @@ def read_folder(root: Path) -> Folder:
     procedures = [each for each in owned_files(root / "procedures") if each.file.suffix == ".md"]
     folder = Folder(list(agents.values()), owned_files(root / "documents"), procedures)
     if not (folder.agents or folder.documents or folder.procedures):
-        raise CommandError(f"{root} has no agents/*.yaml, documents/AGENT/ or procedures/AGENT/.", ExitCode.USAGE)
+        shipped = " Agents in Python ship with a deployment: `baton deploy`." if any(root.glob("agents/*.py")) else ""
+        what = f"{root} has no agents/*.yaml, documents/AGENT/ or procedures/AGENT/.{shipped}"
+        raise CommandError(what, ExitCode.USAGE)
     return folder
 
 
