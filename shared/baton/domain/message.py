@@ -41,6 +41,13 @@ Part = Annotated[TextPart | ImagePart | DocumentPart, Field(discriminator="type"
 Content = str | tuple[Part, ...]
 
 
+def text_of(content: Content) -> str:
+    """Return the text of a content, without parts of other kinds."""
+    if isinstance(content, str):
+        return content
+    return "\n".join(part.text for part in content if isinstance(part, TextPart))
+
+
 LENGTH = "length"
 """The ``finishReason`` of a cut answer, as in OpenAI's Chat Completions."""
 
@@ -225,9 +232,7 @@ class StoredMessage:
     @property
     def text(self) -> str:
         """The text of the message, without parts of other kinds."""
-        if isinstance(self.content, str):
-            return self.content
-        return "\n".join(part.text for part in self.content if isinstance(part, TextPart))
+        return text_of(self.content)
 
     @property
     def result(self) -> Any:

@@ -112,8 +112,19 @@ class Span(Protocol):
         """The trace context for steps in other processes; None if nothing is traced."""
         ...
 
-    def begin(self, operation: Operation, name: str, attributes: Attributes, *, is_remote: bool = False) -> Span:
-        """Begin a step inside this one. ``is_remote``: another server carries it out."""
+    def begin(
+        self,
+        operation: Operation,
+        name: str,
+        attributes: Attributes,
+        *,
+        is_remote: bool = False,
+        began_ns: int | None = None,
+    ) -> Span:
+        """Begin a step inside this one. ``is_remote``: another server carries it out.
+
+        ``began_ns`` is the time at which it began, in nanoseconds since 1970; None for now.
+        """
         ...
 
     def set(self, attributes: Attributes) -> None:
@@ -124,8 +135,8 @@ class Span(Protocol):
         """Mark the step as failed, with the code of its error."""
         ...
 
-    def end(self) -> None:
-        """End the step. Later changes have no effect."""
+    def end(self, *, at_ns: int | None = None) -> None:
+        """End the step, at a time in nanoseconds since 1970; None for now. Later changes have no effect."""
         ...
 
 
@@ -135,7 +146,15 @@ class Untraced:
     shows_content = False
     traceparent = None
 
-    def begin(self, operation: Operation, name: str, attributes: Attributes, *, is_remote: bool = False) -> Untraced:
+    def begin(
+        self,
+        operation: Operation,
+        name: str,
+        attributes: Attributes,
+        *,
+        is_remote: bool = False,
+        began_ns: int | None = None,
+    ) -> Untraced:
         return self
 
     def set(self, attributes: Attributes) -> None:
@@ -144,7 +163,7 @@ class Untraced:
     def fail(self, code: str) -> None:
         """Do nothing."""
 
-    def end(self) -> None:
+    def end(self, *, at_ns: int | None = None) -> None:
         """Do nothing."""
 
 
@@ -200,16 +219,25 @@ def joining(traceparent: str | None) -> Iterator[None]:
 
 
 @contextmanager
-def inside(span: Span) -> Iterator[Span]:
-    """Make ``span`` the current one for the block, and end it afterwards. An exception fails it."""
+def making_current(span: Span) -> Iterator[None]:
+    """Make ``span`` the current one for the block, and leave it open."""
     token = _current.set(span)
     try:
-        yield span
+        yield
+    finally:
+        _current.reset(token)
+
+
+@contextmanager
+def inside(span: Span) -> Iterator[Span]:
+    """Make ``span`` the current one for the block, and end it afterwards. An exception fails it."""
+    try:
+        with making_current(span):
+            yield span
     except BaseException as error:
         span.fail(error_code(error))
         raise
     finally:
-        _current.reset(token)
         span.end()
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from baton.domain.agent import AgentDefinition
+from baton.domain.identity import Scope
 from baton.domain.times import UNKNOWN
+from baton.memory.early_recall import EarlyRecall
 from baton.memory.prompt.context import (
     NO_NOTES,
     AgentHistory,
@@ -29,13 +31,20 @@ class AgentMemory:
     recall: Recall
     counter: TokenCounter
 
+    def begin(self, scope: Scope, text: str) -> EarlyRecall | None:
+        """Begin to search the user's past for a message, before its thread and agent are known.
+
+        The caller stops it. Returns None for a message without words.
+        """
+        return self.recall.begin(scope, text)
+
     async def search(self, agent: AgentDefinition, search: MemorySearch) -> MemorySearch:
         """Search for a message to ``agent`` before the rest of its prompt is known; a remote agent recalls nothing.
 
         Raises only the errors of reading the agent's procedures.
         """
         found = await self.find(agent, search) if agent.remote is None else NOTHING_FOUND
-        return replace(search, agent_id=agent.id, found=found)
+        return replace(search, agent_id=agent.id, found=found, early=None)
 
     async def find(self, agent: AgentDefinition, search: MemorySearch, *, earlier: Found = NOTHING_FOUND) -> Found:
         """Return the findings for a message. Raises as ``search`` does."""

@@ -13,6 +13,7 @@ from baton.domain.identity import Scope
 from baton.domain.procedure import Procedure, ProcedureScope
 from baton.domain.procedure_set import ProcedureSet
 from baton.domain.search import Vector
+from baton.memory.early_recall import EarlyRecall
 from baton.memory.thresholds import CLOSE
 from baton.ports.chat_model import Prompt
 
@@ -109,6 +110,8 @@ class MemorySearch:
     """Reads the procedures that the agent may follow; None if it follows none."""
     with_knowledge: bool = True
     with_episodes: bool = True
+    early: EarlyRecall | None = None
+    """The search that ``AgentMemory.begin`` has begun for the message, if any."""
     agent_id: str | None = None
     """The agent for which it was done; None before."""
     found: Found = NOTHING_FOUND

@@ -29,8 +29,10 @@ from baton.domain.errors import (
     WorkflowUnavailable,
 )
 from baton.domain.identity import Scope
+from baton.domain.message import text_of
 from baton.handoffs.forks import is_led_by_parent
 from baton.leases import give_back
+from baton.memory.early_recall import EarlyRecall
 from baton.ports.leases import Lease, LeaseRequest, NoSuchThread
 from baton.ports.turn_queue import HeldRecord
 from baton.rates import RunPermit
@@ -128,6 +130,20 @@ class Admission:
             if await self._store.get_turn(scope, thread_id, message_id) is not None:
                 return None
             raise
+
+    async def begin_recall(self, call: TurnCall, wanted: LeaseRequest) -> EarlyRecall | None:
+        """Begin to search the user's past for the message while its lease is taken; None if nothing may need it.
+
+        The agent of ``wanted`` decides. That of the thread, which is not known yet, may want no search: then it ends
+        with the call. A branch may repeat an earlier message, which is not known either.
+        """
+        request = call.request
+        if not wanted.agent_id or call.gives_up or not isinstance(request, MessageRequest) or request.branch:
+            return None
+        memory = (await self._agents.get(call.scope, wanted.agent_id)).memory
+        if not memory.episodic_top_k or not memory.retrieved_tokens:
+            return None
+        return self._services.agents.memory.begin(call.scope, text_of(request.content))
 
     async def denial(
         self, call: TurnCall, error: NoSuchThread | ThreadUnavailable | UnknownAgent, unknown: UnknownAgent | None

@@ -15,6 +15,7 @@ from baton.domain.message import Role, StoredMessage
 from baton.domain.procedure_set import ProcedureSet
 from baton.domain.running_conversation import RunningConversation
 from baton.domain.thread import Thread
+from baton.memory.early_recall import EarlyRecall
 from baton.memory.prompt.context import history_budget, reading_budget
 from baton.memory.prompt.history_reading import ReadHistory, read_history
 from baton.memory.recalled import MemorySearch
@@ -44,18 +45,19 @@ async def read_thread(
     unfinished: Sequence[StoredMessage] = (),
     *,
     recalls: bool = True,
+    early: EarlyRecall | None = None,
     left: RunningConversation | None = None,
 ) -> ThreadSnapshot:
     """Read history and conversation, and search memory for the message, concurrently.
 
     ``unfinished`` is the exchange that the run continues; it is empty for a new ``question``. ``recalls`` is False for
-    a run that asks no model. ``left`` is the conversation that has left a handoff, of a run that begins a branch from
-    before it. Raises ``StoreUnavailable``.
+    a run that asks no model. ``early`` is the part of the search that has begun already. ``left`` is the conversation
+    that has left a handoff, of a run that begins a branch from before it. Raises ``StoreUnavailable``.
     """
     history, conversation, search = await gather_all(
         history_before(services, scope, thread, agent, question, unfinished),
         services.conversations.load(thread, scope),
-        recall_for(services, scope, thread, agent, question, unfinished, recalls=recalls),
+        recall_for(services, scope, thread, agent, question, unfinished, recalls=recalls, early=early),
     )
     if left is not None:
         conversation = replace(
@@ -100,11 +102,12 @@ async def recall_for(
     unfinished: Sequence[StoredMessage],
     *,
     recalls: bool = True,
+    early: EarlyRecall | None = None,
 ) -> MemorySearch:
     """Search memory for the user's message; an action has none."""
     asked = next((each for each in (question, *reversed(unfinished)) if each.role is Role.USER), None)
     procedures = partial(_procedures, services, scope, thread, question)
-    search = MemorySearch(scope, asked.text if asked is not None and recalls else "", procedures)
+    search = MemorySearch(scope, asked.text if asked is not None and recalls else "", procedures, early=early)
     return await services.agents.memory.search(agent, search)
 
 

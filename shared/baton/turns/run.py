@@ -193,6 +193,7 @@ class RunExecution:
                 state.question,
                 state.unfinished,
                 recalls=not self._is_given_up,
+                early=self._call.early,
                 left=self._branch.point.left if self._branch is not None else None,
             ),
             asyncio.shield(locating),

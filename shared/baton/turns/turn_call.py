@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from baton.domain.events import Event
 from baton.domain.identity import Scope
 from baton.domain.queued import RecordDelivery, Subscriber
+from baton.memory.early_recall import EarlyRecall
 from baton.outbox.outbox import Emit
 from baton.ports.turn_queue import HeldRecord
 from baton.rates import RunPermit
@@ -31,6 +32,8 @@ class TurnCall:
     """The queue record of the request; None if it came over HTTP."""
     permit: RunPermit | None = None
     """The permit of the limits; None if nothing limits the run, or it was accepted before."""
+    early: EarlyRecall | None = None
+    """The search of the user's past for the message; None if it begins with the run, or there is none."""
 
     @property
     def delivery(self) -> RecordDelivery | None:

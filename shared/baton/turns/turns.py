@@ -137,6 +137,17 @@ class Turns:
         call = TurnCall(scope, request, once_each(emit), deadline, wait_until, subscriber, gives_up, record)
         wanted, unknown_agent = await self._admission.lease_request(call)
         call = replace(call, permit=await self._admission.permit(call))
+        call = replace(call, early=await self._admission.begin_recall(call, wanted))
+        try:
+            return await self._answer(call, wanted, unknown_agent)
+        finally:
+            if call.early is not None:
+                await call.early.stop()
+
+    async def _answer(
+        self, call: TurnCall, wanted: LeaseRequest, unknown_agent: UnknownAgent | None
+    ) -> FinishedRun | None:
+        """Answer the call under a lease. Returns and raises as ``run`` does."""
         while True:
             try:
                 lease = await self._acquisition.acquire(call, wanted)

@@ -86,10 +86,14 @@ class OtelTracer:
         common: Attributes,
         kind: trace.SpanKind,
         links: tuple[trace.Link, ...] = (),
+        began_ns: int | None = None,
     ) -> OtelSpan:
-        """Begin a span in the context ``parent``. ``common`` are attributes of it and of all spans below it."""
+        """Begin a span in the context ``parent``. ``common`` are attributes of it and of all spans below it.
+
+        ``began_ns`` is the time at which it began, if that is not now.
+        """
         given = _kept({Attribute.OPERATION: operation.value, **common, **attributes}, self.shows_content)
-        span = self._tracer.start_span(f"{operation} {name}", parent, kind, given, links)
+        span = self._tracer.start_span(f"{operation} {name}", parent, kind, given, links, began_ns)
         return OtelSpan(self, span, common)
 
     def flush(self, seconds: float) -> None:
@@ -118,10 +122,18 @@ class OtelSpan:
         context = self._span.get_span_context()
         return f"00-{context.trace_id:032x}-{context.span_id:016x}-{context.trace_flags:02x}"
 
-    def begin(self, operation: Operation, name: str, attributes: Attributes, *, is_remote: bool = False) -> OtelSpan:
+    def begin(
+        self,
+        operation: Operation,
+        name: str,
+        attributes: Attributes,
+        *,
+        is_remote: bool = False,
+        began_ns: int | None = None,
+    ) -> OtelSpan:
         kind = trace.SpanKind.CLIENT if is_remote else trace.SpanKind.INTERNAL
         parent = trace.set_span_in_context(self._span, Context())
-        return self._tracer.start(parent, operation, name, attributes, self._common, kind)
+        return self._tracer.start(parent, operation, name, attributes, self._common, kind, began_ns=began_ns)
 
     def set(self, attributes: Attributes) -> None:
         self._span.set_attributes(_kept(attributes, self.shows_content))
@@ -133,8 +145,8 @@ class OtelSpan:
         self._span.set_attribute(Attribute.ERROR, code)
         self._span.set_status(trace.Status(trace.StatusCode.ERROR))
 
-    def end(self) -> None:
-        self._span.end()
+    def end(self, *, at_ns: int | None = None) -> None:
+        self._span.end(at_ns)
 
 
 class _DerivedIds(IdGenerator):
