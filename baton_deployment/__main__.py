@@ -134,10 +134,11 @@ def _parser() -> argparse.ArgumentParser:
         if name == "preflight":
             command.add_argument("--model", action="store_true", help="ask the provider of models, too")
         if name == "settings":
-            command.add_argument("--check", action="store_true", help="put nothing")
-            command.add_argument("--yes", action="store_true", help="put it without a question")
-            command.add_argument("--show", action="store_true", help="print the deployed settings")
-            command.add_argument(
+            modes = command.add_mutually_exclusive_group()
+            modes.add_argument("--check", action="store_true", help="put nothing")
+            modes.add_argument("--yes", action="store_true", help="put it without a question")
+            modes.add_argument("--show", action="store_true", help="print the deployed settings")
+            modes.add_argument(
                 "--from-parameters",
                 action="store_true",
                 help="print a file with what were parameters before",

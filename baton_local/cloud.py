@@ -315,6 +315,7 @@ class LocalCloud:
         definitions = [(machine, machine.definition()) for machine in self.stack.state_machines]
 
         def create() -> None:
+            state_machines.keep_parsed_definitions()
             machines = client("stepfunctions", endpoint)
             for machine, definition in definitions:
                 resources.create_state_machine(machines, machine, definition)

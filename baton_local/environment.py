@@ -17,6 +17,8 @@ from baton_local.stack import FunctionDefinition
 from baton_local.traces import PATH as TRACES_PATH
 
 DEMO_MODEL = "baton-demo"
+NO_EMBEDDINGS = "off"
+"""The value of ``BATON_EMBEDDING_MODEL`` with which a developer embeds nothing."""
 
 RUNS_AT_ONCE, RUNS_OF_TENANT = 3, 1
 """Runs of a pipeline at the same time. All compute on this machine, so more of them would only slow each other."""
@@ -123,6 +125,8 @@ def variables(
         for name, model in (("BATON_CHAT_MODEL", DEMO_MODEL), ("BATON_LIGHT_MODEL", f"{DEMO_MODEL}-light")):
             merged[name] = chosen.get(name, model)
         merged["BATON_MODEL_METADATA"] = "true"  # the demo model knows nothing of a conversation but what it is given
+    if merged.get("BATON_EMBEDDING_MODEL") == NO_EMBEDDINGS:
+        merged["BATON_EMBEDDING_MODEL"] = ""
     if embeds_by_itself():
         merged |= {
             "BATON_EMBEDDING_MODEL": EMBEDDING_MODEL,

@@ -7,12 +7,21 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from baton.adapters.dynamodb.recent_histories import RecentHistories
+from baton.adapters.dynamodb.thread_store import DynamoThreadStore
 from baton.domain.agent import AgentDefinition
 from baton.domain.episode import EpisodeRef
 from baton.domain.identity import Scope
 from baton.domain.queued import Queued, RecordDelivery
 from baton.ports.agent_client import AgentChunk, AgentFailed, AgentTask
 from baton.ports.tools import CallContext, OfferedTools, ToolFailed, ToolResult
+
+
+class ForgetfulStore(DynamoThreadStore):
+    """A thread store that can forget what its process knows, as if another process went on."""
+
+    def forget_histories(self) -> None:
+        self._histories = RecentHistories()
 
 
 class NoTools:

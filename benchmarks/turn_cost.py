@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 from boto3.session import Session
@@ -36,9 +36,8 @@ from baton.domain.model_providers import Provider
 from baton.domain.queued import QueuedSummary, QueuedTitle, Subscriber
 from baton.domain.tenant_limits import DeploymentLimits
 from baton.domain.thread_title import TitleSource
-from baton.ports.chat_model import ChatModel, ModelSettings
+from baton.ports.chat_model import ChatModel
 from baton.ports.clock import SystemClock
-from baton.ports.files import ThreadFiles
 from baton.requests.parsing import message_request
 from baton.turns.turns import Turns
 from baton_local.account import ACCESS_KEY_ID, REGION, SECRET_ACCESS_KEY
@@ -49,11 +48,20 @@ from baton_local.settings import default_cache_dir
 from baton_local.stack import read_stack
 from baton_local.template import Endpoints
 from benchmarks.capacity import CapacityMeter, Request
-from benchmarks.ports import AgentsInMemory, ConnectedClient, NoClosings, NoRemoteAgents, NoTools, QueueInMemory, Record
+from benchmarks.ports import (
+    AgentsInMemory,
+    ConnectedClient,
+    ForgetfulStore,
+    NoClosings,
+    NoRemoteAgents,
+    NoTools,
+    QueueInMemory,
+    Record,
+)
 from benchmarks.report import machine
 from benchmarks.s3_process import S3Process
-from benchmarks.turn_cost_tables import TurnCost, beginning, requests_table, summary
-from benchmarks.workload import ANSWER, QUESTION, STREAM_SECONDS, PacedModel
+from benchmarks.turn_cost_tables import ConversationCost, TurnCost, beginning, requests_table, summary, whole_table
+from benchmarks.workload import ANSWER, QUESTION, STREAM_SECONDS, PacedModel, model_cpu_seconds
 
 TURNS = (1, 10, 100, 1_000)
 SCOPE = Scope("benchmark", "ada@example.com")
@@ -77,22 +85,28 @@ class HourClock(SystemClock):
 class Conversation:
     """Runs turns of one thread on a metered Baton, with or without a connection."""
 
-    def __init__(self, baton: Baton, thread_id: str, *, connected: bool) -> None:
+    def __init__(self, baton: Baton, thread_id: str, *, connected: bool, moves: bool = False) -> None:
+        """``moves``: another worker runs each turn, so that none knows the history."""
+        self._moves = moves
         self._baton = baton
         self._thread_id = thread_id
         self._connected = connected
         self._turn = 0
+        self._requests: list[Request] = []
+        self._s3_requests = 0
         self.summaries: list[tuple[Request, ...]] = []
         """The requests of each summary of what has left the history."""
         self.titles: list[tuple[Request, ...]] = []
         """The requests of each title."""
 
-    async def go_on(self, turns: int) -> None:
-        """Run turns without pauses, and do not count them."""
+    async def go_on(self, turns: int, *, seconds: float = 0.0) -> None:
+        """Run turns whose answers stream for ``seconds``, and count them only in ``whole``."""
         for _ in range(turns):
-            await self._run(0.0, 0.0)
+            self._baton.meter.take()
+            self._baton.s3_requests = 0
+            await self._run(seconds, 0.0)
+            self._add(self._baton.meter.take(), self._baton.s3_requests)
             await self._summarise()
-        self._baton.meter.take()
 
     async def measured(self) -> TurnCost:
         """Run the plain turn exactly as specified, and return its cost."""
@@ -106,10 +120,20 @@ class Conversation:
         await self._run(STREAM_SECONDS, baton.silence)
         seconds, cpu_seconds = loop.time() - began, time.process_time() - cpu_before
         requests, frames = baton.meter.take(), len(baton.client.frames)
+        self._add(requests, baton.s3_requests)
         files = baton.files.of_thread(SCOPE, self._thread_id)
-        model_cpu_seconds = await _model_cpu_seconds(files)
+        of_model = await model_cpu_seconds(files)
         await self._summarise()
-        return TurnCost(self._turn, requests, baton.s3_requests, frames, seconds, cpu_seconds, model_cpu_seconds)
+        return TurnCost(self._turn, requests, baton.s3_requests, frames, seconds, cpu_seconds, of_model)
+
+    def whole(self) -> ConversationCost:
+        """Return the cost of all turns so far, with their titles and summaries."""
+        aside = (request for each in (*self.titles, *self.summaries) for request in each)
+        return ConversationCost(self._turn, (*self._requests, *aside), self._s3_requests)
+
+    def _add(self, requests: Iterable[Request], s3_requests: int) -> None:
+        self._requests += requests
+        self._s3_requests += s3_requests
 
     async def _summarise(self) -> None:
         """Write the title or summary that the last turn has asked for, as another worker would. They count apart."""
@@ -128,6 +152,8 @@ class Conversation:
     async def _run(self, seconds: float, silence: float) -> None:
         self._turn += 1
         baton = self._baton
+        if self._moves:
+            baton.forget_histories()
         baton.model.seconds, baton.model.silence = seconds, silence
         subscriber = Subscriber(CONNECTION_ID, baton.clock.now() + timedelta(hours=1)) if self._connected else None
         record = Record() if self._connected else None
@@ -143,6 +169,10 @@ class MeteredPorts(Ports):
 
     model_providers: ClassVar[Mapping[str, Provider]] = {}
     deployment_limits = DeploymentLimits()
+
+    @cached_property
+    def store(self) -> ForgetfulStore:
+        return ForgetfulStore(self.table, self.bodies, self.clock)
 
     def context_tokens(self, model: str) -> int | None:
         return None
@@ -163,14 +193,6 @@ class MeteredPorts(Ports):
 Configure = Callable[[MeteredPorts], None]
 
 
-async def _model_cpu_seconds(files: ThreadFiles) -> float:
-    """Return the CPU seconds of the fake model alone, which wakes up once per token, hundreds of times per turn."""
-    before = time.process_time()
-    async for _ in PacedModel(STREAM_SECONDS).stream(ModelSettings("scripted"), (), thread_files=files):
-        pass  # the stream is only read
-    return time.process_time() - before
-
-
 class Baton:
     """Baton as ``composition.app`` builds it, over ``MeteredPorts``."""
 
@@ -188,6 +210,7 @@ class Baton:
         self.files = S3Files(s3, bucket, self.clock)
         self._make_ports = partial(MeteredPorts, table, s3, bucket, self.clock, self.client, self.queue)
         self._configure = configure
+        self._ports: list[MeteredPorts] = []
         self.turns = self.turns_with(self.model)
         ports = self.make_ports()
         ports.model = self.model
@@ -207,9 +230,15 @@ class Baton:
     def make_ports(self) -> MeteredPorts:
         """Return ports on the engines of this Baton, for another model."""
         ports = self._make_ports()
+        self._ports.append(ports)
         if self._configure is not None:
             self._configure(ports)
         return ports
+
+    def forget_histories(self) -> None:
+        """Forget the histories of all threads."""
+        for ports in self._ports:
+            ports.store.forget_histories()
 
     def _count_s3(self, **_: Any) -> None:
         self.s3_requests += 1
@@ -250,6 +279,8 @@ class Results:
     """The requests of each summary of what has left the history, in the conversation over a WebSocket."""
     titles: tuple[tuple[Request, ...], ...]
     """The requests of its title."""
+    whole: ConversationCost
+    """The cost of the conversation over a WebSocket up to the last of the measured turns."""
 
 
 def limit_everything(ports: MeteredPorts) -> None:
@@ -264,18 +295,29 @@ def limit_everything(ports: MeteredPorts) -> None:
     )
 
 
-async def measure(turns: Iterable[int], silence: float = 0.0, *, with_limits: bool = False) -> Results:
-    """Run the conversation, measure the given turns, and return the results."""
+async def measure(
+    turns: Iterable[int],
+    silence: float = 0.0,
+    *,
+    with_limits: bool = False,
+    seconds_between: float = 0.0,
+    moves: bool = True,
+) -> Results:
+    """Run the conversation, measure the given turns, and return the results.
+
+    The answers of the turns in between stream for ``seconds_between``. ``moves``: another worker runs each turn.
+    """
     async with started(silence, limit_everything if with_limits else None) as baton:
-        conversation = Conversation(baton, THREAD_ID, connected=True)
+        conversation = Conversation(baton, THREAD_ID, connected=True, moves=moves)
         websocket: list[TurnCost] = []
         for turn in sorted(turns):
             done = websocket[-1].turn if websocket else 0
-            await conversation.go_on(turn - done - 1)
+            await conversation.go_on(turn - done - 1, seconds=seconds_between)
             websocket.append(await conversation.measured())
+        whole = conversation.whole()
         baton.clock.ahead = timedelta(hours=1)
         new_hour = await conversation.measured()
-        without_connection = Conversation(baton, SSE_THREAD_ID, connected=False)
+        without_connection = Conversation(baton, SSE_THREAD_ID, connected=False, moves=moves)
         first = await without_connection.measured()
         await without_connection.go_on(8)
         return Results(
@@ -284,6 +326,7 @@ async def measure(turns: Iterable[int], silence: float = 0.0, *, with_limits: bo
             (first, await without_connection.measured()),
             tuple(conversation.summaries),
             tuple(conversation.titles),
+            whole,
         )
 
 
@@ -292,12 +335,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.turn_cost", description=__doc__)
     parser.add_argument("--turns", default=",".join(map(str, TURNS)), help="turns to measure (default: %(default)s)")
     parser.add_argument("--silence", type=float, default=0.0, help="seconds before the first token (default: 0)")
+    parser.add_argument("--paced", action="store_true", help="let the turns in between stream as long, for the total")
+    parser.add_argument("--one-worker", action="store_true", help="let one worker, which knows the history, run all")
     parser.add_argument("--limits", action="store_true", help="with limits of tenants and users")
     parser.add_argument("--detail", action="store_true", help="also list every request of the measured turns")
     parser.add_argument("--json", action="store_true", help="print everything as JSON instead")
     arguments = parser.parse_args()
     turns = [int(turn) for turn in arguments.turns.split(",")]
-    results = asyncio.run(measure(turns, arguments.silence, with_limits=arguments.limits))
+    between = STREAM_SECONDS if arguments.paced else 0.0
+    results = asyncio.run(
+        measure(
+            turns,
+            arguments.silence,
+            with_limits=arguments.limits,
+            seconds_between=between,
+            moves=not arguments.one_worker,
+        )
+    )
     if arguments.json:
         print(json.dumps({"machine": machine(), **_as_json(results)}, indent=2))
         return
@@ -308,6 +362,8 @@ def main() -> None:
     )
     print("Over a WebSocket, one connection attached:\n")
     print(summary(results.websocket))
+    print(f"\nAll of its {results.whole.turns:,} turns, with titles and summaries, by the kind of item:\n")
+    print(whole_table(results.whole))
     print("\nBeside the turns:\n")
     print(beginning(results.websocket[0], results.new_hour))
     print(f"\nIts titles ({len(results.titles)}), request by request:\n")
@@ -328,6 +384,7 @@ def main() -> None:
 def _as_json(results: Results) -> dict[str, Any]:
     return {
         "websocket": [cost.as_json() for cost in results.websocket],
+        "whole": results.whole.as_json(),
         "newHour": results.new_hour.as_json(),
         "summaries": [[asdict(request) for request in each] for each in results.summaries],
         "sse": [cost.as_json() for cost in results.sse],

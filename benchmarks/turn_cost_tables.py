@@ -54,9 +54,7 @@ class TurnCost:
     @property
     def storage_usd(self) -> float:
         """The list price of ``PRICED_TURNS`` such turns in DynamoDB and S3, in USD."""
-        prices = _prices()
-        units = self.write_units * prices["write_unit"] + self.read_units * prices["read_unit"]
-        return PRICED_TURNS * (units + self.s3_requests * prices["s3_request"])
+        return PRICED_TURNS * _usd(self.write_units, self.read_units, self.s3_requests)
 
     @property
     def beginning_units(self) -> float:
@@ -78,6 +76,38 @@ class TurnCost:
             "own_cpu_seconds": self.own_cpu_seconds,
             "operations": by_operation(self.requests),
         }
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationCost:
+    """The requests of the first turns of a conversation, and of its titles and summaries."""
+
+    turns: int
+    requests: tuple[Request, ...]
+    s3_requests: int
+
+    @property
+    def thousand_usd(self) -> float:
+        """The list price of a thousand such conversations in DynamoDB and S3, in USD."""
+        write_units = sum(request.write_units for request in self.requests)
+        return 1_000 * _usd(write_units, sum(request.read_units for request in self.requests), self.s3_requests)
+
+    def as_json(self) -> dict[str, Any]:
+        return {**asdict(self), "thousand_usd": self.thousand_usd}
+
+
+def whole_table(cost: ConversationCost) -> str:
+    """Return a table of a conversation's requests by operation and kind of item, and of its price."""
+    kinds = sorted({(request.operation, request.target) for request in cost.requests})
+    rows: list[tuple[object, ...]] = []
+    for operation, target in kinds:
+        those = [r for r in cost.requests if (r.operation, r.target) == (operation, target)]
+        units = sum(r.write_units for r in those), sum(r.read_units for r in those)
+        rows.append((f"{operation} {target}", len(those), *units, f"{1_000 * _usd(*units):.4f}"))
+    rows.append(("S3", cost.s3_requests, 0, 0, f"{1_000 * _usd(0, 0, cost.s3_requests):.4f}"))
+    totals = (sum(row[place] for row in rows) for place in (1, 2, 3))  # type: ignore[misc]
+    rows.append(("together", *totals, f"{cost.thousand_usd:.4f}"))
+    return table(["", "requests", "write units", "read units", "USD for 1,000 conversations"], rows)
 
 
 def summary(costs: Iterable[TurnCost]) -> str:
@@ -142,6 +172,12 @@ def requests_table(requests: Sequence[Request]) -> str:
 def _prices() -> dict[str, float]:
     prices: dict[str, float] = yaml.safe_load(PRICES.read_text())
     return prices
+
+
+def _usd(write_units: float, read_units: float, s3_requests: int = 0) -> float:
+    prices = _prices()
+    units = write_units * prices["write_unit"] + read_units * prices["read_unit"]
+    return units + s3_requests * prices["s3_request"]
 
 
 def _begins(request: Request) -> bool:

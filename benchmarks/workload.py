@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import time
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 
@@ -70,6 +71,14 @@ class PacedModel:
             await asyncio.sleep(max(0.0, due - loop.time()))
             yield TextDelta(token)
         yield Finished(FinishReason.STOP, settings.model, Usage(0, len(tokens)))
+
+
+async def model_cpu_seconds(files: ThreadFiles) -> float:
+    """Return the CPU seconds of the fake model alone, which wakes up once per token, hundreds of times per turn."""
+    before = time.process_time()
+    async for _ in PacedModel(STREAM_SECONDS).stream(ModelSettings("scripted"), (), thread_files=files):
+        pass  # the stream is only read
+    return time.process_time() - before
 
 
 def pieces(text: str) -> list[str]:

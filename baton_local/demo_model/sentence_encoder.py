@@ -1,6 +1,6 @@
-"""The sentence encoder all-MiniLM-L6-v2: real embeddings without a network and without a framework.
+"""The sentence encoder all-MiniLM-L6-v2: real embeddings without an internet connection and without a framework.
 
-The weights come from a package and are read when the first text is encoded.
+The weights come from a package. They and the runtime are loaded when the first text is encoded.
 """
 
 from __future__ import annotations
@@ -8,13 +8,17 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from array import array
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from threading import Lock
+from threading import Lock, get_native_id
 from typing import TYPE_CHECKING
+
+from cachetools import LRUCache
 
 from baton_local.demo_model.weights import installed
 
@@ -27,13 +31,13 @@ NAME = "all-MiniLM-L6-v2"
 DIMENSIONS = 384
 MAX_TOKENS = 256
 """The longest text that the model was trained with. Longer ones are cut."""
-BATCH_TOKENS = 1_024
-"""Tokens that are encoded together: about a fifth of a second of one core."""
+BATCH_TOKENS = 256
+"""Tokens that are encoded together, with those that fill shorter texts up to the longest: a tenth of a second."""
 PARALLEL_BATCHES = os.cpu_count() or 1
-LARGE_BATCHES = max(1, PARALLEL_BATCHES - 1)
-"""Batches of large requests at once. One core stays free for what users wait for."""
 FEW_TOKENS = 512
 """A request of at most so many, such as a question, does not wait for the batches of others."""
+NICENESS = 10
+"""The priority of the threads of large requests, as of ``nice``: what users wait for comes first (Linux only)."""
 KEPT = 8_192
 """Vectors that are kept, those that were used last: long texts are often equal up to where they are cut, and a client
 that has given up asks for the same ones again."""
@@ -50,40 +54,40 @@ class Encoded:
 class SentenceEncoder:
     """Turns texts into vectors of length 1.
 
-    Texts are encoded in threads, a batch on each core. Large requests take turns, batch by batch, on all cores but one.
-    Small ones have separate turns, so that a question does not wait for an import. Texts of the same tokens are
-    encoded once.
+    Texts are encoded in threads, a batch on each core. Large requests take turns, batch by batch, in threads of low
+    priority. Small ones have separate turns, so that a question does not wait for an import. Texts of the same tokens
+    are encoded once.
     """
 
     def __init__(self, weights: Callable[[], Path] = installed) -> None:
         """``weights`` returns the folder of the model's files."""
         self._weights = weights
         self._loading = Lock()
-        self._turns_of_large = asyncio.Semaphore(LARGE_BATCHES)
-        self._turns_of_small = asyncio.Semaphore(PARALLEL_BATCHES)
-        self._kept: OrderedDict[tuple[int, ...], Array] = OrderedDict()
+        self._large = _Turns(ThreadPoolExecutor(PARALLEL_BATCHES, "embeddings", _lower_priority))
+        self._small = _Turns(None)
+        self._kept: LRUCache[bytes, Array] = LRUCache(KEPT)
 
     async def encode(self, texts: Sequence[str]) -> Encoded:
         """Return the vectors of the texts, in their order."""
         import numpy as np
 
-        rows = [tuple(row) for row in await asyncio.to_thread(self._tokens, texts)]
-        known = {row: self._kept[row] for row in rows if row in self._kept}
-        missing = [row for row in dict.fromkeys(rows) if row not in known]
-        known |= dict(zip(missing, await self._encode_all(missing), strict=True))
-        self._keep(known)
-        vectors = np.array([known[row] for row in rows], dtype=np.float32).reshape(len(rows), DIMENSIONS)
+        rows = await asyncio.to_thread(self._tokens, texts)
+        names = [array("I", row).tobytes() for row in rows]
+        known = {name: self._kept[name] for name in names if name in self._kept}
+        missing = {name: row for name, row in zip(names, rows, strict=True) if name not in known}
+        known |= zip(missing, await self._encode_all(list(missing.values())), strict=True)
+        self._kept.update(known)
+        vectors = np.array([known[name] for name in names], dtype=np.float32).reshape(len(rows), DIMENSIONS)
         return Encoded(vectors, sum(map(len, rows)))
 
-    async def _encode_all(self, rows: Sequence[tuple[int, ...]]) -> Array:
-        import numpy as np
-
-        vectors = np.zeros((len(rows), DIMENSIONS), dtype=np.float32)
-        turns = self._turns_of_small if sum(map(len, rows)) <= FEW_TOKENS else self._turns_of_large
+    async def _encode_all(self, rows: Sequence[Sequence[int]]) -> list[Array]:
+        vectors: dict[int, Array] = {}
+        turns = self._small if sum(map(len, rows)) <= FEW_TOKENS else self._large
 
         async def fill(batch: Sequence[int]) -> None:
-            async with turns:
-                vectors[batch] = await asyncio.to_thread(self._encode, [rows[place] for place in batch])
+            encoded = await turns.run(self._encode, [rows[place] for place in batch])
+            # Copied, or a kept one would keep its batch.
+            vectors.update((place, vector.copy()) for place, vector in zip(batch, encoded, strict=True))
 
         # Only so many wait for their turn at a time, or a later request would wait for all of them.
         async with asyncio.TaskGroup() as group:
@@ -91,14 +95,7 @@ class SentenceEncoder:
             for batch in _batches(rows):
                 await slots.acquire()
                 group.create_task(fill(batch)).add_done_callback(lambda _: slots.release())
-        return vectors
-
-    def _keep(self, vectors: Mapping[tuple[int, ...], Array]) -> None:
-        for row, vector in vectors.items():
-            self._kept[row] = vector
-            self._kept.move_to_end(row)
-        while len(self._kept) > KEPT:
-            self._kept.popitem(last=False)
+        return [vectors[place] for place in range(len(rows))]
 
     def _tokens(self, texts: Sequence[str]) -> list[list[int]]:
         with self._loading:
@@ -112,17 +109,11 @@ class SentenceEncoder:
 
     @cached_property
     def _network(self) -> SentenceNetwork:
-        from safetensors.numpy import load_file
-
-        from baton_local.demo_model.sentence_network import SentenceNetwork
+        from baton_local.demo_model.sentence_network import SentenceNetwork, mapped_weights
 
         config = json.loads((self._weights() / "config.json").read_text())
-        return SentenceNetwork(
-            load_file(self._weights() / "model.safetensors"),
-            layers=config["num_hidden_layers"],
-            heads=config["num_attention_heads"],
-            epsilon=config["layer_norm_eps"],
-        )
+        weights = mapped_weights(self._weights() / "model.safetensors")
+        return SentenceNetwork(weights, layers=config["num_hidden_layers"])
 
     @cached_property
     def _tokenizer(self) -> Tokenizer:
@@ -135,14 +126,33 @@ class SentenceEncoder:
         return tokenizer
 
 
+class _Turns:
+    """The turns of requests of one size. Each takes a core."""
+
+    def __init__(self, threads: ThreadPoolExecutor | None) -> None:
+        """Without ``threads``, those of the event loop are used."""
+        self._threads = threads
+        self._turns = asyncio.Semaphore(PARALLEL_BATCHES)
+
+    async def run(self, work: Callable[[list[Sequence[int]]], Array], rows: list[Sequence[int]]) -> Array:
+        """Wait for a turn, and do the work in a thread."""
+        async with self._turns:
+            return await asyncio.get_running_loop().run_in_executor(self._threads, work, rows)
+
+
+def _lower_priority() -> None:
+    """Let this thread compute when no other wants to. Elsewhere than on Linux, priorities are those of processes."""
+    if sys.platform == "linux":
+        os.setpriority(os.PRIO_PROCESS, get_native_id(), NICENESS)
+
+
 def _batches(rows: Sequence[Sequence[int]]) -> list[list[int]]:
-    """Return the places of rows, as batches of up to ``BATCH_TOKENS`` tokens."""
+    """Return the places of rows as batches of up to ``BATCH_TOKENS`` tokens. Rows of similar length share one."""
     batches: list[list[int]] = []
-    tokens = BATCH_TOKENS
-    for place, row in enumerate(rows):
-        if tokens + len(row) > BATCH_TOKENS:
+    longest = 0
+    for place in sorted(range(len(rows)), key=lambda place: -len(rows[place])):
+        if not batches or longest * (len(batches[-1]) + 1) > BATCH_TOKENS:
             batches.append([])
-            tokens = 0
+            longest = len(rows[place])
         batches[-1].append(place)
-        tokens += len(row)
     return batches

@@ -7,12 +7,14 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any
 
 logger = logging.getLogger("baton_local.state_machines")
 
 AT_ONCE = 4
 """Tasks that run at the same time, of all executions. Others wait, so that requests of users are answered meanwhile."""
+KEPT_DEFINITIONS = 16
 
 Invoke = Callable[[str, Any], Any]
 """(function name, event) -> the function's result; raises the function's exceptions."""
@@ -32,6 +34,25 @@ def executed(invoke: Invoke) -> Iterator[None]:
     finally:
         # Not restored, because an execution that waits for a retry must not call another Lambda.
         lambda_eval_utils._invoke_lambda_function = _invocation(_refuse)
+
+
+def keep_parsed_definitions() -> None:
+    """Let moto read each definition once. It reads the text again for every execution, most of whose work that is."""
+    from moto.stepfunctions.parser.asl.parse.asl_parser import AmazonStateLanguageParser
+    from moto.stepfunctions.parser.asl.parse.preprocessor import Preprocessor
+
+    read = AmazonStateLanguageParser.parse
+    if hasattr(read, "cache"):
+        return
+    tree_of = lru_cache(KEPT_DEFINITIONS)(lambda definition: read(definition)[1])
+
+    def parse(definition: str) -> tuple[Any, Any]:
+        # The components of a program are made for each execution: they keep its state.
+        tree = tree_of(definition)
+        return Preprocessor().visit(tree), tree
+
+    parse.cache = tree_of  # type: ignore[attr-defined]
+    AmazonStateLanguageParser.parse = staticmethod(parse)  # type: ignore[method-assign]
 
 
 def _invocation(invoke: Invoke) -> Callable[..., dict[str, Any]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from baton.domain.cursors import decode_text, encode_text
-from baton.domain.episode import Episode, EpisodePart, EpisodeRef, EpisodeStatus, Fact
+from baton.domain.episode import EndedSession, Episode, EpisodePart, EpisodeRef, EpisodeStatus, Fact
 from baton.domain.errors import LeaseLost, StoreUnavailable
 from baton.domain.identity import Scope
 from baton.domain.times import from_millis, to_millis
@@ -62,6 +62,10 @@ class FakeEpisodes:
     async def get(self, scope: Scope, thread_id: str, number: int) -> Episode | None:
         return self._read((scope.tenant_id, thread_id, number))
 
+    async def ended(self, scope: Scope, thread_id: str, number: int) -> EndedSession | None:
+        ref = await self.get_ref(scope, thread_id, number)
+        return EndedSession(ref, await self.get(scope, thread_id, number)) if ref is not None else None
+
     async def put_redaction(self, scope: Scope, thread_id: str, ordinal: int, text: str) -> None:
         self._write()
         self._redactions[scope.tenant_id, thread_id, ordinal] = text
@@ -75,11 +79,11 @@ class FakeEpisodes:
             if (tenant_id, of_thread) == (scope.tenant_id, thread_id) and first_ordinal <= ordinal < end_ordinal
         }
 
-    async def store(self, scope: Scope, episode: Episode) -> None:
+    async def store(self, scope: Scope, episode: Episode) -> Episode | None:
         self._write()
         session = (scope.tenant_id, episode.ref.thread_id, episode.ref.number)
         if session not in self._refs:
-            return
+            return None
         status = EpisodeStatus.FAILED if session in self.failed else EpisodeStatus.PENDING
         known = self._episodes.get(session) or replace(
             episode, status=status, summary=None, facts=(), parts=frozenset(), attempts=0
@@ -93,20 +97,26 @@ class FakeEpisodes:
             message_count=episode.message_count,
             usage=episode.usage,
         )
+        return self._read(session)
 
-    async def describe(self, scope: Scope, ref: EpisodeRef, summary: str | None, facts: Sequence[Fact]) -> None:
+    async def describe(
+        self, scope: Scope, ref: EpisodeRef, summary: str | None, facts: Sequence[Fact]
+    ) -> Episode | None:
         self._write()
         known = self._find(scope, ref)
         if known is not None and EpisodePart.SUMMARY not in known.parts:
-            parts = known.parts - {EpisodePart.INDEX} | {EpisodePart.SUMMARY}
+            added = {EpisodePart.SUMMARY} if facts else {EpisodePart.SUMMARY, EpisodePart.FACTS}
+            parts = known.parts - {EpisodePart.INDEX} | added
             self._put(scope, replace(known, summary=summary, facts=tuple(facts), parts=parts))
+        return self._read((scope.tenant_id, ref.thread_id, ref.number))
 
-    async def keep_facts(self, scope: Scope, ref: EpisodeRef, facts: Sequence[Fact]) -> None:
+    async def keep_facts(self, scope: Scope, ref: EpisodeRef, facts: Sequence[Fact]) -> Episode | None:
         self._write()
         known = self._find(scope, ref)
         if known is not None and EpisodePart.FACTS not in known.parts:
             parts = known.parts - {EpisodePart.INDEX} | {EpisodePart.FACTS}
             self._put(scope, replace(known, facts=tuple(facts), parts=parts))
+        return self._read((scope.tenant_id, ref.thread_id, ref.number))
 
     async def supersede(
         self, scope: Scope, thread_id: str, number: int, fact_id: str, *, by: str, at: datetime
@@ -116,11 +126,12 @@ class FakeEpisodes:
         if known is not None and known.user_id == scope.user_id:
             self._superseded.setdefault(fact_id, (from_millis(to_millis(at)), by))
 
-    async def mark(self, scope: Scope, ref: EpisodeRef, part: EpisodePart) -> None:
+    async def mark(self, scope: Scope, ref: EpisodeRef, part: EpisodePart) -> Episode | None:
         self._write()
         known = self._find(scope, ref)
         if known is not None:
             self._put(scope, replace(known, parts=known.parts | {part}))
+        return self._read((scope.tenant_id, ref.thread_id, ref.number))
 
     async def complete(self, scope: Scope, ref: EpisodeRef) -> Episode | None:
         self._write()

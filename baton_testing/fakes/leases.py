@@ -162,7 +162,7 @@ class FakeLeases:
     async def commit(self, lease: Lease, commit: Commit) -> Committed:
         row, now = self._row(lease), self._now()
         if row.committed_fence == lease.fence:
-            return Committed(row.thread.notifies, row.thread.title)
+            return Committed(row.thread.notifies, row.thread.title, row.thread.live_changes)
         self._mine(lease)
         thread = row.thread
         row.thread = replace(
@@ -180,6 +180,7 @@ class FakeLeases:
             spent=by_model(thread.spent, commit.spent),
             last_error=commit.error_code or thread.last_error,
             time_zone=commit.time_zone or thread.time_zone,
+            watchers=commit.watchers,
         )
         row.next_seq, row.committed_fence = commit.last_seq + 1, lease.fence
         if commit.ended is not None:
@@ -187,7 +188,7 @@ class FakeLeases:
         elif lease.thread.status is ThreadStatus.CLOSED:
             row.check_at = now + row.idle
         row.end_run()
-        return Committed(row.thread.notifies, row.thread.title)
+        return Committed(row.thread.notifies, row.thread.title, row.thread.live_changes)
 
     async def keep_pending(self, lease: Lease, pending: PendingInterrupts) -> None:
         row = self._mine(lease)

@@ -73,7 +73,7 @@ class MemoryPorts(Ports):
 
     @cached_property
     def live(self) -> FakeLiveRegistry:
-        return FakeLiveRegistry(self.clock)
+        return FakeLiveRegistry(self.clock, self.store)
 
     @cached_property
     def records(self) -> FakeRunRecords:

@@ -8,6 +8,7 @@ from datetime import date, timedelta
 import pytest
 
 from baton.domain.episode import (
+    EndedSession,
     EndReason,
     Episode,
     EpisodePart,
@@ -61,6 +62,37 @@ class EpisodeContract:
         assert await stores.episodes.get(stores.ada, ref.thread_id, 1) is None
         assert await stores.episodes.get_ref(stores.ada, ref.thread_id, 2) is None
         assert await stores.episodes.get_ref(stores.stranger, ref.thread_id, 1) is None
+
+    async def test_a_session_and_its_episode_are_read_at_once(self, stores: Stores) -> None:
+        ref = await begun(stores)
+        assert await stores.episodes.ended(stores.ada, ref.thread_id, 1) == EndedSession(ref, None)
+        await stores.episodes.store(stores.ada, episode_of(stores, ref))
+        assert await stores.episodes.ended(stores.ada, ref.thread_id, 1) == EndedSession(ref, episode_of(stores, ref))
+        assert await stores.episodes.ended(stores.ada, ref.thread_id, 2) is None
+        assert await stores.episodes.ended(stores.stranger, ref.thread_id, 1) is None
+
+    async def test_what_is_added_to_an_episode_returns_it(self, stores: Stores) -> None:
+        ref = await begun(stores)
+        assert await stores.episodes.mark(stores.ada, ref, EpisodePart.INDEX) is None, "it is not stored yet"
+        known = fact(episode_of(stores, ref))
+        for added in (
+            await stores.episodes.store(stores.ada, episode_of(stores, ref)),
+            await stores.episodes.describe(stores.ada, ref, "She moved.", [known]),
+            await stores.episodes.describe(stores.ada, ref, "Too late.", []),
+            await stores.episodes.keep_facts(stores.ada, ref, [known]),
+            await stores.episodes.mark(stores.ada, ref, EpisodePart.INDEX),
+        ):
+            assert added is not None
+            assert added.ref == ref
+        assert added == await stores.episodes.get(stores.ada, ref.thread_id, 1)
+        assert (added.summary, added.facts, added.missing) == ("She moved.", (known,), ())
+        assert await stores.episodes.describe(stores.ada, replace(ref, number=2), None, ()) is None
+
+    async def test_without_facts_nothing_is_left_to_compare(self, stores: Stores) -> None:
+        episode = await stored(stores)
+        described = await stores.episodes.describe(stores.ada, episode.ref, "Nothing of note.", [])
+        assert described is not None
+        assert described.missing == (EpisodePart.INDEX,)
 
     async def test_a_session_is_found_by_its_episodes_id_by_its_own_user(self, stores: Stores) -> None:
         ref = await begun(stores)

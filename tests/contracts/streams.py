@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
-from baton.domain.thread import LeaseMark
+from baton.domain.thread import LeaseMark, Watchers
+from baton.domain.usage import Usage
 from baton.ports.audit import Once
 from baton.ports.connections import Live
+from baton.ports.leases import Commit
 from baton.ports.stream_log import LogPiece
 from tests.contracts.stores import Stores, new_thread_id
 
@@ -164,6 +166,50 @@ class LiveContract:
         await stores.live.attach(stores.ada, thread_id, "c1", end)
         stores.clock.advance(2 * 3600)
         assert (await stores.live.live(stores.ada, thread_id)).connections == {"c1": end}
+
+    async def test_a_commit_finds_out_that_a_connection_was_attached_or_a_run_asked_to_stop(
+        self, stores: Stores
+    ) -> None:
+        thread_id, end = new_thread_id(), stores.clock.now() + timedelta(hours=1)
+        await stores.live.attach(stores.ada, thread_id, "before-the-thread", end)
+        await stores.turn(thread_id)
+        lease = await stores.acquire(thread_id, message_id="m2", run_id="r2")
+        await stores.live.attach(stores.ada, thread_id, "c1", end)
+        await stores.live.request_cancel(stores.ada, thread_id, "r2")
+        await stores.live.ask(stores.ada, thread_id, LeaseMark(2, end))
+        await stores.live.note_reader(stores.ada, thread_id)
+        commit = Commit(lease.thread.next_ordinal, lease.first_seq, Usage(), tokens=0)
+        committed = await stores.store.commit(lease, commit)
+        assert (lease.thread.live_changes, committed.live_changes) == (0, 2)
+        assert await stores.store.commit(lease, commit) == committed  # its answer was lost
+        assert (await stores.live.live(stores.stranger, thread_id)) == Live({})
+
+    @pytest.mark.parametrize("count", [0, 1, 4])
+    async def test_a_thread_knows_its_watchers_until_there_is_another(self, stores: Stores, count: int) -> None:
+        thread_id, end = new_thread_id(), stores.clock.now() + timedelta(hours=1)
+        await stores.turn(thread_id)
+        watchers = {f"L0SM9cOFvHcCIh{number}=": end for number in range(count)}
+        for each in watchers:
+            await stores.live.attach(stores.ada, thread_id, each, end)
+        lease = await stores.acquire(thread_id, message_id="m2", run_id="r2")
+        assert (lease.thread.known_watchers, lease.thread.live_changes) == (None, count)
+        known = Watchers(count, watchers)
+        at = lease.thread.next_ordinal
+        await stores.store.commit(lease, Commit(at, lease.first_seq, Usage(), tokens=0, watchers=known))
+        lease = await stores.acquire(thread_id, message_id="m3", run_id="r3")
+        assert lease.thread.known_watchers == watchers
+        await stores.live.attach(stores.ada, thread_id, "another", end)
+        assert (await stores.store.get_thread(stores.ada, thread_id)).known_watchers is None
+        await stores.store.commit(lease, Commit(at, lease.first_seq, Usage(), tokens=0))
+        assert (await stores.store.get_thread(stores.ada, thread_id)).watchers is None
+
+    async def test_a_reader_of_the_log_counts_for_a_minute(self, stores: Stores) -> None:
+        thread_id = new_thread_id()
+        await stores.live.note_reader(stores.ada, thread_id)
+        assert await stores.live.live(stores.ada, thread_id) == Live({}, is_log_read=True)
+        assert not (await stores.live.live(stores.stranger, thread_id)).is_log_read
+        stores.clock.advance(61)
+        assert not (await stores.live.live(stores.ada, thread_id)).is_log_read
 
     async def test_a_detached_connection_keeps_its_other_threads(self, stores: Stores) -> None:
         first, second, end = new_thread_id(), new_thread_id(), stores.clock.now() + timedelta(hours=1)

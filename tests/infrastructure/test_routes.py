@@ -22,6 +22,7 @@ STREAMED = {
     ("POST", "/v1/threads/{thread_id}/branches/{branch_id}/select"),
     ("POST", "/v1/threads/{thread_id}/turns/{run_id}/rerun"),
     ("GET", "/v1/threads/{thread_id}/events"),
+    ("POST", "/v1/episodes/import"),
     ("GET", "/v1/users/{user_id}/export"),
 }
 
@@ -108,6 +109,11 @@ def answered_by(stack: Stack, method: str, path: str) -> str:
         ("DELETE", "/v1/users/me/memory", "HttpFunction"),
         ("GET", "/v1/forget-requests/r1", "HttpFunction"),
         ("PUT", "/v1/retention", "HttpFunction"),
+        ("POST", "/v1/episodes/import", "StreamsFunction"),
+        ("OPTIONS", "/v1/episodes/import", "HttpFunction"),
+        ("GET", "/v1/episodes", "HttpFunction"),
+        ("GET", "/v1/episodes/e1", "HttpFunction"),
+        ("POST", "/v1/episodes/search", "HttpFunction"),
         ("GET", "/v1/users/me/export", "StreamsFunction"),
         ("OPTIONS", "/v1/users/me/export", "HttpFunction"),
         ("GET", "/v1/users", "HttpFunction"),

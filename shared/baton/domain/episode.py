@@ -183,6 +183,15 @@ class Episode:
         return self.status is EpisodeStatus.COMPLETE and (not self.missing or self.attempts >= MAX_ATTEMPTS)
 
 
+@dataclass(frozen=True, slots=True)
+class EndedSession:
+    """A session as it was recorded at its end, and its episode."""
+
+    ref: EpisodeRef
+    episode: Episode | None
+    """None until it is stored."""
+
+
 def episode_id(thread_id: str, number: int) -> str:
     """Return the id of a thread's ``number``-th episode."""
     return str(uuid.uuid5(uuid.UUID(thread_id), f"episode\0{number}"))

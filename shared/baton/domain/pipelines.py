@@ -90,5 +90,12 @@ class RunningRuns:
 
     def end(self, subject: str) -> RunningRuns:
         """Return the next revision, without the subject's run."""
-        places = {key: place for key, place in self.places.items() if key != subject}
-        return replace(self, places=places, revision=self.revision + 1)
+        return replace(self.without(subject), revision=self.revision + 1)
+
+    def without(self, subject: str) -> RunningRuns:
+        """Return the same revision, without the subject's run."""
+        return replace(self, places={key: place for key, place in self.places.items() if key != subject})
+
+    def hand_over(self, ended: str, run: PipelineRun, now: datetime) -> RunningRuns:
+        """Return the next revision, with a run in the place of one that has ended."""
+        return self.without(ended).begin(run, now)

@@ -137,6 +137,16 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
+class Watchers:
+    """The connections that watch a thread, as the worker of its last run knew them."""
+
+    changes: int
+    """``Thread.live_changes`` at the time. The connections are known as long as that is the same."""
+    connections: Mapping[str, datetime]
+    """Connection ids, each with the time at which its token expires."""
+
+
+@dataclass(frozen=True, slots=True)
 class Thread:
     """A thread as last committed, and its run in progress, if any."""
 
@@ -185,8 +195,23 @@ class Thread:
     """The code of the last error that a run has ended with; None if none has."""
     time_zone: str | None = None
     """The user's time zone in its last run; None if it is not known."""
+    messages_fence: int | None = field(default=None, compare=False)
+    """The fence under which the newest messages were written; None if it is not known."""
+    awaits_summary: bool = field(default=False, compare=False)
+    """Whether its last run has asked for a summary of earlier messages."""
+    live_changes: int = field(default=0, compare=False)
+    """The number of times that a connection was attached, or a run was asked to stop."""
+    watchers: Watchers | None = field(default=None, compare=False)
+    """The connections as of the last commit; None if they were not known, or too many."""
     lease: LeaseMark | None = field(default=None, compare=False)
     """The current or expired lease; None if the last one was released."""
+
+    @property
+    def known_watchers(self) -> Mapping[str, datetime] | None:
+        """The attached connections with the end of their tokens, apart from closed ones; None if they are not known."""
+        if self.watchers is None or self.watchers.changes != self.live_changes:
+            return None
+        return self.watchers.connections
 
     @property
     def path(self) -> MessagePath:

@@ -10,7 +10,7 @@ from typing import Any
 from baton.domain.episode import Episode
 from baton.domain.identity import Scope
 from baton.domain.pipelines import Pipeline
-from baton.memory.episodes.session_closing import ClosingStep, SessionClosing
+from baton.memory.episodes.session_closing import ClosingSession, ClosingStep, SessionClosing
 from baton.pipelines.admission import Admission
 from baton.procedures.learning import SessionLearning
 
@@ -54,15 +54,24 @@ class ClosingEvents:
                 return await self._run(ClosingStep(step), scope, thread_id, number, subject)
 
     async def _run_all(self, scope: Scope, thread_id: str, number: int, subject: str, seconds: float) -> dict[str, Any]:
+        """Carry out all steps for a session that is read once."""
         loop = asyncio.get_running_loop()
         latest = loop.time() + seconds - STEP_SECONDS
+        session: ClosingSession | None = None
         for step in ClosingStep:
             if loop.time() > latest:
                 raise OutOfTime
+            if step is ClosingStep.STORE:
+                session = await self.closing.begin(scope, thread_id, number)
+                continue
+            if session is None:
+                break
             if step is ClosingStep.COMPLETE:
-                await self.learning.catch_up(scope, thread_id, number)
-            answer = await self._run(step, scope, thread_id, number, subject)
-        return answer
+                held = session.held.messages if session.held is not None else None
+                await self.learning.catch_up_with(scope, session.thread, session.episode.ref, held)
+            session = await self.closing.carry_out(step, scope, session)
+        await self.admission.note_end(Pipeline.CLOSING, subject)
+        return _describe(session.episode if session is not None else None)
 
     async def _run(self, step: ClosingStep, scope: Scope, thread_id: str, number: int, subject: str) -> dict[str, Any]:
         episode = await self.closing.run(step, scope, thread_id, number)

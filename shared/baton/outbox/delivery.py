@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from baton.concurrency import gather_all
@@ -48,10 +48,27 @@ class Delivery:
         self._recent: list[Event] = []
         """Events that were not logged by the last refresh. A new connection may not find them in the log."""
         self._stopped = False
+        self._attached: dict[str, datetime] | None = None
+        """The connections of the last refresh, with the end of their tokens; None before the first one."""
         self.cancelled_runs: frozenset[str] = frozenset()
         """Ids of runs with a request to stop, as of the last refresh."""
         self.asked: frozenset[LeaseMark] = frozenset()
         """Leases whose holders were asked for a sign of life, as of the last refresh."""
+        self.is_log_read = False
+        """Whether somebody reads the log while it is written, as of the last refresh."""
+
+    @property
+    def watchers(self) -> Mapping[str, datetime] | None:
+        """The attached connections with the end of their tokens, as of the last refresh; None if they are not known."""
+        if self._attached is None:
+            return None
+        return {name: end for name, end in self._attached.items() if name not in self._gone}
+
+    def begin(self, watchers: Mapping[str, datetime]) -> None:
+        """Deliver to these connections, which are attached to the thread, without reading them."""
+        self._attached = dict(watchers)
+        for connection_id, token_expires_at in watchers.items():
+            self._add(connection_id, token_expires_at)
 
     async def refresh(self, logged_seq: int) -> None:
         """Read the connections attached to the thread; ``logged_seq`` is the last sequence number in the log.
@@ -63,11 +80,13 @@ class Delivery:
         live = await self._live.live(self._scope, self._thread_id)
         if self._stopped:
             return
+        self._attached = dict(live.connections)
         for connection_id, token_expires_at in live.connections.items():
             if connection_id not in self._senders and connection_id not in self._gone:
                 self._add(connection_id, token_expires_at)
                 self._give(connection_id, encode(self._recent))
         self.cancelled_runs, self.asked = live.cancelled_runs, live.asked
+        self.is_log_read = live.is_log_read
         for connection_id in known & self._senders.keys() - live.connections.keys():
             self._senders.pop(connection_id).stop()
         self._recent = [event for event in self._recent if event.seq is not None and event.seq > logged_seq]

@@ -17,8 +17,9 @@ from baton.ports.stream_log import LogPiece, StreamLog
 
 FIRST_PIECE_SECONDS = 1.0
 PIECE_SECONDS = 2.0
-"""Seconds of the first and of each later piece. Each costs a write unit, and a follower waits for each."""
+"""Seconds of the first and of each later piece while somebody reads the log and waits for each."""
 MAX_SECONDS = 5.0
+"""Seconds of a piece that nobody waits for. Each piece costs a write unit."""
 STREAMED = frozenset({"TEXT_MESSAGE_CONTENT", "REASONING_MESSAGE_CONTENT"})
 """Events that users read as they arrive, and that are logged soon."""
 _IS_TEXT = "result_is_text"
@@ -42,6 +43,8 @@ class EventLog:
         self._unlogged_since: float | None = None
         self._text_since: float | None = None
         self._has_pieces = False
+        self.is_read = False
+        """Whether somebody reads the log while it is written."""
 
     @property
     def last_seq(self) -> int:
@@ -56,12 +59,13 @@ class EventLog:
 
     @property
     def piece_due(self) -> float:
-        """The event loop time at which the next piece is due: after a second or two with text, after five without.
+        """The event loop time at which the next piece is due: after five seconds.
 
-        Visible thinking counts as text. The first events of a run wait for it, so that a model's silence before its
-        first word costs no write.
+        While somebody reads the log, it is due a second or two after text. Visible thinking counts as text. The first
+        events of a run wait for it, so that a model's silence before its first word costs no write. Watching
+        connections need no log: a worker gives a new one everything that is not logged.
         """
-        oldest, text = self._unlogged_since, self._text_since
+        oldest, text = self._unlogged_since, self._text_since if self.is_read else None
         seconds = PIECE_SECONDS if self._has_pieces else FIRST_PIECE_SECONDS
         return min(
             oldest + MAX_SECONDS if oldest is not None else math.inf,
@@ -147,11 +151,13 @@ def _in_items(events: Sequence[Event]) -> list[list[Event]]:
 def to_logged(event: Event) -> dict[str, Any]:
     """Return an event as the log stores it, without the fields that all events of the run share.
 
-    RUN_STARTED is stored without the user's message.
+    RUN_STARTED is stored without the user's message and its id.
     """
     body = without_stamp(event)
     if body["type"] == "RUN_STARTED" and body["input"]["messages"]:
         body.pop("input", None)
+        metadata = {name: value for name, value in body.pop("metadata", {}).items() if name != "messageId"}
+        body |= {"metadata": metadata} if metadata else {}
     return body
 
 
@@ -169,6 +175,7 @@ def restore(body: dict[str, Any], stamp: RunStamp, seq: int, *, question: Stored
     is_bare = whole["type"] == "RUN_STARTED" and "input" not in whole
     if is_bare and question is not None and stamp.run_id is not None:
         whole["input"] = run_input(stamp.thread_id, stamp.run_id, question).model_dump(by_alias=True, mode="json")
+        whole["metadata"] = {"messageId": question.id, **whole.get("metadata", {})}
     return stamp.numbered(whole, seq)
 
 

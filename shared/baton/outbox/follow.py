@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import AsyncGenerator, Awaitable, Callable
 
 from baton.domain.events import Event
@@ -14,6 +15,8 @@ from baton.ports.connections import LiveRegistry
 from baton.ports.threads import ThreadStore
 
 POLL_SECONDS = 0.5
+NOTE_SECONDS = 30.0
+"""Seconds after which a reader notes again that it reads the log: half of the time for which the note counts."""
 
 WhenDead = Callable[[Thread, LeaseMark], Awaitable[bool]]
 """Called with the lease of a run's worker that has died; returns whether to continue."""
@@ -47,7 +50,7 @@ class Follower:
         Raises ``ThreadUnavailable`` and ``InvalidSequence``.
         """
         loop = asyncio.get_running_loop()
-        until = loop.time() + seconds
+        until, noted_at = loop.time() + seconds, -math.inf
         watch, reported = LeaseWatch(self._live, scope, thread_id, self._times), None
         while True:
             thread = await self._store.get_thread(scope, thread_id)
@@ -56,6 +59,9 @@ class Follower:
             after = max(after, replay.last_seq)
             if thread.run is None or loop.time() >= until:
                 return
+            if loop.time() >= noted_at + NOTE_SECONDS:
+                noted_at = loop.time()
+                await self._live.note_reader(scope, thread_id)
             if when_dead is not None:
                 dead = await watch.look(thread, heard=bool(replay.events))
                 if thread.is_interrupted:

@@ -71,8 +71,8 @@ class Admission:
     async def note_end(self, pipeline: Pipeline, subject: str) -> None:
         """Give the place of an ended run to the next one. Raises nothing: a sweep repeats it after a failure."""
         try:
-            await self._leave(pipeline, subject)
-            await self.admit(pipeline)
+            if not await self._pass_on(pipeline, subject):
+                await self.admit(pipeline)
         except Exception:  # the run's own result must not depend on the next run
             logger.exception("next run not admitted", pipeline=pipeline.value)
             count(Metric.RUNS_NOT_ADMITTED)
@@ -94,9 +94,36 @@ class Admission:
         """
         return sum(await gather_all(*(self.admit(pipeline) for pipeline in Pipeline)))
 
+    async def _pass_on(self, pipeline: Pipeline, subject: str) -> bool:
+        """Give the place of an ended run to the next one, in one write. Return False if there may be room for another.
+
+        A run that begins to wait during the write finds no room and is not found here: the caller looks again.
+        """
+        for attempt in range(MAX_TRIES):
+            running = await self._running(pipeline)
+            left = running.without(subject)
+            waiting = await self._choose(pipeline, left)
+            if subject not in running.places or waiting is None or waiting.run.subject in left.places:
+                break
+            changed = running.hand_over(subject, waiting.run, self.clock.now())
+            if await self.queue.save_running(pipeline, changed):
+                return await self._begin_waiting(waiting)
+            await self._pause(attempt)
+        await self._leave(pipeline, subject)
+        return False
+
+    async def _begin_waiting(self, waiting: WaitingRun) -> bool:
+        """Execute a waiting run that has its place. Return False if the place is free again."""
+        is_new = await self._execute(waiting.run)
+        await self.queue.remove(waiting)
+        return is_new
+
     async def _next(self, pipeline: Pipeline) -> WaitingRun | None:
+        """Return the run to begin next; None if none waits or there is no room."""
+        return await self._choose(pipeline, await self._running(pipeline))
+
+    async def _choose(self, pipeline: Pipeline, running: RunningRuns) -> WaitingRun | None:
         """Return the run to begin next: of the tenant with the fewest in progress, the one that has waited longest."""
-        running = await self._running(pipeline)
         if len(running.places) >= self.limits.at_once:
             return None
         found = await self.queue.oldest(pipeline, after=running.last_tenant_id, limit=TENANTS)
@@ -122,7 +149,8 @@ class Admission:
         await self._execute(run)
         return True
 
-    async def _execute(self, run: PipelineRun) -> None:
+    async def _execute(self, run: PipelineRun) -> bool:
+        """Start the execution of a run that has its place. Return False, and free the place, if it has ended before."""
         try:
             is_new = await self.executions.start(run)
         except BaseException:
@@ -130,6 +158,7 @@ class Admission:
             raise
         if not is_new:  # it has ended, or its end was noted before
             await self._leave(run.pipeline, run.subject)
+        return is_new
 
     async def _leave(self, pipeline: Pipeline, subject: str) -> None:
         await self._change(pipeline, lambda running: running.end(subject) if subject in running.places else None)
@@ -141,8 +170,11 @@ class Admission:
             changed = change(running)
             if changed is None or await self.queue.save_running(pipeline, changed):
                 return running
-            await self.sleep(PAUSE_SECONDS * (attempt + 1) * random.random())  # noqa: S311 - jitter
+            await self._pause(attempt)
         raise StoreUnavailable
+
+    async def _pause(self, attempt: int) -> None:
+        await self.sleep(PAUSE_SECONDS * (attempt + 1) * random.random())  # noqa: S311 - jitter
 
     async def _running(self, pipeline: Pipeline) -> RunningRuns:
         oldest = self.clock.now() - LONGEST_RUN

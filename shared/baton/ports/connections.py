@@ -49,13 +49,18 @@ class Live:
     cancelled_runs: frozenset[str] = frozenset()
     asked: frozenset[LeaseMark] = frozenset()
     """Leases whose holders were asked for a sign of life."""
+    is_log_read: bool = False
+    """Whether somebody reads the log while it is written."""
 
 
 class LiveRegistry(Protocol):
     """Connections attached to threads. Items expire a little after two hours (API Gateway's limit)."""
 
     async def attach(self, scope: Scope, thread_id: str, connection_id: str, token_expires_at: datetime) -> None:
-        """Send the thread's events to the connection. The thread's ownership must have been checked before."""
+        """Send the thread's events to the connection, and count that in ``Thread.live_changes``.
+
+        The thread's ownership must have been checked before.
+        """
         ...
 
     async def live(self, scope: Scope, thread_id: str) -> Live:
@@ -63,7 +68,10 @@ class LiveRegistry(Protocol):
         ...
 
     async def request_cancel(self, scope: Scope, thread_id: str, run_id: str) -> None:
-        """Ask the run's worker to stop it. The thread's ownership must have been checked before."""
+        """Ask the run's worker to stop it, and count that in ``Thread.live_changes``.
+
+        The thread's ownership must have been checked before.
+        """
         ...
 
     async def clear_cancel(self, scope: Scope, thread_id: str, run_id: str) -> None:
@@ -72,6 +80,10 @@ class LiveRegistry(Protocol):
 
     async def ask(self, scope: Scope, thread_id: str, lease: LeaseMark) -> None:
         """Ask the lease's holder to renew it at once. The thread's ownership must have been checked before."""
+        ...
+
+    async def note_reader(self, scope: Scope, thread_id: str) -> None:
+        """Note that somebody reads the thread's log, for a minute. The ownership must have been checked before."""
         ...
 
     async def detach(self, scope: Scope, thread_id: str, connection_id: str) -> None:

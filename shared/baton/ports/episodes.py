@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from baton.domain.episode import Episode, EpisodePart, EpisodeRef, Fact
+from baton.domain.episode import EndedSession, Episode, EpisodePart, EpisodeRef, Fact
 from baton.domain.identity import Scope
 from baton.ports.leases import Lease
 
@@ -15,7 +15,8 @@ class Episodes(Protocol):
     """The episodes of threads. The thread's ownership must have been checked before.
 
     Methods raise ``StoreUnavailable``. Those that add to an episode may be repeated, by any number of workers at once:
-    the first one counts. They do nothing for a session that is not, or no longer, recorded.
+    the first one counts. They return the episode as it is then; None for a session that is not, or no longer, recorded,
+    for which they do nothing.
     """
 
     async def begin(self, lease: Lease, ref: EpisodeRef) -> None:
@@ -37,6 +38,10 @@ class Episodes(Protocol):
         """Return the episode; None until it is stored."""
         ...
 
+    async def ended(self, scope: Scope, thread_id: str, number: int) -> EndedSession | None:
+        """Return what ``get_ref`` and ``get`` return, in one request; None for a session that is not recorded."""
+        ...
+
     async def put_redaction(self, scope: Scope, thread_id: str, ordinal: int, text: str) -> None:
         """Store the text of a message without its personal data."""
         ...
@@ -47,15 +52,20 @@ class Episodes(Protocol):
         """Return the redacted texts in a range by ordinal. Messages without personal data have none."""
         ...
 
-    async def store(self, scope: Scope, episode: Episode) -> None:
+    async def store(self, scope: Scope, episode: Episode) -> Episode | None:
         """Store the episode and list it. The state of its closing and its parts are left as they are."""
         ...
 
-    async def describe(self, scope: Scope, ref: EpisodeRef, summary: str | None, facts: Sequence[Fact]) -> None:
-        """Add summary and facts (``EpisodePart.SUMMARY``). The index part is then missing again."""
+    async def describe(
+        self, scope: Scope, ref: EpisodeRef, summary: str | None, facts: Sequence[Fact]
+    ) -> Episode | None:
+        """Add summary and facts (``EpisodePart.SUMMARY``). The index part is then missing again.
+
+        Without facts, ``EpisodePart.FACTS`` is added too: there is nothing to compare.
+        """
         ...
 
-    async def keep_facts(self, scope: Scope, ref: EpisodeRef, facts: Sequence[Fact]) -> None:
+    async def keep_facts(self, scope: Scope, ref: EpisodeRef, facts: Sequence[Fact]) -> Episode | None:
         """Replace the facts by those that remain after their comparison (``EpisodePart.FACTS``).
 
         The index part is then missing again.
@@ -68,7 +78,7 @@ class Episodes(Protocol):
         """Record that a fact of an earlier episode is no longer valid since ``at``. The first record counts."""
         ...
 
-    async def mark(self, scope: Scope, ref: EpisodeRef, part: EpisodePart) -> None:
+    async def mark(self, scope: Scope, ref: EpisodeRef, part: EpisodePart) -> Episode | None:
         """Record that a part was added, or is not wanted."""
         ...
 

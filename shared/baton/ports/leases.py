@@ -12,7 +12,7 @@ from baton.domain.history_window import HistoryWindow
 from baton.domain.identity import Scope
 from baton.domain.interrupt import PendingInterrupts
 from baton.domain.queued import RecordDelivery
-from baton.domain.thread import ConversationState, LeaseMark, Run, Thread
+from baton.domain.thread import ConversationState, LeaseMark, Run, Thread, Watchers
 from baton.domain.usage import ModelUsage, Usage
 from baton.domain.workflow import Workflow
 
@@ -96,6 +96,8 @@ class Committed:
     notifies: bool
     """True if clients want to be notified of tasks of the thread."""
     title: str | None
+    live_changes: int = 0
+    """See ``Thread.live_changes``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +125,10 @@ class Commit:
     """The user's new time zone; None if it has not changed."""
     awaits_summary: bool = False
     """True if the run asks for a summary of earlier messages: those that are known will have one more."""
+    messages_fence: int | None = None
+    """The fence that the messages bear; None if it is the lease's."""
+    watchers: Watchers | None = None
+    """The connections that the worker has delivered to; None if it does not know all of them."""
 
 
 class Leases(Protocol):

@@ -24,6 +24,7 @@ from baton.domain.capture import (
     is_sampled,
     successful_calls,
 )
+from baton.domain.episode import EpisodeRef
 from baton.domain.errors import ThreadUnavailable
 from baton.domain.identity import Scope
 from baton.domain.message import OutcomeType, Role, RunEnd, StoredMessage
@@ -154,10 +155,18 @@ class SessionLearning:
         except ThreadUnavailable:
             return 0
         ended = await self.episodes.get_ref(scope, thread_id, number)
-        if ended is None:
-            return 0
+        return await self.catch_up_with(scope, thread, ended) if ended is not None else 0
+
+    async def catch_up_with(
+        self, scope: Scope, thread: Thread, ended: EpisodeRef, held: Sequence[StoredMessage] | None = None
+    ) -> int:
+        """Do the same for a session that was read before, maybe with all its messages (``held``)."""
         first = max(ended.first_ordinal, ended.end_ordinal - MAX_MESSAGES)
-        messages = await messages_between(self.store, scope, ended.selected(thread), first, ended.end_ordinal)
+        messages = (
+            await messages_between(self.store, scope, ended.selected(thread), first, ended.end_ordinal)
+            if held is None
+            else [message for message in held if message.ordinal >= first]
+        )
         runs = _exchanges(messages)
         for run in runs:
             await self.learning.count_uses(scope, run)

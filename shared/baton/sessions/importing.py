@@ -9,7 +9,7 @@ from datetime import datetime
 
 from baton.concurrency import gather_all, off_loop
 from baton.domain.episode import EndReason, EpisodeRef
-from baton.domain.errors import ImportConflict, ThreadUnavailable
+from baton.domain.errors import ImportConflict, StoreUnavailable, ThreadUnavailable
 from baton.domain.feedback import Feedback
 from baton.domain.identity import Scope, derive_record_id, derive_run_id
 from baton.domain.imported import IMPORT_TURN, ImportedSession
@@ -26,12 +26,16 @@ from baton.ports.threads import ThreadStore
 from baton.registry.agent_registry import AgentRegistry
 from baton.sessions.sessions import Sessions
 
-PATIENCE_SECONDS = 10
-"""Seconds for which an import waits for another request that holds the thread."""
+PATIENCE_SECONDS = 30
+"""Seconds for which an import waits for another request that holds the thread, such as an earlier try."""
 MESSAGES_AT_ONCE = 200
 """Messages that are written at the same time."""
 AT_ONCE = 16
 """Ratings that are written at the same time."""
+RENEW_SECONDS = 8.0
+"""The age at which the lease is renewed. It lasts thirty seconds."""
+PAUSES = (0.5, 1.0, 2.0, 4.0)
+"""Seconds before each further try to write messages: one partition takes a thousand write units a second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,16 +98,16 @@ class Importer:
         record = TurnRecord(
             IMPORT_TURN, derive_run_id(thread_id, IMPORT_TURN), imported.digest, first_ordinal=0, fence=lease.fence
         )
-        await self.store.reopen_turn(lease, record)
+        _, _, zone = await gather_all(
+            self.store.reopen_turn(lease, record), self.sessions.record(lease, ref), self._last_zone(lease, imported)
+        )
         size = sum(len(message.text) for message in imported.messages)
-        last = await self.time_zones.last(lease.scope) if imported.messages[0].time_zone is None else None
-        zone = last.name if last is not None else None
         messages = await off_loop(size, _to_stored, imported, self.counter, lease.thread.agent_id, zone)
+        held = _HeldLease(self.store, lease)
         for start in range(0, len(messages), MESSAGES_AT_ONCE):
-            await self.store.put_messages(lease, messages[start : start + MESSAGES_AT_ONCE])
-            lease = await self._renew_lease(lease, start, MESSAGES_AT_ONCE * 5)
-        lease = await self._add(lease, imported, messages)
-        await self.sessions.record(lease, ref)
+            await self._put(held, messages[start : start + MESSAGES_AT_ONCE])
+        await self._add(held, imported, messages)
+        lease = await held.current()
         commit = Commit(
             next_ordinal=len(messages),
             # As if there had been one event: clients that ask for events get the messages instead.
@@ -114,8 +118,25 @@ class Importer:
         )
         await self.store.commit(lease, commit)
 
-    async def _add(self, lease: Lease, imported: ImportedSession, messages: Sequence[StoredMessage]) -> Lease:
+    async def _last_zone(self, lease: Lease, imported: ImportedSession) -> str | None:
+        """Return the time zone that the user was in last, if the first message has none."""
+        if imported.messages[0].time_zone is not None:
+            return None
+        last = await self.time_zones.last(lease.scope)
+        return last.name if last is not None else None
+
+    async def _put(self, held: _HeldLease, messages: Sequence[StoredMessage]) -> None:
+        """Write messages, patiently: what has been written would be written again by a repeated request."""
+        for pause in PAUSES:
+            try:
+                return await self.store.put_messages(await held.current(), messages)
+            except StoreUnavailable:
+                await asyncio.sleep(pause)
+        return await self.store.put_messages(await held.current(), messages)
+
+    async def _add(self, held: _HeldLease, imported: ImportedSession, messages: Sequence[StoredMessage]) -> None:
         """Add title and feedback: before the commit, so that a repetition does not undo later changes of the user."""
+        lease = await held.current()
         if imported.title is not None:
             await self.store.keep_made_title(lease.scope, lease.thread_id, title=imported.title, preview=None)
         rated = [
@@ -126,15 +147,25 @@ class Importer:
         for start in range(0, len(rated), AT_ONCE):
             some = rated[start : start + AT_ONCE]
             await gather_all(*(self.feedback.put(lease.scope, lease.thread, each) for each in some))
-            lease = await self._renew_lease(lease, start, AT_ONCE * 20)
-        return lease
+            await held.current()
 
-    async def _renew_lease(self, lease: Lease, written: int, every: int) -> Lease:
-        """Renew the lease after each ``every`` records: many large ones take longer than it lasts."""
-        await asyncio.sleep(0)
-        if written and written % every == 0:
-            return await self.store.renew(lease, used_seq=lease.first_seq)
-        return lease
+
+class _HeldLease:
+    """The lease of an import, which may take longer than it lasts."""
+
+    def __init__(self, store: ThreadStore, lease: Lease) -> None:
+        self._store = store
+        self._lease = lease
+        self._renewed_at = asyncio.get_running_loop().time()
+
+    async def current(self) -> Lease:
+        """Return the lease, renewed if it is old. Raises ``LeaseLost`` and ``StoreUnavailable``."""
+        await asyncio.sleep(0)  # others run between two of many records
+        now = asyncio.get_running_loop().time()
+        if now - self._renewed_at >= RENEW_SECONDS:
+            self._lease = await self._store.renew(self._lease, used_seq=self._lease.first_seq)
+            self._renewed_at = now
+        return self._lease
 
 
 def _ref(imported: ImportedSession, thread_created_at: datetime) -> EpisodeRef:

@@ -24,7 +24,7 @@ from baton.domain.message import OutcomeType, RunEnd, StoredMessage
 from baton.domain.metrics import Metric, count, measure
 from baton.domain.run_events import state_changes
 from baton.domain.running_conversation import RunningConversation
-from baton.domain.thread import Run, Thread, ThreadStatus
+from baton.domain.thread import Run, Thread, ThreadStatus, Watchers
 from baton.domain.tracing import current_trace_id
 from baton.domain.usage import OTHER_MODELS, ModelUsage, by_model
 from baton.memory.inspection.inspection import Inspection
@@ -290,6 +290,7 @@ class RunCommit:
             # them yet.
             await self.holder.ensure(self.outbox.log.last_seq)
             conversation = await self._services.conversations.keep(self.holder.lease, end.change)
+        watchers = self.outbox.delivery.watchers
         commit = Commit(
             next_ordinal=messages[-1].ordinal + 1,
             last_seq=end.last_seq,
@@ -303,12 +304,15 @@ class RunCommit:
             error_code=end.error_code,
             time_zone=self.time_zone if self.time_zone != self._thread.time_zone else None,
             awaits_summary=awaits_summary,
+            messages_fence=messages[-1].fence or None,
+            watchers=Watchers(self._thread.live_changes, watchers) if watchers is not None else None,
         )
         committed = await self._services.store.commit(self.holder.lease, commit)
         self.holder.note_commit()
         # Connections that attach after the commit read the tail from the message. This finds those attached before.
-        with contextlib.suppress(BatonError):
-            await self.outbox.delivery.refresh(self.outbox.log.logged_seq)
+        if committed.live_changes != self._thread.live_changes or watchers is None:
+            with contextlib.suppress(BatonError):
+                await self.outbox.delivery.refresh(self.outbox.log.logged_seq)
         before = self._thread
         thread = replace(
             before,
@@ -327,6 +331,9 @@ class RunCommit:
             spent=by_model(before.spent, commit.spent),
             last_error=commit.error_code or before.last_error,
             time_zone=commit.time_zone or before.time_zone,
+            messages_fence=commit.messages_fence or self.holder.lease.fence,
+            live_changes=committed.live_changes,
+            watchers=commit.watchers,
         )
         return FinishedRun(thread, messages)
 

@@ -170,6 +170,7 @@ class LeaseKeeper:
                     await self._holder.give_sign_of_life(
                         self._delivery.asked, looked_at=now, used_seq=self._log.last_seq
                     )
+                    self._log.is_read = self._delivery.is_log_read
                     refreshed = now
                 if self._run_id in self._delivery.cancelled_runs:
                     self._stop.set()

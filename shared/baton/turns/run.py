@@ -160,8 +160,15 @@ class RunExecution:
     async def _find_watchers(self) -> None:
         """Read the connections that watch the thread and the requests to cancel its runs."""
         # A new thread has neither connections nor cancellation requests yet.
-        if self._holder.lease.fence > 1:
-            await self._outbox.delivery.refresh(self._outbox.log.logged_seq)
+        if self._holder.lease.fence == 1:
+            return
+        # A worker that died may not have counted that it attached its caller.
+        known = self._state.thread.known_watchers if self._state.run.attempt == 1 else None
+        if known is not None:
+            self._outbox.delivery.begin(known)
+            return
+        await self._outbox.delivery.refresh(self._outbox.log.logged_seq)
+        self._outbox.log.is_read = self._outbox.delivery.is_log_read
 
     async def _locate(self) -> None:
         """Find the user's time zone. The question gets it here if the request and the session have none."""

@@ -46,10 +46,11 @@ class InMemory:
 
     def stores(self, clock: Clock) -> Stores:
         audit, procedures = FakeAuditLog(), FakeProcedures()
+        store = FakeThreadStore(clock)
         ports = (
-            FakeThreadStore(clock),
+            store,
             FakeStreamLog(clock),
-            FakeLiveRegistry(clock),
+            FakeLiveRegistry(clock, store),
             FakeEpisodes(),
             FakeRunRecords(),
             FakeHandoffs(audit),

@@ -26,6 +26,7 @@ from baton_deployment.preflight.tokens import check_tokens
 from baton_deployment.stages import Stage
 from baton_deployment.template import DeployedTemplate
 from baton_local.engines.clients import client
+from baton_local.root import ROOT
 from tests.integration.deployment.conftest import REGION, SOURCE
 
 ROLE = "arn:aws:sts::123456789012:assumed-role/deployer/session"
@@ -98,7 +99,9 @@ def test_an_operator_sees_a_table_and_the_exit_code(
     secrets("baton/dev/model-key", "sk-key")
     with pytest.raises(DeploymentError, match=r"checks failed\.$"):
         main(["preflight", "dev"])
-    rows = {line[13:30].strip(): line for line in capsys.readouterr().out.splitlines() if line[:1].strip()}
+    outcomes = {outcome.value for outcome in Outcome}
+    lines = [line for line in capsys.readouterr().out.splitlines() if line[:13].strip() in outcomes]
+    rows = {line[13:30].strip(): line for line in lines}
     assert rows["account"].startswith("fine")
     assert f"000000000000 in {REGION}" in rows["account"]
     assert rows["stack state"] == "fine         stack state        baton-dev does not exist yet"
@@ -107,6 +110,14 @@ def test_an_operator_sees_a_table_and_the_exit_code(
     assert rows["concurrency"].startswith("not checked")
     assert rows["logging role"].startswith("FAILS")
     assert "baton/dev/embed-keys (EmbedKeysSecret) does not exist" in rows["secret"]
+    assert set(rows) <= documented()
+
+
+def documented() -> set[str]:
+    """The names of the checks in the table of the guide."""
+    guide = (ROOT / "docs" / "how-to" / "deploy.md").read_text()
+    table = guide.partition("| check | fails, or is a note, when |\n")[2].partition("\n\n")[0]
+    return {name.strip() for row in table.splitlines() for name in row.split("|")[1].split(",")}
 
 
 def test_without_credentials_one_line_says_so_and_local_checks_go_on(

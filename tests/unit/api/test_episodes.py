@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from baton.domain.episode import EndReason, EpisodeStatus, ended_session
-from baton.domain.errors import SearchUnavailable, StoreUnavailable
+from baton.domain.episode import EndReason, ended_session
+from baton.domain.errors import SearchUnavailable
 from baton.domain.identity import Scope
 from baton.domain.thread import ThreadStatus
 from baton.domain.tool_call import ToolCall
@@ -297,25 +297,6 @@ async def test_many_imports_at_once_lose_none(served: Served) -> None:
     answers = await asyncio.gather(*(imported(served, body) for body in bodies))
     assert len({answer["episodeId"] for answer in answers}) == 50
     assert len(served.harness.closings.started) == 50
-
-
-async def test_an_import_that_fails_half_way_is_completed_by_a_repetition(
-    served: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    put, written = served.harness.store.put_message, 0
-
-    async def failing(*arguments: Any) -> None:
-        nonlocal written
-        written += 1
-        if written == 3:
-            raise StoreUnavailable
-        await put(*arguments)
-
-    monkeypatch.setattr(served.harness.store, "put_message", failing)
-    assert (await served.post("/episodes/import", SESSION)).status_code == 503
-    answer = await imported(served)
-    served.harness.thread_id = answer["sessionId"]
-    assert (await make_episode(served.harness)).status is EpisodeStatus.COMPLETE
 
 
 async def test_content_parts_become_text(served: Served) -> None:

@@ -40,8 +40,9 @@ SLEEPS = {
     "leases.py: acquire_when_free": "only the holder of the lease may go on, and a caller or a record has some seconds",
     "outbox/connection_sender.py: _pause": AGAIN,
     "outbox/follow.py: follow": STREAM,
-    "pipelines/admission.py: _change": AGAIN,
+    "pipelines/admission.py: _pause": AGAIN,
     "privacy/forgetting.py: _cancel": "a run is given some seconds to stop, before its lease is taken away",
+    "sessions/importing.py: _put": AGAIN,
     "turns/turns.py: _wait_until_free": CALLER,
     "turns/turns.py: _acquire": "only the holder of the lease may go on, and the caller has some seconds",
 }

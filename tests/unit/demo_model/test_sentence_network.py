@@ -1,14 +1,17 @@
-"""The numpy forward pass gives the vectors of the plain formulas, however many texts it is given at once."""
+"""The network in the runtime gives the vectors of the plain formulas, however many texts it is given at once."""
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
 import numpy as np
 import pytest
 
-from baton_local.demo_model.sentence_network import SentenceNetwork
+from baton_local.demo_model.sentence_network import GRAPH, SentenceNetwork
+from baton_local.demo_model.weights import installed
+from tests import sentence_graph
 
 LAYERS, HEADS, WIDTH, INNER, WORDS, PLACES, EPSILON = 2, 4, 16, 48, 60, 300, 1e-12
 
@@ -40,7 +43,8 @@ def weights() -> dict[str, Any]:
 
 
 GIVEN = weights()
-NETWORK = SentenceNetwork(GIVEN, layers=LAYERS, heads=HEADS, epsilon=EPSILON)
+SMALL = sentence_graph.network(layers=LAYERS, heads=HEADS, width=WIDTH, inner=INNER, epsilon=EPSILON)
+NETWORK = SentenceNetwork(GIVEN, layers=LAYERS, graph=SMALL)
 
 
 def plain(text: list[int]) -> Any:
@@ -84,3 +88,24 @@ def test_vectors_are_those_of_the_formulas(lengths: list[int]) -> None:
     for text, vector in zip(texts, vectors, strict=True):
         assert vector @ plain(text) > 0.9999
         assert abs(np.linalg.norm(vector) - 1) < 1e-6
+
+
+def test_the_graph_in_use_is_the_one_that_the_program_makes() -> None:
+    assert GRAPH.read_bytes() == sentence_graph.network(), "python -m tests.sentence_graph writes it"
+
+
+def test_the_graph_has_the_size_of_the_installed_model() -> None:
+    config = json.loads((installed() / "config.json").read_text())
+    assert (
+        config["num_hidden_layers"],
+        config["num_attention_heads"],
+        config["hidden_size"],
+        config["intermediate_size"],
+        config["layer_norm_eps"],
+    ) == (
+        sentence_graph.LAYERS,
+        sentence_graph.HEADS,
+        sentence_graph.WIDTH,
+        sentence_graph.INNER,
+        sentence_graph.EPSILON,
+    )

@@ -297,6 +297,7 @@ def test_every_kind_of_key_is_described() -> None:
         keys.turn(scope, thread, "m"),
         keys.log(scope, thread, 1),
         keys.live_connection(scope, thread, "c"),
+        keys.live_reader(scope, thread),
         keys.call(scope, thread, 0, "c"),
         keys.task(scope, thread, 0, "t"),
         keys.task_place(scope, thread, "t"),

@@ -24,13 +24,13 @@ def test_the_same_value_is_always_packed_the_same(value: Any) -> None:
     assert pack(value) == pack(unpack(pack(value)))
 
 
-@pytest.mark.parametrize("packed", [b"", b"\x00abc", b"\x01abc", b"\x02abc", b"\x04abc", b"{}"])
+@pytest.mark.parametrize("packed", [b"", b"\x00abc", b"\x01abc", b"\x02abc", b"\x05abc", b"{}"])
 def test_another_format_is_named_instead_of_misread(packed: bytes) -> None:
     with pytest.raises(ValueError, match="format"):
         unpack(packed)
 
 
-@pytest.mark.parametrize("packed", [b"\x03", b"\x03abc", bytes.fromhex(STORED)[:-6]])
+@pytest.mark.parametrize("packed", [b"\x03", b"\x04", b"\x04abc", bytes.fromhex(STORED)[:-6]])
 def test_damaged_bytes_are_a_failure_of_the_store(packed: bytes) -> None:
     with pytest.raises(StoreUnavailable, match="damaged"):
         unpack(packed)

@@ -103,3 +103,16 @@ async def test_a_transaction_is_not_repeated_for_ever() -> None:
     with pytest.raises(TransactionFailed):
         await client.table.transact(A_WRITE)
     assert client.left == 100 - MAX_CONFLICTS
+
+
+async def test_a_transaction_that_its_partition_has_no_room_for_is_repeated_ever_more_slowly() -> None:
+    client = Cancelling(["ThrottlingError"], ["None", "ProvisionedThroughputExceeded"], ["TransactionConflict", "None"])
+    await client.table.transact(A_WRITE, A_WRITE)
+    assert (client.left, len(client.pauses)) == (0, 3)
+
+
+async def test_a_partition_that_has_no_room_for_long_is_unavailable() -> None:
+    client = Cancelling(*[["ThrottlingError"]] * 100)
+    with pytest.raises(StoreUnavailable):
+        await client.table.transact(A_WRITE)
+    assert client.left == 100 - MAX_CONFLICTS

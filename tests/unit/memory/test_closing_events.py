@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from baton.domain.errors import EmbedderUnavailable, ModelUnavailable
 from baton.domain.metrics import Metric, counting
 from baton.domain.pipelines import Pipeline, PipelineRun
 from baton.entry.closing_events import STEP_SECONDS, OutOfTime
+from baton.memory.episodes import episode_writing
 from baton.memory.episodes.session_closing import ClosingStep
 from baton_testing.fakes.episodes import WorkerDied
 from tests.fakes.chat_model import Answer
@@ -61,23 +63,46 @@ async def test_one_invocation_makes_the_episode_and_gives_its_place_back(ended: 
     assert not await ended.has_place()
 
 
+def counting_calls(counts: Counter[str], name: str, method: Any) -> Any:
+    """The method, whose calls are counted."""
+
+    async def counted(*arguments: Any, **named: Any) -> Any:
+        counts[name] += 1
+        return await method(*arguments, **named)
+
+    return counted
+
+
+@pytest.mark.parametrize(("held", "times"), [(episode_writing.MAX_HELD_CHARACTERS, 1), (0, 4)])
+async def test_one_invocation_reads_a_short_session_once_and_looks_for_its_deletion_at_the_end(
+    ended: Ended, monkeypatch: pytest.MonkeyPatch, held: int, times: int
+) -> None:
+    monkeypatch.setattr(episode_writing, "MAX_HELD_CHARACTERS", held)
+    store, reads = ended.harness.store, Counter[str]()
+    for name in ("get_thread", "read_messages"):
+        monkeypatch.setattr(store, name, counting_calls(reads, name, getattr(store, name)))
+    assert await ended.step("whole") == {"status": "complete", "missing": []}
+    assert reads == {"get_thread": 2, "read_messages": times}
+
+
 @pytest.mark.parametrize("dies_at", list(ClosingStep))
 async def test_the_single_steps_complete_what_a_dead_invocation_has_left(
     ended: Ended, dies_at: ClosingStep, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     closing = type(ended.harness.app.memory.session_closing)
-    run = closing.run
+    name = "begin" if dies_at is ClosingStep.STORE else "carry_out"
+    alive = getattr(closing, name)
 
-    async def dying(self: Any, step: ClosingStep, *arguments: Any) -> Any:
-        done = await run(self, step, *arguments)
-        if step is dies_at:
+    async def dying(self: Any, *arguments: Any) -> Any:
+        done = await alive(self, *arguments)
+        if name == "begin" or arguments[0] is dies_at:
             raise WorkerDied
         return done
 
-    monkeypatch.setattr(closing, "run", dying)
+    monkeypatch.setattr(closing, name, dying)
     with pytest.raises(WorkerDied):
         await ended.step("whole")
-    monkeypatch.setattr(closing, "run", run)
+    monkeypatch.setattr(closing, name, alive)
     assert await ended.has_place()
     asked = len(ended.harness.model.asked)
     for step in (*list(ClosingStep)[:-1], "learn"):

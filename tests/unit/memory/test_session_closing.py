@@ -280,7 +280,7 @@ async def test_without_search_an_episode_is_readable_and_a_later_run_completes_i
 async def test_messages_that_are_in_the_index_are_not_embedded_again(
     harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await session(harness, *(f"message {number}" for number in range(15)))
+    await session(harness, *(f"message {number}" for number in range(25)))
     put = harness.search.put
     batches = 0
 
@@ -299,7 +299,7 @@ async def test_messages_that_are_in_the_index_are_not_embedded_again(
     harness.embedder.embedded.clear()
     await run(harness, ClosingStep.INDEX)
     assert {document.views["window"].text for document in done}.isdisjoint(harness.embedder.embedded)
-    assert len(await documents(harness)) == 30
+    assert len(await documents(harness)) == 50
 
 
 async def test_a_step_that_runs_again_changes_nothing(harness: Harness) -> None:

@@ -142,6 +142,7 @@ async def test_a_run_in_progress_is_replayed_from_its_beginning(monkeypatch: pyt
     harness, _ = await talked(logged=False)
     gate = asyncio.Event()
     harness.model.script(Answer(tuple(f"{number} " * 2000 for number in range(6)), gate=gate, gate_at=5))
+    await harness.live.note_reader(harness.ada, harness.thread_id)
     running = asyncio.ensure_future(harness.say("last", "Question"))
     await asyncio.sleep(5)
     replay = await replayed(harness, 0)

@@ -10,7 +10,7 @@ import pytest
 from baton.domain.agent import AgentDefinition
 from baton.domain.events import Event, RunStamp, reasoning_content, reasoning_start, state_snapshot, text_content
 from baton.domain.tool_call import ToolCall
-from baton.outbox.event_log import FIRST_PIECE_SECONDS, EventLog
+from baton.outbox.event_log import FIRST_PIECE_SECONDS, MAX_SECONDS, EventLog
 from baton_testing.fakes.clock import FakeClock
 from baton_testing.fakes.frames import events_in
 from baton_testing.fakes.shipped_agents import agent
@@ -83,11 +83,19 @@ async def test_who_resumes_gets_the_thinking_again_as_long_as_events_are_kept() 
 async def test_what_somebody_reads_as_it_comes_is_logged_within_a_second(event: object) -> None:
     loop = asyncio.get_running_loop()
     log = EventLog(FakeStreamLog(FakeClock()), RunStamp("t1", "r1", 1), first_seq=1)
+    log.is_read = True
     log.number(state_snapshot({}))
     log.number(reasoning_start("m1", agent())[0])
     assert log.piece_due > loop.time() + FIRST_PIECE_SECONDS
     log.number(event)  # type: ignore[arg-type]
     assert log.piece_due <= loop.time() + FIRST_PIECE_SECONDS
+
+
+async def test_text_that_nobody_reads_in_the_log_is_logged_after_five_seconds() -> None:
+    loop = asyncio.get_running_loop()
+    log = EventLog(FakeStreamLog(FakeClock()), RunStamp("t1", "r1", 1), first_seq=1)
+    log.number(text_content("m2", "Hello"))
+    assert loop.time() + FIRST_PIECE_SECONDS < log.piece_due <= loop.time() + MAX_SECONDS
 
 
 async def test_the_thinking_of_a_specialist_in_its_fork_is_shown_apart_from_its_one_message() -> None:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from baton.domain.errors import StoreUnavailable
-from baton.domain.pipelines import LONGEST_RUN, Pipeline, PipelineLimits, PipelineRun
+from baton.domain.pipelines import LONGEST_RUN, Pipeline, PipelineLimits, PipelineRun, RunningRuns
 from baton.pipelines.admission import Admission
 from baton_testing.fakes.clock import FakeClock
 from tests.contracts.pipelines import run_of
@@ -208,3 +208,37 @@ async def test_every_run_begins_once_within_the_limits_and_in_its_tenants_order(
         await runs.end(runs.in_progress[0].subject)
     for tenant_id, subjects in asked.items():
         assert [run.subject for run in runs.executions.started if run.tenant_id == tenant_id] == subjects
+
+
+async def test_a_place_is_handed_on_in_one_write() -> None:
+    runs = Runs(at_once=1)
+    await runs.start(*(run_of("acme", f"s{number}") for number in range(3)))
+    before = (await runs.queue.running(Pipeline.CLOSING)).revision
+    await runs.end("s0")
+    after = await runs.queue.running(Pipeline.CLOSING)
+    assert (after.revision - before, list(after.places)) == (1, ["s1"])
+
+
+async def test_a_run_that_begins_to_wait_while_the_last_one_ends_is_not_overlooked() -> None:
+    runs = Runs(at_once=1)
+    await runs.start(run_of("acme", "s0"))
+    save = runs.queue.save_running
+
+    async def save_late(pipeline: Pipeline, running: RunningRuns) -> bool:
+        runs.queue.save_running = save  # type: ignore[method-assign]
+        await runs.start(run_of("acme", "s1"))
+        assert runs.begun == ["s0"], "there is no room yet"
+        return await save(pipeline, running)
+
+    runs.queue.save_running = save_late  # type: ignore[method-assign]
+    await runs.end("s0")
+    assert runs.begun == ["s0", "s1"]
+
+
+async def test_a_waiting_run_that_has_ended_before_gives_its_place_to_the_next_one() -> None:
+    runs = Runs(at_once=1)
+    runs.executions.started.append(run_of("acme", "s1"))  # begun by a worker that died before it noted so
+    await runs.start(run_of("acme", "s0"))
+    await runs.start(run_of("acme", "s1"), run_of("acme", "s2"))
+    await runs.end("s0")
+    assert runs.begun == ["s1", "s0", "s2"]

@@ -12,6 +12,7 @@ from typing import Any
 from pydantic_core import from_json
 
 from baton.adapters.dynamodb.attributes import Item
+from baton.adapters.dynamodb.dictionaries import STRUCTURE, TEXTS
 from baton.adapters.s3_records import S3Bodies
 from baton.domain.errors import StoreUnavailable
 from baton.domain.identity import Scope
@@ -19,54 +20,9 @@ from baton.domain.times import to_millis
 
 DAMAGED = "Something stored is damaged. Please report this to the operator."
 
-_FORMAT = b"\x03"
-"""First byte of every packed value: which dictionary it was packed with. 1 and 2 were those of drafts of the format."""
-
-# Byte sequences that nearly every value holds, most frequent last, as zlib wants it. Never change one: add another.
-_RECORDS = (
-    b'{"tenant_id":"name":"description":"triggers":["steps":[{"text":"condition":"}],"allowed_tools":["created_by":"'
-    b'created_at":17{"tool_call_id":"call_","agent_id":"message":"status":"completed","result":"error":"ended_at":17"'
-    b'usage":{"input_tokens":[{"role":"user","content":"timestamp":17"role":"tool","tool_name":"agent_id":"assistant"'
-    b',"tool_name":"input":{"output":"succeeded":true,"error_message":null,"duration":0.,"task_id":"'
-)
-_HANDOFFS = (
-    b'{"run_id":"message_id":"answer.","permissions":["first_ordinal":"interrupts":[{"id":"tool_call_id":"call_","too'
-    b'l_name":"message":"expires_at":17"answer":{"interrupt_id":"status":"resolved","payload":{"approved":true},"answ'
-    b'ered_by":"change":{"conversation":{"agent_id":"handoff":["workflow":{"id":"resumable":[{"id":"agent_id":"skill-'
-    b'creation-agent","name":"your new skill","state":"data":{},"thread_id":"version":"updated_at":17"expires_at":17"'
-    b'status":"saved"}],"taught_at":17"handoffs":[{"thread_id":"tenant_id":"user_id":"ordinal":"source_agent_id":"ass'
-    b'istant","target_agent_id":"skill-creation-agent","context_mode":"summary","context_summary":"recent_messages":['
-    b'],"handoff_reason":"trigger: ","started_at":17"number":1"preserve_state":false"return_expected":false"show_tool'
-    b'_calls":true"workflow_id":"remote_task_id":"child_thread_id":"outcome":"returned","ended_at":17}],"workflows":['
-    b'],"moved_from":"offered_id":"GATHERING_REQUIREMENTS","DEFINING_TRIGGERS","Defining Triggers","GENERATING_SKILL"'
-    b',"TESTING","COMPLETE"{"type":"ACTIVITY_SNAPSHOT","messageId":"activityType":"handoff","return","content":{"from'
-    b'":"assistant","to":"skill-creation-agent","label":"Connecting you with Skill Creation Assistant...","reason":"t'
-    b'rigger: },"replace":true},{"type":"STATE_DELTA","delta":[{"op":"replace","path":"/activeAgent","value":{"id":"s'
-    b'kill-creation-agent","name":"Skill Creation Assistant","description":"Builds custom skills through conversation'
-    b'.","avatarUrl":null,"isMain":false}}]},{"type":"STATE_DELTA","delta":[{"op":"replace","path":"/workflow","value'
-    b'":{"id":"name":"your {name} skill","state":"GATHERING_REQUIREMENTS","label":"Gathering Requirements","step":1,"'
-    b'steps":5,"canExit":true}}]},{"type":"STEP_FINISHED","stepName":"GATHERING_REQUIREMENTS"},"op":"replace","path":'
-    b'"/resumable","value":'
-)
-_EVENTS = (
-    b'"type":"RUN_ERROR","message":"code":"retryable":"type":"CUSTOM","name":"value":"STEP_STARTED","stepName":'
-    b'"type":"STATE_SNAPSHOT","snapshot":{"activeAgent":{"id":"assistant","name":"Assistant","description":'
-    b'"avatarUrl":null,"isMain":true},"workflow":null,"resumable":[],"status":"active"}},'
-    b'"type":"RUN_FINISHED","threadId":"runId":"outcome":{"type":"success"},"usage":[{"model":"inputTokens":'
-    b'"outputTokens":"totalTokens":}]},{"type":"RUN_STARTED","threadId":"protocolVersion":"1.0"'
-    b'{"type":"TEXT_MESSAGE_START","messageId":"role":"assistant","name":"metadata":{"agentId":"assistant"}},'
-    b'{"type":"TEXT_MESSAGE_END","messageId":"metadata":{"sources":[]}},'
-    b'{"type":"TEXT_MESSAGE_CONTENT","messageId":"delta":" the , and to of in that is you for with "},'
-)
-_MESSAGES = (
-    b'"status":"cancelled","is_cut":true,"is_handoff_summary":true,"is_tool_result":true,"source":"sources":[{'
-    b'"role":"tool","content":"tool_name":"tool_call_id":"call_","call_end":"failed"refused","attempt":2'
-    b',"tool_calls":[{"id":"call_","name":"arguments":"{\\"}],"tail_seq":"first_seq":"error_code":"error_detail":'
-    b'"interrupts":"parent_run_id":}}{"role":"user","content":"{"role":"assistant","content":"","timestamp":17'
-    b',"agent_id":"assistant","agent_name":"Assistant","end":{"outcome":"success","usage":{"input_tokens":'
-    b',"output_tokens":},"model":"tail":[{"type":"TEXT_MESSAGE_CONTENT","messageId":"'
-)
-_DICTIONARY = _RECORDS + _HANDOFFS + _MESSAGES + _EVENTS
+_FORMAT = b"\x04"
+_DICTIONARIES = {b"\x03": STRUCTURE, _FORMAT: TEXTS}
+"""Dictionaries by the first byte of packed values. 1 and 2 were those of drafts of the format."""
 
 
 def pack(value: Any) -> bytes:
@@ -76,7 +32,7 @@ def pack(value: Any) -> bytes:
         raw = text.encode()
     except UnicodeEncodeError:
         raw = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
-    deflate = zlib.compressobj(level=6, wbits=-15, zdict=_DICTIONARY)
+    deflate = zlib.compressobj(level=6, wbits=-15, zdict=TEXTS)
     return _FORMAT + deflate.compress(raw) + deflate.flush()
 
 
@@ -90,9 +46,10 @@ def unpack_sized(packed: bytes) -> tuple[Any, int]:
 
     Raises ``ValueError`` for a format this version does not know, ``StoreUnavailable`` for damaged bytes.
     """
-    if packed[:1] != _FORMAT:
+    dictionary = _DICTIONARIES.get(packed[:1])
+    if dictionary is None:
         raise ValueError(f"unknown packing format {packed[:1]!r}: written by another version of Baton")
-    inflate = zlib.decompressobj(wbits=-15, zdict=_DICTIONARY)
+    inflate = zlib.decompressobj(wbits=-15, zdict=dictionary)
     try:
         raw = inflate.decompress(packed[1:]) + inflate.flush()
         try:

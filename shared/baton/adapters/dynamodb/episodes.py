@@ -17,9 +17,18 @@ from baton.adapters.dynamodb.shapes import FACT
 from baton.adapters.dynamodb.shards import newest_first
 from baton.adapters.dynamodb.table import ConditionFailed, Table
 from baton.adapters.s3_records import S3Bodies
-from baton.concurrency import off_loop
+from baton.concurrency import gather_all, off_loop
 from baton.domain.cursors import decode_text, encode_text
-from baton.domain.episode import MAX_ATTEMPTS, EndReason, Episode, EpisodePart, EpisodeRef, EpisodeStatus, Fact
+from baton.domain.episode import (
+    MAX_ATTEMPTS,
+    EndedSession,
+    EndReason,
+    Episode,
+    EpisodePart,
+    EpisodeRef,
+    EpisodeStatus,
+    Fact,
+)
 from baton.domain.identity import Scope
 from baton.domain.times import from_millis, to_millis
 from baton.domain.usage import Usage
@@ -58,12 +67,15 @@ class DynamoEpisodes:
             "listing": keys.tenant_episodes(lease.scope, ref.id),
             "listed_at": _listed_at(ref),
         }
-        await put_fenced(self._table, lease, item)
-        await put_fenced(self._table, lease, place)
+        await gather_all(put_fenced(self._table, lease, item), put_fenced(self._table, lease, place))
 
     async def get_ref(self, scope: Scope, thread_id: str, number: int) -> EpisodeRef | None:
         item = await self._table.get(keys.episode(scope, thread_id, number))
         return _ref(thread_id, number, item) if item else None
+
+    async def ended(self, scope: Scope, thread_id: str, number: int) -> EndedSession | None:
+        item = await self._table.get(keys.episode(scope, thread_id, number))
+        return EndedSession(_ref(thread_id, number, item), _stored(item)) if item is not None else None
 
     async def find(self, scope: Scope, episode_id: str) -> EpisodeRef | None:
         async for page in self._table.query(keys.episode_places(scope, episode_id), limit=1):
@@ -74,8 +86,7 @@ class DynamoEpisodes:
         return None
 
     async def get(self, scope: Scope, thread_id: str, number: int) -> Episode | None:
-        item = await self._table.get(keys.episode(scope, thread_id, number))
-        return _episode(item) if item is not None and "started_at" in item else None
+        return _stored(await self._table.get(keys.episode(scope, thread_id, number)))
 
     async def put_redaction(self, scope: Scope, thread_id: str, ordinal: int, text: str) -> None:
         packed = await off_loop(len(text), pack, text)
@@ -97,7 +108,7 @@ class DynamoEpisodes:
                     found[keys.redacted_ordinal(item["SK"])] = await off_loop(len(body) * 4, unpack, body)
         return found
 
-    async def store(self, scope: Scope, episode: Episode) -> None:
+    async def store(self, scope: Scope, episode: Episode) -> Episode | None:
         values: Item = {
             ":user": scope.user_id,
             ":agents": list(episode.agent_ids),
@@ -112,7 +123,7 @@ class DynamoEpisodes:
         zone = ""
         if episode.time_zone is not None:
             zone, values[":zone"] = ", time_zone = :zone", episode.time_zone
-        await self._change(
+        return await self._change(
             scope,
             episode.ref,
             "SET agent_ids = :agents, started_at = :started, message_count = :count, input_tokens = :input, "
@@ -121,18 +132,20 @@ class DynamoEpisodes:
             values,
         )
 
-    async def describe(self, scope: Scope, ref: EpisodeRef, summary: str | None, facts: Sequence[Fact]) -> None:
+    async def describe(
+        self, scope: Scope, ref: EpisodeRef, summary: str | None, facts: Sequence[Fact]
+    ) -> Episode | None:
         values: Item = {":facts": _pack(facts), ":true": True}
-        expression = "SET facts = :facts, has_summary = :true"
+        expression = f"SET facts = :facts, has_summary = :true{'' if facts else ', has_facts = :true'}"
         if summary is not None:
             expression += ", summary = :summary"
             values[":summary"] = summary
-        await self._change(
+        return await self._change(
             scope, ref, f"{expression} REMOVE has_index", values, condition=" AND attribute_not_exists(has_summary)"
         )
 
-    async def keep_facts(self, scope: Scope, ref: EpisodeRef, facts: Sequence[Fact]) -> None:
-        await self._change(
+    async def keep_facts(self, scope: Scope, ref: EpisodeRef, facts: Sequence[Fact]) -> Episode | None:
+        return await self._change(
             scope,
             ref,
             "SET facts = :facts, has_facts = :true REMOVE has_index",
@@ -153,8 +166,8 @@ class DynamoEpisodes:
                 condition="attribute_exists(superseded) AND user_id = :user",
             )
 
-    async def mark(self, scope: Scope, ref: EpisodeRef, part: EpisodePart) -> None:
-        await self._change(scope, ref, f"SET {_PART[part]} = :true", {":true": True})
+    async def mark(self, scope: Scope, ref: EpisodeRef, part: EpisodePart) -> Episode | None:
+        return await self._change(scope, ref, f"SET {_PART[part]} = :true", {":true": True})
 
     async def complete(self, scope: Scope, ref: EpisodeRef) -> Episode | None:
         try:
@@ -211,18 +224,22 @@ class DynamoEpisodes:
                 found[item["PK"], item["SK"]] = item
             await asyncio.sleep(0)
         items = [found.get((key["PK"], key["SK"])) for key in wanted]
-        return [_episode(item) for item in items if item is not None and "started_at" in item]
+        return [episode for episode in map(_stored, items) if episode is not None]
 
     async def _change(
         self, scope: Scope, ref: EpisodeRef, expression: str, values: Item, *, condition: str = ""
-    ) -> None:
-        with contextlib.suppress(ConditionFailed):
-            await self._table.change(
+    ) -> Episode | None:
+        """Update the record unless it is gone or ``condition`` refuses it, and return its episode."""
+        try:
+            item: Item | None = await self._table.update(
                 keys.episode(scope, ref.thread_id, ref.number),
                 expression,
                 values,
                 condition=f"attribute_exists(PK){condition}",
             )
+        except ConditionFailed as failure:
+            item = failure.item
+        return _stored(item)
 
 
 def is_settled(item: Item) -> bool:
@@ -232,6 +249,11 @@ def is_settled(item: Item) -> bool:
         and item["episode_status"] == EpisodeStatus.COMPLETE.value
         and (all(item.get(name) for name in _PART.values()) or item.get("attempts", 0) >= MAX_ATTEMPTS)
     )
+
+
+def _stored(item: Item | None) -> Episode | None:
+    """Return the episode of a record; None if there is no record, or no episode yet."""
+    return _episode(item) if item is not None and "started_at" in item else None
 
 
 def _listed_at(ref: EpisodeRef) -> str:

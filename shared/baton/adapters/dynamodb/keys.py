@@ -97,6 +97,11 @@ def live_ask(scope: Scope, thread_id: str, fence: int) -> Key:
     return {"PK": partition(scope, thread_id), "SK": f"LIVE#ASK#{fence:012d}"}
 
 
+def live_reader(scope: Scope, thread_id: str) -> Key:
+    """Return the key of the note that somebody reads the thread's log."""
+    return {"PK": partition(scope, thread_id), "SK": "LIVE#READER"}
+
+
 def episode(scope: Scope, thread_id: str, number: int) -> Key:
     return {"PK": partition(scope, thread_id), "SK": episode_sort(number)}
 

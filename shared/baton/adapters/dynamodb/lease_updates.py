@@ -11,7 +11,13 @@ from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.conditional_writes import MY_THREAD
 from baton.adapters.dynamodb.shapes import PENDING, pack_conversation
-from baton.adapters.dynamodb.thread_item import listed_at, segments_as_item, spent_as_item, windows_as_item
+from baton.adapters.dynamodb.thread_item import (
+    listed_at,
+    segments_as_item,
+    spent_as_item,
+    watchers_as_item,
+    windows_as_item,
+)
 from baton.domain.episode import EpisodeRef
 from baton.domain.history_window import HistoryWindow
 from baton.domain.identity import Scope
@@ -119,12 +125,13 @@ def commit_update(lease: Lease, commit: Commit, now: datetime) -> ThreadUpdate:
         ":now": to_millis(now),
         ":status": (ThreadStatus.CLOSED if commit.ended else ThreadStatus.ACTIVE).value,
         ":true": True,
+        ":written": commit.messages_fence if commit.messages_fence is not None else lease.fence,
     }
     expression = (
         "SET next_ordinal = :ordinal, next_seq = :next, last_seq = :last, last_activity_at = :now, "
         "input_tokens = input_tokens + :input, output_tokens = output_tokens + :output, "
         "stored_tokens = stored_tokens + :stored, thread_status = :status, owner_claimed = :true, "
-        "committed_fence = :fence"
+        "committed_fence = :fence, messages_fence = :written"
     )
     if listed_at(now) != listed_at(lease.thread.last_activity_at):
         # The time is coarse, because every change of the index costs two write units.
@@ -156,6 +163,16 @@ def commit_update(lease: Lease, commit: Commit, now: datetime) -> ThreadUpdate:
     if lease.thread.is_branching:
         expression += ", branch_segments = :segments"
         values[":segments"] = segments_as_item(lease.thread.segments)
+    if commit.awaits_summary:
+        expression += ", awaits_summary = :true"
+    else:
+        end += ", awaits_summary"
+    watchers = watchers_as_item(commit.watchers) if commit.watchers is not None else None
+    if watchers is not None:
+        expression += ", watchers = :watchers"
+        values[":watchers"] = watchers
+    else:
+        end += ", watchers"
     if commit.pending is not None:
         expression += ", pending = :pending"
         values[":pending"] = PENDING.pack(commit.pending)

@@ -132,7 +132,7 @@ class Leases:
         else:
             item, _ = await gather_all(commits, self._list_for_tenant(lease.scope, lease.thread_id, now))
         self._histories.extend(lease, commit)
-        return Committed("notifies" in item, item.get("title"))
+        return Committed("notifies" in item, item.get("title"), item.get("live_changes", 0))
 
     async def want_notifications(self, scope: Scope, thread_id: str) -> Thread:
         item = await update_own(self._table, scope, thread_id, "SET notifies = :true", {":true": True})

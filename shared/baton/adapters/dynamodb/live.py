@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import deque
 from contextlib import aclosing
 from datetime import datetime
@@ -10,7 +11,7 @@ from datetime import datetime
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.bodies import pack, unpack_sized
 from baton.adapters.dynamodb.conditional_writes import put_fenced
-from baton.adapters.dynamodb.table import Table
+from baton.adapters.dynamodb.table import ConditionFailed, Table
 from baton.concurrency import gather_all, off_loop
 from baton.domain.identity import Scope
 from baton.domain.thread import LeaseMark
@@ -81,9 +82,12 @@ CANCEL_KEPT_SECONDS = 3600
 ASK_KEPT_SECONDS = 60
 """Longer than any lease."""
 
+READER_KEPT_SECONDS = 60
+
 _CONNECTION = "LIVE#CONN#"
 _CANCEL = "LIVE#CANCEL#"
 _ASK = "LIVE#ASK#"
+_READER = "LIVE#READER"
 
 
 class DynamoLiveRegistry:
@@ -105,12 +109,27 @@ class DynamoLiveRegistry:
                 "expires_at": expires_at,
             }
         )
+        await self._count_change(scope, thread_id)
+
+    async def _count_change(self, scope: Scope, thread_id: str) -> None:
+        """Count what was written in the thread's item, after it, so that the thread's workers look for it.
+
+        A thread that does not exist yet has no worker. Its first one looks whatever the count.
+        """
+        with contextlib.suppress(ConditionFailed):
+            await self._table.change(
+                keys.thread(scope, thread_id),
+                "ADD live_changes :one",
+                {":one": 1},
+                condition="attribute_exists(user_id)",
+            )
 
     async def live(self, scope: Scope, thread_id: str) -> Live:
         now = self._clock.now()
         connections: dict[str, datetime] = {}
         cancelled: set[str] = set()
         asked: set[LeaseMark] = set()
+        is_log_read = False
         async for page in self._table.query(keys.partition(scope, thread_id), prefix="LIVE#"):
             for item in page:
                 if item["expires_at"] <= now.timestamp():
@@ -122,11 +141,14 @@ class DynamoLiveRegistry:
                     cancelled.add(name.removeprefix(_CANCEL))
                 elif name.startswith(_ASK):
                     asked.add(LeaseMark(int(name.removeprefix(_ASK)), from_millis(item["lease_until"])))
-        return Live(connections, frozenset(cancelled), frozenset(asked))
+                elif name == _READER:
+                    is_log_read = True
+        return Live(connections, frozenset(cancelled), frozenset(asked), is_log_read)
 
     async def request_cancel(self, scope: Scope, thread_id: str, run_id: str) -> None:
         expires_at = int(self._clock.now().timestamp()) + CANCEL_KEPT_SECONDS
         await self._table.put({**keys.live_cancel(scope, thread_id, run_id), "expires_at": expires_at})
+        await self._count_change(scope, thread_id)
 
     async def clear_cancel(self, scope: Scope, thread_id: str, run_id: str) -> None:
         await self._table.delete(keys.live_cancel(scope, thread_id, run_id))
@@ -139,6 +161,10 @@ class DynamoLiveRegistry:
                 "expires_at": int(self._clock.now().timestamp()) + ASK_KEPT_SECONDS,
             }
         )
+
+    async def note_reader(self, scope: Scope, thread_id: str) -> None:
+        expires_at = int(self._clock.now().timestamp()) + READER_KEPT_SECONDS
+        await self._table.put({**keys.live_reader(scope, thread_id), "expires_at": expires_at})
 
     async def detach(self, scope: Scope, thread_id: str, connection_id: str) -> None:
         await gather_all(

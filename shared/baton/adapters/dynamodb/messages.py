@@ -12,8 +12,9 @@ from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.bodies import ItemBodies
 from baton.adapters.dynamodb.conditional_writes import put_all_fenced, put_fenced
+from baton.adapters.dynamodb.history_check import ends_plainly, is_current, mark_before, may_be_checked
 from baton.adapters.dynamodb.leases import Leases
-from baton.adapters.dynamodb.shapes import MESSAGE
+from baton.adapters.dynamodb.message_items import SUMMARY, ordinal_of, pack_id, pack_message, unpack_id, unpack_message
 from baton.adapters.dynamodb.table import ConditionFailed, Table
 from baton.adapters.s3_records import S3Bodies
 from baton.concurrency import LARGE, gather_all, off_loop
@@ -36,8 +37,6 @@ MAX_SEARCHES = 20
 """Requests that search the others for it, a megabyte each."""
 MAX_SKIPPED = 20
 """Messages of other branches that are read and dropped, because another request costs more."""
-_SUMMARY = "summary#"
-"""The beginning of the attributes with the summaries of what came before a message; the agent's id follows."""
 PAGE_SIZE = 1024 * 1024
 """Characters, or stored bytes, after which a page of messages ends, whatever its limit."""
 
@@ -64,11 +63,12 @@ class Messages(Leases):
         await gather_all(*(put_all_fenced(self._table, lease, group) for group in _groups(items)))
 
     async def _item(self, lease: Lease, message: StoredMessage) -> Item:
-        packed = await off_loop(_size(message), MESSAGE.pack, message)
+        packed = await off_loop(_size(message), pack_message, message, lease.thread_id)
         return {
             **keys.message(lease.scope, lease.thread_id, message.ordinal),
-            "id": message.id,
-            "run_id": message.run_id,
+            "id": pack_id(message.id),
+            "run_id": pack_id(message.run_id),
+            **mark_before(lease, message),
             "tokens": message.tokens,
             **await self._bodies.kept(lease.scope, lease.thread_id, packed),
         }
@@ -84,20 +84,38 @@ class Messages(Leases):
             known = self._histories.find(scope, thread, token_budget=token_budget, first_ordinal=first_ordinal)
             if known is not None:
                 return known
-        items = await self._newest_items(scope, thread, path, token_budget)
-        messages = await self._messages(scope, thread.id, items)
+        read = await self._read_cheaply(scope, thread, path, token_budget) if is_newest else None
+        if read is None:
+            items = await self._newest_items(scope, thread, path, token_budget)
+            read = items, await self._messages(scope, thread.id, items)
+        items, messages = read
         if is_newest:
             self._histories.keep(scope, thread, messages, sum(len(item.get("body", b"")) for item in items))
         return messages
 
-    async def _newest_items(self, scope: Scope, thread: Thread, path: MessagePath, token_budget: int) -> list[Item]:
+    async def _read_cheaply(
+        self, scope: Scope, thread: Thread, path: MessagePath, token_budget: int
+    ) -> tuple[list[Item], list[StoredMessage]] | None:
+        """Return the newest messages and their items, read without consistency; None if they may not be current."""
+        if not may_be_checked(thread):
+            return None
+        items = await self._newest_items(scope, thread, path, token_budget, consistent=False)
+        is_whole = bool(items) and ordinal_of(items[0]) == path.ranges[0][0]
+        if not is_current(items, thread) or not (is_whole or sum(item["tokens"] for item in items) > token_budget):
+            return None
+        messages = await self._messages(scope, thread.id, items)
+        return (items, messages) if ends_plainly(messages, items) else None
+
+    async def _newest_items(
+        self, scope: Scope, thread: Thread, path: MessagePath, token_budget: int, *, consistent: bool = True
+    ) -> list[Item]:
         """Return the items of the path's newest messages, in order, up to the one that exceeds the budget."""
         mean = max(1, thread.stored_tokens // max(1, thread.next_ordinal))
         # Somewhat more than the budget probably takes, so that one request a turn is enough for any thread.
         limit = min(MAX_QUERY, math.ceil(token_budget / mean) + 4)
         items: list[Item] = []
         tokens = 0
-        async for page in self._backwards(scope, thread.id, path, limit):
+        async for page in self._backwards(scope, thread.id, path, limit, consistent=consistent):
             for item in page:
                 items.append(item)
                 tokens += item["tokens"]
@@ -133,7 +151,7 @@ class Messages(Leases):
                 last=keys.message_sort(end - 1),
                 newest_first=True,
                 limit=limit,
-                where=("id = :id", {":id": message_id}),
+                where=("id = :id OR id = :packed", {":id": message_id, ":packed": pack_id(message_id)}),
             )
             async with aclosing(pages):
                 async for page in pages:
@@ -158,7 +176,8 @@ class Messages(Leases):
             limit=8,
         ):
             for item in page:
-                if found and (item["run_id"] != found[0]["run_id"] or _ordinal(item) != _ordinal(found[-1]) + 1):
+                is_next = not found or ordinal_of(item) == ordinal_of(found[-1]) + 1
+                if not is_next or (found and unpack_id(item["run_id"]) != unpack_id(found[0]["run_id"])):
                     return _one_run(await self._messages(scope, thread_id, found))
                 found.append(item)
         return _one_run(await self._messages(scope, thread_id, found))
@@ -169,13 +188,13 @@ class Messages(Leases):
                 keys.message(scope, thread.id, ordinal),
                 "SET #summary = :summary",
                 {":summary": summary},
-                names={"#summary": f"{_SUMMARY}{agent_id}"},
+                names={"#summary": f"{SUMMARY}{agent_id}"},
                 condition="attribute_exists(PK) AND attribute_not_exists(#summary)",
             )
         self._histories.forget(scope, thread.id)
 
     async def _backwards(
-        self, scope: Scope, thread_id: str, path: MessagePath, limit: int
+        self, scope: Scope, thread_id: str, path: MessagePath, limit: int, *, consistent: bool = True
     ) -> AsyncIterator[list[Item]]:
         """Yield pages of the path's messages, the newest first. A request asks for ``limit`` messages at most."""
         for span in reversed(_spans(path)):
@@ -186,8 +205,9 @@ class Messages(Leases):
                 last=keys.message_sort(end - 1),
                 newest_first=True,
                 limit=min(limit, end - first),
+                consistent=consistent,
             ):
-                yield page if len(span.ranges) == 1 else [item for item in page if _ordinal(item) in span]
+                yield page if len(span.ranges) == 1 else [item for item in page if ordinal_of(item) in span]
 
     async def _messages(self, scope: Scope, thread_id: str, items: Sequence[Item]) -> list[StoredMessage]:
         elsewhere = [item for item in items if not self._bodies.is_inline(item)]
@@ -195,15 +215,7 @@ class Messages(Leases):
         read = {item["SK"]: body for item, body in zip(elsewhere, bodies, strict=True)}
         messages: list[StoredMessage] = []
         for item in items:
-            message = MESSAGE.unpack(
-                read[item["SK"]] if item["SK"] in read else item["body"],
-                id=item["id"],
-                ordinal=_ordinal(item),
-                run_id=item["run_id"],
-                tokens=item["tokens"],
-                fence=item["fence"],
-                summaries=_summaries(item),
-            )
+            message = unpack_message(read[item["SK"]] if item["SK"] in read else item["body"], item, thread_id)
             messages.append(message)
             if _size(message) >= LARGE:
                 await asyncio.sleep(0)
@@ -227,10 +239,6 @@ def _spans(path: MessagePath) -> list[MessagePath]:
     return [MessagePath(tuple(ranges)) for ranges in spans]
 
 
-def _summaries(item: Item) -> dict[str, str]:
-    return {name.removeprefix(_SUMMARY): value for name, value in item.items() if name.startswith(_SUMMARY)}
-
-
 def _size(message: StoredMessage) -> int:
     """Return the characters of its content and calls, which determine the work of packing it."""
     content = message.content
@@ -244,10 +252,6 @@ def _one_run(messages: list[StoredMessage]) -> list[StoredMessage]:
         if message.end is not None:
             return messages[: index + 1]
     return messages
-
-
-def _ordinal(item: Item) -> int:
-    return int(item["SK"].removeprefix("MSG#"))
 
 
 def _groups(items: Sequence[Item]) -> list[list[Item]]:

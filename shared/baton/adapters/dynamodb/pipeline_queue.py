@@ -100,6 +100,8 @@ class DynamoPipelineQueue:
                 break
             last = waiting.run.tenant_id
             found[last] = waiting
+            if last == after:  # the round is complete
+                break
         return list(found.values())
 
     async def _first_after(self, pipeline: Pipeline, tenant_id: str) -> WaitingRun | None:

@@ -33,6 +33,10 @@ CONFLICT_PAUSE_SECONDS = 0.02
 """The longest pause after the first conflict of a transaction. It doubles with each further one."""
 
 
+_CONFLICT = frozenset({"TransactionConflict"})
+_THROTTLED = frozenset({"ProvisionedThroughputExceeded", "ThrottlingError"})
+
+
 class ConditionFailed(Exception):
     """A conditional write failed; ``item`` is the existing item, or None."""
 
@@ -154,7 +158,9 @@ class Table:
     async def transact(self, *writes: Write) -> None:
         """Do all of up to 100 writes, or none of them. Raises ``TransactionFailed``.
 
-        A transaction that only met another one at the same items is repeated: its conditions may hold.
+        A transaction that only met another one at the same items is repeated: its conditions may hold. So is one that
+        was too much for its partition, which takes a thousand write units a second. Raises ``StoreUnavailable`` if it
+        still is.
         """
         items = [write.request(self.name) for write in writes]
         for attempt in range(MAX_CONFLICTS):
@@ -163,11 +169,16 @@ class Table:
             except ClientError as error:
                 if error.response["Error"]["Code"] != "TransactionCanceledException":
                     raise
-                if attempt + 1 == MAX_CONFLICTS or not _is_conflict(error):
+                reasons = _reasons(error)
+                is_last = attempt + 1 == MAX_CONFLICTS
+                if is_last and reasons and reasons <= _THROTTLED:
+                    raise StoreUnavailable from None
+                if is_last or not reasons or not reasons <= _THROTTLED | _CONFLICT:
                     raise TransactionFailed(error.response["Error"].get("Message", "")) from None
             else:
                 return
-            await self.sleep(CONFLICT_PAUSE_SECONDS * 2**attempt * random.random())  # noqa: S311 - jitter
+            pause = CONFLICT_PAUSE_SECONDS if reasons == _CONFLICT else FIRST_PAUSE_SECONDS
+            await self.sleep(pause * 2**attempt * random.random())  # noqa: S311 - jitter
 
     async def attempts(self) -> AsyncGenerator[int, None]:
         """Yield the numbers of attempts at a change that others may forestall, with pauses in between."""
@@ -188,10 +199,12 @@ class Table:
         limit: int | None = None,
         index: tuple[str, str, str] | None = None,
         where: tuple[str, Item] | None = None,
+        consistent: bool = True,
     ) -> AsyncGenerator[list[Item], None]:
         """Yield pages of a partition's items between two sort keys (both included), or with a prefix.
 
-        ``index`` names a secondary index, its hash and its range key. Only reads of an index are eventually consistent.
+        ``index`` names a secondary index, its hash and its range key. Reads of an index are eventually consistent, and
+        others with ``consistent=False``, which cost half.
         ``where`` is a condition on the items, with its values: others are read, but not returned.
         """
         name, hash_key, range_key = index or (None, "PK", "SK")
@@ -217,10 +230,10 @@ class Table:
         }
         if limit is not None:
             request["Limit"] = limit
-        if name is None:
-            request["ConsistentRead"] = True
-        else:
+        if name is not None:
             request["IndexName"] = name
+        elif consistent:
+            request["ConsistentRead"] = True
         while True:
             answer = await self._ask("Query", **request)
             yield [deserialize(item) for item in answer["Items"]]
@@ -284,10 +297,7 @@ class Table:
             raise ConditionFailed(deserialize(old) if old else None) from None
 
 
-def _is_conflict(error: ClientError) -> bool:
-    """Return whether a transaction was cancelled because of others in progress at its items, and for no other reason.
-
-    See the reasons of ``TransactionCanceledException`` in the API reference of DynamoDB.
-    """
+def _reasons(error: ClientError) -> set[str]:
+    """Return why a transaction was cancelled (``TransactionCanceledException`` in the API reference of DynamoDB)."""
     reasons: Any = error.response.get("CancellationReasons", ())
-    return {each.get("Code", "None") for each in reasons} - {"None"} == {"TransactionConflict"}
+    return {each.get("Code", "None") for each in reasons} - {"None"}

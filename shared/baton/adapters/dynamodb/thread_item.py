@@ -11,9 +11,12 @@ from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.shapes import PENDING, unpack_conversation
 from baton.domain.branches import Segment, Segments
 from baton.domain.history_window import HistoryWindow
-from baton.domain.thread import LeaseMark, Run, RunStatus, Thread, ThreadStatus
+from baton.domain.thread import LeaseMark, Run, RunStatus, Thread, ThreadStatus, Watchers
 from baton.domain.times import from_millis, to_millis
 from baton.domain.usage import ModelUsage, Usage
+
+MAX_WATCHERS = 4
+"""Connections that the thread's item holds; those of more are read by each turn."""
 
 
 def listed_at(moment: datetime) -> str:
@@ -65,6 +68,10 @@ def thread_from_item(thread_id: str, item: Item, now: datetime) -> Thread:
         spent=tuple(_spent(*stored) for stored in item.get("spent", ())),
         last_error=item.get("last_error"),
         time_zone=item.get("time_zone"),
+        messages_fence=item.get("messages_fence"),
+        awaits_summary="awaits_summary" in item,
+        live_changes=item.get("live_changes", 0),
+        watchers=watchers_from_item(item["watchers"]) if "watchers" in item else None,
         lease=lease_mark(item) if "lease_until" in item else None,
     )
 
@@ -110,6 +117,21 @@ def segments_from_item(stored: str) -> Segments:
     """Read what ``segments_as_item`` wrote."""
     pairs = (pair.split(",") for pair in stored.split())
     return tuple(Segment(int(start, 16), int(start, 16) - int(back, 16)) for back, start in pairs)
+
+
+def watchers_as_item(watchers: Watchers) -> str | None:
+    """Return the attribute of watchers, None if they would make the item too long. Each turn writes the item twice."""
+    if len(watchers.connections) > MAX_WATCHERS:
+        return None
+    ends = (f"{name},{to_millis(end):x}" for name, end in watchers.connections.items())
+    return " ".join([f"{watchers.changes:x}", *ends])
+
+
+def watchers_from_item(stored: str) -> Watchers:
+    """Read what ``watchers_as_item`` wrote."""
+    changes, *ends = stored.split()
+    pairs = (end.rpartition(",") for end in ends)
+    return Watchers(int(changes, 16), {name: from_millis(int(at, 16)) for name, _, at in pairs})
 
 
 def lease_mark(item: Item) -> LeaseMark:

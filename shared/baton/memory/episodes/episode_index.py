@@ -11,11 +11,12 @@ from baton.domain.identity import Scope
 from baton.domain.search import IndexDocument, IndexName, SearchFilter
 from baton.domain.thread import Thread
 from baton.memory.episodes.episode_documents import AROUND, FACT, MESSAGE, embed_documents, episode_documents
-from baton.memory.episodes.episode_messages import EpisodeMessages, is_remembered
+from baton.memory.episodes.episode_messages import EpisodeMessages, HeldMessages, is_remembered
 from baton.ports.search import Embedder, SearchIndex
 
-BATCH = 8
-"""Messages whose documents are made, embedded and written at once. Vectors take tens of kilobytes a message."""
+BATCH = 20
+"""Messages whose documents are made, embedded and written at once: their texts fit into one request to the embedder.
+Vectors take up to 200 kilobytes a message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +27,14 @@ class EpisodeIndex:
     embedder: Embedder
     messages: EpisodeMessages
 
-    async def put(self, scope: Scope, thread: Thread, episode: Episode) -> None:
+    async def put(self, scope: Scope, thread: Thread, episode: Episode, held: HeldMessages | None = None) -> None:
         """Write the documents of an episode: its messages, its summary and its facts.
 
-        Messages that an earlier run has written are not embedded again. Raises ``SearchUnavailable`` and
-        ``EmbedderUnavailable``.
+        ``held`` are its messages, if they were read before. Those that an earlier run has written are not embedded
+        again. Raises ``SearchUnavailable`` and ``EmbedderUnavailable``.
         """
         written = await self._find_written(scope, episode.ref)
-        async for batch in self._message_documents(scope, thread, episode):
+        async for batch in self._message_documents(scope, thread, episode, held):
             await self._write(scope, [each for each in batch if self._digest(each) not in written])
         # Facts that have become known as old ones since an earlier run are not facts of this episode any more.
         await self.search.delete(scope, IndexName.EPISODES, SearchFilter(source_id=episode.ref.id, kinds=(FACT,)))
@@ -67,10 +68,10 @@ class EpisodeIndex:
             await self.search.put(scope, IndexName.EPISODES, await embed_documents(documents, self.embedder))
 
     async def _message_documents(
-        self, scope: Scope, thread: Thread, episode: Episode
+        self, scope: Scope, thread: Thread, episode: Episode, held: HeldMessages | None
     ) -> AsyncIterator[list[IndexDocument]]:
         """Yield the messages' documents, batch by batch. Each batch is made with the messages around it."""
-        async for before, core, after in _batches(self.messages.windows(scope, thread, episode.ref)):
+        async for before, core, after in _batches(self.messages.windows(scope, thread, episode.ref, held)):
             documents = episode_documents(episode, [*before, *core, *after], None, ())
             yield documents[len(before) : len(before) + len(core)]
 

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from baton.domain.episode import EpisodeMessage, EpisodeRef
 from baton.domain.identity import Scope
 from baton.domain.message import Role, StoredMessage, filtered_runs
 from baton.domain.thread import Thread
-from baton.memory.prompt.history_reading import message_windows
+from baton.memory.prompt.history_reading import WINDOW, message_windows
 from baton.ports.episodes import Episodes
 from baton.ports.threads import ThreadStore
 
 MAX_HELD = 500
 """Messages of one run that are held in memory. A run has fewer, but an imported session is one run."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeldMessages:
+    """All messages of a short session, read once for several uses, with the redacted texts by ordinal."""
+
+    messages: Sequence[StoredMessage]
+    redacted: Mapping[int, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +32,21 @@ class EpisodeMessages:
     store: ThreadStore
     episodes: Episodes
 
-    async def windows(self, scope: Scope, thread: Thread, ref: EpisodeRef) -> AsyncIterator[list[EpisodeMessage]]:
-        """Yield the messages in order, a few at a time. Raises ``StoreUnavailable``.
+    async def windows(
+        self, scope: Scope, thread: Thread, ref: EpisodeRef, held: HeldMessages | None = None
+    ) -> AsyncIterator[list[EpisodeMessage]]:
+        """Yield the messages in order, a few at a time; nothing is read if they are ``held``.
+
+        Raises ``StoreUnavailable``.
 
         Only messages of the user have a time zone. It counts for the answers too, until it changes.
         """
         there, zone = ref.selected(thread), thread.time_zone
-        windows = message_windows(self.store, scope, there, ref.first_ordinal, ref.end_ordinal)
+        windows = (
+            message_windows(self.store, scope, there, ref.first_ordinal, ref.end_ordinal)
+            if held is None
+            else _in_windows(held.messages)
+        )
         async for window in whole_runs(windows):
             filtered = filtered_runs(window)
             shown: list[StoredMessage] = []
@@ -39,8 +55,7 @@ class EpisodeMessages:
                 if is_part_of_episode(message):
                     shown.append(replace(message, time_zone=zone))
             if shown:
-                first, last = shown[0].ordinal, shown[-1].ordinal
-                redacted = await self.episodes.redactions(scope, thread.id, first_ordinal=first, end_ordinal=last + 1)
+                redacted = held.redacted if held is not None else await self._redacted(scope, thread, shown)
                 yield [
                     replace(
                         _episode_message(message, redacted.get(message.ordinal)),
@@ -48,6 +63,10 @@ class EpisodeMessages:
                     )
                     for message in shown
                 ]
+
+    async def _redacted(self, scope: Scope, thread: Thread, shown: Sequence[StoredMessage]) -> Mapping[int, str]:
+        first, last = shown[0].ordinal, shown[-1].ordinal
+        return await self.episodes.redactions(scope, thread.id, first_ordinal=first, end_ordinal=last + 1)
 
     async def page(
         self, scope: Scope, thread: Thread, ref: EpisodeRef, *, before: int | None, limit: int
@@ -69,6 +88,11 @@ class EpisodeMessages:
             page.next_before if page.next_before is not None and page.next_before > ref.first_ordinal else None
         )
         return [_episode_message(each, redacted.get(each.ordinal)) for each in shown], next_before
+
+
+async def _in_windows(messages: Sequence[StoredMessage]) -> AsyncIterator[list[StoredMessage]]:
+    for first in range(0, len(messages), WINDOW):
+        yield list(messages[first : first + WINDOW])
 
 
 async def whole_runs(windows: AsyncIterator[list[StoredMessage]]) -> AsyncIterator[list[StoredMessage]]:

@@ -6,14 +6,20 @@ from dataclasses import dataclass
 
 from baton.domain.episode import Episode, EpisodeRef, EpisodeStatus
 from baton.domain.identity import Scope
+from baton.domain.message import StoredMessage
 from baton.domain.thread import Thread
 from baton.domain.usage import Usage
-from baton.memory.episodes.episode_messages import is_part_of_episode
+from baton.memory.episodes.episode_messages import HeldMessages, is_part_of_episode
 from baton.memory.prompt.history_reading import message_windows
 from baton.ports.episodes import Episodes
 from baton.ports.privacy import PiiDetector
 from baton.ports.threads import ThreadStore
 from baton.privacy.redaction import Redactor
+
+MAX_HELD_CHARACTERS = 100_000
+"""Characters of messages that are kept from one step to the next."""
+MESSAGE_CHARACTERS = 500
+"""Characters that a message counts beside its text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,15 +30,13 @@ class EpisodeWriter:
     episodes: Episodes
     detector: PiiDetector
 
-    async def write(self, scope: Scope, thread: Thread, ref: EpisodeRef) -> Episode:
-        """Store the episode after the redacted texts of its messages, and return it. Idempotent.
+    async def write(self, scope: Scope, thread: Thread, ref: EpisodeRef) -> tuple[Episode | None, HeldMessages | None]:
+        """Store the episode after the redacted texts of its messages. Return it, and its messages if they are few.
 
-        An episode that is stored has all its redacted texts. Raises as the detector and the store do.
+        Idempotent. An episode that is stored has all its redacted texts. Returns no episode if the session is not
+        recorded any more. Raises as the detector and the store do.
         """
-        known = await self.episodes.get(scope, thread.id, ref.number)
-        if known is not None:
-            return known
-        redactor = Redactor(self.detector)
+        redactor, held = Redactor(self.detector), _Holding()
         agents: dict[str, None] = {}
         usage, count, started_at = Usage(), 0, ref.ended_at
         zone: str | None = None
@@ -40,6 +44,7 @@ class EpisodeWriter:
             self.store, scope, ref.selected(thread), ref.first_ordinal, ref.end_ordinal
         ):
             for message in window:
+                held.add(message)
                 started_at = min(started_at, message.timestamp) if count else message.timestamp
                 count += 1
                 zone = zone or message.time_zone
@@ -50,6 +55,7 @@ class EpisodeWriter:
                 if is_part_of_episode(message):
                     redacted = await redactor.redact(message.text)
                     if redacted is not None:
+                        held.redacted[message.ordinal] = redacted
                         await self.episodes.put_redaction(scope, thread.id, message.ordinal, redacted)
         episode = Episode(
             ref=ref,
@@ -61,5 +67,22 @@ class EpisodeWriter:
             usage=usage,
             time_zone=zone or thread.time_zone,
         )
-        await self.episodes.store(scope, episode)
-        return await self.episodes.get(scope, thread.id, ref.number) or episode
+        return await self.episodes.store(scope, episode), held.all_of(count)
+
+
+class _Holding:
+    """Keeps the messages of a session while they are read, as far as they are few."""
+
+    def __init__(self) -> None:
+        self.redacted: dict[int, str] = {}
+        self._messages: list[StoredMessage] = []
+        self._room = MAX_HELD_CHARACTERS
+
+    def add(self, message: StoredMessage) -> None:
+        self._room -= len(message.text) + MESSAGE_CHARACTERS
+        if self._room >= 0:
+            self._messages.append(message)
+
+    def all_of(self, count: int) -> HeldMessages | None:
+        """Return the ``count`` messages; None if some were too many."""
+        return HeldMessages(self._messages, self.redacted) if len(self._messages) == count else None

@@ -73,8 +73,8 @@ class FactChanges:
     episodes: Episodes
     index: EpisodeIndex
 
-    async def apply(self, scope: Scope, episode: Episode) -> None:
-        """Compare the facts and record the result. A repetition changes nothing.
+    async def apply(self, scope: Scope, episode: Episode) -> Episode | None:
+        """Compare the facts, record the result and return the episode as it is then. A repetition changes nothing.
 
         A fact that another episode has already is dropped. Of two that contradict, the earlier one is superseded on the
         day of the later one, whichever episode was closed first. Raises ``SearchUnavailable``, ``EmbedderUnavailable``,
@@ -102,7 +102,7 @@ class FactChanges:
             now = await self.episodes.get(scope, each.ref.thread_id, each.ref.number)
             if now is not None and EpisodePart.INDEX in now.parts:
                 await self.index.put_facts(scope, now)
-        await self.episodes.keep_facts(scope, episode.ref, kept)
+        return await self.episodes.keep_facts(scope, episode.ref, kept)
 
     async def _similar(self, scope: Scope, episode: Episode) -> list[_Other]:
         """Return valid facts of the user's other episodes that are like one of the episode's."""

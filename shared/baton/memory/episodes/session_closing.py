@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import contextlib
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from aws_lambda_powertools import Logger
 
+from baton.concurrency import gather_all
 from baton.domain.episode import Episode, EpisodePart
 from baton.domain.errors import NotFound, ThreadUnavailable
 from baton.domain.identity import Scope
@@ -14,7 +16,7 @@ from baton.domain.metrics import Metric, count
 from baton.domain.thread import Thread
 from baton.memory.episodes.episode_digest import Digester
 from baton.memory.episodes.episode_index import EpisodeIndex
-from baton.memory.episodes.episode_messages import EpisodeMessages
+from baton.memory.episodes.episode_messages import EpisodeMessages, HeldMessages
 from baton.memory.episodes.episode_writing import EpisodeWriter
 from baton.memory.episodes.fact_changes import FactChanges
 from baton.ports.episodes import Episodes
@@ -43,6 +45,16 @@ class _Forgotten(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class ClosingSession:
+    """A session whose episode is stored, as it was read for the steps of its closing."""
+
+    thread: Thread
+    episode: Episode
+    held: HeldMessages | None = None
+    """Its messages, if they were read for the first step and are few: no other step reads them again."""
+
+
+@dataclass(frozen=True, slots=True)
 class SessionClosing:
     """The pipeline that makes an episode of an ended session.
 
@@ -63,14 +75,46 @@ class SessionClosing:
     async def run(self, step: ClosingStep, scope: Scope, thread_id: str, number: int) -> Episode | None:
         """Carry out one step, and return the episode as it is then; None if the thread was deleted.
 
-        Raises ``NotFound`` for a session that has not ended, and as the step's model, detector, search engine and store
-        do.
+        Raises as ``begin`` and ``carry_out`` do.
+        """
+        session = await self.begin(scope, thread_id, number)
+        if session is not None:
+            session = await self.carry_out(step, scope, session)
+        return session.episode if session is not None else None
+
+    async def begin(self, scope: Scope, thread_id: str, number: int) -> ClosingSession | None:
+        """Take the first step unless it is done, and return the session for the others; None for a deleted thread.
+
+        Raises ``NotFound`` for a session that has not ended, and as the detector and the store do.
         """
         try:
-            return await self._run(step, scope, thread_id, number)
+            ended, thread = await gather_all(
+                self.episodes.ended(scope, thread_id, number), self._thread(scope, thread_id)
+            )
         except _Forgotten:
-            logger.info("closing of a deleted thread ends here", thread_id=thread_id, episode=number)
+            _note_deleted(thread_id, number)
             return None
+        if ended is None:
+            raise NotFound("This session has not ended.")
+        if ended.episode is not None:
+            return ClosingSession(thread, ended.episode)
+        episode, held = await self.writer.write(scope, thread, ended.ref)
+        if episode is None:
+            _note_deleted(thread_id, number)
+            return None
+        return ClosingSession(thread, episode, held)
+
+    async def carry_out(self, step: ClosingStep, scope: Scope, session: ClosingSession) -> ClosingSession | None:
+        """Carry out one step, and return the session as it is then; None if its thread was deleted.
+
+        Raises as the step's model, search engine and store do.
+        """
+        try:
+            episode = await self._episode_after(step, scope, session)
+        except _Forgotten:
+            _note_deleted(session.thread.id, session.episode.ref.number)
+            return None
+        return replace(session, episode=episode)
 
     async def give_up(self, scope: Scope, thread_id: str, number: int) -> None:
         """Mark the episode as failed, because the pipeline has failed permanently."""
@@ -78,63 +122,66 @@ class SessionClosing:
         if ref is not None:
             await self.episodes.fail(scope, ref)
 
-    async def _run(self, step: ClosingStep, scope: Scope, thread_id: str, number: int) -> Episode | None:
-        ref = await self.episodes.get_ref(scope, thread_id, number)
-        thread = await self._thread(scope, thread_id)
-        if ref is None:
-            raise NotFound("This session has not ended.")
-        episode = await self.writer.write(scope, thread, ref)
+    async def _episode_after(self, step: ClosingStep, scope: Scope, session: ClosingSession) -> Episode:
+        """Return the episode after a step. Raises ``_Forgotten`` if it was removed."""
+        episode: Episode | None = session.episode
         match step:
-            case ClosingStep.STORE:
-                pass
             case ClosingStep.SUMMARIZE:
-                await self._summarise(scope, thread, episode)
+                episode = await self._summarise(scope, session)
             case ClosingStep.COMPARE:
-                await self._compare(scope, episode)
+                episode = await self._compare(scope, session)
             case ClosingStep.INDEX:
-                await self._index(scope, thread, episode)
+                episode = await self._index(scope, session)
             case ClosingStep.COMPLETE:
-                return await self._complete(scope, episode)
-        return await self.episodes.get(scope, thread_id, number)
+                episode = await self._complete(scope, session.episode)
+        if episode is None:
+            raise _Forgotten
+        return episode
 
     async def _thread(self, scope: Scope, thread_id: str) -> Thread:
-        """Return the thread. Every step begins here, and the index step ends here too: nothing outlives a deletion."""
+        """Return the thread.
+
+        Every invocation begins here, and a step that follows a model's or an engine's answer looks here again: nothing
+        outlives a deletion.
+        """
         try:
             return await self.store.get_thread(scope, thread_id)
         except ThreadUnavailable:
             raise _Forgotten from None
 
-    async def _summarise(self, scope: Scope, thread: Thread, episode: Episode) -> None:
-        ref = episode.ref
+    async def _summarise(self, scope: Scope, session: ClosingSession) -> Episode | None:
+        episode, ref = session.episode, session.episode.ref
         if EpisodePart.SUMMARY in episode.parts:
-            return
+            return episode
         if not self.with_facts or episode.message_count < MIN_MESSAGES:
-            await self.episodes.describe(scope, ref, None, ())
-            return
-        windows = self.messages.windows(scope, thread, ref)
+            return await self.episodes.describe(scope, ref, None, ())
+        windows = self.messages.windows(scope, session.thread, ref, session.held)
         digest = await self.digester.digest(ref.id, windows, message_count=episode.message_count)
-        await self.episodes.describe(scope, ref, digest.summary, digest.facts)
+        return await self.episodes.describe(scope, ref, digest.summary, digest.facts)
 
-    async def _compare(self, scope: Scope, episode: Episode) -> None:
+    async def _compare(self, scope: Scope, session: ClosingSession) -> Episode | None:
+        episode = session.episode
         if EpisodePart.FACTS in episode.parts or EpisodePart.SUMMARY not in episode.parts:
-            return  # compared once there are facts
-        await self.fact_changes.apply(scope, episode)
+            return episode  # compared once there are facts
+        await self._thread(scope, session.thread.id)
+        return await self.fact_changes.apply(scope, episode)
 
-    async def _index(self, scope: Scope, thread: Thread, episode: Episode) -> None:
+    async def _index(self, scope: Scope, session: ClosingSession) -> Episode | None:
+        thread, episode = session.thread, session.episode
         if EpisodePart.INDEX in episode.parts:
-            return
-        await self.index.put(scope, thread, episode)
-        try:
-            await self._thread(scope, thread.id)
-        except _Forgotten:
-            await self.index.remove(scope, episode.ref)
-            raise
-        now = await self.episodes.get(scope, thread.id, episode.ref.number)
-        if now is None:  # the tenant's retention has removed it in the meantime
+            return episode
+        await self.index.put(scope, thread, episode, session.held)
+        now: Episode | None = None
+        with contextlib.suppress(_Forgotten):
+            _, now = await gather_all(
+                self._thread(scope, thread.id), self.episodes.get(scope, thread.id, episode.ref.number)
+            )
+        if now is None:  # also if the tenant's retention has removed the episode in the meantime
             await self.index.remove(scope, episode.ref)
             raise _Forgotten
         if (now.summary, now.facts) == (episode.summary, episode.facts):
-            await self.episodes.mark(scope, episode.ref, EpisodePart.INDEX)
+            return await self.episodes.mark(scope, episode.ref, EpisodePart.INDEX)
+        return now
 
     async def _complete(self, scope: Scope, episode: Episode) -> Episode | None:
         done = await self.episodes.complete(scope, episode.ref)
@@ -146,3 +193,7 @@ class SessionClosing:
         if done is not None and done.is_settled:
             await self.store.settle(scope, episode.ref.thread_id, episode=episode.ref.number)
         return done
+
+
+def _note_deleted(thread_id: str, number: int) -> None:
+    logger.info("closing of a deleted thread ends here", thread_id=thread_id, episode=number)

@@ -14,7 +14,7 @@ from baton.ports.threads import ThreadStore
 
 PAGE = 100
 WINDOW = 20
-"""Messages that ``message_windows`` holds at once. Each has at most 1 MiB."""
+"""Large messages that ``message_windows`` holds at once. Each has at most 1 MiB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,10 @@ async def read_history(
         ),
         _summary(store, scope, thread, window),
     )
+    carrier = next((message for message in messages if message.ordinal == window.summary_at), None)
+    if carrier is not None and window.agent_id not in carrier.summaries:
+        # It was there when the window came to it, so the messages were read from a copy that is behind.
+        summary = await stored_summary(store, scope, thread, window)
     return ReadHistory(messages, summary)
 
 
@@ -79,6 +83,15 @@ async def messages_between(
 async def message_windows(
     store: ThreadStore, scope: Scope, thread: Thread, first_ordinal: int, end_ordinal: int
 ) -> AsyncIterator[list[StoredMessage]]:
-    """Yield the same messages in order, a few at a time, so that memory does not grow with the conversation."""
-    for first in range(first_ordinal, end_ordinal, WINDOW):
-        yield await messages_between(store, scope, thread, first, min(first + WINDOW, end_ordinal))
+    """Yield the same messages in order, a few at a time, so that memory does not grow with the conversation.
+
+    A hundred are read with one request, unless they are larger than a page of messages.
+    """
+    for first in range(first_ordinal, end_ordinal, PAGE):
+        end = min(first + PAGE, end_ordinal)
+        page = await store.read_messages(scope, thread, limit=end - first, before=end)
+        if page.next_before is None or page.next_before <= first:
+            yield [message for message in page.messages if message.ordinal >= first]
+            continue
+        for start in range(first, end, WINDOW):
+            yield await messages_between(store, scope, thread, start, min(start + WINDOW, end))

@@ -1,0 +1,55 @@
+"""A range of messages is read in windows whose memory is bounded, with few requests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from baton.domain.message import StoredMessage
+from baton.memory.prompt.history_reading import PAGE, WINDOW, message_windows
+from baton.ports.messages import Page
+from tests.harness.harness import Harness
+
+LARGE = "x" * 100_000
+PAGE_CHARACTERS = 300_000
+"""Characters after which a page of messages ends here."""
+
+
+async def windows(
+    monkeypatch: pytest.MonkeyPatch, texts: list[str], first: int, end: int
+) -> tuple[list[list[StoredMessage]], int]:
+    """The windows of a range of a thread with these messages, and the requests that they took."""
+    harness, requests = Harness(), 0
+    for number, text in enumerate(texts):
+        await harness.say(f"m{number}", text)
+    thread = await harness.store.get_thread(harness.ada, harness.thread_id)
+    read = harness.store.read_messages
+
+    async def counted(*arguments: Any, **named: Any) -> Page:
+        nonlocal requests
+        requests += 1
+        page = await read(*arguments, **named)
+        fits, size = 0, 0
+        for message in reversed(page.messages):
+            if size >= PAGE_CHARACTERS:
+                break
+            fits, size = fits + 1, size + len(message.text)
+        shown = page.messages[len(page.messages) - fits :]
+        return page if len(shown) == len(page.messages) else Page(shown, shown[0].ordinal)
+
+    monkeypatch.setattr(harness.store, "read_messages", counted)
+    found = [window async for window in message_windows(harness.store, harness.ada, thread, first, end)]
+    return found, requests
+
+
+async def test_a_hundred_usual_messages_take_one_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    found, requests = await windows(monkeypatch, ["Hello"] * 60, 3, 118)
+    assert [message.ordinal for window in found for message in window] == list(range(3, 118))
+    assert (max(map(len, found)), requests) == (PAGE, 2)
+
+
+async def test_large_messages_are_held_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    found, _ = await windows(monkeypatch, ["Hello"] * 10 + [LARGE] * 20, 1, 60)
+    assert [message.ordinal for window in found for message in window] == list(range(1, 60))
+    assert max(map(len, found)) <= WINDOW
