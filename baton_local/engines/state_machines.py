@@ -37,22 +37,15 @@ def executed(invoke: Invoke) -> Iterator[None]:
 
 
 def keep_parsed_definitions() -> None:
-    """Let moto read each definition once. It reads the text again for every execution, most of whose work that is."""
+    """Let moto read each definition once. It reads the text again for every execution, most of whose work that is.
+
+    Executions can share what was read: they keep their state in an environment of each.
+    """
     from moto.stepfunctions.parser.asl.parse.asl_parser import AmazonStateLanguageParser
-    from moto.stepfunctions.parser.asl.parse.preprocessor import Preprocessor
 
     read = AmazonStateLanguageParser.parse
-    if hasattr(read, "cache"):
-        return
-    tree_of = lru_cache(KEPT_DEFINITIONS)(lambda definition: read(definition)[1])
-
-    def parse(definition: str) -> tuple[Any, Any]:
-        # The components of a program are made for each execution: they keep its state.
-        tree = tree_of(definition)
-        return Preprocessor().visit(tree), tree
-
-    parse.cache = tree_of  # type: ignore[attr-defined]
-    AmazonStateLanguageParser.parse = staticmethod(parse)  # type: ignore[method-assign]
+    if not hasattr(read, "cache_info"):
+        AmazonStateLanguageParser.parse = staticmethod(lru_cache(KEPT_DEFINITIONS)(read))  # type: ignore[method-assign]
 
 
 def _invocation(invoke: Invoke) -> Callable[..., dict[str, Any]]:

@@ -83,6 +83,11 @@ class RunningRuns:
         """Return whether a run of the tenant may begin."""
         return len(self.places) < limits.at_once and self.of_tenant(tenant_id) < limits.of_tenant
 
+    def are_full(self, limits: PipelineLimits) -> bool:
+        """Return whether the deployment or one of its tenants has as many runs as it may."""
+        most = max(Counter(place.tenant_id for place in self.places.values()).values(), default=0)
+        return len(self.places) >= limits.at_once or most >= limits.of_tenant
+
     def begin(self, run: PipelineRun, now: datetime) -> RunningRuns:
         """Return the next revision, with the run."""
         places = {**self.places, run.subject: Place(run.tenant_id, run.name, now)}

@@ -101,16 +101,20 @@ class Admission:
         """
         for attempt in range(MAX_TRIES):
             running = await self._running(pipeline)
+            if subject not in running.places:
+                return False
             left = running.without(subject)
-            waiting = await self._choose(pipeline, left)
-            if subject not in running.places or waiting is None or waiting.run.subject in left.places:
-                break
-            changed = running.hand_over(subject, waiting.run, self.clock.now())
+            # None waits while there is room, or another worker is just about to begin it.
+            waiting = await self._choose(pipeline, left) if running.are_full(self.limits) else None
+            if waiting is not None and waiting.run.subject in left.places:
+                waiting = None
+            changed = running.end(subject)
+            if waiting is not None:
+                changed = running.hand_over(subject, waiting.run, self.clock.now())
             if await self.queue.save_running(pipeline, changed):
-                return await self._begin_waiting(waiting)
+                return waiting is not None and await self._begin_waiting(waiting)
             await self._pause(attempt)
-        await self._leave(pipeline, subject)
-        return False
+        raise StoreUnavailable
 
     async def _begin_waiting(self, waiting: WaitingRun) -> bool:
         """Execute a waiting run that has its place. Return False if the place is free again."""
