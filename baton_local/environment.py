@@ -20,7 +20,7 @@ DEMO_MODEL = "baton-demo"
 NO_EMBEDDINGS = "off"
 """The value of ``BATON_EMBEDDING_MODEL`` with which a developer embeds nothing."""
 
-RUNS_AT_ONCE, RUNS_OF_TENANT = 3, 1
+RUNS_AT_ONCE, RUNS_OF_TENANT = 3, 2
 """Runs of a pipeline at the same time. All compute on this machine, so more of them would only slow each other."""
 
 SETTINGS_SECONDS = "2"

@@ -54,7 +54,8 @@ class Admission:
             return
         await self.queue.add(run, self.clock.now() + behind)
         # All others may have ended before this one began to wait.
-        await self.admit(run.pipeline)
+        if (await self._running(run.pipeline)).have_room(run.tenant_id, self.limits):
+            await self.admit(run.pipeline)
 
     async def start_at_once(self, run: PipelineRun) -> None:
         """Begin a run that computes nothing, regardless of other runs. Raises ``StoreUnavailable``."""
