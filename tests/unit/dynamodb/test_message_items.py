@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from baton.adapters.dynamodb.attributes import pack_id, unpack_id
 from baton.adapters.dynamodb.bodies import pack, unpack
-from baton.adapters.dynamodb.message_items import pack_id, pack_message, unpack_id, unpack_message
+from baton.adapters.dynamodb.message_items import pack_message, unpack_message
 from baton.adapters.dynamodb.shapes import MESSAGE
 from baton.domain.errors import StoreUnavailable
 from baton.domain.message import OutcomeType, Role, RunEnd, StoredMessage
@@ -139,6 +140,13 @@ def test_a_message_that_an_earlier_version_has_stored_is_read(form: str) -> None
     item = item_of(message) | {"id": message.id, "run_id": message.run_id}
     body = MESSAGE.pack(message) if form == "whole" else item["body"]
     assert unpack_message(body, item, THREAD) == message
+
+
+@pytest.mark.parametrize("form", ["text", "packed"])
+def test_a_summary_that_an_earlier_version_has_stored_as_text_is_read(form: str) -> None:
+    summary = "Ada grows ferns."
+    item = item_of(answer()) | {"summary#assistant": summary if form == "text" else pack(summary)}
+    assert unpack_message(item["body"], item, THREAD).summaries == {"assistant": summary}
 
 
 def test_a_damaged_tail_is_a_failure_of_the_store() -> None:

@@ -7,6 +7,7 @@ Here the shape is known: an item is a map of attribute values.
 from __future__ import annotations
 
 import json
+import uuid
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from decimal import Decimal
@@ -35,6 +36,20 @@ def serialize(values: Mapping[str, Any]) -> dict[str, Any]:
 def deserialize(item: Mapping[str, Any]) -> Item:
     """Return an item of boto3's client as plain values. Numbers become ``int``: Baton stores whole numbers only."""
     return {name: _plain(value) for name, value in item.items()}
+
+
+def pack_id(text: str) -> str | bytes:
+    """Return a UUID in its usual form as 16 bytes, another id as it is."""
+    try:
+        packed = uuid.UUID(text)
+    except ValueError:
+        return text
+    return packed.bytes if str(packed) == text else text
+
+
+def unpack_id(stored: str | bytes) -> str:
+    """Return the id that ``pack_id`` was given, or one that was stored as text."""
+    return stored if isinstance(stored, str) else str(uuid.UUID(bytes=bytes(stored)))
 
 
 def read_items(client: DynamoDBClient) -> None:

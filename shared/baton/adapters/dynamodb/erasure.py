@@ -15,7 +15,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from baton.adapters.dynamodb import keys
-from baton.adapters.dynamodb.attributes import Item
+from baton.adapters.dynamodb.attributes import Item, unpack_id
 from baton.adapters.dynamodb.procedures import DynamoProcedures
 from baton.adapters.dynamodb.shapes import pack_conversation, unpack_conversation
 from baton.adapters.dynamodb.shards import LISTING
@@ -308,7 +308,7 @@ def _trace(item: Item) -> ThreadTrace:
         is_buried=item.get("thread_status") == _TOMBSTONE,
         buried_at=from_millis(item["buried_at"]) if "buried_at" in item else None,
         swept=item.get("swept", ""),
-        run_id=item.get("run_id"),
+        run_id=unpack_id(item["run_id"]) if "run_id" in item else None,
     )
 
 

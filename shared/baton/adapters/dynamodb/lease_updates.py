@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from baton.adapters.dynamodb import keys
-from baton.adapters.dynamodb.attributes import Item
+from baton.adapters.dynamodb.attributes import Item, pack_id
 from baton.adapters.dynamodb.conditional_writes import MY_THREAD
 from baton.adapters.dynamodb.shapes import PENDING, pack_conversation
 from baton.adapters.dynamodb.thread_item import (
@@ -76,7 +76,7 @@ def acquisition_update(
 ) -> ThreadUpdate:
     """Return the update that takes the lease if it is free, and creates the thread if the request allows it."""
     values: Item = {
-        ":owner": owner,
+        ":owner": pack_id(owner),
         ":until": to_millis(until),
         ":now": to_millis(now),
         ":user": scope.user_id,
@@ -97,7 +97,7 @@ def acquisition_update(
     condition = f"attribute_exists(PK) AND {free_and_mine}"
     if request.run_id is not None:
         expression += _BEGIN_RUN
-        values |= {":run": request.run_id, ":message": request.message_id}
+        values |= {":run": pack_id(request.run_id), ":message": pack_id(request.message_id)}
     if request.begins_task:
         expression += _HAS_TASKS
         values[":true"] = True
@@ -226,7 +226,7 @@ def selection_update(
 
 def _ending_values(lease: Lease, last_seq: int) -> Item:
     """Return the values of ``MINE``, and of the sequence numbers that an update which ends the lease assigns."""
-    return {":fence": lease.fence, ":owner": lease.owner, ":next": last_seq + 1, ":last": last_seq}
+    return {":fence": lease.fence, ":owner": pack_id(lease.owner), ":next": last_seq + 1, ":last": last_seq}
 
 
 def _session_values(lease: Lease, ended: EpisodeRef, now: datetime) -> dict[str, Any]:

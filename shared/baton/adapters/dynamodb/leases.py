@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from baton.adapters.dynamodb import keys
-from baton.adapters.dynamodb.attributes import Item
+from baton.adapters.dynamodb.attributes import Item, pack_id, unpack_id
 from baton.adapters.dynamodb.conditional_writes import put_fenced, update_own
 from baton.adapters.dynamodb.lease_updates import (
     END_RUN,
@@ -89,7 +89,7 @@ class Leases:
             ":until": to_millis(until),
             ":end": lease.end_seq + more,
             ":fence": lease.fence,
-            ":owner": lease.owner,
+            ":owner": pack_id(lease.owner),
         }
         expression = "SET lease_until = :until, next_seq = :end" + (FOR_NO_RECORD if without_record else "")
         await self._update_mine(lease, expression, values)
@@ -98,18 +98,24 @@ class Leases:
 
     async def release(self, lease: Lease) -> None:
         # Return this lease's reserved numbers too, so that a refused message leaves no gap.
-        values = {":next": lease.first_seq, ":fence": lease.fence, ":owner": lease.owner}
+        values = {":next": lease.first_seq, ":fence": lease.fence, ":owner": pack_id(lease.owner)}
         with contextlib.suppress(LeaseLost):
             await self._update_mine(lease, "SET next_seq = :next" + END_RUN, values)
 
     async def abandon(self, lease: Lease) -> None:
-        values = {":zero": 0, ":fence": lease.fence, ":owner": lease.owner}
+        values = {":zero": 0, ":fence": lease.fence, ":owner": pack_id(lease.owner)}
         with contextlib.suppress(LeaseLost):
             await self._update_mine(lease, "SET lease_until = :zero", values)
 
     async def begin_run(self, lease: Lease, *, run_id: str, message_id: str) -> Lease:
         # Not a first attempt: the dropped run may have used numbers, and clients accept the jump for later attempts.
-        values = {":run": run_id, ":message": message_id, ":two": 2, ":fence": lease.fence, ":owner": lease.owner}
+        values = {
+            ":run": pack_id(run_id),
+            ":message": pack_id(message_id),
+            ":two": 2,
+            ":fence": lease.fence,
+            ":owner": pack_id(lease.owner),
+        }
         expression = "SET run_id = :run, run_message_id = :message, run_attempt = :two"
         await self._update_mine(lease, expression, values)
         return replace(lease, thread=replace(lease.thread, run=Run(run_id, message_id, attempt=2)))
@@ -119,7 +125,7 @@ class Leases:
         if run is None:
             raise LeaseLost
         again = replace(run, attempt=run.attempt + 1)
-        values = {":attempt": again.attempt, ":fence": lease.fence, ":owner": lease.owner}
+        values = {":attempt": again.attempt, ":fence": lease.fence, ":owner": pack_id(lease.owner)}
         await self._update_mine(lease, "SET run_attempt = :attempt", values)
         return replace(lease, thread=replace(lease.thread, run=again))
 
@@ -150,7 +156,7 @@ class Leases:
         return thread_from_item(thread_id, item, self._clock.now())
 
     async def keep_pending(self, lease: Lease, pending: PendingInterrupts) -> None:
-        values = {":pending": PENDING.pack(pending), ":fence": lease.fence, ":owner": lease.owner}
+        values = {":pending": PENDING.pack(pending), ":fence": lease.fence, ":owner": pack_id(lease.owner)}
         await self._update_mine(lease, "SET pending = :pending", values)
 
     async def close(
@@ -250,7 +256,7 @@ class Leases:
 
 def _own_retry_or_raise(item: Item, scope: Scope, owner: str, now: datetime) -> Item:
     """Return the item if an earlier try of this request took the lease. Otherwise raise the reason of the refusal."""
-    if item.get("lease_owner") == owner:
+    if unpack_id(item.get("lease_owner", "")) == owner:
         return item
     if item["user_id"] != scope.user_id or item["thread_status"] == "deleted":
         raise ThreadUnavailable
@@ -262,7 +268,7 @@ def _lease(scope: Scope, request: LeaseRequest, item: Item, until: datetime) -> 
     return Lease(
         scope=scope,
         thread=thread_from_item(request.thread_id, item, until),
-        owner=item["lease_owner"],
+        owner=unpack_id(item["lease_owner"]),
         fence=item["fence"],
         until=until,
         first_seq=item["next_seq"] - RESERVED_SEQS,

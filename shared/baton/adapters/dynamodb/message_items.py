@@ -5,11 +5,10 @@ A message of a few sentences stays below 1 KB with its run's last events, and so
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from baton.adapters.dynamodb.attributes import Item
+from baton.adapters.dynamodb.attributes import Item, unpack_id
 from baton.adapters.dynamodb.bodies import pack, unpack
 from baton.adapters.dynamodb.shapes import MESSAGE
 from baton.domain.message import StoredMessage
@@ -21,20 +20,6 @@ _OWN = 0
 """Stands in an event for an id, or the usage, that the item has elsewhere. Neither is ever a number."""
 
 Event = dict[str, Any]
-
-
-def pack_id(text: str) -> str | bytes:
-    """Return a UUID in its usual form as 16 bytes, another id as it is."""
-    try:
-        packed = uuid.UUID(text)
-    except ValueError:
-        return text
-    return packed.bytes if str(packed) == text else text
-
-
-def unpack_id(stored: str | bytes) -> str:
-    """Return the id that ``pack_id`` was given, or one that was stored as text."""
-    return stored if isinstance(stored, str) else str(uuid.UUID(bytes=bytes(stored)))
 
 
 def ordinal_of(item: Item) -> int:
@@ -64,7 +49,11 @@ def unpack_message(packed: bytes, item: Item, thread_id: str) -> StoredMessage:
         run_id=run_id,
         tokens=item["tokens"],
         fence=item["fence"],
-        summaries={name.removeprefix(SUMMARY): value for name, value in item.items() if name.startswith(SUMMARY)},
+        summaries={
+            name.removeprefix(SUMMARY): stored if isinstance(stored, str) else unpack(stored)
+            for name, stored in item.items()
+            if name.startswith(SUMMARY)
+        },
     )
 
 

@@ -9,12 +9,12 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 
 from baton.adapters.dynamodb import keys
-from baton.adapters.dynamodb.attributes import Item
-from baton.adapters.dynamodb.bodies import ItemBodies
+from baton.adapters.dynamodb.attributes import Item, pack_id, unpack_id
+from baton.adapters.dynamodb.bodies import ItemBodies, pack
 from baton.adapters.dynamodb.conditional_writes import put_all_fenced, put_fenced
 from baton.adapters.dynamodb.history_check import ends_plainly, is_current, mark_before, may_be_checked
 from baton.adapters.dynamodb.leases import Leases
-from baton.adapters.dynamodb.message_items import SUMMARY, ordinal_of, pack_id, pack_message, unpack_id, unpack_message
+from baton.adapters.dynamodb.message_items import SUMMARY, ordinal_of, pack_message, unpack_message
 from baton.adapters.dynamodb.table import ConditionFailed, Table
 from baton.adapters.s3_records import S3Bodies
 from baton.concurrency import LARGE, gather_all, off_loop
@@ -187,7 +187,7 @@ class Messages(Leases):
             await self._table.change(
                 keys.message(scope, thread.id, ordinal),
                 "SET #summary = :summary",
-                {":summary": summary},
+                {":summary": pack(summary)},
                 names={"#summary": f"{SUMMARY}{agent_id}"},
                 condition="attribute_exists(PK) AND attribute_not_exists(#summary)",
             )

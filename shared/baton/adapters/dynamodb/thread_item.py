@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-from baton.adapters.dynamodb.attributes import Item
+from baton.adapters.dynamodb.attributes import Item, unpack_id
 from baton.adapters.dynamodb.shapes import PENDING, unpack_conversation
 from baton.domain.branches import Segment, Segments
 from baton.domain.history_window import HistoryWindow
@@ -35,8 +35,8 @@ def thread_from_item(thread_id: str, item: Item, now: datetime) -> Thread:
     if "run_id" in item:
         alive = item.get("lease_until", 0) >= to_millis(now)
         run = Run(
-            run_id=item["run_id"],
-            message_id=item["run_message_id"],
+            run_id=unpack_id(item["run_id"]),
+            message_id=unpack_id(item["run_message_id"]),
             attempt=item["run_attempt"],
             status=RunStatus.RUNNING if alive else RunStatus.INTERRUPTED,
         )
