@@ -28,7 +28,7 @@ CLOSE = {"states:StartExecution"}
 
 ALLOWED = {
     "AuthorizerFunction": LOGGING | SECRETS | SETTINGS,
-    "SocketsFunction": LOGGING | READ | {PUT, DELETE} | LARGE_MESSAGES | POST | SEND,
+    "SocketsFunction": LOGGING | READ | {PUT, UPDATE, DELETE} | LARGE_MESSAGES | POST | SEND,
     "TurnsFunction": LOGGING | TURNS | {LISTS} | OBJECTS | POST | CONSUME | SEND | HIDE | SECRETS | PARAMETERS | CLOSE,
     "DeadTurnsFunction": LOGGING | TURNS | OBJECTS | POST | CONSUME | SEND | CLOSE,
     "NotificationsFunction": LOGGING | READ | {DELETE} | LARGE_MESSAGES | CONSUME | HIDE | SEND | SECRETS,
