@@ -95,7 +95,7 @@ def acquisition_update(
         values |= {":dead_fence": dead.fence, ":dead_until": to_millis(dead.until)}
     free_and_mine = f"{MY_THREAD} AND ({may_take})"
     condition = f"attribute_exists(PK) AND {free_and_mine}"
-    if request.run_id is not None:
+    if request.run_id is not None and request.message_id is not None:
         expression += _BEGIN_RUN
         values |= {":run": pack_id(request.run_id), ":message": pack_id(request.message_id)}
     if request.begins_task:
