@@ -61,7 +61,7 @@ class SqliteReindexing:
 
 async def _embed(documents: Sequence[IndexDocument], embedder: Embedder) -> list[IndexDocument]:
     """Return the documents with vectors of the embedder, or without any if it is off."""
-    texts = [view.text for document in documents for view in document.views.values()]
+    texts = [view.embedded for document in documents for view in document.views.values()]
     vectors = iter(
         await embedder.embed(texts, purpose=EmbeddingPurpose.DOCUMENT) if embedder.dimensions and texts else []
     )

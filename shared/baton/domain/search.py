@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -9,6 +10,8 @@ from enum import StrEnum
 from typing import Any
 
 Vector = Sequence[float]
+
+_DATE_IN_WORDS = re.compile(r"\A(\d{4}-\d\d-\d\d) \([A-Z][a-z]+day, \d{1,2} [A-Z][a-z]+ \d{4}\): ")
 
 MAX_QUERY = 8_000
 """Characters of a query that are embedded and searched. The beginning of a message names its subject."""
@@ -36,9 +39,14 @@ class IndexedText:
     """One text of a document, searched by words and, if it has a vector, by meaning."""
 
     text: str
-    """With its date in front, where it has one ("2026-03-14: ...")."""
+    """With its date in front, where it has one ("2026-03-14: ..."), also in words where questions may name it."""
     vector: Vector | None = None
     """None if it could not be embedded yet."""
+
+    @property
+    def embedded(self) -> str:
+        """The text to embed: without the date in words, which a search by words needs and which blurs the meaning."""
+        return _DATE_IN_WORDS.sub(r"\1: ", self.text, count=1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,25 +21,25 @@ def texts(number: int) -> list[str]:
 def test_a_message_is_searched_alone_after_the_one_before_and_with_those_around() -> None:
     document = episode_documents(episode(), said(texts(9)), None, ())[4]
     assert {name: view.text for name, view in document.views.items()} == {
-        "turn": "2026-03-14: text 4",
-        "pair": "2026-03-14: text 4\ntext 3",
-        "window": "2026-03-14: text 4\ntext 3\ntext 5\ntext 2\ntext 6\ntext 1\ntext 7",
+        "turn": "2026-03-14 (Saturday, 14 March 2026): text 4",
+        "pair": "2026-03-14 (Saturday, 14 March 2026): text 4\ntext 3",
+        "window": "2026-03-14 (Saturday, 14 March 2026): text 4\ntext 3\ntext 5\ntext 2\ntext 6\ntext 1\ntext 7",
     }
 
 
 def test_at_the_ends_there_are_fewer_around() -> None:
     first, *_, last = episode_documents(episode(), said(texts(3)), None, ())
-    assert first.views["pair"].text == first.views["turn"].text == "2026-03-14: text 0"
-    assert first.views["window"].text == "2026-03-14: text 0\ntext 1\ntext 2"
-    assert last.views["window"].text == "2026-03-14: text 2\ntext 1\ntext 0"
+    assert first.views["pair"].text == first.views["turn"].text == "2026-03-14 (Saturday, 14 March 2026): text 0"
+    assert first.views["window"].text == "2026-03-14 (Saturday, 14 March 2026): text 0\ntext 1\ntext 2"
+    assert last.views["window"].text == "2026-03-14 (Saturday, 14 March 2026): text 2\ntext 1\ntext 0"
 
 
 def test_a_long_neighbour_leaves_room_for_the_message() -> None:
     long = "word " * 2_000
     document = episode_documents(episode(), said([long, "My bicycle is green", long]), None, ())[1]
     for view in ("pair", "window"):
-        assert document.views[view].text.startswith("2026-03-14: My bicycle is green\nword ")
-        assert len(document.views[view].text) < 2 * MAX_NEIGHBOUR + 50
+        assert document.views[view].text.startswith("2026-03-14 (Saturday, 14 March 2026): My bicycle is green\nword ")
+        assert len(document.views[view].text) < 2 * MAX_NEIGHBOUR + 80
 
 
 def test_a_document_says_where_it_comes_from() -> None:
@@ -105,7 +105,8 @@ async def test_every_view_gets_its_vector_and_equal_texts_are_embedded_once() ->
     for document in documents:
         assert document.embedder == "fake-embedder"
         for view in document.views.values():
-            assert view.vector == embedder.vector(view.text)
+            assert view.vector == embedder.vector(view.embedded)
+    assert embedder.embedded[0] == "2026-03-14: text 0"
     assert len(embedder.embedded) == len(set(embedder.embedded))
     assert embedder.queries == []
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
@@ -11,7 +11,7 @@ from baton.adapters.switched_off import NoEmbedder
 from baton.composition.app import build
 from baton.domain.errors import EmbedderUnavailable, SearchUnavailable
 from baton.domain.identity import Scope
-from baton.memory.episodes.episode_ranking import USUAL_WEIGHTS
+from baton.memory.episodes.episode_ranking import USUAL_WEIGHTS, rank_episodes
 from baton.memory.episodes.episode_search import MAX_MATCHES, EpisodeSearch
 from baton.ports.search import Embedder
 from baton_testing.fakes.embedder import FakeEmbedder
@@ -205,3 +205,15 @@ async def test_nobody_finds_anothers_episodes(index: FakeSearchIndex, search: Ep
     await store(index, episode(), BIKE)
     for stranger in (Scope("acme", "bob"), Scope("other", "ada")):
         assert (await search.search(stranger, "bicycle", limit=5)).episodes == []
+
+
+@pytest.mark.parametrize("asked", ["What did I do in June?", "What did I do on Sunday?"])
+async def test_a_question_that_names_a_month_or_a_weekday_finds_what_was_said_then(asked: str) -> None:
+    index = FakeSearchIndex()
+    await store(index, episode("march"), ["I went swimming"])
+    june = episode("june", datetime(2026, 6, 14, 9, 30, tzinfo=UTC))
+    await store(index, june, ["I went swimming"])
+    ranking = await rank_episodes(index, ADA, asked, None)
+    first, second = ranking.messages
+    assert first.document.source_id == june.ref.id
+    assert first.score > second.score

@@ -13,6 +13,7 @@ from baton.adapters.opensearch.definitions import view_mapping
 from baton.adapters.opensearch.documents import numbers
 from baton.adapters.opensearch.engine import Engine
 from baton.adapters.opensearch.versions import Version
+from baton.domain.search import IndexedText
 from baton.ports.search import Embedder, EmbeddingPurpose
 
 BATCH = 100
@@ -138,7 +139,8 @@ class Copy:
         if not views:
             return
         began = time.monotonic()
-        vectors = await self._embedder.embed([view["text"] for view in views], purpose=EmbeddingPurpose.DOCUMENT)
+        texts = [IndexedText(view["text"]).embedded for view in views]
+        vectors = await self._embedder.embed(texts, purpose=EmbeddingPurpose.DOCUMENT)
         for view, vector in zip(views, vectors, strict=True):
             view["vector"] = numbers(vector)
         for source in sources:

@@ -27,6 +27,12 @@ MAX_NEIGHBOUR = 300
 drown the message itself."""
 MAX_SHOWN = 8_000
 """Characters of a text that a search returns."""
+# Not by ``strftime``, whose names depend on the machine's locale.
+_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_MONTHS = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
 
 
 def episode_documents(
@@ -51,13 +57,13 @@ async def embed_documents(documents: Sequence[IndexDocument], embedder: Embedder
     if not embedder.dimensions:
         return list(documents)
     # A first message is alone in two views.
-    texts = list(dict.fromkeys(view.text for document in documents for view in document.views.values()))
+    texts = list(dict.fromkeys(view.embedded for document in documents for view in document.views.values()))
     vectors = dict(zip(texts, await embedder.embed(texts, purpose=EmbeddingPurpose.DOCUMENT), strict=True))
     return [_add_vectors(document, vectors, embedder.name) for document in documents]
 
 
 def _add_vectors(document: IndexDocument, vectors: dict[str, Vector], embedder: str) -> IndexDocument:
-    views = {name: replace(view, vector=vectors[view.text]) for name, view in document.views.items()}
+    views = {name: replace(view, vector=vectors[view.embedded]) for name, view in document.views.items()}
     return replace(document, views=views, embedder=embedder)
 
 
@@ -69,7 +75,7 @@ def _message(episode: Episode, messages: Sequence[EpisodeMessage], place: int) -
         # The message comes first, then the nearest: embedding models cut long texts at their ends.
         near = sorted(near, key=lambda each: abs(each.ordinal - message.ordinal))
         texts = [each.text[: MAX_INDEXED if each is message else MAX_NEIGHBOUR] for each in near]
-        return _add_date(message.day, "\n".join(texts))
+        return _add_date_in_words(message.day, "\n".join(texts))
 
     fields = {
         "message_id": message.id,
@@ -150,3 +156,9 @@ def _day(time_zone: str | None, day: date) -> dict[str, Any]:
 
 def _add_date(at: date, text: str) -> IndexedText:
     return IndexedText(f"{at:%Y-%m-%d}: {text}")
+
+
+def _add_date_in_words(at: date, text: str) -> IndexedText:
+    """Put the date in front in numbers and in words, because questions name months and weekdays."""
+    in_words = f"{_WEEKDAYS[at.weekday()]}, {at.day} {_MONTHS[at.month - 1]} {at.year}"
+    return IndexedText(f"{at:%Y-%m-%d} ({in_words}): {text}")
