@@ -9,6 +9,7 @@ from typing import Any
 from docstring_parser import parse
 
 import baton
+from baton.authoring.agent_hooks import HookDecorator
 from baton_local.root import ROOT
 
 PAGE = ROOT / "docs" / "reference" / "agents-python.md"
@@ -30,15 +31,25 @@ FUNCTIONS = (
     "HttpTool",
     "OpenApiTool",
     "McpServer",
+    "Guardrail",
 )
 GROUPS = ("Model", "Memory", "Learning", "Timeouts", "Limits", "Remote")
+VERDICTS = ("Replace", "Refuse")
+_NO_ARGUMENTS = inspect.Signature()
 CONTEXTS = ("TurnContext", "CallContext")
 
 
 def reference() -> str:
     """Return the page."""
     return "\n".join(
-        [HEAD, *_class(baton.Agent), *(line for name in FUNCTIONS for line in _function(name)), *_groups()]
+        [
+            HEAD,
+            *_class(baton.Agent),
+            *(line for name in FUNCTIONS for line in _function(name)),
+            *_described("## Arguments of hooks", HookDecorator.__call__, inspect.signature(HookDecorator.__call__)),
+            *(line for name in VERDICTS for line in _described(f"## `{name}`", getattr(baton, name), _NO_ARGUMENTS)),
+            *_groups(),
+        ]
     )
 
 
@@ -47,6 +58,9 @@ def _class(kind: type[Any]) -> Iterator[str]:
     for name, method in inspect.getmembers(kind, inspect.isfunction):
         if not name.startswith("_"):
             yield from _described(f"### `{kind.__name__}.{name}`", method, inspect.signature(method))
+    for name, member in inspect.getmembers(kind, lambda member: isinstance(member, property)):
+        if not name.startswith("_") and inspect.signature(member.fget).return_annotation == HookDecorator.__name__:
+            yield from _described(f"### `{kind.__name__}.{name}`", member, inspect.signature(HookDecorator.__call__))
 
 
 def _function(name: str) -> Iterator[str]:
@@ -54,7 +68,7 @@ def _function(name: str) -> Iterator[str]:
     yield from _described(f"## `{name}`", function, inspect.signature(function))
 
 
-def _described(title: str, documented: Callable[..., Any], signature: inspect.Signature) -> Iterator[str]:
+def _described(title: str, documented: Callable[..., Any] | property, signature: inspect.Signature) -> Iterator[str]:
     found = parse(inspect.getdoc(documented) or "")
     yield from (title, "")
     for text in (found.short_description, found.long_description):

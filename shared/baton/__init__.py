@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from baton.authoring.agent import Agent
     from baton.authoring.errors import UnusableDefinition
-    from baton.authoring.parts import Condition, Handoff, HttpTool, McpServer, OpenApiTool, State, Transition, Workflow
+    from baton.authoring.parts import (
+        Condition,
+        Guardrail,
+        Handoff,
+        HttpTool,
+        McpServer,
+        OpenApiTool,
+        State,
+        Transition,
+        Workflow,
+    )
     from baton.authoring.resources import resource
     from baton.authoring.tools import Tool, tool
     from baton.domain.agent import LearningSettings as Learning
@@ -17,12 +27,14 @@ if TYPE_CHECKING:
     from baton.domain.agent import RemoteAgent as Remote
     from baton.domain.agent import Timeouts
     from baton.domain.agent import ToolLimits as Limits
+    from baton.domain.verdict import Refuse, Replace
     from baton.ports.tools import CallContext, ToolFailed, ToolResult, TurnContext
 
 __all__ = [
     "Agent",
     "CallContext",
     "Condition",
+    "Guardrail",
     "Handoff",
     "HttpTool",
     "Learning",
@@ -31,7 +43,9 @@ __all__ = [
     "Memory",
     "Model",
     "OpenApiTool",
+    "Refuse",
     "Remote",
+    "Replace",
     "State",
     "Timeouts",
     "Tool",
@@ -49,6 +63,7 @@ __version__: str
 _EXPORTS = {
     "Agent": "authoring.agent:Agent",
     "UnusableDefinition": "authoring.errors:UnusableDefinition",
+    "Guardrail": "authoring.parts:Guardrail",
     "Handoff": "authoring.parts:Handoff",
     "HttpTool": "authoring.parts:HttpTool",
     "McpServer": "authoring.parts:McpServer",
@@ -66,6 +81,8 @@ _EXPORTS = {
     "Remote": "domain.agent:RemoteAgent",
     "Timeouts": "domain.agent:Timeouts",
     "Limits": "domain.agent:ToolLimits",
+    "Refuse": "domain.verdict:Refuse",
+    "Replace": "domain.verdict:Replace",
     "CallContext": "ports.tools:CallContext",
     "ToolFailed": "ports.tools:ToolFailed",
     "ToolResult": "ports.tools:ToolResult",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,13 +14,15 @@ from baton.agents.builtin_tools import BuiltinTools
 from baton.agents.call_metadata import make_call_metadata
 from baton.agents.call_outcome import AgentResult, CallOutcome, Transfer
 from baton.agents.given_sources import GivenSources
+from baton.agents.hooks import Hooks, Refused
 from baton.agents.run_context import Budget, RunContext
+from baton.agents.screening import Screening
 from baton.agents.structured_answer import HeldText, StructuredAnswer
 from baton.agents.tool_calls import Consult, ToolCalls, make_call_events
 from baton.agents.tool_set import CallIds, ToolSet
 from baton.agents.transcript import Transcript
-from baton.agents.turn_prompt import TurnPrompt, count_characters
-from baton.concurrency import off_loop
+from baton.agents.turn_prompt import TurnPrompt
+from baton.agents.usage_estimates import estimate_usage
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import BatonError, ContextTooLong, InternalError, LeaseLost, StoreUnavailable
 from baton.domain.message import FollowedProcedure, Role
@@ -31,11 +33,19 @@ from baton.domain.tool_call import ToolCall
 from baton.domain.usage import OTHER_MODELS, ModelUsage, Usage
 from baton.memory.inspection.inspection import AgentContext, ModelCall
 from baton.memory.prompt.context import AssembledContext
-from baton.memory.prompt.token_estimates import MESSAGE_FRAME_TOKENS, REPLY_TOKENS, answer_tokens, prompt_tokens
 from baton.memory.recalled import NOTHING_RECALLED
 from baton.outbox.text_batches import AnswerLimit, batch
 from baton.ports.agent_client import AgentReport
-from baton.ports.chat_model import AnsweredBy, Finished, FinishReason, Prompt, ReasoningDelta, TextDelta, TextTakenBack
+from baton.ports.chat_model import (
+    AnsweredBy,
+    Finished,
+    FinishReason,
+    ModelChunk,
+    Prompt,
+    ReasoningDelta,
+    TextDelta,
+    TextTakenBack,
+)
 
 LAST_ANSWER = (
     "You have done as much as this turn allows. Answer the user now with what you have found, say what is missing, and "
@@ -86,7 +96,11 @@ class AgentLoop:
         self._unused_id: str | None = None
         """The id of an answer that the model is asked to correct: nothing was shown of it."""
         self._tracker = own.tracker if own is not None else None
-        self._calls = ToolCalls(context, agent, tools, self._budget, consult, own, task_id)
+        hooks = Hooks.of(context, agent, task_id)
+        self._screening = Screening(hooks, context, self._prompt, is_consulted=task_id is not None) if hooks else None
+        self._continues = False
+        """True if it continues a run, whose question was judged before."""
+        self._calls = ToolCalls(context, agent, tools, self._budget, consult, own, task_id, hooks)
         self._caller = task_id or agent.id
         self._limit = AnswerLimit()
         self._ids = CallIds(context, tools, self._caller)
@@ -130,6 +144,8 @@ class AgentLoop:
         self._sources.add(context.recalled.cited)
         self._context.inspection.begin_agent(AgentContext(self._agent, self._task_id, context))
         await self._prompt.begin(context)
+        if self._screening is not None and not self._continues:
+            self._screening.begin()
 
     async def answer(self) -> None:
         """Answer the prompt. Raises the error that ends the run, after it has ended open messages."""
@@ -172,6 +188,7 @@ class AgentLoop:
         self, calls: Sequence[ToolCall], approved: Collection[str], settled: Mapping[str, CallOutcome]
     ) -> None:
         """Execute the ``approved`` calls of an interrupted run. The model gets the outcomes of ``settled`` ones."""
+        self._continues = True
         for call in calls:
             if call.id in settled:
                 await self._calls.settle(call, settled[call.id])
@@ -210,6 +227,7 @@ class AgentLoop:
         finished: Finished | None = None
         held, self._unused_id = HeldText(), None
         failure: Exception | None = None
+        refused: Refused | None = None
         prompts, tools = list(self._prompt.prompts), self._tools.specs
         conversation = self._tracker.current if self._tracker is not None else None
         metadata = make_call_metadata(self._agent, conversation, self._recalled)
@@ -223,15 +241,18 @@ class AgentLoop:
                 context.services.clock.now(),
             )
         )
-        stream = context.services.model.stream(
-            replace(self._settings, metadata=metadata, tool_choice=self._tool_choice(is_last=is_last)),
-            prompts,
-            thread_files=context.files,
-            tools=tools,
-        )
-        # The model is asked at once, but a fast model's chunks are work on the event loop, for which the question's
-        # writes would have to wait.
-        chunks = batch(stream, limit=self._limit, deadline=context.deadline, stop=context.stop, opened=context.opened)
+        settings = replace(self._settings, metadata=metadata, tool_choice=self._tool_choice(is_last=is_last))
+
+        def open_stream(sent: list[Prompt]) -> AsyncGenerator[ModelChunk, None]:
+            # The model is asked at once, but a fast model's chunks are work on the event loop, for which the question's
+            # writes would have to wait.
+            stream = context.services.model.stream(settings, sent, thread_files=context.files, tools=tools)
+            return batch(stream, limit=self._limit, deadline=context.deadline, stop=context.stop, opened=context.opened)
+
+        if self._screening is None:
+            chunks = open_stream(prompts)
+        else:
+            chunks = self._screening.screen(open_stream, prompts, is_whole=self._structured is not None)
         try:
             async with contextlib.aclosing(chunks):
                 async for chunk in chunks:
@@ -246,15 +267,20 @@ class AgentLoop:
                         finished = chunk
         except (LeaseLost, StoreUnavailable):
             raise
+        except Refused as refusal:
+            refused = refusal
         except Exception as error:  # noqa: BLE001 - raised again, after the message has been ended
             failure = error
         is_whole = failure is None and not context.stop.is_set()
         is_cut = is_whole and (
             self._limit.is_spent or (finished is not None and finished.reason is FinishReason.LENGTH)
         )
-        if not is_whole or is_last or self._limit.is_spent:
+        if not is_whole or is_last or self._limit.is_spent or refused is not None:
             calls.clear()
-        if self._structured is not None and is_whole:
+        if refused is not None:
+            finished = None
+            context.emit_all(answer.refuse(refused.sentence, refused.by))
+        elif self._structured is not None and is_whole:
             if not calls:
                 held = await self._structured.judge(answer.heard, is_cut=is_cut)
             elif answer.heard:
@@ -262,7 +288,7 @@ class AgentLoop:
             failure = held.failure
             context.emit_all(answer.show(held.text, is_structured=held.is_structured))
         text = answer.text
-        sources = () if calls else select_answer_sources(answer.heard, self._sources.all)
+        sources = () if calls or refused else select_answer_sources(answer.heard, self._sources.all)
         context.emit_all(answer.end(sources, is_cut=is_cut))
         parts = finished.provider_parts if finished is not None and is_whole else None
         if text or calls:
@@ -274,16 +300,17 @@ class AgentLoop:
                 is_whole=is_whole,
                 is_cut=is_cut,
                 is_structured=held.is_structured,
+                refused_by=refused.by if refused is not None else None,
                 sources=sources if text else (),
                 provider_parts=parts,
             )
         self._said = Prompt(Role.ASSISTANT, answer.heard, tool_calls=tuple(calls), provider_parts=parts)
-        noted.ended_at = context.services.clock.now()
+        noted.prompts, noted.ended_at = tuple(prompts), context.services.clock.now()
         noted.error = _error_code(failure)
         if finished is not None:
             noted.model, noted.usage, noted.dropped = finished.model, finished.usage, finished.dropped
         await self._count(finished, prompts, answer.heard, calls)
-        self._has_answered = bool(text) and (self._structured is None or held.is_structured)
+        self._has_answered = bool(text) and (self._structured is None or held.is_structured or refused is not None)
         if held.failure is not None and self._structured is not None:
             repair = self._structured.repair(answer.heard, finished)
             if repair:
@@ -361,15 +388,7 @@ class AgentLoop:
         if finished is not None:
             self._model = finished.model
         if usage is None and (text or calls):
-            counter = self._context.services.counter
-
-            def count_tokens() -> Usage:
-                asked = sum(prompt_tokens(prompt, counter) for prompt in prompts) + self._tools.tokens(counter)
-                said = answer_tokens(text, calls, counter) - MESSAGE_FRAME_TOKENS * (1 + len(calls))
-                return Usage(asked + REPLY_TOKENS, said)
-
-            size = sum(map(count_characters, prompts)) + len(text) + _count_characters(calls)
-            usage = await off_loop(size, count_tokens)
+            usage = await estimate_usage(prompts, text, calls, self._tools, self._context.services.counter)
         self._usage += usage or Usage()
         if usage is not None:
             self._context.spent.append(ModelUsage(self._model or OTHER_MODELS, usage))
@@ -380,8 +399,3 @@ def _error_code(failure: Exception | None) -> str | None:
     if failure is None:
         return None
     return failure.code if isinstance(failure, BatonError) else InternalError.code
-
-
-def _count_characters(calls: Sequence[ToolCall]) -> int:
-    """Return the number of characters of calls that are counted."""
-    return sum(len(call.name) + len(call.arguments) for call in calls)

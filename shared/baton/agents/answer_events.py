@@ -84,6 +84,16 @@ class AnswerEvents:
         for start, end in slices(text, MAX_DELTA_CHARS):
             yield text_content(self.message_id, text[start:end])
 
+    def refuse(self, sentence: str, by: str) -> Iterable[BaseEvent]:
+        """Yield the events of a ``sentence`` in place of the answer, without its end. ``by`` has refused the answer."""
+        yield from self._thinking_ends()
+        if self._is_open:
+            yield text_end(self.message_id, is_taken_back=True)
+            self.message_id = self._transcript.new_id()
+        self._is_open, self.text = True, sentence
+        yield text_start(self.message_id, self._agent, refused_by=by)
+        yield text_content(self.message_id, sentence)
+
     def end(self, sources: Iterable[Mapping[str, object]], *, is_cut: bool) -> Iterable[BaseEvent]:
         """Yield the events that end the answer."""
         yield from self._thinking_ends()

@@ -58,6 +58,8 @@ class CallOutcome:
     """The specialist's report, if the call ends the handoff."""
     data: DataChange | None = None
     """Its change of the conversation's data."""
+    arguments: Mapping[str, Any] | None = None
+    """The arguments that a hook has put in place of the model's; None if it made the call with those."""
     files: tuple[Mapping[str, Any], ...] = ()
     """The files that it has attached; they are among the sources too."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ag_ui.core import BaseEvent
@@ -17,6 +17,7 @@ from baton.domain.agent import AgentDefinition, ToolLimits
 from baton.domain.conversation_data import ConversationData
 from baton.domain.errors import LeaseLost, StoreUnavailable
 from baton.domain.identity import Scope
+from baton.domain.message import Role, StoredMessage, with_text
 from baton.domain.task import RemoteTask
 from baton.domain.thread import Run
 from baton.domain.times import Today
@@ -24,6 +25,7 @@ from baton.domain.tool_call import ToolCallRecord
 from baton.domain.usage import ModelUsage, Usage
 from baton.memory.agent_memory import AgentMemory
 from baton.memory.inspection.inspection import Inspection
+from baton.memory.prompt.token_estimates import message_tokens
 from baton.ports.agent_client import AgentClient
 from baton.ports.audit import AuditLog
 from baton.ports.chat_model import ChatModel, ModelSettings, TokenCounter
@@ -117,6 +119,22 @@ class RemoteTasks:
         return tuple(self._left.values())
 
 
+@dataclass(slots=True)
+class ScreenedQuestion:
+    """The verdict of guardrails on the user's message of a run."""
+
+    text: str | None = None
+    """The text in its place; None if it stays."""
+    is_refused: bool = False
+
+    def apply(self, message: StoredMessage, counter: TokenCounter) -> StoredMessage:
+        """Return the message as it is shown to agents and stored."""
+        if self.text is None or message.role is not Role.USER:
+            return message
+        content = with_text(message.content, self.text)
+        return replace(message, content=content, tokens=message_tokens(content, counter))
+
+
 @dataclass(frozen=True, slots=True)
 class RunContext:
     """One attempt at a run, for the agents and tools that work on it."""
@@ -156,6 +174,7 @@ class RunContext:
     """The data that tools keep in the conversation, with the changes of this attempt."""
     inspection: Inspection = field(default_factory=Inspection)
     """The notes of the Context Inspector on the run."""
+    screened: ScreenedQuestion = field(default_factory=ScreenedQuestion)
     spent: list[ModelUsage] = field(default_factory=list)
     """The usage of each call of a model."""
 

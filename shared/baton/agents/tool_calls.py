@@ -17,6 +17,8 @@ from baton.agents.answer_sources import select_consulted_sources
 from baton.agents.attached_files import AttachedFiles
 from baton.agents.builtin_tools import BuiltinTools
 from baton.agents.call_outcome import CallOutcome
+from baton.agents.hooked_calls import HookedCall
+from baton.agents.hooks import Hooks
 from baton.agents.progress import ProgressIndicator
 from baton.agents.run_context import Budget, EmitEvent, RunContext
 from baton.agents.tool_progress import ToolProgress
@@ -85,6 +87,8 @@ class ToolCalls:
     """The built-in tools; None for a consulted agent."""
     task_id: str | None = None
     """The sub-task of a consulted agent; None if the agent answers the user."""
+    hooks: Hooks | None = None
+    """The agent's hooks; None without any."""
     outcomes: dict[str, CallOutcome] = field(default_factory=dict)
     """Outcomes by call id."""
     _research: ProgressIndicator | None = None
@@ -216,6 +220,17 @@ class ToolCalls:
             return self._reuse(known, offer)  # built-in tools are executed again, because their effects were lost
         if not self.budget.take_call():
             return CallOutcome.refused(NO_MORE)
+        if self.hooks is None:
+            return await self._use(call, offer, arguments, is_approved=is_approved)
+        hooked = HookedCall(
+            self.hooks, call, offer, is_waiting=self._waits(call, () if not is_approved else (call.id,))
+        )
+        return await hooked.carry_out(arguments, lambda given: self._use(call, offer, given, is_approved=is_approved))
+
+    async def _use(
+        self, call: ToolCall, offer: Offer, arguments: Mapping[str, Any], *, is_approved: bool
+    ) -> CallOutcome:
+        """Make a call whose arguments are valid, or have it wait."""
         if offer.is_client:
             self._client_calls += 1
             if self._client_calls > MAX_CLIENT_CALLS:
@@ -276,6 +291,7 @@ class ToolCalls:
             if change is not None:
                 self.context.data.apply(change)
         except ValueError as problem:
+            count(Metric.TOOL_FAILURES)
             logger.error("state not kept", tool=call.name, thread_id=self.context.thread_id, reason=str(problem))
             raise ToolFailed(f"{call.name} was carried out, but what it has noted cannot be kept.") from problem
         return change
@@ -312,7 +328,7 @@ class ToolCalls:
             run_id=self.context.run.run_id,
             agent_id=self.agent.id,
             tool_name=call.name,
-            input=given if given is not None else call.arguments,
+            input=outcome.arguments or (given if given is not None else call.arguments),
             output=outcome.output if outcome.error is None else None,
             succeeded=outcome.error is None,
             error_message=outcome.error,

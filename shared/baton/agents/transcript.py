@@ -84,6 +84,7 @@ class Transcript:
         is_whole: bool = True,
         is_cut: bool = False,
         is_structured: bool = False,
+        refused_by: str | None = None,
         sources: Sequence[Mapping[str, Any]] = (),
         source: str | None = None,
         provider_parts: ProviderParts | None = None,
@@ -91,6 +92,7 @@ class Transcript:
         """Add an agent's text and calls. ``is_cut``: the text was cut at the length limit.
 
         ``is_structured``: the text is JSON, valid against the agent's answer schema.
+        ``refused_by`` is the guardrail whose sentence the text is.
         ``provider_parts`` are the parts that its model wants back with it.
         """
         note = CUT_NOTE if is_cut else "" if is_whole else STOPPED_NOTE
@@ -109,6 +111,7 @@ class Transcript:
             source=source,
             is_cut=is_cut,
             is_structured=is_structured,
+            refused_by=refused_by,
             provider_parts=provider_parts,
         )
 

@@ -50,6 +50,16 @@ class TurnPrompt:
         """The history that is left in it; None for an agent that sees none."""
         return self._history.drop_oldest(self._dropped) if self._history is not None else None
 
+    @property
+    def question(self) -> Prompt | None:
+        """The user's message that is to be answered; None if there is none."""
+        current = self.prompts[self._current_from :]
+        return next((prompt for prompt in reversed(current) if prompt.role is Role.USER), None)
+
+    def replace(self, old: Prompt, new: Prompt) -> None:
+        """Put a prompt in place of another one."""
+        self.prompts = [new if prompt is old else prompt for prompt in self.prompts]
+
     def add(self, *prompts: Prompt) -> None:
         """Add prompts at the end."""
         self.prompts += prompts

@@ -153,6 +153,18 @@ class ToolState(Recorded):
     after: StateText = Field(description="The state after the turn.")
 
 
+class RecordedJudgement(Recorded):
+    """A verdict of a hook or guardrail that changed something, or its failure."""
+
+    agent_id: str = Field(examples=["assistant"])
+    task_id: str | None = Field(description="The sub-task of a consulted agent.", examples=[None])
+    point: str = Field(description="The point at which it was called.", examples=["output_guardrail"])
+    name: str = Field(examples=["no_prices"])
+    verdict: Literal["allow", "replace", "refuse"]
+    duration_ms: int = Field(examples=[3])
+    failure: str | None = Field(description="The kind of its failure; null if it has judged.", examples=[None])
+
+
 class Context(Recorded):
     """The prompts of a turn's models, and the reasons for their content."""
 
@@ -176,6 +188,11 @@ class Context(Recorded):
     calls_left_out: int = Field(examples=[0])
     tool_state: ToolState | None = Field(
         default=None, description="The state that tools keep in the conversation; left out if there is none."
+    )
+    guardrails: list[RecordedJudgement] | None = Field(
+        default=None,
+        description="The verdicts of hooks and guardrails that changed something, and their failures; left out if there "
+        "are none.",
     )
     feedback: list[RecordedFeedback] = Field(default=[], examples=[[]])
 

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from pydantic import PydanticUserError, TypeAdapter, ValidationError
 
+from baton.authoring.agent_hooks import HookDecorators
 from baton.authoring.call_site import CallSite
 from baton.authoring.errors import UnusableDefinition
 from baton.authoring.json_schemas import PlainJsonSchema
@@ -21,6 +22,8 @@ from baton.domain.agent import (
     ToolLimits,
 )
 from baton.domain.agent_checks import Problem, check_agent, validation_problems
+from baton.domain.agent_code import AgentCode
+from baton.domain.guardrail import Guardrail as GuardrailDefinition
 from baton.domain.handoff import HandoffDefinition
 from baton.domain.tool import HttpTool, McpServer, OpenApiTool, PythonTool
 from baton.domain.workflow_definition import WorkflowDefinition
@@ -34,7 +37,7 @@ Values = Mapping[str, Any]
 """The fields of a part, as a file in YAML would have them."""
 
 
-class Agent:
+class Agent(HookDecorators):
     """An agent. It has the fields of a file in YAML, and is checked by the same rules when it is made.
 
     An agent of a project is a variable of a module in ``agents/``. Others may name it by its id.
@@ -50,6 +53,8 @@ class Agent:
         sub_agents: Agents that it may ask, or their ids.
         handoffs: Agents that it may hand the conversation over to: ``Handoff(...)``, agents or ids.
         workflow: Its guided workflow.
+        guardrails: Endpoints that judge what users and the agent say. Functions do with ``@agent.input_guardrail`` and
+            ``@agent.output_guardrail``.
         output_type: The type of its answers, if they are JSON and not text: a pydantic model, a dataclass, a
             ``TypedDict``, or a JSON Schema of type object.
         model: Its model, by name or as ``Model(...)``. Default: the deployment's.
@@ -88,6 +93,7 @@ class Agent:
         sub_agents: Sequence[Agent | str] = (),
         handoffs: Sequence[HandoffDefinition | Agent | str | Values] = (),
         workflow: WorkflowDefinition | Values | None = None,
+        guardrails: Sequence[GuardrailDefinition | Values] = (),
         output_type: Any = None,
         model: ModelChoice | str | Values | None = None,
         memory: MemorySettings | Values | None = None,
@@ -124,6 +130,10 @@ class Agent:
     def id(self) -> str:
         """The agent's id."""
         return self.definition.id
+
+    @property
+    def _code(self) -> AgentCode:
+        return self.definition.code
 
     def prompt(self, function: F) -> F:
         """Compute a part of the prompt for each turn, as a decorator of a function.

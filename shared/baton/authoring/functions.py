@@ -79,6 +79,17 @@ class Functions:
         answer = await asyncio.to_thread(function, **given)
         return await answer if inspect.isawaitable(answer) else answer
 
+    async def call_with(
+        self, function: Callable[..., Any], context: TurnContext, known: Mapping[str, Any], names: Sequence[str]
+    ) -> Any:
+        """Call a function with those of the ``known`` arguments that it has a parameter for. Raises its exceptions."""
+        filled = self.find_filled(function)
+        wanted = [name for name in inspect.signature(function).parameters if name in names]
+        others = {name: each for name, each in filled.resources.items() if name not in wanted}
+        return await self.call(
+            function, context, {name: known[name] for name in wanted}, Filled(filled.contexts, others)
+        )
+
     async def aclose(self) -> None:
         """Close the resources."""
         await self._resources.aclose()

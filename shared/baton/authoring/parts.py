@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeVar
 from baton.authoring.agent import Agent, id_of
 from baton.domain import tool as tools
 from baton.domain.definition import Definition
+from baton.domain.guardrail import Guardrail as GuardrailDefinition
 from baton.domain.handoff import ContextMode, HandoffDefinition
 from baton.domain.secret import HeaderValue
 from baton.domain.workflow_definition import Condition as ConditionDefinition
@@ -191,6 +192,36 @@ def HttpTool(  # noqa: N802
         requires_approval=requires_approval,
         required_permissions=required_permissions,
         timeout_seconds=timeout_seconds,
+    )
+
+
+def Guardrail(  # noqa: N802
+    name: str,
+    url: str,
+    *,
+    checks: Sequence[Literal["input", "output"]] | None = None,
+    headers: Headers | None = None,
+    timeout_seconds: float = 5,
+    on_failure: Literal["closed", "open"] = "closed",
+) -> GuardrailDefinition:
+    """An endpoint that judges what users and the agent say.
+
+    Args:
+        name: Its name in metadata, in records and in stubs of tests.
+        url: The URL, which gets a POST request with JSON.
+        checks: The texts that it judges. Default: ``input`` and ``output``.
+        headers: Headers, or where their values are: ``{"secret": "name"}``.
+        timeout_seconds: The time limit of one request.
+        on_failure: ``closed`` if a failure counts as a refusal, ``open`` if the turn goes on then.
+    """
+    return _made(
+        GuardrailDefinition,
+        name=name,
+        url=url,
+        checks=checks,
+        headers=headers,
+        timeout_seconds=timeout_seconds,
+        on_failure=on_failure,
     )
 
 

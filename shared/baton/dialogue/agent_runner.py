@@ -106,8 +106,9 @@ class AgentRunner:
         for report in (message for message in fork.messages if message.is_handoff_summary):
             call = ToolCall(report.tool_call_id or report.id, RETURN, "{}")
             given.transcript.add_result(given.transcript.new_id(), agent, call, report.text, is_handoff_summary=True)
-        if fork.messages:
-            self.forked = ForkedExchange(handoff, agent, self._context.run, given.opening, fork.messages)
+        if fork.messages and not self._context.screened.is_refused:
+            opening = self._context.screened.apply(given.opening, self._services.counter)
+            self.forked = ForkedExchange(handoff, agent, self._context.run, opening, fork.messages)
 
     async def _prepare(self, transcript: Transcript, context: RunContext) -> RunsAgent:
         """Return the active agent, ready to answer into ``transcript`` and to emit its events to ``context``."""
@@ -126,7 +127,7 @@ class AgentRunner:
         )
         loop = self._loop(tools, transcript, context)
         self._running.append(loop)
-        asked, client_results = self._input.asked, self._input.client_results
+        asked, client_results = self._asked, self._input.client_results
         current: Sequence[StoredMessage] = (asked,) if asked is not None else ()
         if self._input.answered is not None and len(self._running) == 1:
             await self._go_on(loop, self._input.answered)
@@ -147,6 +148,12 @@ class AgentRunner:
         await loop.begin(await self._prompt(tools, current, notes))
         return loop
 
+    @property
+    def _asked(self) -> StoredMessage | None:
+        """The user's message, as guardrails have left it."""
+        asked = self._input.asked
+        return self._context.screened.apply(asked, self._services.counter) if asked is not None else None
+
     async def _remote_runner(
         self, handoff: HandoffRequest, transcript: Transcript, context: RunContext
     ) -> RemoteAgentRunner:
@@ -159,7 +166,7 @@ class AgentRunner:
             if (message.id in granted_here if is_forked else message.ordinal < handoff.ordinal)
         ]
         is_first = self._tracker.current.was_handed_over_by(self._input.opening)
-        asked = self._input.asked
+        asked = self._asked
         text = asked.text if asked is not None and asked.text else CONTINUING.format(workflow="this")
         return RemoteAgentRunner(
             context,
@@ -170,7 +177,7 @@ class AgentRunner:
             earlier=earlier,
             session=[message for message in history if message not in earlier],
             is_first=is_first,
-            content=self._input.asked.content if self._input.asked is not None else "",
+            content=asked.content if asked is not None else "",
         )
 
     def _loop(self, tools: ToolSet, transcript: Transcript, context: RunContext) -> AgentLoop:

@@ -111,6 +111,7 @@ class Dialogue:
             summary_due=self._runner.histories.summary_due(agents),
             followed=tuple(dict.fromkeys(each for agent in agents for each in agent.followed)),
             spent=by_model(given.context.spent),
+            screened=given.context.screened,
         )
         if result.outcome is not OutcomeType.SUCCESS:
             return result

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ag_ui.core import BaseEvent
 
+from baton.agents.run_context import ScreenedQuestion
 from baton.domain.agent import AgentDefinition
 from baton.domain.episode import EpisodeRef
 from baton.domain.errors import BatonError, Interrupted, ModelError, TurnTimeout
@@ -50,6 +51,8 @@ class DialogueResult:
     """The procedures in the agents' prompts."""
     spent: tuple[ModelUsage, ...] = ()
     """The usage of each model."""
+    screened: ScreenedQuestion = field(default_factory=ScreenedQuestion)
+    """The verdict of guardrails on the user's message."""
 
     @property
     def outcome(self) -> OutcomeType:

@@ -39,7 +39,12 @@ class HandoffEvents:
         self._tracker = given.tracker
         self._services = given.context.services
         self._clock = given.context.services.clock
-        self._text = given.asked.text if given.asked is not None else ""
+
+    @property
+    def _text(self) -> str:
+        """The text of the user's message, as guardrails have left it."""
+        asked = self._input.asked
+        return self._context.screened.apply(asked, self._services.counter).text if asked is not None else ""
 
     @property
     def has_spoken(self) -> bool:

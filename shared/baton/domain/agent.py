@@ -19,6 +19,7 @@ from pydantic_core import PydanticCustomError
 from baton.domain.agent_code import AgentCode
 from baton.domain.answer_schema import AnswerSchema
 from baton.domain.definition import AgentId, Definition, Locale, Text
+from baton.domain.guardrail import Guardrail
 from baton.domain.handoff import HandoffDefinition
 from baton.domain.identity import PermissionName
 from baton.domain.secret import Headers
@@ -236,6 +237,8 @@ class AgentDefinition(Definition):
     """Whether the agent is a tool at ``/mcp``, for assistants of others. A call begins a conversation with it."""
     tools: tuple[ToolDefinition, ...] = ()
     """External tools that its model may call."""
+    guardrails: tuple[Guardrail, ...] = Field(default=(), max_length=8)
+    """Endpoints that judge what users and the agent say."""
     sub_agents: tuple[AgentId, ...] = ()
     handoffs: tuple[HandoffDefinition, ...] = ()
     """Agents it may hand the conversation over to."""
@@ -273,7 +276,7 @@ class AgentDefinition(Definition):
     def of_tenant(self, tenant_id: str, version: int) -> AgentDefinition:
         """Note which tenant has made the agent, with its tools, in which version, and return it."""
         self._version = version
-        for each in (self, *self.tools):
+        for each in (self, *self.tools, *(guardrail.as_tool for guardrail in self.guardrails)):
             each._tenant_id = tenant_id
         return self
 
@@ -301,6 +304,16 @@ class AgentDefinition(Definition):
     def _calls_begin_conversations(self) -> AgentDefinition:
         if self.mcp and not self.main:
             raise ValueError("a call over MCP begins a conversation: set `main` too, or leave `mcp` out")
+        return self
+
+    @model_validator(mode="after")
+    def _guardrails_judge_agents_of_ours(self) -> AgentDefinition:
+        if self.guardrails and self.remote is not None:
+            raise ValueError("guardrails judge agents of this deployment only: leave `guardrails` out")
+        names = [each.name for each in (*self.guardrails, *self.tools)]
+        taken = sorted({each.name for each in self.guardrails if names.count(each.name) > 1})
+        if taken:
+            raise ValueError(f"two guardrails, or a guardrail and a tool, have the name {', '.join(taken)}")
         return self
 
     @model_validator(mode="after")

@@ -3,8 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
+
+from baton.domain.verdict import OnFailure
+
+MAX_HOOKS = 8
+"""Functions of one agent at one point."""
+
+
+class HookPoint(StrEnum):
+    """The place in an agent's work where a function is called."""
+
+    INPUT_GUARDRAIL = "input_guardrail"
+    OUTPUT_GUARDRAIL = "output_guardrail"
+    BEFORE_MODEL = "before_model"
+    AFTER_MODEL = "after_model"
+    BEFORE_TOOL = "before_tool"
+    AFTER_TOOL = "after_tool"
+    ON_HANDOFF = "on_handoff"
+
+
+HOOK_ARGUMENTS: dict[HookPoint, tuple[str, ...]] = {
+    HookPoint.INPUT_GUARDRAIL: ("text",),
+    HookPoint.OUTPUT_GUARDRAIL: ("text", "before", "is_last"),
+    HookPoint.BEFORE_MODEL: ("messages",),
+    HookPoint.AFTER_MODEL: ("text", "calls"),
+    HookPoint.BEFORE_TOOL: ("name", "arguments"),
+    HookPoint.AFTER_TOOL: ("name", "arguments", "result"),
+    HookPoint.ON_HANDOFF: ("agent", "reason", "summary"),
+}
+"""The parameters that a function may have, besides the context and resources."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hook:
+    """A function that is called at a point of the agent's work."""
+
+    point: HookPoint
+    function: Callable[..., Any]
+    on_failure: OnFailure
+    timeout_seconds: float
+
+    @property
+    def name(self) -> str:
+        """Its name for records and metadata."""
+        return getattr(self.function, "__name__", "hook")
 
 
 @dataclass(slots=True)
@@ -13,3 +58,9 @@ class AgentCode:
 
     prompt: Callable[..., Any] | None = None
     """Computes a part of the prompt for each turn: takes a ``TurnContext`` and returns text."""
+    hooks: list[Hook] = field(default_factory=list)
+    """In the order in which they are called."""
+
+    def at(self, point: HookPoint) -> list[Hook]:
+        """Return the hooks of a point."""
+        return [hook for hook in self.hooks if hook.point is point]

@@ -176,11 +176,18 @@ def state_snapshot(state: dict[str, Any]) -> StateSnapshotEvent:
     return StateSnapshotEvent(snapshot=state)
 
 
-def text_start(message_id: str, agent: AgentDefinition, *, is_structured: bool = False) -> TextMessageStartEvent:
-    """Return the start of a message; ``is_structured``: its text is JSON that fits the agent's answer schema."""
+def text_start(
+    message_id: str, agent: AgentDefinition, *, is_structured: bool = False, refused_by: str | None = None
+) -> TextMessageStartEvent:
+    """Return the start of a message; ``is_structured``: its text is JSON that fits the agent's answer schema.
+
+    ``refused_by`` is the guardrail whose sentence it is.
+    """
     metadata: dict[str, Any] = {"agentId": agent.id}
     if is_structured:
         metadata["isStructured"] = True
+    if refused_by is not None:
+        metadata["refusedBy"] = refused_by
     return TextMessageStartEvent(message_id=message_id, role="assistant", name=agent.name, metadata=metadata)
 
 

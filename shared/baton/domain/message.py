@@ -52,6 +52,20 @@ LENGTH = "length"
 """The ``finishReason`` of a cut answer, as in OpenAI's Chat Completions."""
 
 
+def text_of(content: Content) -> str:
+    """Return the text of a content, without parts of other kinds."""
+    if isinstance(content, str):
+        return content
+    return "\n".join(part.text for part in content if isinstance(part, TextPart))
+
+
+def with_text(content: Content, text: str) -> Content:
+    """Return the content with another text; parts of other kinds stay."""
+    if isinstance(content, str):
+        return text
+    return (TextPart(text=text), *(part for part in content if not isinstance(part, TextPart)))
+
+
 class Role(StrEnum):
     """The role of a message. System and context messages are rebuilt in every turn and never stored."""
 
@@ -120,6 +134,8 @@ class RunEnd:
     """The usage of each model, unless ``model`` has used all of it."""
     trace_id: str | None = None
     """The id of the run's trace; None if there is none."""
+    is_question_refused: bool = False
+    """True if a guardrail has refused the user's message. Prompts, summaries and memories leave it out."""
 
     @property
     def by_model(self) -> tuple[ModelUsage, ...]:
@@ -140,6 +156,13 @@ class MessageMetadata(Served):
     status: MessageStatus
     finish_reason: Literal["length"] | None = Field(
         description="`length` where an answer was cut because it was too long.", examples=[None]
+    )
+    refused_by: str | None = Field(
+        default=None,
+        exclude_if=lambda refused_by: refused_by is None,
+        description="The hook or guardrail that has refused the answer, whose sentence stands in its place; left out "
+        "otherwise.",
+        examples=["no_prices"],
     )
     agent_id: str | None = Field(examples=["assistant"])
     agent_name: str | None = Field(examples=["Assistant"])
@@ -190,6 +213,8 @@ class StoredMessage:
     """Whether an answer was cut at the length limit."""
     is_structured: bool = False
     """True if the text is JSON, valid against the answer schema that its agent had."""
+    refused_by: str | None = None
+    """The hook or guardrail that has refused what a model would have answered; the text is its sentence."""
     agent_id: str | None = None
     agent_name: str | None = None
     is_handoff_summary: bool = False
@@ -226,8 +251,8 @@ class StoredMessage:
 
     @property
     def ends_filtered(self) -> bool:
-        """True if it is the last message of a run that a model's content filter stopped."""
-        return self.end is not None and self.end.error_code == ContentFiltered.code
+        """True if it is the last message of a run whose question a content filter or a guardrail has refused."""
+        return self.end is not None and (self.end.error_code == ContentFiltered.code or self.end.is_question_refused)
 
     @property
     def text(self) -> str:
@@ -305,7 +330,7 @@ def result_of(messages: Sequence[StoredMessage]) -> Any:
 
 
 def filtered_runs(messages: Iterable[StoredMessage]) -> frozenset[str]:
-    """Return the ids of the runs that a model's content filter stopped.
+    """Return the ids of the runs whose question a model's content filter or a guardrail has refused.
 
     What was said in them would stop each prompt that holds it, so that neither summaries nor memories take it up.
     """

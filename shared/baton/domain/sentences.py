@@ -10,6 +10,8 @@ from baton.domain.agent import AgentDefinition
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 SENTENCES: dict[str, str] = {
     "limited_resources": "I'm working with limited resources right now, but here's what I know...",
+    "refused": "I can't help with that.",
+    "unchecked": "I can't answer that at the moment. Please try again later.",
     "still_waiting": "This is taking longer than expected. I'll let you know when I have results...",
     "researching": "Researching...",
     "approval_needed": "May I use {tool}?",

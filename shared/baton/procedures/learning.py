@@ -210,4 +210,4 @@ def _exchanges(messages: Sequence[StoredMessage]) -> list[list[StoredMessage]]:
 
 def _went_well(end: RunEnd, messages: Sequence[StoredMessage]) -> bool:
     is_sound = all(message.role is not Role.TOOL or message.call_end is CallEnd.SUCCEEDED for message in messages)
-    return end.outcome is OutcomeType.SUCCESS and is_sound
+    return end.outcome is OutcomeType.SUCCESS and is_sound and not end.is_question_refused

@@ -12,7 +12,7 @@ from aws_lambda_powertools import Logger
 from baton.domain.errors import BatonError, LeaseLost, StoreUnavailable, ThreadUnavailable
 from baton.domain.events import thread_title, unsequenced
 from baton.domain.identity import Scope
-from baton.domain.message import Role, StoredMessage
+from baton.domain.message import Role, StoredMessage, filtered_runs
 from baton.domain.metrics import Metric, count
 from baton.domain.thread import Thread
 from baton.domain.thread_title import MAX_PREVIEW, TitleSource, beginning, made_title
@@ -186,5 +186,10 @@ class _Beginning:
 
 def _words_of(messages: Sequence[StoredMessage], role: Role) -> str:
     """Return the first words of the user, or of an agent; empty if there are none."""
-    said = (message.text for message in messages if message.role is role and message.is_said and message.text.strip())
+    left_out = filtered_runs(messages)
+    said = (
+        message.text
+        for message in messages
+        if message.role is role and message.is_said and message.run_id not in left_out and message.text.strip()
+    )
     return next(said, "")[:MAX_READ]

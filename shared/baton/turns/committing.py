@@ -76,8 +76,9 @@ class RunCommit:
         The connections get the last events while the follow-up is done. Slow ones are waited for at the very end.
         """
         store, lease, run = self._services.store, self.holder.lease, self._run
-        said = result.messages or (self.state.question,)
-        messages = said if said[0].ordinal == self.state.question.ordinal else (self.state.question, *said)
+        question = result.screened.apply(self.state.question, self._services.agents.counter)
+        said = result.messages or (question,)
+        messages = said if said[0].ordinal == question.ordinal else (question, *said)
         pending = self._pending(result)
         ended = self._find_ended_session(messages[-1]) if result.ends_conversation else None
         conversation = result.conversation
@@ -130,7 +131,7 @@ class RunCommit:
         if ended is not None:
             await self._services.sessions.record(lease, ended)
         handoff = await self._services.conversations.handoff(self._thread, lease.scope, end.change)
-        if handoff is not None:
+        if handoff is not None and not end.is_question_refused:
             await self._services.forks.extend_again(lease.scope, handoff, messages)
         waits_for = last.agent_id or self.state.agent.id
         pending = pending_interrupts(
@@ -233,6 +234,7 @@ class RunCommit:
             followed=result.followed,
             first_token_ms=self.first_token_ms,
             trace_id=current_trace_id(),
+            is_question_refused=result.screened.is_refused,
             spent=spent if spent != (ModelUsage(result.model or OTHER_MODELS, result.usage),) else (),
         )
 
@@ -265,7 +267,12 @@ class RunCommit:
     async def _ask_for_title(self, thread: Thread, end: RunEnd) -> None:
         """Queue the title of a thread that has none and was answered. If that fails, the next run asks for it again."""
         scope = self.holder.lease.scope
-        if not self._services.makes_titles or thread.title is not None or end.outcome is OutcomeType.ERROR:
+        if (
+            not self._services.makes_titles
+            or thread.title is not None
+            or end.outcome is OutcomeType.ERROR
+            or end.is_question_refused
+        ):
             return
         try:
             await self._services.queue().send(scope, queued_title(scope, thread.id, self._run.run_id))

@@ -15,6 +15,7 @@ import pytest
 from botocore.exceptions import ClientError
 from fastapi import Request
 
+from baton import Agent
 from baton.adapters.a2a import RemoteAgents
 from baton.adapters.document_reader import ChildProcessExtractor, ChildProcessReader
 from baton.adapters.dynamodb.audit import DynamoAuditLog
@@ -77,6 +78,7 @@ from baton_testing.fakes.clock import FakeClock
 from baton_testing.fakes.connections import FakeConnections
 from tests.contracts.agent_client import a_task
 from tests.fakes.chat_model import Answer, ScriptedChatModel
+from tests.harness.coded import coded
 from tests.harness.handoffs import advance, calling
 from tests.harness.harness import ASSISTANT, Harness
 from tests.harness.little_memory import with_little_memory
@@ -270,6 +272,18 @@ async def a_tool_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     with pytest.raises(ToolFailed):
         await ToolHarness(Path()).call(agent, "leaks")
+
+
+@failure(Metric.GUARDRAIL_REFUSALS)
+@failure(Metric.GUARDRAIL_FAILURES)
+async def a_guardrail_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    agent = Agent("assistant", "Be brief.", main=True)
+
+    @agent.output_guardrail
+    def broken(text: str) -> None:
+        raise RuntimeError(text)
+
+    await coded(agent, answers=("Hello.",)).say()
 
 
 @failure(Metric.AGENT_FAILURES)

@@ -686,6 +686,10 @@ class MessageMetadata(Answered):
     """
     `length` where an answer was cut because it was too long.
     """
+    refused_by: str | None = Field(None, alias="refusedBy")
+    """
+    The hook or guardrail that has refused the answer, whose sentence stands in its place; left out otherwise.
+    """
     agent_id: str | None = Field(None, alias="agentId")
     agent_name: str | None = Field(None, alias="agentName")
     is_handoff_summary: bool = Field(..., alias="isHandoffSummary")
@@ -895,6 +899,29 @@ class RecordedFeedback(Model):
     Without personal data in a redacted record.
     """
     updated_at: AwareDatetime = Field(..., alias="updatedAt")
+
+
+class RecordedJudgement(Model):
+    """
+    A verdict of a hook or guardrail that changed something, or its failure.
+    """
+
+    agent_id: str = Field(..., alias="agentId")
+    task_id: str | None = Field(None, alias="taskId")
+    """
+    The sub-task of a consulted agent.
+    """
+    point: str
+    """
+    The point at which it was called.
+    """
+    name: str
+    verdict: str
+    duration_ms: int = Field(..., alias="durationMs")
+    failure: str | None = None
+    """
+    The kind of its failure; null if it has judged.
+    """
 
 
 class RefreshCounts(Model):
@@ -2064,6 +2091,10 @@ class Context(Model):
     tool_state: ToolState | None = Field(None, alias="toolState")
     """
     The state that tools keep in the conversation; left out if there is none.
+    """
+    guardrails: list[RecordedJudgement] | None = None
+    """
+    The verdicts of hooks and guardrails that changed something, and their failures; left out if there are none.
     """
     feedback: list[RecordedFeedback] | None = None
 

@@ -61,6 +61,21 @@ class AgentContext:
     context: AssembledContext
 
 
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A verdict of a hook or guardrail that changed something, or its failure."""
+
+    agent_id: str
+    task_id: str | None
+    point: str
+    name: str
+    verdict: str
+    """``allow``, ``replace`` or ``refuse``."""
+    milliseconds: int
+    failure: str | None = None
+    """The kind of the failure; None if it has judged."""
+
+
 @dataclass(slots=True)
 class Inspection:
     """The notes on a run while it continues. Only references are kept; everything else is done after the run."""
@@ -68,6 +83,7 @@ class Inspection:
     contexts: list[AgentContext] = field(default_factory=list)
     calls: list[ModelCall] = field(default_factory=list)
     calls_left_out: int = 0
+    judgements: list[Judgement] = field(default_factory=list)
     data: ConversationData = field(default_factory=ConversationData)
     """The data that tools keep in the conversation."""
     data_before: Mapping[str, Any] | None = None
@@ -76,6 +92,11 @@ class Inspection:
         """Note the data with which the run begins, and return it."""
         self.data, self.data_before = data, data.values
         return data
+
+    def add_judgement(self, judgement: Judgement) -> None:
+        """Note a verdict, as long as there is room."""
+        if len(self.judgements) < MAX_CALLS:
+            self.judgements.append(judgement)
 
     def begin_agent(self, begun: AgentContext) -> None:
         """Note the prompt of an agent."""
@@ -119,6 +140,27 @@ def context_record(
         "calls": [_call(call, counter, inspection.contexts, sizes) for call in inspection.calls],
         "callsLeftOut": inspection.calls_left_out,
         **_tool_state(inspection),
+        **_guardrails(inspection),
+    }
+
+
+def _guardrails(inspection: Inspection) -> dict[str, Any]:
+    """Return the verdicts that changed something, and failures; nothing without any."""
+    if not inspection.judgements:
+        return {}
+    return {
+        "guardrails": [
+            {
+                "agentId": each.agent_id,
+                "taskId": each.task_id,
+                "point": each.point,
+                "name": each.name,
+                "verdict": each.verdict,
+                "durationMs": each.milliseconds,
+                "failure": each.failure,
+            }
+            for each in inspection.judgements
+        ]
     }
 
 

@@ -1,0 +1,214 @@
+"""The hooks and guardrails of an agent at work: calls of its functions and endpoints, and their verdicts."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from aws_lambda_powertools import Logger
+
+from baton.agents.run_context import RunContext
+from baton.domain.agent import AgentDefinition
+from baton.domain.agent_code import HOOK_ARGUMENTS, Hook, HookPoint
+from baton.domain.errors import LeaseLost, StoreUnavailable
+from baton.domain.guardrail import Checked, Guardrail
+from baton.domain.metrics import Metric, count
+from baton.domain.sentences import sentence
+from baton.domain.text import encodable
+from baton.domain.times import to_millis
+from baton.domain.verdict import MAX_REPLACEMENT, MAX_SENTENCE, OnFailure, Refuse, Replace, Verdict
+from baton.memory.inspection.inspection import Judgement
+from baton.ports.tools import CallContext, TurnContext
+
+logger = Logger(child=True)
+
+_JUDGES = {HookPoint.INPUT_GUARDRAIL: Checked.INPUT, HookPoint.OUTPUT_GUARDRAIL: Checked.OUTPUT}
+_TEXTS = frozenset({*_JUDGES, HookPoint.AFTER_TOOL})
+"""Points where a replacement is a text."""
+
+
+class Refused(Exception):
+    """A hook or guardrail has refused. ``sentence`` is for the user or the model, ``by`` its name."""
+
+    def __init__(self, sentence: str, by: str) -> None:
+        self.sentence = sentence
+        self.by = by
+        super().__init__(by)
+
+
+@dataclass(frozen=True, slots=True)
+class _Check:
+    """A function or an endpoint."""
+
+    name: str
+    on_failure: OnFailure
+    timeout_seconds: float
+    ask: Callable[[Mapping[str, Any]], Awaitable[Any]]
+
+
+class Hooks:
+    """The hooks and guardrails of one agent in one answer. They are called one after the other, in their order.
+
+    A worker that takes a run over may call them again. Their verdicts are used as wholes or not at all.
+    """
+
+    def __init__(self, context: RunContext, agent: AgentDefinition, task_id: str | None = None) -> None:
+        self._context = context
+        self._agent = agent
+        self._task_id = task_id
+        self._requests = 0
+        self._known: dict[HookPoint, list[_Check]] = {}
+
+    @classmethod
+    def of(cls, context: RunContext, agent: AgentDefinition, task_id: str | None = None) -> Hooks | None:
+        """Return those of the agent; None if it has none."""
+        return cls(context, agent, task_id) if agent.code.hooks or agent.guardrails else None
+
+    def has(self, point: HookPoint) -> bool:
+        """Return whether there is anything to call."""
+        return bool(self._checks(point))
+
+    async def judge(self, point: HookPoint, arguments: Mapping[str, Any], replaced: str) -> Any:
+        """Call all of a point, and return the argument ``replaced`` as they leave it. Raises ``Refused``."""
+        given = dict(arguments)
+        async for verdict in self._verdicts(point, given):
+            if isinstance(verdict, Replace):
+                given[replaced] = verdict.value
+        return given[replaced]
+
+    async def add_instructions(self, messages: Sequence[Mapping[str, str]]) -> list[str]:
+        """Call those before a request to the model, and return the instructions that they add. Raises ``Refused``."""
+        given = {"messages": messages}
+        return [each.value async for each in self._verdicts(HookPoint.BEFORE_MODEL, given) if isinstance(each, Replace)]
+
+    async def observe(self, point: HookPoint, arguments: Mapping[str, Any]) -> None:
+        """Call those that can only allow or refuse. Raises ``Refused``."""
+        async for _ in self._verdicts(point, arguments):
+            pass
+
+    async def _verdicts(self, point: HookPoint, arguments: Mapping[str, Any]) -> AsyncIterator[Verdict]:
+        """Yield the verdicts of a point. ``arguments`` may change in between. Raises ``Refused``."""
+        clock = self._context.services.clock
+        for check in self._checks(point):
+            began, failure = clock.now(), None
+            try:
+                async with asyncio.timeout(self._seconds(check)):
+                    verdict = _verdict(point, await check.ask(arguments))
+            except (LeaseLost, StoreUnavailable):
+                raise
+            except Exception as error:
+                failure = type(error).__name__
+                count(Metric.GUARDRAIL_FAILURES)
+                logger.exception("hook failed", hook=check.name, point=point.value, agent=self._agent.id)
+                verdict = None if check.on_failure is OnFailure.OPEN else Refuse(self._sentence("unchecked"))
+            if verdict is not None or failure is not None:
+                taken = to_millis(clock.now()) - to_millis(began)
+                kind = "allow" if verdict is None else type(verdict).__name__.lower()
+                self._context.inspection.add_judgement(
+                    Judgement(self._agent.id, self._task_id, point.value, check.name, kind, taken, failure)
+                )
+            if isinstance(verdict, Refuse):
+                count(Metric.GUARDRAIL_REFUSALS)
+                logger.info("refused", hook=check.name, point=point.value, agent=self._agent.id)
+                raise Refused(verdict.sentence or self._sentence("refused"), check.name)
+            yield verdict
+
+    def _sentence(self, name: str) -> str:
+        return sentence(self._agent, name)
+
+    def _seconds(self, check: _Check) -> float:
+        left = self._context.deadline - asyncio.get_running_loop().time()
+        return max(0.0, min(check.timeout_seconds, left))
+
+    def _checks(self, point: HookPoint) -> list[_Check]:
+        if point not in self._known:
+            checks = [self._function(hook) for hook in self._agent.code.at(point)]
+            checked = _JUDGES.get(point)
+            checks += [self._endpoint(each, checked) for each in self._agent.guardrails if checked in each.checks]
+            self._known[point] = checks
+        return self._known[point]
+
+    def _function(self, hook: Hook) -> _Check:
+        context, names = self._context, HOOK_ARGUMENTS[hook.point]
+
+        async def ask(arguments: Mapping[str, Any]) -> Any:
+            about = TurnContext(
+                context.scope,
+                context.thread_id,
+                context.run.run_id,
+                self._agent.id,
+                time_zone=context.today.known_zone,
+                state=context.data.copy(),
+            )
+            return await context.services.functions.call_with(hook.function, about, arguments, names)
+
+        return _Check(hook.name, hook.on_failure, hook.timeout_seconds, ask)
+
+    def _endpoint(self, guardrail: Guardrail, checked: Checked | None) -> _Check:
+        context = self._context
+        caller = self._agent.model_copy(update={"tools": (guardrail.as_tool,)})
+
+        async def ask(arguments: Mapping[str, Any]) -> Any:
+            self._requests += 1
+            key = f"{context.run.run_id}:{self._task_id or self._agent.id}:{guardrail.name}:{self._requests}"
+            about = CallContext(
+                context.scope, context.thread_id, context.run.run_id, self._agent.id, key, key,
+                time_zone=context.today.known_zone,
+            )  # fmt: skip
+            body = {
+                "guardrail": guardrail.name,
+                "check": checked.value if checked is not None else None,
+                "tenantId": context.scope.tenant_id,
+                "userId": context.scope.user_id,
+                "threadId": context.thread_id,
+                "runId": context.run.run_id,
+                "agentId": self._agent.id,
+                **{_WIRE.get(name, name): value for name, value in arguments.items()},
+            }
+            answer = await context.services.tools.call(caller, guardrail.name, body, about)
+            return _read_answer(answer.text)
+
+        return _Check(guardrail.name, guardrail.on_failure, guardrail.timeout_seconds + _GRACE_SECONDS, ask)
+
+
+_WIRE = {"is_last": "isLast"}
+_GRACE_SECONDS = 1.0
+"""The time that the request's own limit has to end it first."""
+
+
+def _read_answer(text: str) -> Verdict:
+    """Return the verdict that an endpoint has answered. Raises ``ValueError``."""
+    answer = json.loads(text)
+    kind = answer.get("verdict") if isinstance(answer, dict) else None
+    if kind == "allow":
+        return None
+    if kind == "replace":
+        return Replace(answer.get("text"))
+    if kind == "refuse":
+        return Refuse(answer.get("sentence") or "")
+    raise ValueError("a guardrail answers with the verdict allow, replace or refuse")
+
+
+def _verdict(point: HookPoint, returned: Any) -> Verdict:
+    """Return a verdict that can be used. Raises ``ValueError`` for any other value."""
+    if returned is None:
+        return None
+    if isinstance(returned, Refuse):
+        if not isinstance(returned.sentence, str):
+            raise ValueError("the sentence of a refusal is text")
+        return replace(returned, sentence=encodable(returned.sentence[:MAX_SENTENCE]))
+    if point is HookPoint.BEFORE_MODEL and isinstance(returned, str):
+        returned = Replace(returned)
+    elif not isinstance(returned, Replace) or point not in (*_TEXTS, HookPoint.BEFORE_TOOL):
+        raise ValueError(f"{point.value} cannot return {type(returned).__name__}")
+    value = returned.value
+    if point is HookPoint.BEFORE_TOOL:
+        if not isinstance(value, dict) or len(json.dumps(value)) > MAX_REPLACEMENT:
+            raise ValueError(f"arguments are a dictionary of at most {MAX_REPLACEMENT} characters as JSON")
+        return Replace(value)
+    if not isinstance(value, str) or len(value) > MAX_REPLACEMENT:
+        raise ValueError(f"a replacement is a text of at most {MAX_REPLACEMENT} characters")
+    return Replace(encodable(value))

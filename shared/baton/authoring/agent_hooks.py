@@ -1,0 +1,119 @@
+"""Decorators of an agent's hooks and guardrails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, TypeVar, overload
+
+from baton.authoring.errors import WrongArgument
+from baton.domain.agent_code import MAX_HOOKS, AgentCode, Hook, HookPoint
+from baton.domain.verdict import OnFailure
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+Failure = OnFailure | Literal["closed", "open"]
+MAX_SECONDS = 60.0
+
+
+class HookDecorator:
+    """Adds a function to a point of an agent's work, as ``@agent.point`` or ``@agent.point(on_failure="open")``."""
+
+    def __init__(self, code: AgentCode, point: HookPoint) -> None:
+        self._code = code
+        self._point = point
+
+    @overload
+    def __call__(self, function: F, /) -> F: ...
+    @overload
+    def __call__(self, /, *, on_failure: Failure = "closed", timeout_seconds: float = 10) -> Callable[[F], F]: ...
+
+    def __call__(self, function: Any = None, /, *, on_failure: Failure = "closed", timeout_seconds: float = 10) -> Any:
+        """Add the function. It may be a coroutine, and take a ``TurnContext`` and resources.
+
+        Args:
+            function: The function.
+            on_failure: ``closed`` if its failure counts as a refusal, ``open`` if the turn goes on then.
+            timeout_seconds: The time limit of one call, at most 60.
+
+        Raises:
+            WrongArgument: An argument is wrong, or the point has 8 functions already.
+        """
+        if on_failure not in tuple(OnFailure):
+            raise WrongArgument(f"on_failure is {on_failure!r}; it is 'closed' or 'open'")
+        if not 0 < timeout_seconds <= MAX_SECONDS:
+            raise WrongArgument(f"timeout_seconds is {timeout_seconds}; at most {MAX_SECONDS:g} are possible")
+
+        def add(given: F) -> F:
+            if len(self._code.at(self._point)) >= MAX_HOOKS:
+                raise WrongArgument(f"an agent has at most {MAX_HOOKS} functions for {self._point.value}")
+            self._code.hooks.append(Hook(self._point, given, OnFailure(on_failure), timeout_seconds))
+            return given
+
+        return add if function is None else add(function)
+
+
+class HookDecorators:
+    """The points of an agent's work to which functions can be added."""
+
+    @property
+    def _code(self) -> AgentCode:
+        raise NotImplementedError
+
+    @property
+    def input_guardrail(self) -> HookDecorator:
+        """Judge the user's ``text`` while the model is asked already.
+
+        Nothing is shown and no tool is called before all have allowed it. ``Replace(text)`` is what the model gets, and
+        what is stored. ``Refuse(sentence)`` ends the turn with the sentence.
+        """
+        return HookDecorator(self._code, HookPoint.INPUT_GUARDRAIL)
+
+    @property
+    def output_guardrail(self) -> HookDecorator:
+        """Judge the answer before it is shown, in windows of some sentences.
+
+        ``text`` is the window, ``before`` the text that was allowed before it, and ``is_last`` is true for the last
+        one. ``Replace(text)`` is shown instead. ``Refuse(sentence)`` takes the answer back and shows the sentence.
+        """
+        return HookDecorator(self._code, HookPoint.OUTPUT_GUARDRAIL)
+
+    @property
+    def before_model(self) -> HookDecorator:
+        """Called before each request to the model with ``messages``, a list of ``{role, text}``.
+
+        A text that it returns is added as an instruction to this request. ``Refuse(sentence)`` ends the turn.
+        """
+        return HookDecorator(self._code, HookPoint.BEFORE_MODEL)
+
+    @property
+    def after_model(self) -> HookDecorator:
+        """Called after each answer of the model with ``text`` and ``calls``, a list of ``{name, arguments}``.
+
+        ``Refuse(sentence)`` takes the answer back, makes none of the calls and ends the turn.
+        """
+        return HookDecorator(self._code, HookPoint.AFTER_MODEL)
+
+    @property
+    def before_tool(self) -> HookDecorator:
+        """Called before each call of a tool or of another agent with its ``name`` and ``arguments``.
+
+        ``Replace(arguments)`` makes the call with others. ``Refuse(sentence)`` makes none, and the model gets the
+        sentence.
+        """
+        return HookDecorator(self._code, HookPoint.BEFORE_TOOL)
+
+    @property
+    def after_tool(self) -> HookDecorator:
+        """Called after each call of a tool or of another agent with ``name``, ``arguments`` and ``result``, a text.
+
+        ``Replace(text)`` is what the model gets and what is stored. With ``Refuse(sentence)``, the model gets that.
+        """
+        return HookDecorator(self._code, HookPoint.AFTER_TOOL)
+
+    @property
+    def on_handoff(self) -> HookDecorator:
+        """Called before the conversation is handed over, with the id of the ``agent``, ``reason`` and ``summary``.
+
+        With ``Refuse(sentence)`` the conversation stays where it is.
+        """
+        return HookDecorator(self._code, HookPoint.ON_HANDOFF)

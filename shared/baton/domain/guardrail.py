@@ -1,0 +1,54 @@
+"""Guardrails at HTTP endpoints, as agents' files declare them."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any
+
+from pydantic import Field, PrivateAttr, StringConstraints, field_validator
+
+from baton.domain.definition import Definition
+from baton.domain.secret import Headers
+from baton.domain.tool import PLACEHOLDER, HttpTool, Url
+from baton.domain.verdict import OnFailure
+
+
+class Checked(StrEnum):
+    """The texts that a guardrail judges."""
+
+    INPUT = "input"
+    OUTPUT = "output"
+
+
+class Guardrail(Definition):
+    """An endpoint that judges what users and the agent say. It gets a POST request with JSON."""
+
+    name: Annotated[str, StringConstraints(pattern=r"^[a-zA-Z0-9_-]{1,64}$")]
+    """Its name in metadata, in records and in stubs of tests."""
+    url: Url
+    checks: tuple[Checked, ...] = Field(default=(Checked.INPUT, Checked.OUTPUT), min_length=1, max_length=2)
+    """The texts that it judges: ``input``, the user's, and ``output``, the agent's."""
+    headers: Headers = Field(default_factory=dict)
+    """Headers of its requests: texts, or where their values are."""
+    timeout_seconds: float = Field(default=5, gt=0, le=60)
+    """The time limit of one request."""
+    on_failure: OnFailure = OnFailure.CLOSED
+    """``closed`` if a failure counts as a refusal, ``open`` if the turn goes on then."""
+    _tool: HttpTool | None = PrivateAttr(default=None)
+
+    @field_validator("url")
+    @classmethod
+    def _has_no_placeholders(cls, url: str) -> str:
+        if PLACEHOLDER.search(url):
+            raise ValueError("the address of a guardrail has no placeholders")
+        return url
+
+    @property
+    def as_tool(self) -> HttpTool:
+        """The HTTP operation that asks it: with the same credentials, allowed hosts and circuit breaker as tools."""
+        if self._tool is None:
+            fields: dict[str, Any] = {"type": "http", "name": self.name, "description": self.name, "method": "POST"}
+            self._tool = HttpTool.model_validate(
+                {**fields, "url": self.url, "headers": self.headers, "timeout_seconds": self.timeout_seconds}
+            )
+        return self._tool

@@ -1,0 +1,42 @@
+"""Verdicts of hooks and guardrails, and the treatment of those that fail."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+MAX_SENTENCE = 1_000
+"""Characters of a refusal's sentence."""
+MAX_REPLACEMENT = 20_000
+"""Characters of a text in place of another one, and of arguments as JSON."""
+
+
+class OnFailure(StrEnum):
+    """The treatment of a hook or guardrail that fails, or does not answer in time."""
+
+    CLOSED = "closed"
+    """It counts as a refusal."""
+    OPEN = "open"
+    """The turn goes on as if it were not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replace:
+    """A verdict: go on with ``value`` instead, a text or the arguments of a tool."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """A verdict: do not go on. ``sentence`` is for the user, or for the model if a tool or a handoff is refused.
+
+    Default: a fixed sentence of the agent.
+    """
+
+    sentence: str = ""
+
+
+Verdict = Replace | Refuse | None
+"""None: go on."""

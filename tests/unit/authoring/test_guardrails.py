@@ -1,0 +1,257 @@
+"""Guardrails in Python: answers and questions that are allowed, replaced or refused."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from baton import Agent, Refuse, Replace, TurnContext, tool
+from baton.domain.errors import ModelUnavailable
+from baton.ports.chat_model import ReasoningDelta
+from tests.fakes.chat_model import Answer
+from tests.harness.armed import call
+from tests.harness.coded import coded
+from tests.harness.harness import Harness, Said
+
+SENTENCE = "The house is quiet. "
+LONG = SENTENCE * 30
+SECRET = "The secret is Rufus."
+
+
+def guide(*tools: Any, **fields: Any) -> Agent:
+    """The main agent of the tests."""
+    return Agent("assistant", "Guide.", main=True, tools=tools, **fields)
+
+
+def keeps_secrets(agent: Agent) -> Agent:
+    """Add an output guardrail to the agent, and return it."""
+
+    @agent.output_guardrail
+    async def no_secrets(text: str, before: str) -> Refuse | None:
+        return Refuse("I keep secrets.") if "secret" in before + text else None
+
+    return agent
+
+
+def judges(agent: Agent, verdict: Any) -> Agent:
+    """Add an input guardrail to the agent that gives a verdict on questions about dragons, and return it."""
+
+    @agent.input_guardrail
+    async def no_dragons(text: str, context: TurnContext) -> Any:
+        assert context.user == "ada"
+        return verdict if "dragon" in text else None
+
+    return agent
+
+
+async def stored(harness: Harness) -> list[tuple[str, str]]:
+    """Role and text of each message of the conversation."""
+    thread = await harness.store.get_thread(harness.ada, harness.thread_id)
+    page = await harness.store.read_messages(harness.ada, thread, limit=50, before=None)
+    return [(message.role.value, message.text) for message in page.messages]
+
+
+def shown(said: Said) -> list[str]:
+    """The texts of the messages that clients keep."""
+    texts: dict[str, str] = {}
+    for event in said.events:
+        if event.type == "TEXT_MESSAGE_CONTENT":
+            texts[event.body["messageId"]] = texts.get(event.body["messageId"], "") + event.body["delta"]
+        elif event.type == "TEXT_MESSAGE_END" and (event.body.get("metadata") or {}).get("takenBack"):
+            del texts[event.body["messageId"]]
+    return list(texts.values())
+
+
+class TestOutput:
+    async def test_a_refused_answer_is_a_sentence_and_nothing_else_of_it_is_shown_or_stored(self) -> None:
+        harness = coded(keeps_secrets(guide()), answers=(SECRET, "Fine."))
+        said = await harness.say("m1", "Tell me.")
+        assert (said.text, said.types[-1]) == ("I keep secrets.", "RUN_FINISHED")
+        assert await stored(harness) == [("user", "Tell me."), ("assistant", "I keep secrets.")]
+        await harness.say("m2", "Well?")
+        assert "Rufus" not in str(harness.model.asked)
+        assert "Rufus" not in str(said.events)
+
+    async def test_the_message_and_the_inspector_say_who_has_refused_it(self) -> None:
+        harness = coded(keeps_secrets(guide()), answers=(SECRET,))
+        said = await harness.say()
+        [start] = [event for event in said.events if event.type == "TEXT_MESSAGE_START"]
+        assert start.body["metadata"]["refusedBy"] == "no_secrets"
+        assert said.finished is not None
+        assert said.finished.messages[-1].metadata()["refusedBy"] == "no_secrets"
+        [judged] = (await harness.context())["guardrails"]
+        wanted = {"point": "output_guardrail", "name": "no_secrets", "verdict": "refuse", "failure": None}
+        assert wanted.items() <= judged.items()
+
+    async def test_a_window_is_judged_while_the_model_writes_the_next(self) -> None:
+        agent, gate = guide(), asyncio.Event()
+        judged: list[tuple[str, str, bool]] = []
+
+        @agent.output_guardrail
+        def note(text: str, before: str, is_last: bool) -> None:
+            judged.append((text, before, is_last))
+            gate.set()
+
+        harness = coded(agent, answers=(Answer((LONG, "The end."), gate=gate, gate_at=1),))
+        said = await harness.say()  # without windows, the model would wait for the verdict and the verdict for it
+        assert said.text == LONG + "The end."
+        (first, nothing, is_last), *_, (last, before, is_last_last) = judged
+        assert (nothing, is_last, is_last_last) == ("", False, True)
+        assert before + last == said.text
+        assert first.endswith(SENTENCE)
+
+    async def test_windows_that_were_shown_are_taken_back_with_the_refused_one(self) -> None:
+        harness = coded(keeps_secrets(guide()), answers=(LONG + SECRET,))
+        said = await harness.say()
+        assert SENTENCE in said.text
+        assert shown(said) == ["I keep secrets."]
+        assert (await stored(harness))[1:] == [("assistant", "I keep secrets.")]
+
+    async def test_a_window_can_be_replaced_for_the_user_and_all_later_prompts(self) -> None:
+        agent = guide()
+
+        @agent.output_guardrail
+        def mask(text: str) -> Replace:
+            return Replace(text.replace("Rufus", "[name]"))
+
+        harness = coded(agent, answers=(SECRET, "Fine."))
+        said = await harness.say("m1", "Tell me.")
+        assert said.text == "The secret is [name]."
+        await harness.say("m2", "Well?")
+        assert "Rufus" not in str(harness.model.asked)
+        assert "Rufus" not in str(said.events)
+
+    async def test_thinking_is_not_shown_past_a_guardrail(self) -> None:
+        agent = keeps_secrets(guide(model={"name": "m", "show_reasoning": True}))
+        harness = coded(agent, answers=(Answer((ReasoningDelta("It is Rufus."), "Fine.")),))
+        said = await harness.say()
+        assert (said.text, "Rufus" in str(said.events)) == ("Fine.", False)
+
+    async def test_calls_of_a_refused_answer_are_not_made(self) -> None:
+        made: list[str] = []
+
+        @tool
+        def unlock(door: str) -> str:
+            """Unlock a door."""
+            made.append(door)
+            return "open"
+
+        harness = coded(keeps_secrets(guide(unlock)), answers=(Answer.calling(call("unlock", door="1"), text=SECRET),))
+        said = await harness.say()
+        assert (said.text, made, len(harness.model.asked)) == ("I keep secrets.", [], 1)
+
+    async def test_a_structured_answer_is_judged_as_a_whole(self) -> None:
+        schema = {"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"]}
+        agent, judged = guide(output_type=schema), []
+
+        @agent.output_guardrail
+        def note(text: str, is_last: bool) -> Replace:
+            judged.append(is_last)
+            return Replace(text.replace("quiet", "calm"))
+
+        harness = coded(agent, answers=(f'{{"answer": "{LONG}"}}',))
+        said = await harness.say()
+        assert said.last["result"] == {"answer": LONG.replace("quiet", "calm")}
+        assert judged == [True]
+
+    async def test_a_refused_structured_answer_is_the_sentence(self) -> None:
+        schema = {"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"]}
+        harness = coded(keeps_secrets(guide(output_type=schema)), answers=(f'{{"answer": "{SECRET}"}}',))
+        said = await harness.say()
+        assert (said.text, said.types[-1]) == ("I keep secrets.", "RUN_FINISHED")
+        assert said.last.get("result") is None
+
+    async def test_text_of_a_model_that_broke_off_is_not_shown_unjudged(self) -> None:
+        harness = coded(keeps_secrets(guide()), answers=(Answer(("The secret",), ModelUnavailable("down")),))
+        said = await harness.say()
+        assert (said.text, said.types[-1]) == ("", "RUN_ERROR")
+
+    @pytest.mark.parametrize(("on_failure", "text"), [("closed", "I can't answer that"), ("open", "Fine.")])
+    async def test_a_failing_guardrail_fails_as_it_declares(self, on_failure: Any, text: str) -> None:
+        agent = guide()
+
+        @agent.output_guardrail(on_failure=on_failure)
+        def broken(text: str) -> None:
+            raise RuntimeError(text)
+
+        harness = coded(agent, answers=("Fine.",))
+        assert (await harness.say()).text.startswith(text)
+        [judged] = (await harness.context())["guardrails"]
+        assert judged["failure"] == "RuntimeError"
+
+    @pytest.mark.parametrize("verdict", ["no", True, Replace(7), Replace("x" * 20_001), Refuse(3)])  # type: ignore[arg-type]
+    async def test_what_is_no_verdict_is_a_failure(self, verdict: Any) -> None:
+        agent = guide()
+
+        @agent.output_guardrail
+        def odd(text: str) -> Any:
+            return verdict
+
+        harness = coded(agent, answers=("Fine.",))
+        assert (await harness.say()).text.startswith("I can't answer that")
+
+
+class TestInput:
+    async def test_a_refused_question_gets_the_sentence_and_is_in_no_later_prompt(self) -> None:
+        harness = coded(judges(guide(), Refuse("Not about dragons.")), answers=("Dragons are real.", "Fine."))
+        said = await harness.say("m1", "Are dragons real?")
+        assert (said.text, said.types[-1]) == ("Not about dragons.", "RUN_FINISHED")
+        assert await stored(harness) == [("user", "Are dragons real?"), ("assistant", "Not about dragons.")]
+        await harness.say("m2", "Well?")
+        assert "dragon" not in str(harness.model.asked[-1].prompts).lower()
+
+    async def test_nothing_is_shown_and_no_tool_is_called_before_the_verdict(self) -> None:
+        made: list[str] = []
+        verdict_due = asyncio.Event()
+
+        @tool
+        def unlock(door: str) -> str:
+            """Unlock a door."""
+            made.append(door)
+            return "open"
+
+        agent = guide(unlock)
+
+        @agent.input_guardrail
+        async def slow(text: str) -> Refuse:
+            await verdict_due.wait()
+            return Refuse("No.")
+
+        harness = coded(agent, answers=(Answer.calling(call("unlock", door="1"), text="I open it."),))
+        saying = asyncio.ensure_future(harness.say())
+        await harness.model_is_asked()  # beside the guardrail
+        verdict_due.set()
+        said = await saying
+        assert (said.text, made) == ("No.", [])
+
+    async def test_the_model_is_given_up_as_soon_as_the_question_is_refused(self) -> None:
+        never = asyncio.Event()
+        harness = coded(judges(guide(), Refuse("No.")), answers=(Answer(("Dragons",), gate=never),))
+        assert (await harness.say("m1", "A dragon?")).text == "No."
+        assert harness.model.abandoned == 1
+
+    async def test_a_replaced_question_is_what_the_model_gets_and_what_is_stored(self) -> None:
+        harness = coded(judges(guide(), Replace("Are lizards real?")), answers=("Stale.", "Yes.", "Fine."))
+        said = await harness.say("m1", "Are dragons real?")
+        assert said.text == "Yes."
+        assert await stored(harness) == [("user", "Are lizards real?"), ("assistant", "Yes.")]
+        await harness.say("m2", "Well?")
+        assert all("dragon" not in str(asked.prompts) for asked in harness.model.asked[1:])
+
+    async def test_a_run_that_is_stopped_before_the_verdict_counts_as_refused(self) -> None:
+        agent = guide()
+
+        @agent.input_guardrail
+        async def endless(text: str) -> None:
+            if "dragon" in text:
+                await asyncio.Event().wait()
+
+        harness = coded(agent, answers=("Stale.", "Fine."))
+        saying = asyncio.ensure_future(harness.say("m1", "A dragon?"))
+        await harness.model_is_asked()
+        await harness.controls.cancel(harness.ada, harness.thread_id, None)
+        assert (await saying).last["outcome"]["type"] == "cancelled"
+        await harness.say("m2", "Well?")
+        assert "dragon" not in str(harness.model.asked[-1].prompts)
