@@ -191,8 +191,8 @@ class Context(Recorded):
     )
     guardrails: list[RecordedJudgement] | None = Field(
         default=None,
-        description="The verdicts of hooks and guardrails that changed something, and their failures; left out if there "
-        "are none.",
+        description="The verdicts of hooks and guardrails that changed something, and their failures; left out if "
+        "there are none.",
     )
     feedback: list[RecordedFeedback] = Field(default=[], examples=[[]])
 

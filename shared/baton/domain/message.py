@@ -52,13 +52,6 @@ LENGTH = "length"
 """The ``finishReason`` of a cut answer, as in OpenAI's Chat Completions."""
 
 
-def text_of(content: Content) -> str:
-    """Return the text of a content, without parts of other kinds."""
-    if isinstance(content, str):
-        return content
-    return "\n".join(part.text for part in content if isinstance(part, TextPart))
-
-
 def with_text(content: Content, text: str) -> Content:
     """Return the content with another text; parts of other kinds stay."""
     if isinstance(content, str):
