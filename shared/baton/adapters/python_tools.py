@@ -13,6 +13,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticSerializationError, to_json
 
 from baton.adapters.tool_source import SourceTool
+from baton.authoring.docstrings import read_docstring
 from baton.authoring.errors import CannotLoad
 from baton.authoring.functions import Filled, Functions
 from baton.authoring.packages import is_of
@@ -30,6 +31,10 @@ class _Loaded:
     definition: PythonTool
     """Kept alive, so that no other object can get the same ``id()``."""
     function: Callable[..., Any]
+    description: str
+    """Its purpose, for the model."""
+    requires_approval: bool
+    """Whether the definition or the function's own decorator asks for it."""
     filled: Filled
     """The parameters that the model does not see."""
     arguments: type[BaseModel] | None
@@ -61,7 +66,7 @@ class PythonTools:
 
     async def tools(self, definition: PythonTool) -> Sequence[SourceTool]:
         loaded = await self._load(definition)
-        return [SourceTool(definition.name, definition.description, loaded.schema, definition.requires_approval)]
+        return [SourceTool(definition.name, loaded.description, loaded.schema, loaded.requires_approval)]
 
     async def call(
         self, definition: PythonTool, own_name: str, arguments: Mapping[str, Any], context: CallContext
@@ -78,12 +83,19 @@ class PythonTools:
         return loaded
 
     def _import(self, definition: PythonTool) -> _Loaded:
-        function = definition.function or self._find(definition.entry_point)
+        found = definition.function or self._find(definition.entry_point)
+        function, declared = (found.function, found.definition) if isinstance(found, Tool) else (found, definition)
+        if missing := set(declared.required_permissions) - set(definition.required_permissions):
+            raise CannotLoad(f"{function.__qualname__} requires {', '.join(sorted(missing))}: name it here too.")
+        needs_approval = definition.requires_approval or declared.requires_approval
         filled = self._functions.find_filled(function)
+        description = definition.description or read_docstring(function).description
+        if not description:
+            raise CannotLoad(f"{function.__qualname__}: give it a docstring, or the tool a description.")
         if definition.parameters is not None:
-            return _Loaded(definition, function, filled, None, definition.parameters)
+            return _Loaded(definition, function, description, needs_approval, filled, None, definition.parameters)
         signature = read_signature(function, filled.names)
-        return _Loaded(definition, function, filled, signature.arguments, signature.schema)
+        return _Loaded(definition, function, description, needs_approval, filled, signature.arguments, signature.schema)
 
     def _find(self, entry_point: str) -> Callable[..., Any]:
         module_name, _, attribute = entry_point.partition(":")
@@ -92,8 +104,6 @@ class PythonTools:
             named = ", ".join(packages) or "none"
             raise CannotLoad(f"{module_name} is in none of the packages that BATON_TOOL_PACKAGES names ({named}).")
         function = getattr(importlib.import_module(module_name), attribute, None)
-        if isinstance(function, Tool):
-            return function.function
         if not callable(function):
             raise CannotLoad(f"{module_name} has no function {attribute}.")
         return function  # type: ignore[no-any-return]

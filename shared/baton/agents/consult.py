@@ -10,7 +10,6 @@ from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ag_ui.core import BaseEvent
 from aws_lambda_powertools import Logger
 
 from baton.agents.agent_loop import AgentLoop
@@ -340,10 +339,6 @@ class Consultations:
             context.scope, "agent.consult", thread_id=context.thread_id, outcome=status.value, detail=detail
         )
         await gather_all(services.records.put_task(context.lease(), ended), audited)
-
-
-def _show_nothing(event: BaseEvent) -> None:
-    """Drop an event of a consulted agent."""
 
 
 def _list_missed(work: _Work) -> str:

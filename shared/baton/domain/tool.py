@@ -168,14 +168,25 @@ class PythonTool(_Tool):
     """A function that ships with the deployment."""
 
     type: Literal["python"]
-    name: Name
-    description: Text
+    name: Name = ""
+    """Default: the function's name."""
+    description: Text | None = None
+    """Its purpose, for models. Default: the function's docstring, without the texts about parameters."""
     entry_point: str = Field(pattern=r"^[a-zA-Z_]\w*(\.[a-zA-Z_]\w*)*:[a-zA-Z_]\w*$")
     """``package.module:function``, in a package that ``BATON_TOOL_PACKAGES`` names."""
     parameters: Parameters | None = None
     """JSON Schema of the arguments. Default: derived from the function's signature, which then also converts them."""
     requires_approval: bool = False
     _function: Callable[..., Any] | None = PrivateAttr(default=None)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named_after_its_function(cls, values: Any) -> Any:
+        if isinstance(values, dict) and values.get("name") is None:
+            entry_point = values.get("entry_point", values.get("entryPoint", ""))
+            function = str(entry_point).rpartition(":")[2][:64]
+            return {**values, "name": function} if function else values
+        return values
 
     @property
     def function(self) -> Callable[..., Any] | None:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
+from baton import tool
 from baton.ports.tools import CallContext, ToolFailed, ToolResult
 
 
@@ -58,6 +59,17 @@ def counts(model_name: str, schema: int = 1) -> str:
 
 def raw(**anything: Any) -> dict[str, Any]:
     return anything
+
+
+def documented(number: int) -> str:
+    """Look up an order. number: as printed on the invoice."""
+    return str(number)
+
+
+@tool(approval="always", required_permissions=["crm:write"])
+def guarded(number: int) -> str:
+    """Delete an order."""
+    return str(number)
 
 
 def untyped(name):  # type: ignore[no-untyped-def]

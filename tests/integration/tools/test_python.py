@@ -39,6 +39,37 @@ async def test_parameters_come_from_the_signature(harness: Harness) -> None:
     assert tools["greet"].origin == "python"
 
 
+async def test_a_name_and_a_description_come_from_the_function(harness: Harness) -> None:
+    agent = agent_with({"type": "python", "entry_point": f"{FUNCTIONS}:documented"})
+
+    [tool] = (await harness.toolbox.offered(agent, ADA)).tools
+
+    assert (tool.spec.name, tool.spec.description) == ("documented", "Look up an order.")
+    assert tool.spec.parameters["properties"]["number"]["description"] == "as printed on the invoice."
+    assert (await harness.call(agent, "documented", number=7)).text == "7"
+
+
+async def test_a_function_without_a_docstring_needs_a_description(
+    harness: Harness, caplog: pytest.LogCaptureFixture
+) -> None:
+    agent = agent_with({"type": "python", "entry_point": f"{FUNCTIONS}:greet"})
+    assert (await harness.toolbox.offered(agent, ADA)).tools == ()
+    assert "greet: give it a docstring, or the tool a description." in caplog.text
+
+
+async def test_what_a_functions_decorator_asks_for_cannot_be_left_out_in_yaml(
+    harness: Harness, caplog: pytest.LogCaptureFixture
+) -> None:
+    clerk = Scope("acme", "bob", frozenset({"crm:write"}))
+    guarded = {"type": "python", "entry_point": f"{FUNCTIONS}:guarded"}
+    [tool] = (
+        await harness.toolbox.offered(agent_with({**guarded, "required_permissions": ["crm:write"]}), clerk)
+    ).tools
+    assert tool.requires_approval
+    assert (await harness.toolbox.offered(agent_with(guarded), clerk)).tools == ()
+    assert "guarded requires crm:write: name it here too." in caplog.text
+
+
 async def test_functions_are_called_with_converted_arguments(harness: Harness) -> None:
     agent = agent_with(python("days_until"), python("greet"), python("counts"))
 
