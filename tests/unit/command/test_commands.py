@@ -11,7 +11,9 @@ from typing import Any
 
 import httpx
 import pytest
+from typer.main import get_command
 
+from baton_client.command.application import command_line, without_types_of_flags
 from tests.unit.command.served import ScriptedServer, listing, problem
 
 THREAD = {"id": "t-1", "title": "Lisbon", "status": "active", "lastActivityAt": "2026-11-23T12:00:00Z", "lastSeq": 0}
@@ -264,3 +266,13 @@ def test_a_broken_configuration_is_reported(server: ScriptedServer) -> None:
     ended = server.run("threads", "list")
     assert ended.exit_code == 2
     assert "config.toml" in ended.stderr
+
+
+def test_options_that_take_no_value_show_none_in_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+    command = without_types_of_flags(get_command(command_line()))
+    command.main(["threads", "list", "--help"], standalone_mode=False)
+    shown = capsys.readouterr().out
+    assert "--everybody" in shown
+    assert "--agent" in shown
+    assert "<bool>" not in shown
+    assert "<str>" in shown

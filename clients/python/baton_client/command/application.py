@@ -5,9 +5,10 @@ from __future__ import annotations
 import signal
 import sys
 from importlib.metadata import EntryPoint, entry_points, version
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.main import get_command
 
 from baton_client.command.agents import app as agents
 from baton_client.command.apply import apply
@@ -110,6 +111,16 @@ def _add_absent(made: typer.Typer, name: str, advice: str, purpose: str = "") ->
         raise typer.Exit(ExitCode.USAGE)
 
 
+def without_types_of_flags(command: Any) -> Any:
+    """Return the command, whose help shows no type of options that take no value."""
+    for each in (*command.params, command.get_help_option(command.context_class(command))):
+        if getattr(each, "is_flag", False):
+            each.metavar = ""
+    for each in getattr(command, "commands", {}).values():
+        without_types_of_flags(each)
+    return command
+
+
 app = command_line()
 
 
@@ -117,7 +128,7 @@ def main() -> None:
     """Run the command line with the commands of every installed distribution."""
     try:
         add_installed(app, list(entry_points(group="baton.commands")))
-        app()
+        without_types_of_flags(get_command(app))()
     except KeyboardInterrupt:
         # A second Ctrl-C while the first one is being dealt with.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
