@@ -46,3 +46,31 @@ def test_the_reference_has_every_error() -> None:
     ]
     shown = [f"| `{each.__name__}` | {(inspect.getdoc(each) or '').partition(chr(10) * 2)[0]} |" for each in errors]
     assert written("Errors") == [row.replace("\n", " ") for row in shown]
+
+
+def methods(thing: Any) -> Iterator[Any]:
+    """The public methods of a client and of its resources."""
+    for each, method in inspect.getmembers(thing, inspect.ismethod):
+        if not each.startswith("_"):
+            yield method
+    for part in vars(thing).values():
+        if isinstance(part, Resource):
+            yield from methods(part)
+
+
+def test_every_method_names_and_types_what_it_takes_and_returns() -> None:
+    loose = []
+    with Baton("http://baton.test") as baton:
+        for method in methods(baton):
+            signature = inspect.signature(method)
+            if signature.return_annotation in {inspect.Signature.empty, "Any", "dict[str, Any]"}:
+                loose.append(f"{method.__qualname__} -> {signature.return_annotation}")
+            loose += [
+                f"{method.__qualname__}({parameter})"
+                for parameter in signature.parameters.values()
+                if parameter.kind in {parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL}
+                or parameter.annotation in {parameter.empty, "Any"}
+            ]
+    # Any JSON may be sent, and the parameters of lines are those of its address.
+    allowed = {"Baton.request(json: 'Any' = None)", "Resource.lines(**params: 'Any')"}
+    assert [each for each in loose if each not in allowed] == []
