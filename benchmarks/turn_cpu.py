@@ -100,10 +100,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.turn_cpu", description=__doc__)
     parser.add_argument("--against", type=Path, required=True, help="another source tree, after `make setup`")
     parser.add_argument("--memory", default="off,on", help="off, on (recall and inspector) or both (default: both)")
+    parser.add_argument("--other-memory", default="", help="the same of the other tree (default: as it is configured)")
     parser.add_argument("--rounds", type=int, default=40, help="turns of each tree (default: %(default)s)")
     arguments = parser.parse_args()
     with ExitStack() as running:
-        wanted = [("the other tree", arguments.against.resolve(), "")]
+        wanted = [("the other tree", arguments.against.resolve(), arguments.other_memory)]
         wanted += [(f"this tree, memory {memory}", ROOT, memory) for memory in arguments.memory.split(",")]
         trees = [running.enter_context(_running(*each)) for each in wanted]
         measure(trees, arguments.rounds)
