@@ -1,57 +1,172 @@
-"""CPU time of each function's cold start: ``python -m benchmarks.cold_start [--runs 5]``.
+"""CPU time of cold starts and first requests: ``python -m benchmarks.cold_start [--runs 5] [--only http,turns]``.
 
 Each run starts a new process with what a function has in Lambda: its folder, the layers as their makefiles build them
-(for this machine's processor), and the template's variables. The process loads the handler and ends. The result is the
-CPU time of the whole process, user and system, including the interpreter's start. The smallest result of the runs is
-shown, because load on the machine can only add time. The second column is the same without the layers' bytecode.
+(for this machine's processor), and the template's variables. AWS is a local cloud. The process loads the handler and
+answers a first request, where there is a usual one. Results are CPU times of the whole process, user and system,
+including the interpreter's start: what is moved from the start to the first request appears there. The smallest
+results of the runs are shown, because load on the machine can only add time. Modules are those loaded, which do not
+depend on the machine. A second table has the sizes of the layers.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import platform
-import resource
 import subprocess
 import sys
 import tempfile
+import uuid
+import zipfile
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-from baton_local.root import ROOT
-from baton_local.stack import FunctionDefinition, read_stack
-from baton_local.template import Endpoints
+from baton_local.cloud import LocalCloud
+from baton_local.root import ROOT, TOKENIZER
+from baton_local.stack import FunctionDefinition
 from benchmarks.report import table
 
 LAYERS = {"DependenciesLayer": ROOT / "layers/dependencies", "SharedLayer": ROOT / "shared"}
-ENDPOINTS = Endpoints(
-    gateway="https://api.test", sockets="https://s.test", connections="https://c.test", queues="https://q.test"
-)
+OTHER_LAYERS = {"ExtractionLayer": ROOT / "layers/extraction", "TokenizerLayer": ROOT / "layers/tokenizer"}
+PROCESS = Path(__file__).with_name("cold_start_process.py")
+TENANT, USER = "acme", "ada"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--python", default=sys.executable, help="the interpreter to start; Lambda's is 3.13")
+    parser.add_argument("--python", default="python3.13", help="the interpreter to start; Lambda's is 3.13")
+    parser.add_argument("--only", default="", help="names of functions, separated by commas")
+    parser.add_argument("--sizes", action="store_true", help="the sizes of the layers only")
     arguments = parser.parse_args()
-    ask = [arguments.python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
-    version = subprocess.run(ask, capture_output=True, text=True, check=True).stdout.strip()
-    functions = read_stack(ROOT / "template.yaml", {"Stage": "dev"}, ENDPOINTS).functions
+    ask = [arguments.python, "-c", "import sys; print(sys.executable, '%d.%d' % sys.version_info[:2])"]
+    python, version = subprocess.run(ask, capture_output=True, text=True, check=True).stdout.split()
     with tempfile.TemporaryDirectory() as folder:
-        path = _layers(Path(folder), arguments.python, version)
-        rows = []
-        for name, function in sorted(functions.items()):
-            with_bytecode, without = (
-                min(_cpu_seconds(arguments.python, function, path, options) for _ in range(arguments.runs))
-                for options in ([], ["-X", f"pycache_prefix={folder}/none"])
+        layers = _build(Path(folder), python, version)
+        if not arguments.sizes:
+            _report_starts(python, version, layers, arguments.runs, set(filter(None, arguments.only.split(","))))
+        print(table(("layer", "MB", "MB zipped"), _sizes(layers)))
+
+
+def _report_starts(python: str, version: str, layers: Mapping[str, Path], runs: int, only: set[str]) -> None:
+    path = [layers[name] / "python" for name in LAYERS]
+    rows = []
+    with _cloud() as cloud:
+        for logical_id, function in sorted(cloud.stack.functions.items()):
+            name = logical_id.removesuffix("Function").lower()
+            if only and name not in only:
+                continue
+            environment = _environment(cloud, function, path)
+            reports = [_run(python, function, environment, _request(cloud, name)) for _ in range(runs)]
+            bare = [_run(python, function, environment, None, "-X", f"pycache_prefix={path[0]}/none") for _ in range(1)]
+            first = min((each["first"] for each in reports), key=lambda seconds: seconds or 0.0)
+            rows.append(
+                (
+                    name,
+                    f"{min(each['start'] for each in reports):.2f}",
+                    f"{first:.2f}" if first is not None else "",
+                    reports[0]["modules"],
+                    reports[0]["later"] if first is not None else "",
+                    f"{bare[0]['start']:.2f}",
+                )
             )
-            rows.append((name.removesuffix("Function").lower(), f"{with_bytecode:.2f}", f"{without:.2f}"))
-    print(f"CPU seconds of a cold start, {platform.machine()}, Python {version}, smallest of {arguments.runs}\n")
-    print(table(("function", "bytecode", "no bytecode"), rows))
+    print(f"CPU seconds, {platform.machine()}, Python {version}, smallest of {runs}\n")
+    print(table(("function", "start", "first request", "modules", "more for the request", "no bytecode"), rows))
+    print()
 
 
-def _layers(folder: Path, python: str, version: str) -> list[Path]:
-    """Build the layers for this machine, and return the folders that Lambda would add to the path."""
-    for layer, source in LAYERS.items():
+def _cloud() -> Any:
+    """Return the services that functions call. The functions of this process run no turns."""
+    cloud = LocalCloud(port=0, workers=0, sweep_seconds=0, documentation=False, traces=False, reload=False)
+    cloud.start()
+    return _Stopped(cloud)
+
+
+class _Stopped:
+    """Stops a local cloud at the end of a block."""
+
+    def __init__(self, cloud: LocalCloud) -> None:
+        self._cloud = cloud
+
+    def __enter__(self) -> LocalCloud:
+        return self._cloud
+
+    def __exit__(self, *_: object) -> None:
+        self._cloud.stop()
+
+
+def _environment(cloud: LocalCloud, function: FunctionDefinition, path: list[Path]) -> dict[str, str]:
+    """Return the template's variables of a function, with this machine's addresses, and its path."""
+    here = cloud.environment
+    own = {name: here.get(name, value) for name, value in function.variables.items()}
+    aws = {name: value for name, value in here.items() if name.startswith(("AWS_", "OPENAI_"))}
+    return {
+        **own,
+        **aws,
+        "BATON_AGENTS_DIR": str(ROOT / "agents"),
+        # The local cloud's index and vectors belong to it, and are in no layer.
+        "BATON_SEARCH_URL": "",
+        "BATON_EMBEDDING_MODEL": "",
+        "BATON_TRACES_ENDPOINT": "",
+        "BATON_TOOL_PACKAGES": "",
+        "BATON_STAGE": "local",
+        "TIKTOKEN_CACHE_DIR": str(TOKENIZER),
+        "POWERTOOLS_METRICS_DISABLED": "true",
+        "PYTHONPATH": os.pathsep.join(map(str, [function.folder, *path])),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+
+
+def _request(cloud: LocalCloud, name: str) -> Any:
+    """Return the usual first request of a function; None if there is none."""
+    token = cloud.token(TENANT, USER)
+    thread_id = str(uuid.uuid4())
+    match name:
+        case "authorizer":
+            event = _sample("authorizer_request")
+            event["multiValueHeaders"]["Sec-WebSocket-Protocol"] = [f"baton.v1, {token}"]
+        case "http":
+            event = _sample("rest_http") | {"path": "/v1/threads", "httpMethod": "GET"}
+            event["multiValueHeaders"]["Authorization"] = [f"Bearer {token}"]
+        case "sockets":
+            event = _sample("websocket_default")
+            event["requestContext"]["authorizer"] |= {"tenant": TENANT, "expires": "4102444800"}
+        case "streams":
+            said = {"id": "m-1", "role": "user", "content": "Hello"}
+            event = {
+                "path": "/v1/runs",
+                "headers": {"authorization": f"Bearer {token}"},
+                "body": {"threadId": thread_id, "runId": "r-1", "messages": [said], "tools": [], "context": []},
+            }
+        case "sweeper":
+            event = _sample("schedule_sweeper")
+        case "turns":
+            event = _sample("sqs_turns")
+            body = json.loads(event["Records"][0]["body"]) | {"tenantId": TENANT, "threadId": thread_id}
+            event["Records"][0]["body"] = json.dumps(body)
+        case _:
+            return None
+    return event
+
+
+def _sample(name: str) -> Any:
+    return json.loads((ROOT / "events" / f"{name}.json").read_text())
+
+
+def _run(python: str, function: FunctionDefinition, environment: dict[str, str], request: Any, *options: str) -> Any:
+    module = Path(function.handler).stem if function.handler.endswith(".sh") else function.handler.rpartition(".")[0]
+    command = [python, "-P", *options, str(PROCESS), "app" if module == "run" else module, json.dumps(request)]
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def _build(folder: Path, python: str, version: str) -> dict[str, Path]:
+    """Build the layers for this machine, and return their folders, which Lambda puts into ``/opt``."""
+    layers = {}
+    for layer, source in {**LAYERS, **OTHER_LAYERS}.items():
+        layers[layer] = folder / layer
         variables = {
             "ARTIFACTS_DIR": str(folder / layer),
             "PYTHON_VERSION": version,
@@ -64,27 +179,21 @@ def _layers(folder: Path, python: str, version: str) -> list[Path]:
             env={**os.environ, "LAYER_PYTHON": python, "BATON_REQUIRE_BYTECODE": "1"},
             check=True,
         )
-    return [folder / layer / "python" for layer in LAYERS]
+    return layers
 
 
-def _cpu_seconds(python: str, function: FunctionDefinition, path: list[Path], options: list[str]) -> float:
-    module = Path(function.handler).stem if function.handler.endswith(".sh") else function.handler.rpartition(".")[0]
-    environment = {
-        **function.variables,
-        "PYTHONPATH": os.pathsep.join(map(str, [function.folder, *path])),
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "BATON_AGENTS_DIR": str(path[-1].parent / "agents"),
-        "TIKTOKEN_CACHE_DIR": str(ROOT / "layers/tokenizer"),
-        "AWS_REGION": "us-east-1",
-        "AWS_DEFAULT_REGION": "us-east-1",
-        "AWS_ACCESS_KEY_ID": "none",
-        "AWS_SECRET_ACCESS_KEY": "none",
-    }
-    command = [python, *options, "-c", f"import {'app' if module == 'run' else module}"]
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run(command, env=environment, check=True)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+def _sizes(layers: Mapping[str, Path]) -> list[tuple[str, str, str]]:
+    rows = []
+    for name, folder in layers.items():
+        files = [path for path in folder.rglob("*") if path.is_file()]
+        with tempfile.TemporaryFile() as file:
+            with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+                for path in files:
+                    archive.write(path, path.relative_to(folder))
+            zipped = file.tell()
+        unpacked = sum(path.stat().st_size for path in files)
+        rows.append((name.removesuffix("Layer").lower(), f"{unpacked / 1e6:.1f}", f"{zipped / 1e6:.1f}"))
+    return rows
 
 
 if __name__ == "__main__":

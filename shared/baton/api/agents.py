@@ -43,7 +43,7 @@ from baton.domain.identity import Permission, Scope, is_printable
 from baton.registry.agent_drafts import wire
 from baton.registry.agent_editing import AgentChange as EditedAgent
 
-router = APIRouter(prefix="/agents", tags=["agents"])
+router = APIRouter(prefix="/v1/agents", tags=["agents"])
 
 Comment = Annotated[
     str | None, Query(description="The reason, for readers of the versions.", max_length=MAX_COMMENT, examples=[None])

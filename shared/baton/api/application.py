@@ -5,45 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cache
 
-from fastapi import APIRouter, FastAPI
+from fastapi.routing import APIRoute
 from starlette.routing import BaseRoute
 
 from baton import __version__
-from baton.api import (
-    agents,
-    audit,
-    branches,
-    caller,
-    controls,
-    docs_page,
-    documents,
-    episodes,
-    feedback,
-    files,
-    forks,
-    knowledge,
-    limits,
-    messages,
-    models,
-    overview,
-    personal_data,
-    problems,
-    procedure_review,
-    procedures,
-    run_records,
-    runs,
-    skills,
-    sources,
-    threads,
-    turns,
-)
-from baton.api.a2a import card_router, rest_router
-from baton.api.a2a import router as a2a_router
+from baton.api import problems
 from baton.api.a2a.access import A2AAccess
+from baton.api.addresses import deferred_routes
 from baton.api.current_cors import CurrentCors, Origins, allow_any_origin
 from baton.api.departures import Departures
 from baton.api.described import DescribedApi
-from baton.api.mcp import router as mcp_router
 from baton.api.mcp.access import McpAccess
 from baton.api.middleware import EncodedSegments, RequestLimits
 from baton.api.schemas import Health
@@ -79,7 +50,7 @@ def create_app(
     timing: Timing | None = None,
     a2a: A2AAccess | None = None,
     mcp: McpAccess | None = None,
-) -> FastAPI:
+) -> DescribedApi:
     """Return the HTTP API. ``use_cases`` is called by each request that needs them, on the event loop.
 
     Its first call builds them; later ones must not block.
@@ -123,43 +94,5 @@ async def health() -> Health:
 
 @cache
 def _routes() -> Sequence[BaseRoute]:
-    """Return the routes of every application in this process.
-
-    FastAPI makes the validators of all parameters when a route is first looked for: longer than most answers take.
-    """
-    api = APIRouter()
-    nouns = (
-        runs,
-        messages,
-        threads,
-        feedback,
-        turns,
-        run_records,
-        controls,
-        forks,
-        branches,
-        files,
-        episodes,
-        audit,
-        agents,
-        documents,
-        sources,
-        knowledge,
-        personal_data,
-        caller,
-        procedures,
-        procedure_review,
-        skills,
-        overview,
-        limits,
-        models,
-        docs_page,
-    )
-    for router in (noun.router for noun in nouns):
-        api.include_router(router, prefix="/v1")
-    api.add_api_route("/health", health, tags=["health"], summary="Whether the service answers")
-    api.include_router(a2a_router.router)
-    api.include_router(rest_router.router)
-    api.include_router(card_router.router)
-    api.include_router(mcp_router.router)
-    return tuple(api.routes)
+    """Return the routes of every application in this process. Those of a noun are imported by its first request."""
+    return APIRoute("/health", health, tags=["health"], summary="Whether the service answers"), *deferred_routes()

@@ -32,7 +32,7 @@ MAX_EXPORTED = 10_000
 MAX_EXPORT_PAGES = 200
 """Pages that one export reads. With filters, a page may hold no record at all."""
 
-router = APIRouter(tags=["audit"])
+router = APIRouter(prefix="/v1", tags=["audit"])
 
 
 @router.get("/threads/{thread_id}/audit", summary="Read a thread's audit records")

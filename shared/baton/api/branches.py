@@ -29,7 +29,7 @@ from baton.domain.thread import Thread
 MAX_TEXT = 200
 """Characters of a message that a list of branches shows."""
 
-router = APIRouter(prefix="/threads/{thread_id}/branches", tags=["threads"])
+router = APIRouter(prefix="/v1/threads/{thread_id}/branches", tags=["threads"])
 
 BranchId = Annotated[str, Path(max_length=32, description="The branch's id.", examples=["b4"])]
 

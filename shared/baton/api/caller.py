@@ -13,7 +13,7 @@ from baton.api.schemas import Listing
 from baton.domain.served import TIMESTAMP, Served, Timestamp
 from baton.domain.thread_state import Workflow, resumable_workflow
 
-router = APIRouter()
+router = APIRouter(prefix="/v1")
 
 
 class Identity(Served):

@@ -23,7 +23,7 @@ from baton.domain.errors import (
 from baton.domain.identity import thread_ref
 from baton.requests.parsing import parse_run_id
 
-router = APIRouter(prefix="/threads", tags=["threads"])
+router = APIRouter(prefix="/v1/threads", tags=["threads"])
 
 
 @router.post("/{thread_id}/cancel", summary="Stop the running turn", status_code=202)

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from fastapi import FastAPI
+from starlette.routing import BaseRoute
 from starlette.types import ASGIApp
 
+from baton.api.deferred_routes import DeferredRoutes
 from baton.api.middleware import ResponseHeaders
 from baton.api.problems import PROBLEM, Problem, responses
 from baton.domain.errors import (
@@ -39,6 +41,12 @@ class DescribedApi(FastAPI):
 
     Headers are added outside of all middleware: responses to errors that nothing has caught get them too.
     """
+
+    @property
+    def routes(self) -> list[BaseRoute]:
+        """All routes, with those that no request has needed yet."""
+        routes = super().routes
+        return [each for route in routes for each in (route.routes if isinstance(route, DeferredRoutes) else [route])]
 
     def build_middleware_stack(self) -> ASGIApp:
         """Return the application with its middleware."""

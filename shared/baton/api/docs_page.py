@@ -25,7 +25,7 @@ POLICY = (
 )
 """The page runs Swagger UI and the one script in the page that starts it, and talks to this API only."""
 
-router = APIRouter(prefix="/docs", include_in_schema=False)
+router = APIRouter(prefix="/v1/docs", include_in_schema=False)
 
 
 @router.get("")

@@ -24,7 +24,7 @@ from baton.domain.identity import Permission
 from baton.knowledge.document_rules import check_request
 from baton.knowledge.documents import Details
 
-router = APIRouter(prefix="/agents/{agent_id}/documents", tags=["documents"])
+router = APIRouter(prefix="/v1/agents/{agent_id}/documents", tags=["documents"])
 
 DocumentId = Annotated[str, Path(description="The document's id.", max_length=64, examples=[DOCUMENT_ID])]
 WRITE = Permission.DOCUMENT_WRITE

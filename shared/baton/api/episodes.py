@@ -39,7 +39,7 @@ from baton.domain.errors import (
 from baton.requests.parsing import moment
 from baton.requests.session_import import imported_session
 
-router = APIRouter(prefix="/episodes", tags=["episodes"])
+router = APIRouter(prefix="/v1/episodes", tags=["episodes"])
 
 EpisodeId = Annotated[UUID, Path(description="The episode's id.", examples=[EPISODE_ID])]
 MessageLimit = Annotated[int, Query(ge=1, le=500, description="Messages a page.")]

@@ -14,7 +14,7 @@ from baton.domain.errors import NotFound, StoreUnavailable
 from baton.domain.feedback import Rating, given_comment
 from baton.domain.identity import thread_ref
 
-router = APIRouter(prefix="/threads/{thread_id}/messages/{message_id}/feedback", tags=["threads"])
+router = APIRouter(prefix="/v1/threads/{thread_id}/messages/{message_id}/feedback", tags=["threads"])
 
 
 async def _message_in_path(

@@ -13,7 +13,7 @@ from baton.domain.identity import thread_ref
 from baton.domain.media_types import MediaType
 from baton.requests.thread_access import own_thread
 
-router = APIRouter(prefix="/threads", tags=["files"])
+router = APIRouter(prefix="/v1/threads", tags=["files"])
 
 
 @router.post(

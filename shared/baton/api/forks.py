@@ -24,7 +24,7 @@ from baton.domain.errors import (
 )
 from baton.domain.identity import thread_ref
 
-router = APIRouter(prefix="/threads", tags=["threads"])
+router = APIRouter(prefix="/v1/threads", tags=["threads"])
 
 
 @router.post(

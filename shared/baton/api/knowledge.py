@@ -16,7 +16,7 @@ from baton.domain.served import TIMESTAMP, Served, Timestamp
 from baton.knowledge.knowledge_search import MAX_FOUND
 from baton.memory.recall.retrievals import try_knowledge
 
-router = APIRouter(prefix="/agents", tags=["knowledge"])
+router = APIRouter(prefix="/v1/agents", tags=["knowledge"])
 
 
 class KnowledgeRequest(Asked):

@@ -19,7 +19,7 @@ from baton.domain.identity import Permission
 from baton.domain.served import TIMESTAMP, Served, Timestamp
 from baton.domain.tenant_limits import LIMITS, MAX_AT_ONCE, MAX_LIMIT, TenantLimits
 
-router = APIRouter(prefix="/tenant/limits", tags=["limits"])
+router = APIRouter(prefix="/v1/tenant/limits", tags=["limits"])
 
 Amount = Annotated[int | None, Field(ge=0, le=MAX_LIMIT)]
 AtOnce = Annotated[int | None, Field(ge=0, le=MAX_AT_ONCE)]

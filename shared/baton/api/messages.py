@@ -22,7 +22,7 @@ from baton.requests.parsing import message_request
 from baton.requests.turn_requests import TurnRequest
 from baton.turns.committing import FinishedRun
 
-router = APIRouter(tags=["messages"])
+router = APIRouter(prefix="/v1", tags=["messages"])
 
 
 @router.post(

@@ -15,7 +15,7 @@ from baton.domain.identity import Permission
 from baton.domain.model_providers import Ability, ModelKind, ModelUse
 from baton.domain.served import Served
 
-router = APIRouter(prefix="/models", tags=["models"])
+router = APIRouter(prefix="/v1/models", tags=["models"])
 
 MODEL = "gpt-6-luna"
 

@@ -26,7 +26,7 @@ USUAL_DAYS = 7
 MAX_CURSOR = 4096
 EPOCH = from_millis(0)
 
-router = APIRouter(prefix="/overview", tags=["overview"])
+router = APIRouter(prefix="/v1/overview", tags=["overview"])
 
 
 class AgentDay(Served):

@@ -24,7 +24,7 @@ from baton.domain.served import THREAD_ID, TIMESTAMP, Served, Timestamp
 from baton.entry.forget_requests import scope_of_user
 from baton.privacy.readers import sees_all
 
-router = APIRouter(tags=["personal data"])
+router = APIRouter(prefix="/v1", tags=["personal data"])
 
 JSON_LINES = "application/jsonl"
 MAX_DAYS = 36_500

@@ -157,7 +157,9 @@ def _allowed_methods(request: Request) -> list[str]:
     return [
         method
         for method in METHODS
-        if any(route.matches({**request.scope, "method": method})[0] is Match.FULL for route in request.app.routes)
+        if any(
+            route.matches({**request.scope, "method": method})[0] is Match.FULL for route in request.app.router.routes
+        )
     ]
 
 
@@ -210,7 +212,7 @@ async def _record_denial(request: Request, error: Forbidden) -> None:
     thread_id = None
     with contextlib.suppress(InvalidRequest):
         thread_id = thread_ref(scope, await thread_in_path(request.path_params.get("thread_id", ""))).id
-    action = error.action or f"{request.method} {request.scope['route'].path}"
+    action = error.action or f"{request.method} {request.scope['route'].path.removeprefix('/v1')}"
     detail = {"permission": error.permission}
     await (await use_cases(request)).ports.audit.record(
         scope, action, thread_id=thread_id, outcome="denied", detail=detail

@@ -16,7 +16,7 @@ from baton.domain.identity import Permission
 from baton.domain.procedure import REVIEWED, ProcedureStatus
 from baton.procedures.procedure_sources import READ
 
-router = APIRouter(tags=["procedures"])
+router = APIRouter(prefix="/v1", tags=["procedures"])
 
 
 @router.get("/procedures", summary="List all agents' procedures", responses=responses(Forbidden, StoreUnavailable))

@@ -53,7 +53,7 @@ from baton.domain.skill_markdown import skill_markdown
 from baton.procedures.administration import ProcedureVersions
 from baton.procedures.skill_administration import is_private_id
 
-router = APIRouter(tags=["procedures"])
+router = APIRouter(prefix="/v1", tags=["procedures"])
 
 PROCEDURES = "/agents/{agent_id}/procedures"
 PROCEDURE = f"{PROCEDURES}/{{procedure_id:procedure}}"

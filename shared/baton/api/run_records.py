@@ -13,7 +13,7 @@ from baton.api.record_schemas import TASK_ID, Handoff, Task, TaskWithMessages, T
 from baton.api.schemas import Listing
 from baton.domain.errors import NotFound
 
-router = APIRouter(prefix="/threads/{thread_id}", tags=["threads"])
+router = APIRouter(prefix="/v1/threads/{thread_id}", tags=["threads"])
 
 TaskId = Annotated[str, Path(max_length=128, description="The sub-task's id.", examples=[TASK_ID])]
 

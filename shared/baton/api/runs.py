@@ -64,7 +64,7 @@ BRANCH_ERRORS = (BranchUnavailable, BranchCrossesHandoff, TooManyBranches)
 
 FRAME_OF_A_RUN = ("RUN_STARTED", "RUN_FINISHED", "RUN_ERROR")
 
-router = APIRouter(tags=["runs"])
+router = APIRouter(prefix="/v1", tags=["runs"])
 
 EXAMPLE = {
     "threadId": THREAD_ID,

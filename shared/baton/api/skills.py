@@ -23,7 +23,7 @@ from baton.domain.errors import (
 from baton.domain.private_skill import SkillAction
 from baton.domain.procedure import ProcedureScope
 
-router = APIRouter(tags=["procedures"])
+router = APIRouter(prefix="/v1", tags=["procedures"])
 
 _OFFERING = responses(MalformedJson, ProcedureChanged)
 

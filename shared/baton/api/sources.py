@@ -15,7 +15,7 @@ from baton.domain.errors import Forbidden, SourceConflict, SourceRefused, StoreU
 from baton.domain.identity import Permission
 from baton.knowledge.sources import SourceRequest as Request
 
-router = APIRouter(prefix="/agents/{agent_id}/sources", tags=["documents"])
+router = APIRouter(prefix="/v1/agents/{agent_id}/sources", tags=["documents"])
 
 SourceId = Annotated[str, Path(description="The source's id.", max_length=64, examples=[SOURCE_ID])]
 WRITE = Permission.DOCUMENT_WRITE

@@ -50,7 +50,7 @@ PAGE_CHARACTERS = 1024 * 1024
 MAX_READS = 10
 """Reads of the store for one page, each of at most a page of messages."""
 
-router = APIRouter(prefix="/threads", tags=["threads"])
+router = APIRouter(prefix="/v1/threads", tags=["threads"])
 
 ParentThreadId = Annotated[
     str | None,

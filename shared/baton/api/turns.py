@@ -40,7 +40,7 @@ MAX_AUDITED = 256
 MAX_AUDITED_ITEMS = 20
 """Items without which a dry run was made, in the audit."""
 
-router = APIRouter(prefix="/threads/{thread_id}/turns", tags=["threads"])
+router = APIRouter(prefix="/v1/threads/{thread_id}/turns", tags=["threads"])
 
 
 @router.get("", summary="List turns")
