@@ -1,8 +1,7 @@
 """The HTTP API for streamed answers, as a web app behind the Lambda Web Adapter."""
 
 from baton import composition
-from baton.api.deployed import deployed_app, prepare_streams, traced_app
+from baton.api.deployed import streams_app, traced_app
 
-app = traced_app(deployed_app())
-prepare_streams()
+app = traced_app(streams_app())
 composition.prepare_turns()

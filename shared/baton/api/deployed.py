@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from operator import attrgetter
 
 from starlette.types import ASGIApp
 
 from baton import composition
 from baton.api.a2a.access import A2AAccess
+from baton.api.addresses import load_routes
 from baton.api.application import create_app
 from baton.api.mcp.access import McpAccess
 from baton.api.middleware import CountedRequests, FlushedTraces
@@ -15,35 +17,38 @@ from baton.composition.preloading import HTTP_MODULES, preload
 from baton.ports.tracing import NO_TRACER
 from baton.settings.identity import ApiSettings
 
-EARLY = (
-    *("turns", "branch_selection", "follower", "controls", "forks", "merges", "sandboxes", "approvals"),
-    *("agent_editing", "task_notifications", "current_limits", "knowledge.search"),
-    *("memory.inspector", "memory.episode_messages", "memory.episode_search"),
-    *("privacy.readers", "privacy.forget_calls", "privacy.exports"),
-    *("sessions.titles", "sessions.ratings", "sessions.importer", "sessions.overviews"),
-    *("procedures.administration", "procedures.sources", "procedures.skills"),
-    *(
-        "ports.verifier",
-        "ports.a2a_tasks",
-        "ports.card_signer",
-        "ports.push_configs",
-        "ports.mcp_calls",
-        "ports.prices",
-    ),
-)
-"""Use cases and ports that both functions can build. The others need settings that ``streams`` does not have."""
+SHORT_ROUTES = ("threads", "agents", "caller")
+SHORT = ("agents", "privacy.readers", "ports.store", "ports.audit", "ports.prices", "ports.verifier")
+"""Routes, and use cases and ports, that the first request for a short answer is likely to need."""
+STREAM_ROUTES = ("runs", "messages", "threads")
+STREAMED = ("turns", "follower", "place_limits", "privacy.readers", "ports.verifier", "ports.prices")
+"""The same for the first request that runs a turn or follows one.
+
+Both functions load the rest, such as other nouns and the protocols A2A and MCP, with the first request that needs it.
+"""
 
 
-def deployed_app() -> CountedRequests:
-    """Return the API for the functions ``http`` and ``streams``.
+def short_app() -> CountedRequests:
+    """Return the API for the function ``http``."""
+    return _deployed_app(SHORT_ROUTES, SHORT)
 
-    Everything that requests need is built here, before the first one: Lambda gives functions more CPU at their start
-    than later, and no user waits for it.
+
+def streams_app() -> CountedRequests:
+    """Return the API for the function ``streams``."""
+    preload("sse_starlette")
+    return _deployed_app(STREAM_ROUTES, STREAMED)
+
+
+def _deployed_app(routes: Sequence[str], early: Sequence[str]) -> CountedRequests:
+    """Return the API, with what most first requests need already built.
+
+    Lambda gives functions more CPU at their start than later, and no user waits for it.
     """
     preload(*HTTP_MODULES)
+    load_routes(*routes)
     composition.prepare_store()
     app = composition.deployed()
-    for name in EARLY:
+    for name in early:
         attrgetter(name)(app)
     current = app.ports.settings
     current.prepare()
@@ -63,8 +68,3 @@ def traced_app(app: ASGIApp) -> ASGIApp:
     """Return the application of ``streams``, which sends the spans of a turn after its answer."""
     tracer = composition.deployed_ports().tracer
     return app if tracer is NO_TRACER else FlushedTraces(app, tracer)
-
-
-def prepare_streams() -> None:
-    """Load what the first stream needs, in the function that serves streams."""
-    preload("sse_starlette", "baton.api.a2a.jsonrpc", "baton.api.a2a.rest", "baton.api.mcp.exchange")

@@ -58,7 +58,7 @@ register_url_convertor("a2a_task_of", VerbedTaskIds())
 
 
 async def _answer(request: Request, scope: Scope, app: App, agent_id: str | None, operation: str) -> Response:
-    # Loaded by the function that serves streams only, at its start (``deployed.prepare_streams``).
+    # The libraries of the protocol are loaded by its first request, not by those for cards and metadata.
     from baton.api.a2a.rest import RestCall, answer, task_id_of
 
     who = await calling(request, scope, app, agent_id)

@@ -93,7 +93,7 @@ async def call_agent(request: Request, scope: A2AScope, app: UseCases, agent_id:
 
 
 async def _answer(request: Request, scope: Scope, app: App, agent_id: str | None) -> Response:
-    # Loaded by the function that serves streams only, at its start (``deployed.prepare_streams``).
+    # The libraries of the protocol are loaded by its first request, not by those for cards and metadata.
     from baton.api.a2a.jsonrpc import answer, refuse
 
     who = await calling(request, scope, app, agent_id)

@@ -75,7 +75,7 @@ def mcp_caller(
 )
 async def call(request: Request, scope: Annotated[Scope, Depends(mcp_caller)], app: UseCases) -> Response:
     """Answer one message of MCP: `tools/list` has the agents with `mcp: true`, `tools/call` asks one of them."""
-    # Loaded by the function that serves streams only, at its start (``deployed.prepare_streams``).
+    # The libraries of the protocol are loaded by its first request, not by those for cards and metadata.
     from baton.api.mcp.access import McpCaller, named_session
     from baton.api.mcp.exchange import Exchange
 

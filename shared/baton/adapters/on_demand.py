@@ -1,0 +1,84 @@
+"""Packages whose names are imported one by one, when they are first used.
+
+The ``__init__`` of a generated client re-exports every type of an API: hundreds of pydantic models, of which a function
+uses a few. Building these classes takes longer than all other imports of a turn.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from importlib import import_module
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+
+def defer(*packages: str) -> None:
+    """Import nothing in the ``__init__`` of these packages until a name of theirs is used, and then only that name.
+
+    Parents come before their children. Packages that are loaded already, that are not installed, or whose ``__init__``
+    does more than to re-export names of its own modules, stay as they are.
+    """
+    for name in packages:
+        spec = None if name in sys.modules else _find(name)
+        if spec is None or spec.origin is None:
+            continue
+        exports = _exports(Path(spec.origin))
+        if exports is not None:
+            sys.modules[name] = _Package(spec, exports)
+
+
+class _Package(ModuleType):
+    """A package that imports what is asked of it."""
+
+    def __init__(self, spec: ModuleSpec, exports: dict[str, tuple[str, str]]) -> None:
+        super().__init__(spec.name)
+        self.__spec__ = spec
+        self.__file__ = spec.origin
+        self.__loader__ = spec.loader
+        self.__package__ = spec.name
+        self.__path__ = list(spec.submodule_search_locations or ())
+        self.__all__ = sorted(exports)
+        self._exports = exports
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in self._exports:
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        module, original = self._exports[name]
+        value = getattr(import_module(f".{module}", self.__name__), original)
+        setattr(self, name, value)
+        return value
+
+
+def _find(name: str) -> ModuleSpec | None:
+    """Return the package's spec. Of a package in another one, the other is not executed."""
+    parent, _, last = name.rpartition(".")
+    if not parent:
+        return find_spec(name)
+    outer = sys.modules.get(parent)
+    locations = list(outer.__path__) if outer is not None else None
+    if locations is None:
+        spec = _find(parent)
+        locations = list(spec.submodule_search_locations or ()) if spec is not None else []
+    from importlib.machinery import PathFinder
+
+    return PathFinder.find_spec(name, locations) if locations and last else None
+
+
+def _exports(path: Path) -> dict[str, tuple[str, str]] | None:
+    """Return module and name of each name that an ``__init__`` re-exports; None if it does anything else."""
+    exports: dict[str, tuple[str, str]] = {}
+    for statement in ast.parse(path.read_bytes()).body:
+        match statement:
+            case ast.ImportFrom(level=1, module=str(module), names=names):
+                exports |= {each.asname or each.name: (module, each.name) for each in names}
+            case ast.ImportFrom(module="__future__") | ast.Expr(value=ast.Constant()):
+                continue
+            case ast.Assign(targets=[ast.Name(id="__all__")]):
+                continue
+            case _:
+                return None
+    return exports
