@@ -1,4 +1,4 @@
-"""Load the A2A client and the embedder when they are first used."""
+"""Load the A2A client, the embedder and the detector of personal data when they are first used."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from contextlib import aclosing
 
 from baton.domain.agent import AgentDefinition
 from baton.domain.identity import Scope
+from baton.domain.pii import PiiSpan
 from baton.domain.search import Vector
 from baton.ports.agent_client import AgentChunk, AgentClient, AgentTask
+from baton.ports.privacy import PiiDetector
 from baton.ports.search import Embedder, EmbeddingPurpose
 
 
@@ -77,3 +79,18 @@ class DeferredEmbedder:
         if embedder is None:
             embedder = await asyncio.to_thread(self.load)
         return await embedder.embed(texts, purpose=purpose, seconds=seconds)
+
+
+class DeferredPiiDetector:
+    """``PiiDetector`` that is created by the first text: it loads 60 modules of numbering plans, and few redact."""
+
+    def __init__(self, make: Callable[[], PiiDetector]) -> None:
+        self._make = make
+        self._made: PiiDetector | None = None
+
+    async def detect(self, text: str) -> Sequence[PiiSpan]:
+        """See ``PiiDetector``."""
+        detector = self._made
+        if detector is None:
+            detector = self._made = await asyncio.to_thread(self._make)
+        return await detector.detect(text)

@@ -86,10 +86,17 @@ class Ports(SearchPorts, PipelinePorts):
     @cached_property
     def pii_detector(self) -> PiiDetector:
         """The detector of personal data."""
-        from baton.adapters.pii.in_process import InProcessPiiDetector
+        from baton.adapters.deferred import DeferredPiiDetector
         from baton.settings.conversations import PrivacySettings
 
-        return InProcessPiiDetector(PrivacySettings().regions)
+        regions = PrivacySettings().regions
+
+        def make() -> PiiDetector:
+            from baton.adapters.pii.in_process import InProcessPiiDetector
+
+            return InProcessPiiDetector(regions)
+
+        return DeferredPiiDetector(make)
 
     @cached_property
     def with_episode_facts(self) -> bool:

@@ -1,0 +1,67 @@
+"""Postpones building the validators of pydantic models that libraries declare by the hundred.
+
+A library of a protocol declares all its shapes in one module, of which a function uses some. Pydantic builds a model's
+validator when the class is made, unless the model's configuration postpones it to the first use.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
+
+POSTPONED = ("ag_ui._generated.models", "fastapi.openapi.models")
+"""Modules with the models of AG-UI, and of the OpenAPI document."""
+
+
+def postpone() -> None:
+    """Postpone the models of ``POSTPONED``, if they are not loaded yet. A repetition is harmless."""
+    if not any(isinstance(each, _Finder) for each in sys.meta_path):
+        sys.meta_path.insert(0, _Finder())
+
+
+def build(*modules: ModuleType) -> None:
+    """Build the models that modules name, before several threads use them for the first time at once."""
+    from pydantic import BaseModel
+
+    for module in modules:
+        for each in list(vars(module).values()):
+            if isinstance(each, type) and issubclass(each, BaseModel) and not each.__pydantic_complete__:
+                each.model_rebuild()
+
+
+class _Finder(MetaPathFinder):
+    """Finds the modules as Python does, and has them executed by ``_Postponing``."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname not in POSTPONED:
+            return None
+        spec = PathFinder.find_spec(fullname, path, target)
+        if spec is not None and spec.loader is not None:
+            spec.loader = _Postponing(spec.loader)
+        return spec
+
+
+class _Postponing(Loader):
+    """Executes a module while models inherit the configuration that postpones them."""
+
+    def __init__(self, loader: Loader) -> None:
+        self._loader = loader
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return self._loader.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        from pydantic import BaseModel
+
+        inherited = BaseModel.model_config
+        before = inherited.get("defer_build", False)
+        inherited["defer_build"] = True
+        try:
+            self._loader.exec_module(module)
+        finally:
+            inherited["defer_build"] = before
