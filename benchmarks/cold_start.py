@@ -19,7 +19,8 @@ import sys
 import tempfile
 import uuid
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -77,24 +78,15 @@ def _report_starts(python: str, version: str, layers: Mapping[str, Path], runs: 
     print()
 
 
-def _cloud() -> Any:
-    """Return the services that functions call. The functions of this process run no turns."""
+@contextmanager
+def _cloud() -> Iterator[LocalCloud]:
+    """Run the services that functions call. This process runs no turns."""
     cloud = LocalCloud(port=0, workers=0, sweep_seconds=0, documentation=False, traces=False, reload=False)
     cloud.start()
-    return _Stopped(cloud)
-
-
-class _Stopped:
-    """Stops a local cloud at the end of a block."""
-
-    def __init__(self, cloud: LocalCloud) -> None:
-        self._cloud = cloud
-
-    def __enter__(self) -> LocalCloud:
-        return self._cloud
-
-    def __exit__(self, *_: object) -> None:
-        self._cloud.stop()
+    try:
+        yield cloud
+    finally:
+        cloud.stop()
 
 
 def _environment(cloud: LocalCloud, function: FunctionDefinition, path: list[Path]) -> dict[str, str]:

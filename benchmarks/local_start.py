@@ -1,4 +1,4 @@
-"""What ``make run`` costs: ``python -m benchmarks.local_start [--runs 3]``.
+"""CPU time and memory of ``make run``: ``python -m benchmarks.local_start [--runs 3]``.
 
 Each run starts ``make run`` on a free port and waits until it says that it runs, then until it rests: it has read its
 documentation and uses no more than a fiftieth of a core. The first table has the CPU time of all its processes, user
@@ -92,8 +92,7 @@ def _measure() -> Start:
 
 
 def _wait_for(child: subprocess.Popen[str], beginning: str) -> None:
-    assert child.stdout is not None
-    for line in child.stdout:
+    for line in child.stdout or ():
         if line.startswith(beginning):
             return
     raise SystemExit(f"It ended with {child.wait()} before it said: {beginning}")
@@ -125,7 +124,7 @@ def _processes(pid: int) -> list[psutil.Process]:
 
 
 def _name(process: psutil.Process) -> str:
-    command = process.cmdline()
+    command: list[str] = process.cmdline()
     if "-m" in command:
         return command[command.index("-m") + 1]
     script = next((Path(part).name for part in command[1:] if part.endswith(".py")), None)

@@ -82,6 +82,26 @@ def test_the_function_for_short_answers_loads_no_protocol_that_only_streams_spea
     assert {"a2a", "mcp", "mcp_types", "sse_starlette"}.isdisjoint(json.loads(printed))
 
 
+SHORT_ROUTES = """
+from baton.api.addresses import load_routes
+from baton.api.application import create_app
+from baton.api.deployed import SHORT_ROUTES
+load_routes(*SHORT_ROUTES)
+create_app(lambda: None)
+"""
+ONLY_FOR_TURNS = {"baton.agents.agent_loop", "baton.turns.turns", "httpx", "jsonschema", "openai", "tiktoken"}
+
+
+def test_the_function_for_short_answers_loads_few_modules_and_nothing_that_only_turns_need() -> None:
+    command = [sys.executable, "-c", f"{SHORT_ROUTES}\n{LOADED}"]
+    printed = subprocess.run(command, capture_output=True, check=True, text=True, cwd=ROOT).stdout
+    modules = set(json.loads(printed))
+    assert {"baton.api.threads", "baton.api.agents"} <= modules
+    assert ONLY_FOR_TURNS.isdisjoint(modules)
+    assert {"baton.api.runs", "baton.api.procedures", "baton.api.overview"}.isdisjoint(modules)
+    assert len(modules) <= 850
+
+
 def test_a_turn_loads_no_library_that_reads_documents() -> None:
     """They are for separate processes, which only an attachment starts."""
     script = "from baton.composition.models import document_reader; document_reader()\nimport baton.adapters.openai"
@@ -91,6 +111,9 @@ def test_a_turn_loads_no_library_that_reads_documents() -> None:
     assert "baton.adapters.document_reader" in loaded
     assert loaded.isdisjoint({"charset_normalizer", "lxml", "pdfplumber", "pypdfium2", "selectolax", "tinycss2"})
 
+
+MOST_TYPES = 100
+"""Modules of OpenAI's types that a turn may load. The library has six times as many."""
 
 PREPARED = """
 from baton import composition
@@ -113,6 +136,7 @@ def test_turns_load_only_the_client_of_the_model_in_use(model: str, loaded: str,
     del environment["BATON_BUCKET"]  # without it no settings are read from there
     printed = subprocess.run(command, capture_output=True, check=True, text=True, cwd=ROOT, env=environment).stdout
     modules = set(json.loads(printed))
+    assert len([name for name in modules if name.startswith("openai.types.")]) <= MOST_TYPES
     assert loaded in modules
     assert unused not in modules
     assert modules.isdisjoint(SENDS_TRACES)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import sys
 from importlib import import_module
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
@@ -20,7 +20,7 @@ def defer(*packages: str) -> None:
     """Import nothing in the ``__init__`` of these packages until a name of theirs is used, and then only that name.
 
     Parents come before their children. Packages that are loaded already, that are not installed, or whose ``__init__``
-    does more than to re-export names of its own modules, stay as they are.
+    does more than to re-export names of modules below it, stay as they are.
     """
     for name in packages:
         spec = None if name in sys.modules else _find(name)
@@ -63,8 +63,6 @@ def _find(name: str) -> ModuleSpec | None:
     if locations is None:
         spec = _find(parent)
         locations = list(spec.submodule_search_locations or ()) if spec is not None else []
-    from importlib.machinery import PathFinder
-
     return PathFinder.find_spec(name, locations) if locations and last else None
 
 

@@ -24,6 +24,7 @@ class DeferredRoutes(BaseRoute):
     def __init__(self, module: str, paths: Sequence[str]) -> None:
         """``paths`` are those of the routes, with ``{}`` for a parameter and ``*`` for any rest."""
         self.module = module
+        self.paths = tuple(paths)
         any_path = "|".join("".join(map(_to_pattern, re.split(r"(\{\}|\*)", path))) for path in paths)
         self._path = re.compile(any_path)
 

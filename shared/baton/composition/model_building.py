@@ -11,6 +11,10 @@ from collections.abc import Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 POSTPONED = ("ag_ui._generated.models", "fastapi.openapi.models")
 """Modules with the models of AG-UI, and of the OpenAPI document."""
@@ -24,12 +28,16 @@ def postpone() -> None:
 
 def build(*modules: ModuleType) -> None:
     """Build the models that modules name, before several threads use them for the first time at once."""
+    for module in modules:
+        for model in _models(module):
+            model.model_rebuild()  # does nothing if it is built
+
+
+def _models(module: ModuleType) -> list[type[BaseModel]]:
+    """Return the models that a module names."""
     from pydantic import BaseModel
 
-    for module in modules:
-        for each in list(vars(module).values()):
-            if isinstance(each, type) and issubclass(each, BaseModel) and not each.__pydantic_complete__:
-                each.model_rebuild()
+    return [each for each in vars(module).values() if isinstance(each, type) and issubclass(each, BaseModel)]
 
 
 class _Finder(MetaPathFinder):
@@ -65,3 +73,5 @@ class _Postponing(Loader):
             self._loader.exec_module(module)
         finally:
             inherited["defer_build"] = before
+        for model in _models(module):
+            model.model_config["defer_build"] = before  # for models that inherit from it

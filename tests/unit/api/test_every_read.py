@@ -61,4 +61,4 @@ async def test_every_caller_is_answered_as_described(sweep: Sweep, caller: str) 
 
 
 def test_what_the_description_leaves_out_is_the_description_itself(sweep: Sweep) -> None:
-    assert sweep.undocumented == ["/docs", "/docs/{name}"]
+    assert sweep.undocumented == ["/v1/docs", "/v1/docs/{name}"]
