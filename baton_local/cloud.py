@@ -88,6 +88,8 @@ class LocalCloud:
         self._embed_keys = self._key.as_secret(given.get_secret_value() if given else None)
         self._weights = partial(weights.folder, self.settings.cache_dir, progress)
         self._encoder = SentenceEncoder(self._weights)
+        self._embeds = environment.embeds_by_itself()
+        """Whether this makes the embeddings. The model for them is loaded when a text needs one."""
         self.connections = Connections()
         self.url = ""
         """``http://127.0.0.1:PORT``"""
@@ -182,7 +184,7 @@ class LocalCloud:
         engines = CloudEngines(
             settings,
             self._progress,
-            weights=self._weights if environment.embeds_by_itself() else None,
+            weights=self._weights if self._embeds else None,
             table_restarted=self._restore_table,
             given_up=self._failures.put,
         )
@@ -208,7 +210,7 @@ class LocalCloud:
         self.environment["BATON_LOCAL_TEMPLATE"] = str(settings.template_file)
         is_demo = here["OPENAI_BASE_URL"].startswith(f"{self.url}/local/")
         self.about |= {"model": here["BATON_CHAT_MODEL"], "isDemoModel": is_demo}
-        self._running.enter_context(state_machines.executed(self._invoke))
+        load_executions = self._running.enter_context(state_machines.executed(self._invoke))
         self._create_resources()
         self._running.enter_context(environment.applied(self.environment))
         check_function_settings()
@@ -218,7 +220,7 @@ class LocalCloud:
         self._running.enter_context(readable_lines(are_wanted=settings.logs == "text"))
         self._progress("Loading the functions ...")
         web_apps = self._load_functions()
-        self._prepare_state_machines(engines.moto, urls.moto)
+        self._prepare_state_machines(engines.moto, urls.moto, load_executions)
         from baton_local import shared_agents
 
         server = self._server = Server(self._application(web_apps), subscriber)
@@ -269,7 +271,7 @@ class LocalCloud:
         from baton.composition import event_loop
         from baton_local import checks
 
-        for problem in event_loop.run(checks.problems(with_embedder=not environment.embeds_by_itself())):
+        for problem in event_loop.run(checks.problems(with_embedder=not self._embeds)):
             logger.warning("%s", problem)
 
     def _make_indices(self) -> None:
@@ -310,11 +312,12 @@ class LocalCloud:
         for name in {*self.stack.secrets, *values} - {""}:
             resources.put_secret(secrets, name, values.get(name, "{}"))
 
-    def _prepare_state_machines(self, moto: MotoServer, endpoint: str) -> None:
+    def _prepare_state_machines(self, moto: MotoServer, endpoint: str, load: Callable[[], None]) -> None:
         """Read the definitions now, so that an unreadable one stops the start, and create the machines at first use."""
         definitions = [(machine, machine.definition()) for machine in self.stack.state_machines]
 
         def create() -> None:
+            load()
             state_machines.keep_parsed_definitions()
             machines = client("stepfunctions", endpoint)
             for machine, definition in definitions:

@@ -41,13 +41,11 @@ def main(module: str, request: str) -> None:
 
 def _answer(module: ModuleType, request: Any) -> None:
     """Handle the request. Raises ``SystemExit`` if the answer is an error."""
-    if hasattr(module, "app"):
-        status = asyncio.run(_call(module.app, request))
-    else:
+    if hasattr(module, "handler"):
         answer = module.handler(request, CONTEXT)
-        status = answer.get("statusCode", 200)
-        if answer.get("batchItemFailures"):
-            status = 500
+        status = 500 if answer.get("batchItemFailures") else answer.get("statusCode", 200)
+    else:
+        status = asyncio.run(_call(module.app, request))
     if status != 200:
         raise SystemExit(f"The first request was answered with {status}.")
 

@@ -55,6 +55,7 @@ class DynamoDBLocal:
             return [
                 java.runtime(),
                 "-Xmx512m",
+                "-Xms16m",  # otherwise a 64th of the machine's memory, most of which stays in use
                 "-XX:+UseSerialGC",
                 "-XX:TieredStopAtLevel=1",
                 f"-Dsqlite4java.library.path={natives}",

@@ -6,7 +6,7 @@ import re
 import threading
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import lru_cache
 from typing import Any
 
@@ -21,19 +21,29 @@ Invoke = Callable[[str, Any], Any]
 
 
 @contextmanager
-def executed(invoke: Invoke) -> Iterator[None]:
-    """Run executions during the block, with ``invoke`` for Lambda tasks. Only one block at a time in a process."""
+def executed(invoke: Invoke) -> Iterator[Callable[[], None]]:
+    """Run executions during the block, with ``invoke`` for Lambda tasks. Only one block at a time in a process.
+
+    The block gets a function that loads moto's interpreter of state machines, and must call it before the first
+    execution: loading takes a third of a second, and many runs of a local cloud have no execution.
+    """
     from moto.core.config import default_user_config
-    from moto.stepfunctions.parser.asl.component.state.exec.state_task import lambda_eval_utils
 
     logging.getLogger("moto.stepfunctions").setLevel(logging.ERROR)  # it reports every state as a warning
     default_user_config["stepfunctions"] = {"execute_state_machine": True}
-    lambda_eval_utils._invoke_lambda_function = _invocation(invoke)
-    try:
-        yield
-    finally:
-        # Not restored, because an execution that waits for a retry must not call another Lambda.
-        lambda_eval_utils._invoke_lambda_function = _invocation(_refuse)
+    with ExitStack() as ended:
+
+        def load() -> None:
+            from moto.stepfunctions.parser.asl.component.state.exec.state_task import lambda_eval_utils
+
+            def call_with(tasks: Invoke) -> None:
+                lambda_eval_utils._invoke_lambda_function = _invocation(tasks)
+
+            call_with(invoke)
+            # Not restored, because an execution that waits for a retry must not call another Lambda.
+            ended.callback(call_with, _refuse)
+
+        yield load
 
 
 def keep_parsed_definitions() -> None:
