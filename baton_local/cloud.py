@@ -350,6 +350,8 @@ class LocalCloud:
         return functions
 
     def _application(self, web_apps: dict[str, tuple[FunctionDefinition, AsgiApp]]) -> Application:
+        from baton_local.demo_model.app import create_readable_app
+
         functions = self._functions
         streamed = {name: each for name, each in self.built_functions.items() if self.stack.functions[name].is_web_app}
         gate = self._gate
@@ -362,7 +364,7 @@ class LocalCloud:
             widget=web.BUILT,
             console=web.CONSOLE_BUILT,
             web_apps={name: app for name, (_, app) in web_apps.items()},
-            model=_demo_model(self._encoder),
+            model=create_readable_app(self._encoder),
             about=self.about,
             hosts=LocalHosts(self.settings.host_names),
             traces=self._traces(),
@@ -399,15 +401,3 @@ class LocalCloud:
     def _invoke(self, name: str, event: Any) -> Any:
         """Invoke the function with ``event`` and return its result. Raises its exceptions."""
         return self._functions[name].invoke(event).result()
-
-
-def _demo_model(encoder: SentenceEncoder) -> AsgiApp:
-    """Return the demo model, with its script read. Raises ``LocalCloudError``."""
-    from baton_local.demo_model.app import create_app
-    from baton_local.demo_model.script import ScriptError
-
-    try:
-        app: AsgiApp = create_app(encoder=encoder)
-    except ScriptError as problem:
-        raise LocalCloudError(f"The demo model's script cannot be used.\n{problem}") from problem
-    return app

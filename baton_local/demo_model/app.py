@@ -26,6 +26,7 @@ from baton_local.demo_model.sentence_encoder import NAME as EMBEDDING_MODEL
 from baton_local.demo_model.situation import Situation
 from baton_local.demo_model.structured_reply import structured
 from baton_local.demo_model.wire import ChatRequest, EmbeddingRequest
+from baton_local.errors import LocalCloudError
 from baton_local.root import TOKENIZER
 
 if TYPE_CHECKING:
@@ -112,6 +113,14 @@ def create_app(environ: Mapping[str, str] = os.environ, encoder: SentenceEncoder
         )
 
     return app
+
+
+def create_readable_app(encoder: SentenceEncoder) -> FastAPI:
+    """Return the app of a local cloud. Raises ``LocalCloudError`` for a script that cannot be used."""
+    try:
+        return create_app(encoder=encoder)
+    except ScriptError as problem:
+        raise LocalCloudError(f"The demo model's script cannot be used.\n{problem}") from problem
 
 
 def _base64(vector: Array) -> str:
