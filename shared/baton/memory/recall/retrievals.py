@@ -14,12 +14,14 @@ from baton.domain.message import Role
 from baton.domain.search import IndexDocument, Ranked, Signal, Vector
 from baton.knowledge.knowledge_search import FoundChunks, KnowledgeSearch
 from baton.memory.episodes.episode_documents import DIGEST, FACT, MESSAGE, PAIR, SUMMARY, TURN
-from baton.memory.episodes.episode_ranking import rank_episodes
+from baton.memory.episodes.episode_ranking import EpisodeWeights, rank_episodes
 from baton.memory.recall.relevance import MAX_QUERY_WORDS, content_words, irrelevance
 from baton.ports.search import SearchIndex
 
 MAX_FOUND = 40
 """Messages, or facts with summaries, from which a prompt's items are chosen. The inspector shows them all."""
+FOR_PROMPTS = EpisodeWeights(messages_shown=MAX_FOUND, sessions_shown=0, digests_shown=MAX_FOUND)
+"""No document is fetched that no prompt can use."""
 
 MAX_SHORT_CHARS = 25
 MAX_SHORT_WORDS = 4
@@ -33,7 +35,7 @@ async def find_episodes(
 
     ``embedder`` is the model that made ``vector``. Vectors of another model are not comparable with it.
     """
-    ranking = await rank_episodes(search, scope, query, vector)
+    ranking = await rank_episodes(search, scope, query, vector, weights=FOR_PROMPTS)
     found = [*ranking.messages[:MAX_FOUND], *ranking.digests[:MAX_FOUND]]
     return tuple(_episode_item(each, embedder) for each in found)
 
