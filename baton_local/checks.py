@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 from pydantic import ValidationError
 
+from baton.authoring.errors import CannotLoad
 from baton.composition import deployed_ports
 from baton.concurrency import gather_all
 from baton.domain.agent import ModelChoice
@@ -49,7 +50,7 @@ async def problems(*, with_embedder: bool = False) -> list[str]:
     """
     tried = [_tools(), _remote_agents(), _issuers(), *([_embedder()] if with_embedder else [])]
     found = await gather_all(*tried)
-    return [*_models(), *(line for lines in found for line in lines)]
+    return [*_models(), *_functions(), *(line for lines in found for line in lines)]
 
 
 def _models() -> list[str]:
@@ -73,6 +74,17 @@ def _named_models(choice: ModelChoice) -> Iterator[tuple[tuple[str | int, ...], 
         yield ("model", "name"), choice.name
     for number, name in enumerate(choice.fallback):
         yield ("model", "fallback", number), name
+
+
+def _functions() -> list[str]:
+    """Return the functions of agents in Python that nobody can call."""
+    ports, found = deployed_ports(), []
+    for function, arguments in (each for agent in ports.agent_files.all() for each in agent.code.functions):
+        try:
+            ports.functions.check(function, arguments)
+        except CannotLoad as problem:
+            found.append(f"{ports.agent_files.place_of_function(function)}: {problem}")
+    return found
 
 
 async def _tools() -> list[str]:

@@ -61,6 +61,12 @@ class AgentCode:
     hooks: list[Hook] = field(default_factory=list)
     """In the order in which they are called."""
 
+    @property
+    def functions(self) -> list[tuple[Callable[..., Any], tuple[str, ...]]]:
+        """All functions, each with the arguments that it may have besides the context and resources."""
+        own = [(self.prompt, ())] if self.prompt is not None else []
+        return [*own, *((hook.function, HOOK_ARGUMENTS[hook.point]) for hook in self.hooks)]
+
     def at(self, point: HookPoint) -> list[Hook]:
         """Return the hooks of a point."""
         return [hook for hook in self.hooks if hook.point is point]

@@ -48,6 +48,15 @@ def test_a_function_that_cannot_be_a_tool_is_reported_with_its_line(coded: Proje
     assert "order_status: the parameter other has no type" in problem.message
 
 
+def test_a_function_that_nobody_can_call_is_reported_with_its_line(coded: Project) -> None:
+    file = coded.agents / "assistant.py"
+    lines = file.read_text().count("\n")
+    file.write_text(f"{file.read_text()}\n\n@assistant.prompt\ndef about(weather: str) -> str:\n    return weather\n")
+    _, [problem] = examined(coded)
+    assert (problem.file, problem.line) == ("agents/assistant.py", lines + 3)
+    assert (problem.field, problem.message[:38]) == ("about", "nothing fills the parameter weather. A")
+
+
 def test_a_wrong_field_is_reported_with_file_and_line(project: Project) -> None:
     edited(project.agents / "assistant.yaml", "main: true", "mian: true")
     agents, problems = examined(project)
