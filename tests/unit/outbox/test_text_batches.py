@@ -78,3 +78,20 @@ def test_a_character_that_is_split_between_batches_is_whole() -> None:
 
     texts = [chunk.text for _, chunk in run(given()) if isinstance(chunk, TextDelta)]
     assert texts == ["Hi ", "\U0001f600", "\U0001f600!", "\ufffd"]
+
+
+def test_an_answer_that_is_stopped_before_it_may_begin_says_nothing() -> None:
+    """The request to cancel is found while the model is asked already."""
+
+    async def given() -> list[tuple[float, ModelChunk]]:
+        loop, stop, opened = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
+
+        def stop_and_open() -> None:
+            stop.set()
+            opened.set()
+
+        loop.call_later(0.5, stop_and_open)
+        chunks = batch(talking(1.0), limit=AnswerLimit(), deadline=60.0, stop=stop, opened=opened)
+        return [(loop.time(), chunk) async for chunk in chunks]
+
+    assert run(given()) == []
