@@ -15,6 +15,8 @@ AWAITED = {
     "shared/baton/agents/run_context.py": "Writes.done and Writes.stop",
     "shared/baton/agents/tool_calls.py": "ToolCalls.carry_out waits for its jobs, and raises their failures",
     "shared/baton/memory/episodes/episode_digest.py": "a TaskGroup",
+    "shared/baton/memory/message_embedding.py": "MessageEmbedding.get, and Recall cancels what is left",
+    "shared/baton/memory/retrieval_step.py": "Recall waits until its deadline; RetrievalStep.outcome notes failures",
     "shared/baton/memory/recall/recall.py": "Recall waits until its deadline, and notes failures that come later",
     "shared/baton/outbox/text_batches.py": "batched raises the failure of its reader",
     "shared/baton/authoring/resources.py": "OpenResources.get awaits what opens a resource",
