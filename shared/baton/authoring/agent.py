@@ -6,12 +6,12 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from pydantic import PydanticUserError, TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from baton.authoring.agent_hooks import HookDecorators
 from baton.authoring.call_site import CallSite
 from baton.authoring.errors import UnusableDefinition
-from baton.authoring.json_schemas import PlainJsonSchema
+from baton.authoring.json_schemas import object_schema
 from baton.authoring.tools import Tool, tool
 from baton.domain.agent import (
     LearningSettings,
@@ -217,19 +217,8 @@ def _is_at(problem: Problem, other: Problem) -> bool:
 
 
 def _schema_of(kind: Any, problems: list[Problem]) -> Any:
-    if isinstance(kind, Mapping):
-        return dict(kind)
     try:
-        schema = TypeAdapter(kind).json_schema(schema_generator=PlainJsonSchema)
-    except PydanticUserError as problem:
-        problems.append(Problem(("answer_schema",), problem.message))
+        return object_schema(kind)
+    except ValueError as problem:
+        problems.append(Problem(("answer_schema",), str(problem)))
         return None
-    if schema.get("type") != "object" and "$ref" in schema:
-        # A model that refers to itself.
-        schema = {**schema["$defs"][schema["$ref"].rpartition("/")[2]], "$defs": schema["$defs"]}
-    if schema.get("type") != "object":
-        shown = getattr(kind, "__name__", None) or str(kind)
-        what = f"{shown} is no object in JSON: name a pydantic model, a dataclass or a TypedDict"
-        problems.append(Problem(("answer_schema",), what))
-        return None
-    return schema

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from pydantic import PydanticUserError, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
@@ -16,3 +18,23 @@ class PlainJsonSchema(GenerateJsonSchema):
         for part in found.get("anyOf", [found]):
             part.pop("pattern", None)
         return found
+
+
+def object_schema(kind: Any) -> dict[str, Any]:
+    """Return the JSON Schema of a type, or a schema as it is.
+
+    Raises ``ValueError`` with the reason if the type is no object in JSON.
+    """
+    if isinstance(kind, Mapping):
+        return dict(kind)
+    try:
+        schema = TypeAdapter(kind).json_schema(schema_generator=PlainJsonSchema)
+    except PydanticUserError as problem:
+        raise ValueError(problem.message) from problem
+    if schema.get("type") != "object" and "$ref" in schema:
+        # A model that refers to itself.
+        schema = {**schema["$defs"][schema["$ref"].rpartition("/")[2]], "$defs": schema["$defs"]}
+    if schema.get("type") != "object":
+        shown = getattr(kind, "__name__", None) or str(kind)
+        raise ValueError(f"{shown} is no object in JSON: name a pydantic model, a dataclass or a TypedDict")
+    return schema

@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
 from baton.authoring.agent import Agent, id_of
+from baton.authoring.errors import WrongArgument
+from baton.authoring.json_schemas import object_schema
 from baton.domain import tool as tools
 from baton.domain.definition import Definition
 from baton.domain.guardrail import Guardrail as GuardrailDefinition
@@ -107,7 +109,7 @@ def State(  # noqa: N802
     label: str,
     *,
     instructions: str = "",
-    collects: Mapping[str, Any] | None = None,
+    collects: Mapping[str, Any] | type | None = None,
     transitions: Sequence[TransitionDefinition | str] | None = None,
     final: bool = False,
     can_exit: bool = True,
@@ -118,7 +120,8 @@ def State(  # noqa: N802
         name: Its name for transitions and for the model.
         label: The name of the step for users.
         instructions: Instructions for the model in this state.
-        collects: JSON Schema of the data that must be collected before the next states.
+        collects: The data that must be collected before the next states: a pydantic model, a dataclass, a
+            ``TypedDict`` or a JSON Schema of type object.
         transitions: The transitions, or names of states. Default: to the next state and back to every earlier one.
         final: Whether reaching it completes the workflow.
         can_exit: Whether clients offer the user to leave in this state.
@@ -128,7 +131,7 @@ def State(  # noqa: N802
         name=name,
         label=label,
         instructions=instructions,
-        collects=collects,
+        collects=_collected(collects),
         transitions=transitions,
         final=final,
         can_exit=can_exit,
@@ -294,6 +297,15 @@ def McpServer(  # noqa: N802
         required_permissions=required_permissions,
         timeout_seconds=timeout_seconds,
     )
+
+
+def _collected(kind: Mapping[str, Any] | type | None) -> dict[str, Any] | None:
+    if kind is None:
+        return None
+    try:
+        return object_schema(kind)
+    except ValueError as problem:
+        raise WrongArgument(f"collects: {problem}") from problem
 
 
 def _made(definition: type[D], **fields: Any) -> D:

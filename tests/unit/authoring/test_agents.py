@@ -191,6 +191,12 @@ def test_answers_may_have_the_type_of_any_object(kind: Any) -> None:
     assert schema["type"] == "object"
 
 
+def test_a_state_collects_the_fields_of_a_type() -> None:
+    collects = State("price", "The price", collects=Price).collects
+    assert collects is not None
+    assert (list(collects["properties"]), collects["required"]) == (["euros"], ["euros"])
+
+
 def test_modules_and_files_in_yaml_are_one_set_of_agents(tmp_path: Path) -> None:
     (tmp_path / "faq.yaml").write_text("id: faq\nname: FAQ\ndescription: Knows.\nsystem_prompt: Answer.\n")
     (tmp_path / "_texts.py").write_text('PROMPT = "Answer politely."\n')
@@ -241,7 +247,7 @@ def problems_in_yaml(field: str) -> str:
     return check_agent(values)[1][0].what
 
 
-IMPORTS = "from baton import Agent, Handoff, Model, tool\n"
+IMPORTS = "from baton import Agent, Handoff, Model, State, tool\n"
 NO_DOCSTRING = "give find a docstring: the model learns from it what the tool does"
 NO_AGENT = "no agent is a variable of this module; a file name that begins with _ marks one without agents"
 NEIGHBOUR = "No module named 'other'. Modules in agents/ import each other with a dot: from .other import ..."
@@ -260,6 +266,10 @@ NEIGHBOUR = "No module named 'other'. Modules in agents/ import each other with 
         ("agent = = 1", "2: SyntaxError: invalid syntax"),
         ("agent = nothing", "2: NameError: name 'nothing' is not defined"),
         ("agent = 1", f"1: {NO_AGENT}"),
+        (
+            's = State("a", "A", collects=int)',
+            "2: collects: int is no object in JSON: name a pydantic model, a dataclass",
+        ),
         ("raise SystemExit(3)", "2: SystemExit: 3"),
     ],
 )
