@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from pydantic import ValidationError
 
 from baton.adapters.secrets import SecretsManager
 from baton.composition.models import deployed_models
+from baton.domain.errors import ModelMisconfigured
 from baton.domain.model_providers import OfferedModels, Provider, ProviderKind, Route
+from baton.ports import chat_model
+from baton.ports.files import ThreadFiles
 from baton.settings.models import ModelSettings
 
 ADDRESS = "https://api.openai.com/v1"
@@ -146,6 +149,20 @@ def test_a_key_may_stand_in_the_settings_of_the_local_cloud(monkeypatch: pytest.
     assert "sk-plain" not in repr(settings)
     monkeypatch.setenv("BATON_STAGE", "local")
     deployed_models(settings, SecretsManager())
+
+
+@pytest.mark.parametrize(("stage", "is_shown"), [("local", True), ("prod", False)])
+async def test_errors_of_models_have_their_reasons_in_the_local_cloud_only(
+    monkeypatch: pytest.MonkeyPatch, stage: str, is_shown: bool
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "")
+    monkeypatch.setenv("BATON_CHAT_MODEL", "a/llama-4")
+    monkeypatch.setenv("BATON_STAGE", stage)
+    models = deployed_models(declared(monkeypatch, {"a": {"baseUrl": ADDRESS}}), SecretsManager())
+    asking = chat_model.ModelSettings(model="llama-4")
+    with pytest.raises(ModelMisconfigured) as refused:
+        await anext(models.stream(asking, [], thread_files=cast("ThreadFiles", None)))
+    assert ("The reason: its name begins with no provider's" in refused.value.detail) is is_shown
 
 
 def test_a_key_may_not_stand_in_the_settings_of_a_deployment(monkeypatch: pytest.MonkeyPatch) -> None:
