@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
@@ -17,6 +18,7 @@ from baton.authoring.errors import CannotLoad
 from baton.composition import deployed_ports
 from baton.concurrency import gather_all
 from baton.domain.agent import ModelChoice
+from baton.domain.egress_policy import EgressRefused
 from baton.domain.errors import EmbedderUnavailable, WrongEmbeddings
 from baton.domain.model_providers import route
 
@@ -50,7 +52,7 @@ async def problems(*, with_embedder: bool = False) -> list[str]:
     """
     tried = [_tools(), _remote_agents(), _issuers(), *([_embedder()] if with_embedder else [])]
     found = await gather_all(*tried)
-    return [*_models(), *_functions(), *(line for lines in found for line in lines)]
+    return [*_models(), *_functions(), *_guardrails(), *(line for lines in found for line in lines)]
 
 
 def _models() -> list[str]:
@@ -67,6 +69,22 @@ def _models() -> list[str]:
         for place, name in _named_models(agent.model)
         if route(name, providers).provider not in providers
     ]
+
+
+def _guardrails() -> list[str]:
+    """Return the guardrails whose host may not be called."""
+    ports = deployed_ports()
+    found = []
+    for agent in ports.agent_files.all():
+        for number, guardrail in enumerate(agent.guardrails):
+            address = urlsplit(guardrail.url)
+            try:
+                ports.settings.egress.check_scheme(address.scheme, address.hostname or "")
+                ports.settings.egress.check_host(address.hostname or "")
+            except EgressRefused as problem:
+                place = ports.agent_files.place_of(agent, "guardrails", number, "url")
+                found.append(f"{place}: {problem} The guardrail {guardrail.name} fails until then.")
+    return found
 
 
 def _named_models(choice: ModelChoice) -> Iterator[tuple[tuple[str | int, ...], str]]:

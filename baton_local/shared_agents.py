@@ -80,11 +80,11 @@ def unusable_functions(files: AgentFiles) -> list[UnusableFunction]:
             except Exception as problem:  # noqa: BLE001  whatever the code of a tool raises
                 entry_point = tool.entry_point if tool.function is None else None
                 found.append(UnusableFunction(files.place_of_tool(tool) or tool.name, entry_point, problem))
-        if agent.code.prompt is not None:
+        for function, arguments in agent.code.functions:
             try:
-                functions.check(agent.code.prompt)
+                functions.check(function, arguments)
             except CannotLoad as problem:
-                found.append(UnusableFunction(files.place_of_function(agent.code.prompt), None, problem))
+                found.append(UnusableFunction(files.place_of_function(function), None, problem))
     return found
 
 

@@ -34,6 +34,7 @@ class KnownNames:
             mains=frozenset(agent.id for agent in agents if agent.main),
             tools=frozenset(
                 {tool.name for tool in declared if isinstance(tool, HttpTool | OpenApiTool | PythonTool)}
+                | {guardrail.name for agent in agents for guardrail in agent.guardrails}
                 | made
                 | set(BUILTIN_TOOLS)
             ),

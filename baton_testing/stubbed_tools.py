@@ -55,6 +55,9 @@ class StubbedTools:
         self, agent: AgentDefinition, name: str, arguments: Mapping[str, Any], context: CallContext
     ) -> ToolResult:
         stub = self._stubs.get(name)
+        if stub is None and name not in self._reach and any(each.name == name for each in agent.guardrails):
+            self._note(f"The guardrail {name} was not asked: stub it under `tools`, or name it in `reach`.")
+            raise ToolFailed("The test neither stubs nor reaches it.", is_outage=True)
         if stub is None:
             try:
                 async with real_time():

@@ -79,11 +79,10 @@ class HookedCall:
 
     async def _hand_over(self, outcome: CallOutcome) -> CallOutcome:
         wanted = outcome.transfer
-        if wanted is None or wanted.refusal is not None or not self.hooks.has(HookPoint.ON_HANDOFF):
+        if wanted is None or wanted.refusal is not None:
             return outcome
-        known = {"agent": wanted.target.id, "reason": wanted.reason, "summary": wanted.summary}
         try:
-            await self.hooks.observe(HookPoint.ON_HANDOFF, known)
+            await self.hooks.observe_handoff(wanted)
         except Refused as refusal:
             return CallOutcome.refused(f"Error: {refusal.sentence}")
         return outcome

@@ -10,10 +10,11 @@ from typing import Any
 
 from aws_lambda_powertools import Logger
 
+from baton.agents.call_outcome import Transfer
 from baton.agents.run_context import RunContext
 from baton.domain.agent import AgentDefinition
 from baton.domain.agent_code import HOOK_ARGUMENTS, Hook, HookPoint
-from baton.domain.errors import LeaseLost, StoreUnavailable
+from baton.domain.errors import LeaseLost, StoreUnavailable, Unauthorized
 from baton.domain.guardrail import Checked, Guardrail
 from baton.domain.metrics import Metric, count
 from baton.domain.sentences import sentence
@@ -89,6 +90,11 @@ class Hooks:
         async for _ in self._verdicts(point, arguments):
             pass
 
+    async def observe_handoff(self, wanted: Transfer) -> None:
+        """Call those of a handoff. Raises ``Refused``."""
+        known = {"agent": wanted.target.id, "reason": wanted.reason, "summary": wanted.summary}
+        await self.observe(HookPoint.ON_HANDOFF, known)
+
     async def _verdicts(self, point: HookPoint, arguments: Mapping[str, Any]) -> AsyncIterator[Verdict]:
         """Yield the verdicts of a point. ``arguments`` may change in between. Raises ``Refused``."""
         clock = self._context.services.clock
@@ -97,7 +103,7 @@ class Hooks:
             try:
                 async with asyncio.timeout(self._seconds(check)):
                     verdict = _verdict(point, await check.ask(arguments))
-            except (LeaseLost, StoreUnavailable):
+            except (LeaseLost, StoreUnavailable, Unauthorized):
                 raise
             except Exception as error:
                 failure = type(error).__name__

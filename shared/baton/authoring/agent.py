@@ -22,7 +22,6 @@ from baton.domain.agent import (
     ToolLimits,
 )
 from baton.domain.agent_checks import Problem, check_agent, validation_problems
-from baton.domain.agent_code import AgentCode
 from baton.domain.guardrail import Guardrail as GuardrailDefinition
 from baton.domain.handoff import HandoffDefinition
 from baton.domain.tool import HttpTool, McpServer, OpenApiTool, PythonTool
@@ -130,10 +129,6 @@ class Agent(HookDecorators):
     def id(self) -> str:
         """The agent's id."""
         return self.definition.id
-
-    @property
-    def _code(self) -> AgentCode:
-        return self.definition.code
 
     def prompt(self, function: F) -> F:
         """Compute a part of the prompt for each turn, as a decorator of a function.

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any, Literal, TypeVar, overload
 
 from baton.authoring.errors import WrongArgument
-from baton.domain.agent_code import MAX_HOOKS, AgentCode, Hook, HookPoint
+from baton.domain.agent import AgentDefinition
+from baton.domain.agent_code import MAX_HOOKS, Hook, HookPoint
 from baton.domain.verdict import OnFailure
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -18,8 +19,9 @@ MAX_SECONDS = 60.0
 class HookDecorator:
     """Adds a function to a point of an agent's work, as ``@agent.point`` or ``@agent.point(on_failure="open")``."""
 
-    def __init__(self, code: AgentCode, point: HookPoint) -> None:
-        self._code = code
+    def __init__(self, agent: AgentDefinition, point: HookPoint) -> None:
+        self._agent = agent
+        self._code = agent.code
         self._point = point
 
     @overload
@@ -36,8 +38,10 @@ class HookDecorator:
             timeout_seconds: The time limit of one call, at most 60.
 
         Raises:
-            WrongArgument: An argument is wrong, or the point has 8 functions already.
+            WrongArgument: An argument is wrong, the point has 8 functions already, or the agent is a remote one.
         """
+        if self._agent.remote is not None:
+            raise WrongArgument("hooks and guardrails are for agents of this deployment, and not for remote ones")
         if on_failure not in tuple(OnFailure):
             raise WrongArgument(f"on_failure is {on_failure!r}; it is 'closed' or 'open'")
         if not 0 < timeout_seconds <= MAX_SECONDS:
@@ -55,9 +59,7 @@ class HookDecorator:
 class HookDecorators:
     """The points of an agent's work to which functions can be added."""
 
-    @property
-    def _code(self) -> AgentCode:
-        raise NotImplementedError
+    definition: AgentDefinition
 
     @property
     def input_guardrail(self) -> HookDecorator:
@@ -66,7 +68,7 @@ class HookDecorators:
         Nothing is shown and no tool is called before all have allowed it. ``Replace(text)`` is what the model gets, and
         what is stored. ``Refuse(sentence)`` ends the turn with the sentence.
         """
-        return HookDecorator(self._code, HookPoint.INPUT_GUARDRAIL)
+        return HookDecorator(self.definition, HookPoint.INPUT_GUARDRAIL)
 
     @property
     def output_guardrail(self) -> HookDecorator:
@@ -75,7 +77,7 @@ class HookDecorators:
         ``text`` is the window, ``before`` the text that was allowed before it, and ``is_last`` is true for the last
         one. ``Replace(text)`` is shown instead. ``Refuse(sentence)`` takes the answer back and shows the sentence.
         """
-        return HookDecorator(self._code, HookPoint.OUTPUT_GUARDRAIL)
+        return HookDecorator(self.definition, HookPoint.OUTPUT_GUARDRAIL)
 
     @property
     def before_model(self) -> HookDecorator:
@@ -83,7 +85,7 @@ class HookDecorators:
 
         A text that it returns is added as an instruction to this request. ``Refuse(sentence)`` ends the turn.
         """
-        return HookDecorator(self._code, HookPoint.BEFORE_MODEL)
+        return HookDecorator(self.definition, HookPoint.BEFORE_MODEL)
 
     @property
     def after_model(self) -> HookDecorator:
@@ -91,7 +93,7 @@ class HookDecorators:
 
         ``Refuse(sentence)`` takes the answer back, makes none of the calls and ends the turn.
         """
-        return HookDecorator(self._code, HookPoint.AFTER_MODEL)
+        return HookDecorator(self.definition, HookPoint.AFTER_MODEL)
 
     @property
     def before_tool(self) -> HookDecorator:
@@ -100,7 +102,7 @@ class HookDecorators:
         ``Replace(arguments)`` makes the call with others. ``Refuse(sentence)`` makes none, and the model gets the
         sentence.
         """
-        return HookDecorator(self._code, HookPoint.BEFORE_TOOL)
+        return HookDecorator(self.definition, HookPoint.BEFORE_TOOL)
 
     @property
     def after_tool(self) -> HookDecorator:
@@ -108,7 +110,7 @@ class HookDecorators:
 
         ``Replace(text)`` is what the model gets and what is stored. With ``Refuse(sentence)``, the model gets that.
         """
-        return HookDecorator(self._code, HookPoint.AFTER_TOOL)
+        return HookDecorator(self.definition, HookPoint.AFTER_TOOL)
 
     @property
     def on_handoff(self) -> HookDecorator:
@@ -116,4 +118,4 @@ class HookDecorators:
 
         With ``Refuse(sentence)`` the conversation stays where it is.
         """
-        return HookDecorator(self._code, HookPoint.ON_HANDOFF)
+        return HookDecorator(self.definition, HookPoint.ON_HANDOFF)

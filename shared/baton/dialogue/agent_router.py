@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from baton.agents.call_outcome import AgentResult, Transfer
+from baton.agents.hooks import Hooks, Refused
 from baton.dialogue.dialogue_input import DialogueInput
 from baton.dialogue.handoff_events import HandoffEvents
 from baton.domain.agent import AgentDefinition
@@ -105,8 +106,23 @@ class AgentRouter:
             self._end(HandoffOutcome.EXITED, locale)
             return False
         if wanted is not None:
+            if await self._is_refused(wanted):
+                return False
             await self._handoffs.hand_over(wanted, None)
         return wanted is None or wanted.refusal is None
+
+    async def _is_refused(self, wanted: Transfer) -> bool:
+        """Return whether a hook refuses the handoff of a trigger. The user gets its sentence then."""
+        agent = self._tracker.current.agent
+        hooks = Hooks.of(self._context, agent) if wanted.refusal is None else None
+        try:
+            if hooks is not None:
+                await hooks.observe_handoff(wanted)
+        except Refused as refusal:
+            self._has_last_word = True
+            self._handoffs.say(agent, refusal.sentence, refused_by=refusal.by)
+            return True
+        return False
 
     async def _continue(self, workflow_id: str) -> bool:
         """Continue an unfinished workflow of this thread or of another one."""

@@ -215,14 +215,24 @@ class HandoffEvents:
         words = conversation.describe(offer.agent_id) or conversation.main
         self.say(conversation.main, sentence(words, "welcome_back", workflow=offer.name))
 
-    def say(self, agent: AgentDefinition, text: str, *, source: str | None = None, is_structured: bool = False) -> None:
+    def say(
+        self,
+        agent: AgentDefinition,
+        text: str,
+        *,
+        source: str | None = None,
+        is_structured: bool = False,
+        refused_by: str | None = None,
+    ) -> None:
         """Show a message from Baton in the name of ``agent``, and add it to the transcript."""
         transcript = self._input.transcript
         message_id = transcript.new_id()
-        self._context.emit(text_start(message_id, agent, is_structured=is_structured))
+        self._context.emit(text_start(message_id, agent, is_structured=is_structured, refused_by=refused_by))
         self._context.emit(text_content(message_id, text))
         self._context.emit(text_end(message_id))
-        transcript.add_answer(message_id, agent, text, source=source, is_structured=is_structured)
+        transcript.add_answer(
+            message_id, agent, text, source=source, is_structured=is_structured, refused_by=refused_by
+        )
         self._has_spoken = True
 
     def _audit_denial(self, target: AgentDefinition, permission: str) -> None:

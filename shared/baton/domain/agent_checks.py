@@ -12,6 +12,7 @@ from pydantic.alias_generators import to_camel
 
 from baton.domain.agent import AgentDefinition
 from baton.domain.field_names import field_names, unknown_field
+from baton.domain.guardrail import Guardrail
 from baton.domain.identity import Permission
 from baton.domain.model_providers import OfferedModels
 from baton.domain.sentences import SENTENCES
@@ -106,13 +107,16 @@ def tenant_problems(definition: AgentDefinition) -> Iterator[Problem]:
         if sum(not is_phrase(trigger) for trigger in triggers) > MAX_PATTERNS:
             yield Problem((field,), f"a tenant's agent has at most {MAX_PATTERNS} patterns; phrases are not limited so")
     for place, tool in enumerate(definition.tools):
-        yield from _plain_http(place, tool)
+        yield from _plain_http(("tools", place), tool)
         if isinstance(tool, PythonTool):
             yield Problem(("tools", place, "type"), "functions of the deployment are for the agents that ship with it")
             continue
         if isinstance(tool, OpenApiTool) and not tool.is_remote:
             yield Problem(("tools", place, "spec"), "must be a URL: files are for the agents that ship")
         yield from _references(("tools", place, "headers"), tool.headers)
+    for place, guardrail in enumerate(definition.guardrails):
+        yield from _plain_http(("guardrails", place), guardrail)
+        yield from _references(("guardrails", place, "headers"), guardrail.headers)
     makes_skills = definition.workflow is not None and definition.workflow.produces == "skill"
     if makes_skills and Permission.SKILL_CREATE not in definition.required_permissions:
         yield Problem(
@@ -120,12 +124,12 @@ def tenant_problems(definition: AgentDefinition) -> Iterator[Problem]:
         )
 
 
-def _plain_http(place: int, tool: ToolDefinition) -> Iterator[Problem]:
+def _plain_http(place: tuple[str | int, ...], tool: ToolDefinition | Guardrail) -> Iterator[Problem]:
     """Yield addresses without TLS. Those of this machine are left to the egress policy, as in agents' files."""
     for field in ("url", "base_url", "spec"):
         address = urlsplit(getattr(tool, field, None) or "")
         if address.scheme == "http" and address.hostname not in ("localhost", "127.0.0.1", "::1"):
-            yield Problem(("tools", place, field), "must be an https URL")
+            yield Problem((*place, field), "must be an https URL")
 
 
 def _references(place: tuple[str | int, ...], headers: Mapping[str, object]) -> Iterator[Problem]:

@@ -13,6 +13,7 @@ from baton.adapters.a2a.parts import _address
 from baton.adapters.openapi_document import UnusableDocument, operation
 from baton.domain.agent import AgentDefinition, CardSignature, RemoteAgent
 from baton.domain.egress_policy import EgressPolicy
+from baton.domain.guardrail import Guardrail
 from baton.domain.model_providers import Provider
 from baton.domain.secret import ExchangeTarget
 from baton.domain.source import SourceRules
@@ -51,6 +52,7 @@ MODELS: dict[str, Any] = {
     ),
     "RemoteAgent.card_url": lambda url: RemoteAgent.model_validate({"card_url": url}),
     "CardSignature.jwks_url": lambda url: CardSignature.model_validate({"jwks_url": url}),
+    "Guardrail.url": lambda url: Guardrail.model_validate({"name": "policy", "url": url}),
     "HttpTool.url": lambda url: HttpTool.model_validate(TOOL | {"url": url}),
     "McpServer.url": lambda url: McpServer.model_validate({"type": "mcp", "name": "wiki", "url": url}),
     "OpenApiTool.spec": lambda url: OpenApiTool.model_validate(OPERATION | {"spec": url}),

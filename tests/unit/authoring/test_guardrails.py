@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from baton import Agent, Refuse, Replace, TurnContext, tool
-from baton.domain.errors import ModelUnavailable
+from baton.adapters.dynamodb.shapes import MESSAGE
+from baton.domain.errors import ModelUnavailable, StoreUnavailable
+from baton.domain.search import IndexName, SearchFilter
+from baton.domain.thread_title import TitleSource
+from baton.memory.episodes.session_closing import ClosingStep
 from baton.ports.chat_model import ReasoningDelta
 from tests.fakes.chat_model import Answer
 from tests.harness.armed import call
 from tests.harness.coded import coded
+from tests.harness.failing_store import failing_once
 from tests.harness.harness import Harness, Said
+from tests.harness.sessions import close
 
 SENTENCE = "The house is quiet. "
 LONG = SENTENCE * 30
@@ -255,3 +262,63 @@ class TestInput:
         assert (await saying).last["outcome"]["type"] == "cancelled"
         await harness.say("m2", "Well?")
         assert "dragon" not in str(harness.model.asked[-1].prompts)
+
+
+class TestMemory:
+    @pytest.fixture
+    async def harness(self) -> Harness:
+        """A conversation with a refused question about dragons and an allowed one about cats."""
+        harness = coded(judges(guide(), Refuse("Not about that.")), answers=("Stale.", "Cats purr."))
+        await harness.say("m1", "Do dragons purr?")
+        await harness.say("m2", "Do cats purr?")
+        harness.model.asked.clear()
+        return harness
+
+    async def test_a_title_is_made_of_what_was_allowed(self, harness: Harness) -> None:
+        harness.model.script("Cats")
+        titles = replace(harness.app.sessions.made_titles, source=TitleSource.MODEL)
+        await titles.make(harness.ada, harness.thread_id)
+        thread = await harness.store.get_thread(harness.ada, harness.thread_id)
+        assert (thread.title, thread.preview) == ("Cats", "Do cats purr?")
+        assert "dragon" not in str(harness.model.asked)
+
+    async def test_no_summary_fact_or_index_has_a_refused_question(self, harness: Harness) -> None:
+        await close(harness)
+        harness.model.asked.clear()
+        harness.model.script("A summary.", '{"facts": []}')
+        for step in ClosingStep:
+            await harness.app.memory.session_closing.run(step, harness.ada, harness.thread_id, 1)
+        assert "Do cats purr?" in str(harness.model.asked)
+        assert "dragon" not in str(harness.model.asked)
+        listed = harness.search.list(harness.ada, IndexName.EPISODES, SearchFilter())
+        indexed = str([document.fields async for document in listed])
+        assert "Do cats purr?" in indexed
+        assert "dragon" not in indexed
+
+
+async def test_a_worker_that_takes_over_judges_again_and_stores_one_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    agent, judged = guide(), []
+
+    @agent.input_guardrail
+    def rename(text: str) -> Replace:
+        judged.append(text)
+        return Replace(text.replace("dragon", "lizard"))
+
+    harness = coded(agent, answers=("Stale.", "Lost.", "Stale.", "Done."))
+    failing_once(monkeypatch, harness.store, "put_message", after=1)
+    with pytest.raises(StoreUnavailable):
+        await harness.say("m1", "A dragon?")
+    harness.clock.advance(60)
+    await harness.say("m1", "A dragon?")
+    assert judged == ["A dragon?", "A dragon?"]
+    assert await stored(harness) == [("user", "A lizard?"), ("assistant", "Done.")]
+
+
+async def test_an_agent_without_guardrails_costs_nothing_more() -> None:
+    harness = coded(guide(), answers=("Fine.",))
+    said = await harness.say()
+    assert said.finished is not None
+    end = MESSAGE.as_json(said.finished.messages[-1])
+    assert "refused_by" not in end
+    assert "is_question_refused" not in end["end"]
+    assert "guardrails" not in await harness.context()

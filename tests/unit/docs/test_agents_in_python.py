@@ -9,11 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
-from baton import Agent, CallContext
+from baton import Agent, CallContext, Refuse, Replace
 from baton.adapters.agent_files import AgentFileError, AgentFiles
 from baton.authoring.functions import Functions
 from baton.authoring.packages import AGENTS_PACKAGE
+from baton.domain.agent_checks import check_agent
+from baton.domain.agent_code import HOOK_ARGUMENTS, Hook
 from baton.domain.identity import Scope
 from baton_local.python_reference import PAGE, reference
 from baton_local.root import ROOT
@@ -65,6 +68,27 @@ async def test_the_tool_of_the_guide_gets_the_resource(agents: AgentFiles) -> No
     order_state: Any = sys.modules[f"{AGENTS_PACKAGE}.support"].order_state
     answer = await Functions().call(order_state.function, context(), {"number": "A-1"})
     assert answer == "A-1 is on its way"
+
+
+async def test_the_guardrails_and_the_hook_of_the_guide_judge(tmp_path: Path) -> None:
+    guide = (ROOT / "docs" / "how-to" / "add-guardrails.md").read_text(encoding="utf-8")
+    [code] = re.findall(r"```python\n(.*?)```", guide, re.DOTALL)
+    (tmp_path / "support.py").write_text(code)
+    lawsuits, cards, refunds = AgentFiles.load(tmp_path).default_main().code.hooks
+
+    async def ask(hook: Hook, **given: Any) -> Any:
+        return await Functions().call_with(hook.function, context(), given, HOOK_ARGUMENTS[hook.point])
+
+    assert await ask(lawsuits, text="I call my lawyer.") == Refuse("Please write to legal@example.com.")
+    assert await ask(lawsuits, text="Hello.") is None
+    given = {"text": "It is 4111 1111 1111 1111.", "before": "", "is_last": True}
+    assert await ask(cards, **given) == Replace("It is [card number].")
+    assert isinstance(await ask(refunds, name="refund", arguments={}), Refuse)
+    assert refunds.timeout_seconds == 2
+    [written] = [yaml.safe_load(each) for each in re.findall(r"```yaml\n(guardrails:.*?)```", guide, re.DOTALL)]
+    agent, problems = check_agent({"id": "a", "name": "A", "description": "A.", "system_prompt": "Be.", **written})
+    assert agent is not None
+    assert (problems, agent.guardrails[0].name) == ([], "policy")
 
 
 def context(permissions: frozenset[str] = frozenset()) -> CallContext:

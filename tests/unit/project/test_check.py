@@ -57,6 +57,24 @@ def test_a_function_that_nobody_can_call_is_reported_with_its_line(coded: Projec
     assert (problem.field, problem.message[:38]) == ("about", "nothing fills the parameter weather. A")
 
 
+def test_a_hook_with_a_parameter_that_nothing_fills_is_reported_with_its_line(coded: Project) -> None:
+    file = coded.agents / "assistant.py"
+    written = file.read_text()
+    file.write_text(written + "\n@assistant.output_guardrail\ndef judge(words: str) -> None: ...\n")
+    _, [problem] = examined(coded)
+    place = ("agents/assistant.py", written.count("\n") + 2, "judge")
+    assert (problem.file, problem.line, problem.field) == place
+    assert problem.message.startswith("nothing fills the parameter words.")
+
+
+def test_a_guardrail_at_a_host_that_may_not_be_called_is_reported(project: Project) -> None:
+    file = project.agents / "assistant.yaml"
+    file.write_text(f"{file.read_text()}guardrails:\n  - {{name: policy, url: 'https://policy.example.com'}}\n")
+    _, [problem] = examined(project)
+    assert (problem.file, problem.field) == ("agents/assistant.yaml", "guardrails.0.url")
+    assert "policy.example.com" in problem.message
+
+
 def test_a_wrong_field_is_reported_with_file_and_line(project: Project) -> None:
     edited(project.agents / "assistant.yaml", "main: true", "mian: true")
     agents, problems = examined(project)

@@ -47,6 +47,22 @@ def test_a_server_that_is_neither_stubbed_nor_reached_is_noted_and_its_stub_offe
     assert run(project, written(project, step, tools=stub)).code == 0
 
 
+def test_a_guardrail_at_an_endpoint_is_stubbed_like_a_tool(project: Project) -> None:
+    append(project, "guardrails:\n  - {name: policy, url: 'https://policy.example.com', checks: [output]}\n")
+    refuses = {"when": {"text": "Never."}, "returns": {"verdict": "refuse", "sentence": "Not that."}}
+    stub = {"policy": {"cases": [refuses, {"returns": {"verdict": "allow"}}]}}
+    steps = (
+        {"say": "One?", "answers": ["Never."], "expect": {"says": "Not that."}},
+        {"say": "Two?", "answers": ["Always."], "expect": {"says": "Always."}},
+    )
+    ran = run(project, written(project, *steps, tools=stub))
+    assert ran.code == 0, ran.output
+    step = {"say": "One?", "answers": ["Always."], "expect": {"says": "Always."}}
+    ran = run(project, written(project, step))
+    assert ran.code == 1
+    assert "note: The guardrail policy was not asked: stub it under `tools`, or name it in `reach`." in ran.output
+
+
 def test_a_structured_answer_is_held_against_its_fields(project: Project) -> None:
     append(project, "answer_schema: {type: object, required: [city], properties: {city: {type: string}}}\n")
     step = {"say": "Where?", "answers": ['{"city": 7}', '{"city": "Oslo"}'], "expect": {"result": {"city": "Oslo"}}}

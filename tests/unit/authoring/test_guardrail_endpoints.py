@@ -1,0 +1,174 @@
+"""Guardrails at HTTP endpoints, as operators declare them in YAML."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+
+from baton.adapters.egress import EgressPolicy
+from baton.adapters.header_values import HeaderValues
+from baton.adapters.http_requests import HttpRequests
+from baton.adapters.http_tools import HttpTools
+from baton.adapters.toolbox import Toolbox
+from baton.domain.agent import AgentDefinition
+from baton.domain.agent_checks import check_agent, tenant_problems
+from baton.domain.errors import NotFound
+from baton.domain.tool import HttpTool
+from tests.harness.harness import ASSISTANT, Harness
+
+POLICY = {
+    "name": "policy",
+    "url": "https://policy.example.com/judge",
+    "headers": {"Authorization": {"secret": "baton/{stage}/policy", "format": "Bearer {}"}},
+}
+Judge = Callable[[dict[str, Any]], Any]
+UNCHECKED = "I can't answer that at the moment. Please try again later."
+
+
+class Secrets:
+    """The secrets of the deployment."""
+
+    def get(self, name: str) -> str:
+        if name != "baton/dev/policy":
+            raise NotFound(name)
+        return "s3cret"
+
+    renewed = get
+
+
+class Endpoint:
+    """An endpoint with a judge, and the requests that it got."""
+
+    def __init__(self, judge: Judge, hosts: tuple[str, ...] = ("policy.example.com",)) -> None:
+        self.requests: list[httpx.Request] = []
+        self._judge = judge
+        headers = HeaderValues(Secrets(), Secrets(), "dev")
+        source = HttpTools(HttpRequests(self._client, headers), lambda: EgressPolicy(hosts))
+        self.toolbox = Toolbox({HttpTool: lambda: source}, headers)
+
+    @property
+    def bodies(self) -> list[dict[str, Any]]:
+        return [json.loads(request.content) for request in self.requests]
+
+    def _client(self, seconds: float) -> httpx.AsyncClient:
+        return httpx.AsyncClient(transport=httpx.MockTransport(self._answer))
+
+    def _answer(self, request: httpx.Request) -> httpx.Response:
+        self.requests.append(request)
+        answer = self._judge(json.loads(request.content))
+        return answer if isinstance(answer, httpx.Response) else httpx.Response(200, json=answer)
+
+
+def guarded(endpoint: Endpoint, **fields: Any) -> Harness:
+    agent = AgentDefinition.model_validate(ASSISTANT.model_dump() | {"guardrails": [POLICY | fields]})
+    return Harness(assistant=agent, tools=endpoint.toolbox)
+
+
+def no_rufus(body: dict[str, Any]) -> Any:
+    """Refuse questions about Rufus, and mask him in answers."""
+    if "Rufus" not in body["text"]:
+        return {"verdict": "allow"}
+    if body["check"] == "input":
+        return {"verdict": "refuse", "sentence": "Not about Rufus."}
+    return {"verdict": "replace", "text": body["text"].replace("Rufus", "[name]")}
+
+
+async def test_an_endpoint_judges_questions_and_answers() -> None:
+    endpoint = Endpoint(no_rufus)
+    harness = guarded(endpoint)
+    harness.model.script("My dog is Rufus.", "Stale.")
+    assert (await harness.say("m1", "Your dog?")).text == "My dog is [name]."
+    assert (await harness.say("m2", "Is it Rufus?")).text == "Not about Rufus."
+
+
+async def test_the_request_has_the_text_the_place_and_the_secret() -> None:
+    endpoint = Endpoint(lambda body: {"verdict": "allow"})
+    harness = guarded(endpoint)
+    harness.model.script("Well.")
+    said = await harness.say("m1", "Hi.")
+    assert said.finished is not None
+    common = {
+        "guardrail": "policy",
+        "tenantId": "acme",
+        "userId": "ada",
+        "threadId": harness.thread_id,
+        "runId": said.finished.messages[-1].run_id,
+        "agentId": "assistant",
+    }
+    asked, answered = endpoint.bodies
+    assert asked == common | {"check": "input", "text": "Hi."}
+    assert answered == common | {"check": "output", "text": "Well.", "before": "", "isLast": True}
+    assert {request.headers["Authorization"] for request in endpoint.requests} == {"Bearer s3cret"}
+    assert len({request.headers["Idempotency-Key"] for request in endpoint.requests}) == 2
+    assert {request.method for request in endpoint.requests} == {"POST"}
+
+
+async def test_only_the_declared_texts_are_judged() -> None:
+    endpoint = Endpoint(no_rufus)
+    harness = guarded(endpoint, checks=["output"])
+    harness.model.script("Who?")
+    assert (await harness.say("m1", "Rufus?")).text == "Who?"
+    assert [body["check"] for body in endpoint.bodies] == ["output"]
+
+
+@pytest.mark.parametrize("on_failure", ["closed", "open"])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        httpx.Response(503),
+        httpx.Response(403),
+        httpx.Response(200, text="fine"),
+        {"verdict": "perhaps"},
+        {"verdict": "replace"},
+        ["allow"],
+    ],
+    ids=str,
+)
+async def test_a_failing_endpoint_refuses_unless_it_is_open(answer: Any, on_failure: str) -> None:
+    harness = guarded(Endpoint(lambda body: answer), checks=["output"], on_failure=on_failure)
+    harness.model.script("Fine.")
+    assert (await harness.say()).text == ("Fine." if on_failure == "open" else UNCHECKED)
+
+
+async def test_a_host_that_may_not_be_called_is_a_failure() -> None:
+    endpoint = Endpoint(no_rufus, hosts=("other.example.com",))
+    harness = guarded(endpoint, checks=["output"])
+    harness.model.script("Fine.")
+    assert (await harness.say()).text == UNCHECKED
+    assert endpoint.requests == []
+
+
+@pytest.mark.parametrize(
+    ("wrong", "what"),
+    [
+        ({"url": "http://policy.example.com"}, "https"),
+        ({"url": "https://policy.example.com/{text}"}, "no placeholders"),
+        ({"headers": {"Authorization": "Bearer s3cret"}}, "Authorization"),
+        ({"timeout_seconds": 61}, "60"),
+        ({"checks": []}, "at least 1"),
+        ({"on_failure": "maybe"}, "closed"),
+    ],
+)
+def test_a_wrong_guardrail_is_refused(wrong: dict[str, Any], what: str) -> None:
+    agent, problems = check_agent(
+        ASSISTANT.model_dump(mode="json", exclude_defaults=True) | {"guardrails": [POLICY | wrong]}
+    )
+    found = [each.what for each in problems] + ([each.what for each in tenant_problems(agent)] if agent else [])
+    assert any(what in text for text in found), found
+
+
+def test_a_tool_and_a_guardrail_have_different_names() -> None:
+    tool = {"type": "http", "name": "policy", "description": "Judges.", "url": "https://policy.example.com"}
+    _, problems = check_agent(
+        ASSISTANT.model_dump(mode="json", exclude_defaults=True) | {"guardrails": [POLICY], "tools": [tool]}
+    )
+    assert ["policy" in each.what for each in problems] == [True]
+
+
+def test_a_tenants_guardrail_has_no_secret_of_the_deployment() -> None:
+    agent = AgentDefinition.model_validate(ASSISTANT.model_dump() | {"guardrails": [POLICY]})
+    assert [each.place for each in tenant_problems(agent)] == [("guardrails", 0, "headers", "Authorization")]

@@ -1,0 +1,314 @@
+"""Hooks in Python around models, tools, consulted agents and handoffs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from baton import Agent, Handoff, Refuse, Replace, TurnContext, UnusableDefinition, resource, tool
+from baton.authoring.errors import WrongArgument
+from tests.fakes.chat_model import Answer
+from tests.harness.armed import call
+from tests.harness.coded import coded
+from tests.harness.harness import Harness, Said
+from tests.harness.wiki import answer, yes
+
+made: list[dict[str, Any]] = []
+
+
+class Rules:
+    """Something that is opened once."""
+
+    sentence = "By the rules."
+
+
+@resource
+def rules() -> Rules:
+    """Open it."""
+    return Rules()
+
+
+@pytest.fixture(autouse=True)
+def nothing_made() -> None:
+    made.clear()
+
+
+@tool
+async def pay(euros: int, to: str = "shop") -> str:
+    """Pay."""
+    made.append({"euros": euros, "to": to})
+    return f"paid {euros} by card 4111"
+
+
+@tool(approval="always")
+async def refund(euros: int) -> str:
+    """Refund."""
+    made.append({"euros": euros})
+    return "refunded"
+
+
+def clerk(*tools: Any, **fields: Any) -> Agent:
+    """The main agent of the tests."""
+    return Agent("assistant", "Sell.", main=True, tools=tools, **fields)
+
+
+def paying(euros: int = 90) -> tuple[Answer | str, ...]:
+    return Answer.calling(call("pay", euros=euros)), "Done."
+
+
+def results(said: Said) -> list[str]:
+    return [event.body["content"] for event in said.events if event.type == "TOOL_CALL_RESULT"]
+
+
+def given_to_model(harness: Harness) -> str:
+    return "\n".join(str(prompt.content) for prompt in harness.model.asked[-1].prompts)
+
+
+class TestTools:
+    async def test_a_call_that_a_hook_refuses_is_not_made_and_the_model_learns_why(self) -> None:
+        agent = clerk(pay)
+
+        @agent.before_tool
+        def limit(name: str, arguments: Mapping[str, Any], context: TurnContext) -> Refuse | None:
+            assert (name, context.agent_id) == ("pay", "assistant")
+            return Refuse("At most 50 euros.") if arguments["euros"] > 50 else None
+
+        harness = coded(agent, answers=paying())
+        said = await harness.say()
+        assert (made, results(said)) == ([], ["Error: At most 50 euros."])
+        assert "At most 50 euros." in given_to_model(harness)
+
+    async def test_a_call_is_made_and_recorded_with_the_arguments_of_a_hook(self) -> None:
+        agent = clerk(pay)
+
+        @agent.before_tool
+        def cap(arguments: dict[str, Any]) -> Replace:
+            return Replace({**arguments, "euros": 50})
+
+        harness = coded(agent, answers=paying())
+        await harness.say()
+        assert made == [{"euros": 50, "to": "shop"}]
+        [record] = await recorded(harness)
+        assert record.input == {"euros": 50}
+
+    async def test_changes_of_the_arguments_without_a_verdict_have_no_effect(self) -> None:
+        agent = clerk(pay)
+
+        @agent.before_tool
+        def careless(arguments: dict[str, Any]) -> None:
+            arguments["euros"] = 1
+
+        await coded(agent, answers=paying()).say()
+        assert made == [{"euros": 90, "to": "shop"}]
+
+    async def test_arguments_of_a_hook_must_fit_the_tool(self) -> None:
+        agent = clerk(pay)
+
+        @agent.before_tool
+        def wrong() -> Replace:
+            return Replace({"euros": "many"})
+
+        said = await coded(agent, answers=paying()).say()
+        assert made == []
+        assert results(said)[0].startswith("Error: the call was not made: a hook has changed its arguments, which do")
+
+    async def test_arguments_that_a_person_agrees_to_cannot_be_changed(self) -> None:
+        agent = clerk(refund)
+
+        @agent.before_tool
+        def cap() -> Replace:
+            return Replace({"euros": 1})
+
+        said = await coded(agent, answers=(Answer.calling(call("refund", euros=5)), "Done.")).say()
+        assert made == []
+        assert "somebody has to agree to" in results(said)[0]
+
+    async def test_an_approved_call_is_judged_before_it_is_asked_for_and_before_it_is_made(self) -> None:
+        agent, judged = clerk(refund), []
+
+        @agent.before_tool
+        def note(name: str) -> None:
+            judged.append(name)
+
+        harness = coded(agent, answers=(Answer.calling(call("refund", euros=5)), "Done."))
+        [interrupt] = (await harness.say()).last["outcome"]["interrupts"]
+        await answer(harness, yes(interrupt))
+        assert (judged, made) == (["refund", "refund"], [{"euros": 5}])
+
+    async def test_the_model_and_the_record_have_the_result_that_a_hook_leaves(self) -> None:
+        agent = clerk(pay)
+
+        @agent.after_tool
+        def mask(result: str) -> Replace:
+            return Replace(result.replace("4111", "[card]"))
+
+        harness = coded(agent, answers=paying())
+        said = await harness.say()
+        assert results(said) == ["paid 90 by card [card]"]
+        assert "4111" not in given_to_model(harness)
+        [record] = await recorded(harness)
+        assert record.output == "paid 90 by card [card]"
+
+    async def test_a_refused_result_is_a_failed_call(self) -> None:
+        agent = clerk(pay)
+
+        @agent.after_tool
+        def never(arguments: dict[str, Any], result: str) -> Refuse:
+            return Refuse("The result is secret.")
+
+        harness = coded(agent, answers=paying())
+        assert results(await harness.say()) == ["Error: The result is secret."]
+        [record] = await recorded(harness)
+        assert (record.succeeded, record.output) == (False, None)
+
+    @pytest.mark.parametrize(("on_failure", "count"), [("closed", 0), ("open", 1)])
+    async def test_a_failing_hook_refuses_unless_it_is_open(self, on_failure: Any, count: int) -> None:
+        agent = clerk(pay)
+
+        @agent.before_tool(on_failure=on_failure)
+        def broken() -> None:
+            raise RuntimeError("down")
+
+        await coded(agent, answers=paying()).say()
+        assert len(made) == count
+
+    async def test_a_hook_that_does_not_answer_in_time_has_failed(self) -> None:
+        agent = clerk(pay)
+
+        @agent.before_tool(timeout_seconds=0.01)
+        async def endless() -> None:
+            await asyncio.Event().wait()
+
+        await coded(agent, answers=paying()).say()
+        assert made == []
+
+
+class TestModel:
+    async def test_an_instruction_is_added_to_one_request(self) -> None:
+        agent = clerk(pay)
+
+        @agent.before_model
+        def remind(messages: list[dict[str, str]]) -> str | None:
+            return "Say thanks." if messages[-1]["role"] == "tool" else None
+
+        harness = coded(agent, answers=paying())
+        await harness.say()
+        first, second = harness.model.asked
+        assert "Say thanks." not in str(first.prompts)
+        assert (second.prompts[-1].role.value, second.prompts[-1].content) == ("system", "Say thanks.")
+
+    async def test_the_model_is_not_asked_if_a_hook_refuses(self) -> None:
+        agent = clerk()
+
+        @agent.before_model
+        def closed() -> Refuse:
+            return Refuse("We are closed.")
+
+        harness = coded(agent)
+        said = await harness.say()
+        assert (said.text, said.types[-1], harness.model.asked) == ("We are closed.", "RUN_FINISHED", [])
+
+    async def test_calls_of_an_answer_that_a_hook_refuses_are_not_made(self) -> None:
+        agent = clerk(pay)
+
+        @agent.after_model
+        def no_money(text: str, calls: list[dict[str, Any]]) -> Refuse | None:
+            assert text == "I pay."
+            return Refuse("No.") if calls == [{"name": "pay", "arguments": {"euros": 9}}] else None
+
+        harness = coded(agent, answers=(Answer.calling(call("pay", euros=9), text="I pay."),))
+        said = await harness.say()
+        assert said.finished is not None
+        assert (said.finished.messages[-1].text, made) == ("No.", [])
+
+    async def test_hooks_take_resources(self) -> None:
+        agent = clerk()
+
+        @agent.before_model
+        def ask(known: Rules) -> Refuse:
+            return Refuse(known.sentence)
+
+        harness = coded(agent)
+        harness.functions.packages = lambda: (__name__,)
+        assert (await harness.say()).text == "By the rules."
+
+
+class TestOtherAgents:
+    async def test_guardrails_of_a_consulted_agent_judge_its_question_and_its_answer(self) -> None:
+        faq = Agent("faq", "Answer.")
+
+        @faq.output_guardrail
+        def mask(text: str) -> Replace:
+            return Replace(text.replace("4111", "[card]"))
+
+        harness = coded(
+            clerk(sub_agents=[faq]), faq, answers=(Answer.calling(call("ask_faq", message="?")), "It is 4111.", "Done.")
+        )
+        await harness.say()
+        assert "It is [card]." in given_to_model(harness)
+        assert "4111" not in given_to_model(harness)
+
+    async def test_a_refused_question_of_another_agent_leaves_the_users_own_alone(self) -> None:
+        faq = Agent("faq", "Answer.")
+
+        @faq.input_guardrail
+        def never(text: str) -> Refuse:
+            return Refuse("Ask somebody else.")
+
+        asks = Answer.calling(call("ask_faq", message="?"))
+        harness = coded(clerk(sub_agents=[faq]), faq, answers=(asks, "Stale.", "Done.", "Fine."))
+        said = await harness.say("m1", "A question")
+        assert results(said)
+        await harness.say("m2", "Another")
+        assert "Ask somebody else." in str(harness.model.asked[-2].prompts)
+        assert "A question" in given_to_model(harness)
+
+    @pytest.mark.parametrize("triggers", [[], ["fix it"]])
+    async def test_a_refused_handoff_leaves_the_conversation_where_it_is(self, triggers: list[str]) -> None:
+        repairs = Agent("repairs", "Repair.", triggers=triggers)
+        agent = clerk(handoffs=[Handoff(repairs)])
+
+        @agent.on_handoff
+        def closed(agent: str, context: TurnContext) -> Refuse:
+            assert (agent, context.agent_id) == ("repairs", "assistant")
+            return Refuse("The workshop is closed.")
+
+        moves = Answer.calling(call("transfer_to_repairs", reason="broken", summary="It is broken."))
+        harness = coded(agent, repairs, answers=(moves, "Sorry."))
+        said = await harness.say("m1", "fix it")
+        thread = await harness.store.get_thread(harness.ada, harness.thread_id)
+        assert thread.conversation.handoff is None
+        assert said.text == ("The workshop is closed." if triggers else "Sorry.")
+
+
+class TestDefinitions:
+    def test_wrong_arguments_are_refused(self) -> None:
+        agent = clerk()
+        with pytest.raises(WrongArgument, match="on_failure is 'maybe'"):
+            agent.before_tool(on_failure="maybe")  # type: ignore[call-overload]
+        with pytest.raises(WrongArgument, match="at most 60"):
+            agent.before_tool(timeout_seconds=61)
+        for _ in range(8):
+            agent.before_tool(print)
+        with pytest.raises(WrongArgument, match="at most 8"):
+            agent.before_tool(print)
+
+    def test_a_remote_agent_has_none(self) -> None:
+        remote = Agent("far", remote={"card_url": "https://far.example.com"})
+        with pytest.raises(WrongArgument, match="not for remote ones"):
+            remote.output_guardrail(print)
+        with pytest.raises(UnusableDefinition, match="leave `guardrails` out"):
+            Agent(
+                "far",
+                remote={"card_url": "https://far.example.com"},
+                guardrails=[{"name": "policy", "url": "https://policy.example.com"}],
+            )
+
+
+async def recorded(harness: Harness) -> list[Any]:
+    """The records of the tool calls."""
+    page, _ = await harness.records.calls(harness.ada, harness.thread_id, limit=10, cursor=None)
+    return list(page)
