@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -14,8 +14,11 @@ from baton.agents.run_context import RunContext
 from baton.agents.turn_prompt import TurnPrompt
 from baton.concurrency import stop_all
 from baton.domain.agent_code import HookPoint
+from baton.domain.events import MAX_DELTA_CHARS
 from baton.domain.message import Role, text_of, with_text
+from baton.domain.text import slices
 from baton.domain.tool_call import ToolCall
+from baton.outbox.text_batches import AnswerLimit
 from baton.ports.chat_model import Finished, ModelChunk, Prompt, ReasoningDelta, TextDelta, TextTakenBack
 
 T = TypeVar("T")
@@ -50,6 +53,8 @@ class Screening:
         self._is_consulted = is_consulted
         self._question: Prompt | None = None
         self._judging: asyncio.Task[str] | None = None
+        self._limit = AnswerLimit()
+        """Replacements may be longer than the model's text, which has a limit already."""
         self._judges_output = hooks.has(HookPoint.OUTPUT_GUARDRAIL)
 
     def begin(self) -> None:
@@ -155,8 +160,8 @@ class Screening:
                 while not is_whole and (end := find_window_end(held)):
                     text = await self._judge(held[:end], before, is_last=False)
                     held, before = held[end:], before + text
-                    if text:
-                        yield TextDelta(text)
+                    for piece in self._pieces(text):
+                        yield piece
             elif isinstance(chunk, ReasoningDelta) and self._judges_output:
                 pass
             else:
@@ -171,15 +176,21 @@ class Screening:
                     if held:
                         text = await self._judge(held, before, is_last=True)
                         held, before = "", before + text
-                        if text:
-                            yield TextDelta(text)
+                        for piece in self._pieces(text):
+                            yield piece
                     await self._observe(before, calls)
                 yield chunk
             chunk = await anext(rest, None)
         if held and not self._context.stop.is_set():
-            text = await self._judge(held, before, is_last=True)
-            if text:
-                yield TextDelta(text)
+            for piece in self._pieces(await self._judge(held, before, is_last=True)):
+                yield piece
+
+    def _pieces(self, text: str) -> Iterator[TextDelta]:
+        """Yield a text that may be shown in pieces that fit an event, as long as the answer has room for it."""
+        for start, end in slices(text, MAX_DELTA_CHARS):
+            piece = self._limit.cut(TextDelta(text[start:end]))
+            if piece is not None and not self._limit.is_spent:
+                yield piece
 
     async def _judge(self, text: str, before: str, *, is_last: bool) -> str:
         given = {"text": text, "before": before, "is_last": is_last}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ag_ui.core import (
@@ -23,8 +23,9 @@ from ag_ui.core import (
 from baton.agents.run_context import EmitEvent
 from baton.agents.transcript import Transcript
 from baton.domain.agent import AgentDefinition
-from baton.domain.events import text_content, text_end, text_start
+from baton.domain.events import MAX_DELTA_CHARS, text_content, text_end, text_start
 from baton.domain.message import LENGTH
+from baton.domain.text import slices
 from baton.handoffs.forks import SPECIALIST
 
 _THINKING = (
@@ -44,7 +45,10 @@ class _Message:
 
     id: str
     is_structured: bool
+    refused_by: str | None = None
     text: str = ""
+    kept: int = 0
+    """Characters of the texts before the one that the agent is writing."""
     is_cut: bool = False
     sources: list[dict[str, Any]] = field(default_factory=list)
 
@@ -56,6 +60,7 @@ class _Message:
             is_whole=is_whole,
             is_cut=self.is_cut,
             is_structured=self.is_structured,
+            refused_by=self.refused_by,
             sources=self.sources,
             source=SPECIALIST,
         )
@@ -68,7 +73,7 @@ class _Message:
 class MergedAnswer:
     """Shows the answer of an agent in its fork as one message of the parent. Its tool calls stay in the fork.
 
-    A structured answer is a separate message, so that its text is nothing but JSON.
+    A structured answer is a separate message, so that its text is nothing but JSON; so is a guardrail's sentence.
     """
 
     def __init__(self, agent: AgentDefinition, into: Transcript, emit: EmitEvent) -> None:
@@ -82,10 +87,12 @@ class MergedAnswer:
         """Take an event of the fork."""
         message, metadata = self._message, event.metadata or {}
         if isinstance(event, TextMessageStartEvent):
-            self._start(is_structured=bool(metadata.get("isStructured")))
+            self._start(is_structured=bool(metadata.get("isStructured")), refused_by=metadata.get("refusedBy"))
         elif isinstance(event, TextMessageContentEvent) and message is not None:
             message.text += event.delta
             self._emit(text_content(message.id, event.delta))
+        elif isinstance(event, TextMessageEndEvent) and message is not None and metadata.get("takenBack"):
+            self._take_back(message)
         elif isinstance(event, TextMessageEndEvent) and message is not None:
             message.sources += metadata.get("sources", [])
             message.is_cut |= metadata.get("finishReason") == LENGTH
@@ -99,12 +106,23 @@ class MergedAnswer:
             message.add_to(self._into, self._agent, is_whole=is_whole)
             self._emit(message.end)
 
-    def _start(self, *, is_structured: bool) -> None:
-        if is_structured:
+    def _take_back(self, message: _Message) -> None:
+        """Take the last text of the agent back. Clients get the texts before it as another message."""
+        self._emit(text_end(message.id, is_taken_back=True))
+        kept, self._message = message.text[: message.kept], None
+        if kept:
+            self._message = replace(message, id=self._into.new_id(), text=kept, kept=len(kept))
+            self._emit(text_start(self._message.id, self._agent))
+            for start, end in slices(kept, MAX_DELTA_CHARS):
+                self._emit(text_content(self._message.id, kept[start:end]))
+
+    def _start(self, *, is_structured: bool, refused_by: str | None) -> None:
+        if is_structured or refused_by is not None:
             self.end(is_whole=True)
         if self._message is None:
-            self._message = _Message(self._into.new_id(), is_structured)
-            self._emit(text_start(self._message.id, self._agent, is_structured=is_structured))
+            self._message = _Message(self._into.new_id(), is_structured, refused_by)
+            self._emit(text_start(self._message.id, self._agent, is_structured=is_structured, refused_by=refused_by))
         elif self._message.text:
+            self._message.kept = len(self._message.text)
             self._message.text += _APART
             self._emit(text_content(self._message.id, _APART))

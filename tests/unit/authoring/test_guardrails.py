@@ -8,9 +8,12 @@ from typing import Any
 
 import pytest
 
-from baton import Agent, Refuse, Replace, TurnContext, tool
+from baton import Agent, Handoff, Refuse, Replace, TurnContext, tool
 from baton.adapters.dynamodb.shapes import MESSAGE
+from baton.api.turn_schemas import Context
 from baton.domain.errors import ModelUnavailable, StoreUnavailable
+from baton.domain.events import MAX_DELTA_CHARS
+from baton.domain.message import Role, text_of
 from baton.domain.search import IndexName, SearchFilter
 from baton.domain.thread_title import TitleSource
 from baton.memory.episodes.session_closing import ClosingStep
@@ -88,7 +91,9 @@ class TestOutput:
         assert start.body["metadata"]["refusedBy"] == "no_secrets"
         assert said.finished is not None
         assert said.finished.messages[-1].metadata()["refusedBy"] == "no_secrets"
-        [judged] = (await harness.context())["guardrails"]
+        record = await harness.context()
+        assert Context.model_validate(record).guardrails is not None
+        [judged] = record["guardrails"]
         wanted = {"point": "output_guardrail", "name": "no_secrets", "verdict": "refuse", "failure": None}
         assert wanted.items() <= judged.items()
 
@@ -129,6 +134,33 @@ class TestOutput:
         await harness.say("m2", "Well?")
         assert "Rufus" not in str(harness.model.asked)
         assert "Rufus" not in str(said.events)
+
+    async def test_a_long_replacement_is_sent_in_pieces(self) -> None:
+        agent, text = guide(), "x" * 20_000
+
+        @agent.output_guardrail
+        def lengthen() -> Replace:
+            return Replace(text)
+
+        said = await coded(agent, answers=("Fine.",)).say()
+        deltas = [event.body["delta"] for event in said.events if event.type == "TEXT_MESSAGE_CONTENT"]
+        assert "".join(deltas) == text
+        assert max(map(len, deltas)) <= MAX_DELTA_CHARS
+
+    async def test_an_answer_from_a_fork_is_taken_back_in_its_parent(self) -> None:
+        expert = keeps_secrets(Agent("expert", "Know."))
+        agent = guide(handoffs=[Handoff(expert, context_mode="forked")])
+        moves = Answer.calling(call("transfer_to_expert", reason="asked", context_summary="Asked."))
+        harness = coded(agent, expert, answers=(moves, LONG + SECRET))
+        said = await harness.say("m1", "Tell me.")
+        assert SENTENCE in said.text
+        assert shown(said)[-1] == "I keep secrets."
+        assert "".join(shown(said)).count(SENTENCE) == 0
+        texts = [text for _, text in await stored(harness)]
+        assert texts[-1] == "I keep secrets."
+        assert SENTENCE not in "".join(texts)
+        assert said.finished is not None
+        assert said.finished.messages[-1].refused_by == "no_secrets"
 
     async def test_thinking_is_not_shown_past_a_guardrail(self) -> None:
         agent = keeps_secrets(guide(model={"name": "m", "show_reasoning": True}))
@@ -246,6 +278,32 @@ class TestInput:
         assert await stored(harness) == [("user", "Are lizards real?"), ("assistant", "Yes.")]
         await harness.say("m2", "Well?")
         assert all("dragon" not in str(asked.prompts) for asked in harness.model.asked[1:])
+
+    async def test_a_replaced_question_is_also_that_of_a_specialist(self) -> None:
+        expert = Agent("expert", "Know.")
+        agent = judges(guide(handoffs=[Handoff(expert)]), Replace("Are lizards real?"))
+        moves = Answer.calling(call("transfer_to_expert", reason="asked", context_summary="Asked."))
+        harness = coded(agent, expert, answers=("Stale.", moves, "Yes."))
+        assert (await harness.say("m1", "Are dragons real?")).text == "Yes."
+        assert "lizards" in str(harness.model.asked[-1].prompts)
+        assert "dragons" not in str(harness.model.asked[-1].prompts)
+
+    async def test_a_question_that_a_specialist_refuses_is_in_no_later_prompt(self) -> None:
+        expert = judges(Agent("expert", "Know."), Refuse("Not about dragons."))
+        agent = guide(handoffs=[Handoff(expert)])
+        moves = Answer.calling(call("transfer_to_expert", reason="asked", context_summary="Asked."))
+        harness = coded(agent, expert, answers=(moves, "Stale.", "Fine."))
+        assert (await harness.say("m1", "Are dragons real?")).text == "Not about dragons."
+        await harness.say("m2", "Well?")
+        assert "dragon" not in str(harness.model.asked[-1].prompts)
+
+    async def test_files_of_a_replaced_question_stay(self) -> None:
+        harness = coded(judges(guide(), Replace("Is this real?")), answers=("Stale.", "Yes."))
+        source = {"type": "url", "value": "https://pictures.example.com/dragon.png"}
+        await harness.say("m1", [{"type": "text", "text": "Is this dragon real?"}, {"type": "image", "source": source}])
+        [asked] = [prompt.content for prompt in harness.model.asked[-1].prompts if prompt.role is Role.USER]
+        assert text_of(asked) == "Is this real?"
+        assert len(asked) == 2
 
     async def test_a_run_that_is_stopped_before_the_verdict_counts_as_refused(self) -> None:
         agent = guide()

@@ -276,12 +276,14 @@ class TestOtherAgents:
             assert (agent, context.agent_id) == ("repairs", "assistant")
             return Refuse("The workshop is closed.")
 
-        moves = Answer.calling(call("transfer_to_repairs", reason="broken", summary="It is broken."))
+        moves = Answer.calling(call("transfer_to_repairs", reason="broken", context_summary="It is broken."))
         harness = coded(agent, repairs, answers=(moves, "Sorry."))
         said = await harness.say("m1", "fix it")
         thread = await harness.store.get_thread(harness.ada, harness.thread_id)
         assert thread.conversation.handoff is None
         assert said.text == ("The workshop is closed." if triggers else "Sorry.")
+        if not triggers:
+            assert "The workshop is closed." in given_to_model(harness)
 
 
 class TestDefinitions:
