@@ -20,13 +20,22 @@ from baton.domain.metrics import Metric, count
 from baton.domain.sentences import sentence
 from baton.domain.text import encodable
 from baton.domain.times import to_millis
-from baton.domain.verdict import MAX_REPLACEMENT, MAX_SENTENCE, OnFailure, Refuse, Replace, Verdict
+from baton.domain.verdict import (
+    MAX_LONG_REPLACEMENT,
+    MAX_REPLACEMENT,
+    MAX_SENTENCE,
+    OnFailure,
+    Refuse,
+    Replace,
+    Verdict,
+)
 from baton.memory.inspection.inspection import Judgement
 from baton.ports.tools import CallContext, TurnContext
 
 logger = Logger(child=True)
 
 _JUDGES = {HookPoint.INPUT_GUARDRAIL: Checked.INPUT, HookPoint.OUTPUT_GUARDRAIL: Checked.OUTPUT}
+_LONG = frozenset({HookPoint.INPUT_GUARDRAIL, HookPoint.AFTER_TOOL})
 _TEXTS = frozenset({*_JUDGES, HookPoint.AFTER_TOOL})
 """Points where a replacement is a text."""
 
@@ -215,6 +224,7 @@ def _verdict(point: HookPoint, returned: Any) -> Verdict:
         if not isinstance(value, dict) or len(json.dumps(value)) > MAX_REPLACEMENT:
             raise ValueError(f"arguments are a dictionary of at most {MAX_REPLACEMENT} characters as JSON")
         return Replace(value)
-    if not isinstance(value, str) or len(value) > MAX_REPLACEMENT:
-        raise ValueError(f"a replacement is a text of at most {MAX_REPLACEMENT} characters")
+    longest = MAX_LONG_REPLACEMENT if point in _LONG else MAX_REPLACEMENT
+    if not isinstance(value, str) or len(value) > longest:
+        raise ValueError(f"a replacement is a text of at most {longest} characters")
     return Replace(encodable(value))

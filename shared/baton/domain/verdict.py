@@ -9,7 +9,9 @@ from typing import Any
 MAX_SENTENCE = 1_000
 """Characters of a refusal's sentence."""
 MAX_REPLACEMENT = 20_000
-"""Characters of a text in place of another one, and of arguments as JSON."""
+"""Characters of a text in place of a window of an answer, of an instruction, and of arguments as JSON."""
+MAX_LONG_REPLACEMENT = 1_000_000
+"""Characters of a text in place of a question or of a tool's result, which may be as long."""
 
 
 class OnFailure(StrEnum):

@@ -14,7 +14,7 @@ from typing import Any, Final
 from baton.domain.agent import AgentDefinition
 from baton.domain.capture import MAX_MESSAGES, CaptureRef, completed_workflows
 from baton.domain.identity import Scope
-from baton.domain.message import Role, StoredMessage
+from baton.domain.message import Role, StoredMessage, filtered_runs
 from baton.domain.thread import Thread
 from baton.domain.tool import BUILTIN_TOOLS, HttpTool, PythonTool
 from baton.domain.tool_call import CallEnd, is_shown
@@ -68,9 +68,11 @@ class TaskRecords:
     async def read(self, scope: Scope, thread: Thread, agent: AgentDefinition, ref: CaptureRef) -> TaskRecord:
         """Return the record of a task. Raises as the store and the detector do."""
         first = max(ref.first_ordinal, ref.end_ordinal - MAX_MESSAGES)
-        messages = await messages_between(
+        read = await messages_between(
             self.store, scope, thread.continued_from(ref.end_ordinal - 1), first, ref.end_ordinal
         )
+        refused = filtered_runs(read)
+        messages = [message for message in read if message.run_id not in refused]
         specifics = Specifics(_schemas(agent), self.detector)
         arguments = {call.id: call.parsed() or {} for message in messages for call in message.tool_calls}
         for message in messages:

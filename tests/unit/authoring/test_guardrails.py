@@ -11,6 +11,7 @@ import pytest
 from baton import Agent, Handoff, Refuse, Replace, TurnContext, tool
 from baton.adapters.dynamodb.shapes import MESSAGE
 from baton.api.turn_schemas import Context
+from baton.domain.capture import CaptureRef
 from baton.domain.errors import ModelUnavailable, StoreUnavailable
 from baton.domain.events import MAX_DELTA_CHARS
 from baton.domain.message import Role, text_of
@@ -339,6 +340,13 @@ class TestMemory:
         thread = await harness.store.get_thread(harness.ada, harness.thread_id)
         assert (thread.title, thread.preview) == ("Cats", "Do cats purr?")
         assert "dragon" not in str(harness.model.asked)
+
+    async def test_no_procedure_is_made_of_a_refused_question(self, harness: Harness) -> None:
+        thread = await harness.store.get_thread(harness.ada, harness.thread_id)
+        whole = CaptureRef(thread.id, "assistant", 0, thread.next_ordinal)
+        records = harness.app.procedures.capture.records
+        record = await records.read(harness.ada, thread, harness.assistant, whole)
+        assert [entry["text"] for entry in record.entries] == ["Do cats purr?", "Cats purr."]
 
     async def test_no_summary_fact_or_index_has_a_refused_question(self, harness: Harness) -> None:
         await close(harness)

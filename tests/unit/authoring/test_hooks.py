@@ -152,6 +152,15 @@ class TestTools:
         [record] = await recorded(harness)
         assert record.output == "paid 90 by card [card]"
 
+    async def test_a_long_result_can_be_replaced_by_a_long_one(self) -> None:
+        agent = clerk(pay, limits={"result_chars": 60_000})
+
+        @agent.after_tool
+        def lengthen() -> Replace:
+            return Replace("x" * 50_000)
+
+        assert results(await coded(agent, answers=paying()).say()) == ["x" * 50_000]
+
     async def test_a_refused_result_is_a_failed_call(self) -> None:
         agent = clerk(pay)
 

@@ -90,6 +90,7 @@ export interface StoredMessage {
     readonly runId?: string;
     readonly status?: "complete" | "cancelled";
     readonly finishReason?: "length" | null;
+    readonly refusedBy?: string;
     readonly agentId?: string | null;
     readonly agentName?: string | null;
     readonly isHandoffSummary?: boolean;
@@ -195,6 +196,7 @@ export interface EventMetadata {
   readonly sources?: readonly Source[];
   readonly finishReason?: string | null;
   readonly takenBack?: boolean;
+  readonly refusedBy?: string;
   readonly branch?: BranchStart;
   readonly part?: number;
   readonly of?: number;
