@@ -73,7 +73,7 @@ lint: setup ## Style, formatting and the import rules
 
 types: setup ## Types, strictly
 	@echo "== types"
-	@$(BIN)/mypy --num-workers auto
+	@$(BIN)/mypy --num-workers auto || $(BIN)/mypy  # its workers give up on a machine that is very busy
 	@$(BIN)/python -m tests.unchanged clients/web -- $(BIN)/python -m baton_local.web types
 
 depth: setup ## Count the calls from the worker's handler to the model, and the generators from its stream to the outbox
