@@ -35,6 +35,7 @@ class MessageContract:
             tail=({"type": "RUN_ERROR", "message": "…", "metadata": {"retryable": True}},),
             tail_seq=17,
             first_seq=11,
+            is_question_refused=True,
         )
         question = replace(said(lease, PARTS), source="import")
         answer = replace(
@@ -42,6 +43,7 @@ class MessageContract:
             status=MessageStatus.CANCELLED,
             sources=({"kind": "document", "id": "d1", "score": 0.25},),
             is_handoff_summary=True,
+            refused_by="policy",
             attempt=3,
             end=end,
         )
