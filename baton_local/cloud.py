@@ -33,6 +33,7 @@ from baton_local.log_lines import readable_lines
 from baton_local.object_events import ObjectEvents
 from baton_local.pressure import Pressure
 from baton_local.project_tools import importable, packages_in
+from baton_local.root import ROOT
 from baton_local.schedules import Scheduler
 from baton_local.serving.asgi import AsgiApp
 from baton_local.serving.hosts import LocalHosts
@@ -210,6 +211,7 @@ class LocalCloud:
         self.environment["BATON_LOCAL_TEMPLATE"] = str(settings.template_file)
         is_demo = here["OPENAI_BASE_URL"].startswith(f"{self.url}/local/")
         self.about |= {"model": here["BATON_CHAT_MODEL"], "isDemoModel": is_demo}
+        self.about["hasOwnAgents"] = here["BATON_AGENTS_DIR"] != str(ROOT / "agents")
         load_executions = self._running.enter_context(state_machines.executed(self._invoke))
         self._create_resources()
         self._running.enter_context(environment.applied(self.environment))

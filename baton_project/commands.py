@@ -48,7 +48,8 @@ def new(
         from baton_project.new import make
 
         version = make(Path(name), in_python=in_python)
-        typer.echo(f"{name} is a project of Baton {version}. Next:\n\n  cd {name}\n  baton dev")
+        typer.echo(f"{name} is a project of Baton {version}. Next:\n\n  cd {name}")
+        typer.echo("  uv sync && source .venv/bin/activate   (unless pip has installed Baton)\n  baton dev")
 
 
 def dev(

@@ -123,9 +123,10 @@ for (const words of document.querySelectorAll("[data-try]")) words.onclick = () 
 function about() {
   fetch("/local/about")
     .then((answer) => answer.json())
-    .then(({ model, isDemoModel, reload }) => {
+    .then(({ model, isDemoModel, hasOwnAgents, reload }) => {
       byId("model").textContent = isDemoModel ? "the offline demo model" : model;
       byId("offline").hidden = !isDemoModel;
+      byId("proposals").hidden = hasOwnAgents === true; // they are for the agents of `make run`
       const problems = reload?.problems ?? [];
       byId("problems").hidden = problems.length === 0;
       byId("problems").textContent = ["Your last edit is not in use:", ...problems].join("\n");

@@ -144,6 +144,14 @@ async def test_the_page_says_who_you_are_and_what_answers(
     await expect(page.locator("#offline")).to_be_visible(visible=is_offline)
 
 
+@pytest.mark.parametrize("has_own", [True, False])
+async def test_sentences_are_proposed_only_to_the_agents_that_come_with_baton(page: Page, has_own: bool) -> None:
+    about = {"model": "baton-demo", "isDemoModel": True, "hasOwnAgents": has_own}
+    await Harness(page, {"/local/about": about}).open()
+    await expect(page.locator("#offline")).to_be_visible()
+    await expect(page.get_by_role("button", name="What can you do?")).to_be_visible(visible=not has_own)
+
+
 async def test_a_user_who_comes_back_from_the_editor_sees_why_an_edit_is_not_in_use(page: Page) -> None:
     harness = await Harness(page).open()
     alert = page.get_by_role("complementary").get_by_role("alert")

@@ -119,7 +119,8 @@ def _default(definitions: Sequence[AgentDefinition], named: str | None) -> Agent
         chosen = next((definition for definition in mains if definition.id == named), None)
         if chosen is None:
             raise AgentFileError(
-                f"{DEFAULT_VARIABLE} is {named!r}, which is no agent with `main: true`. There are: {_ids(mains)}"
+                f"{DEFAULT_VARIABLE} (in a project, `default_agent` in pyproject.toml) is {named!r}, which is no agent "
+                f"with `main: true`. There are: {_ids(mains)}"
             )
         return chosen
     if len(mains) > 1:

@@ -64,7 +64,7 @@ def proposed() -> set[str]:
 def test_each_sentence_that_is_proposed_is_tried_here() -> None:
     asked_next = {question for question, _ in NEXT.values()}
     tried_elsewhere = {
-        "What is Baton?",
+        "What is a lease?",
         "cancel",
         "Something else",
     }

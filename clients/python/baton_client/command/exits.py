@@ -71,7 +71,7 @@ def advice(problem: Exception) -> str:
         case PermissionDeniedError():
             return f"{text} `baton doctor` shows what your token permits."
         case APIConnectionError():
-            return f"{text} `baton doctor` looks for the cause; --url or BATON_URL names the server."
+            return f"{text} `baton doctor` looks for the cause; `baton --url ADDRESS` or BATON_URL names the server."
         case APIStatusError() if problem.problems:
             fields = "; ".join(f"{each.field}: {each.message}" for each in problem.problems)
             return f"{text} ({fields})"
