@@ -1,0 +1,102 @@
+"""The projects in `examples/projects`: nothing is wrong with them, and their conversations pass."""
+
+from __future__ import annotations
+
+import runpy
+import socket
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import uvicorn
+from packaging.requirements import Requirement
+
+from baton import __version__
+from baton.adapters.agent_files import AgentFiles
+from baton.composition.environment import current
+from baton_local.root import ROOT
+from baton_project.check import examined
+from baton_project.project import Project
+from tests.unit.testing.command import run
+
+FOLDER = ROOT / "examples" / "projects"
+AGENTS = {
+    "booking": ["booking", "host"],
+    "gateway": ["gateway"],
+    "research": ["figures", "library", "research"],
+    "support": ["faq", "repairs", "support"],
+    "support-yaml": ["faq", "repairs", "support"],
+}
+
+
+@pytest.fixture(params=sorted(AGENTS))
+def example(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project]:
+    """One of the projects, in a separate execution environment."""
+    for name in ("BATON_AGENTS_DIR", "BATON_ALLOWED_HOSTS", "BATON_DEFAULT_AGENT", "BATON_TOOL_PACKAGES"):
+        monkeypatch.delenv(name, raising=False)
+    token = current.set(f"example {request.node.name}")
+    yield Project.found(FOLDER / request.param)
+    current.reset(token)
+
+
+@pytest.fixture
+def services(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The services of the gateway, in a thread of this process."""
+    app = runpy.run_path(str(FOLDER / "gateway" / "services.py"))["services"].streamable_http_app()
+    with socket.create_server(("127.0.0.1", 0)) as subscriber:
+        monkeypatch.setenv("SERVICES_URL", f"http://127.0.0.1:{subscriber.getsockname()[1]}")
+        server = uvicorn.Server(uvicorn.Config(app, log_level="critical"))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [subscriber]})
+        thread.start()
+        yield
+        server.should_exit = server.force_exit = True
+        thread.join()
+
+
+def test_every_project_is_tried() -> None:
+    assert {path.parent.name for path in FOLDER.glob("*/pyproject.toml")} == AGENTS.keys()
+
+
+@pytest.mark.usefixtures("services")
+def test_nothing_is_wrong_with_a_project(example: Project) -> None:
+    assert examined(example) == (AGENTS[example.name], [])
+
+
+def test_the_conversations_of_a_project_pass(example: Project) -> None:
+    ran = run(example, "--jobs", "1")
+    assert ran.code == 0, f"{ran.output}{ran.errors}"
+
+
+def test_documents_belong_to_agents_of_their_project(example: Project) -> None:
+    owners = {path.parent.name for path in example.documents.rglob("*") if path.is_file()}
+    assert owners <= set(AGENTS[example.name])
+
+
+def test_a_project_needs_this_version_and_fits_its_folder(example: Project) -> None:
+    assert (example.name, example.requirements) == (example.folder.name, ())
+    lines = (example.folder / "pyproject.toml").read_text().splitlines()
+    needed = next(line.split('"')[1] for line in lines if line.startswith("dependencies"))
+    assert Requirement(needed).specifier.contains(__version__)
+
+
+@pytest.mark.parametrize("path", ["tests/support.yaml", "demo.yaml", "documents/faq/returns.md"])
+def test_support_in_yaml_is_tested_as_support_in_python(path: str) -> None:
+    in_python, in_yaml = ((FOLDER / name / path).read_text() for name in ("support", "support-yaml"))
+    assert in_python == in_yaml
+
+
+def test_support_has_the_same_agents_in_both() -> None:
+    in_python = _definitions(AgentFiles.load(FOLDER / "support" / "agents"))
+    in_yaml = _definitions(AgentFiles.load(FOLDER / "support-yaml" / "agents"))
+    assert in_python == in_yaml
+
+
+def _definitions(files: AgentFiles) -> list[dict[str, Any]]:
+    """Return the agents without the names of Python's functions and the titles of its types."""
+    return [
+        agent.model_dump(exclude={"tools", "answer_schema", "code"})
+        | {"approvals": [getattr(tool, "requires_approval", None) for tool in agent.tools]}
+        | {"answers": (agent.answer_schema or {}).get("required")}
+        for agent in files.all()
+    ]
