@@ -24,6 +24,7 @@ from baton_testing.observation import Observation
 from baton_testing.played_user import PlayedUser
 from baton_testing.project_agents import real_tools
 from baton_testing.reading import ReadFile
+from baton_testing.real_functions import RealTimeFunctions
 from baton_testing.result import ConversationResult, Failure, RunResult
 from baton_testing.stubbed_tools import StubbedTools
 from baton_testing.virtual_time import LoopClock, VirtualTimeLoop
@@ -65,7 +66,7 @@ class Runner:
     async def _hold(self, file: ReadFile, number: int, model: AnsweringModel, own_time: OwnTime) -> RunResult:
         began = time.monotonic()
         content, test = file.content, file.content.conversations[number]
-        functions = make_functions()
+        functions = RealTimeFunctions(make_functions().packages)
         tools = StubbedTools(real_tools(self.agents, functions), {**content.tools, **test.tools}, content.reach)
         ports = ConversationPorts(
             clock=LoopClock(content.begins_at, test.name),

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from baton_project.new import IN_PYTHON
 from baton_project.project import Project
 from tests.unit.project.conftest import edited
 from tests.unit.testing.command import cassette_of, run, saved, written
@@ -15,6 +16,15 @@ ASK = {"call": {"ask_orders": {"message": "A-1001?"}}}
 LOOK = {"agent": "orders", "call": {"order_status": {"number": "A-1001"}}}
 DONE = [{"agent": "orders", "say": "It is so."}, "It is so."]
 STUB = {"order_status": {"cases": [{"when": {"number": "A-1001"}, "returns": "lost at sea"}]}}
+
+
+@pytest.fixture
+def coded(project: Project) -> Project:
+    """The same project with its agents in Python."""
+    shutil.rmtree(project.agents)
+    shutil.rmtree(project.tools)
+    shutil.copytree(IN_PYTHON, project.folder, dirs_exist_ok=True)
+    return project
 
 
 def append(project: Project, text: str) -> None:
@@ -61,6 +71,29 @@ def test_a_guardrail_at_an_endpoint_is_stubbed_like_a_tool(project: Project) -> 
     ran = run(project, written(project, step))
     assert ran.code == 1
     assert "note: The guardrail policy was not asked: stub it under `tools`, or name it in `reach`." in ran.output
+
+
+def test_guardrails_in_python_judge_in_real_time(coded: Project) -> None:
+    file = coded.agents / "assistant.py"
+    judge = """
+
+@assistant.output_guardrail
+async def no_secrets(text: str) -> Refuse | None:
+    there, here = socket.socketpair()
+    with there, here:
+        here.setblocking(False)
+        threading.Timer(0.2, there.send, [b"x"]).start()
+        await asyncio.get_running_loop().sock_recv(here, 1)
+    return Refuse("Not that.") if "Rufus" in text else None
+"""
+    imports = "import asyncio, socket, threading\nfrom baton import Refuse, "
+    file.write_text(file.read_text().replace("from baton import ", imports, 1) + judge)
+    steps = (
+        {"say": "One?", "answers": ["It is Rufus."], "expect": {"says": "Not that."}},
+        {"say": "Two?", "answers": ["Always."], "expect": {"says": "Always."}},
+    )
+    ran = run(coded, written(coded, *steps))
+    assert ran.code == 0, ran.output
 
 
 def test_a_structured_answer_is_held_against_its_fields(project: Project) -> None:
