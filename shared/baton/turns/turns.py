@@ -137,37 +137,30 @@ class Turns:
         call = TurnCall(scope, request, once_each(emit), deadline, wait_until, subscriber, gives_up, record)
         wanted, unknown_agent = await self._admission.lease_request(call)
         call = replace(call, permit=await self._admission.permit(call))
-        call = replace(call, early=await self._admission.begin_recall(call, wanted))
-        try:
-            return await self._answer(call, wanted, unknown_agent)
-        finally:
+        async with AsyncExitStack() as held:
+            call = replace(call, early=await self._admission.begin_recall(call, wanted))
             if call.early is not None:
-                await call.early.stop()
-
-    async def _answer(
-        self, call: TurnCall, wanted: LeaseRequest, unknown_agent: UnknownAgent | None
-    ) -> FinishedRun | None:
-        """Answer the call under a lease. Returns and raises as ``run`` does."""
-        while True:
-            try:
-                lease = await self._acquisition.acquire(call, wanted)
-                if isinstance(lease, FinishedRun):
-                    return await self._repeats.replay(call, lease)
-                async with holding(self._store, lease, refusals=REFUSALS):
-                    run = await self._admission.admit(call, lease)
-                    if run is None:
-                        return None
-                    if isinstance(run, FinishedRun):
-                        return await self._repeats.replay(call, run)
-                    outcome = await RunExecution(self._services, run).execute()
-                if run.call.request.message_id != call.request.message_id:
-                    continue  # that was an orphaned run
-                return outcome.finished if outcome.was_sent else await self._repeats.replay(call, outcome.finished)
-            except (NoSuchThread, ThreadUnavailable, UnknownAgent) as error:
-                raise await self._admission.denial(call, error, unknown_agent) from None
-            except LeaseLost:
-                if call.subscriber is not None:
-                    raise  # the record returns to the queue, and its next delivery finds the other worker's outcome
+                held.push_async_callback(call.early.stop)
+            while True:
+                try:
+                    lease = await self._acquisition.acquire(call, wanted)
+                    if isinstance(lease, FinishedRun):
+                        return await self._repeats.replay(call, lease)
+                    async with holding(self._store, lease, refusals=REFUSALS):
+                        run = await self._admission.admit(call, lease)
+                        if run is None:
+                            return None
+                        if isinstance(run, FinishedRun):
+                            return await self._repeats.replay(call, run)
+                        outcome = await RunExecution(self._services, run).execute()
+                    if run.call.request.message_id != call.request.message_id:
+                        continue  # that was an orphaned run
+                    return outcome.finished if outcome.was_sent else await self._repeats.replay(call, outcome.finished)
+                except (NoSuchThread, ThreadUnavailable, UnknownAgent) as error:
+                    raise await self._admission.denial(call, error, unknown_agent) from None
+                except LeaseLost:
+                    if call.subscriber is not None:
+                        raise  # the record returns to the queue, and its next delivery finds the other worker's outcome
 
     async def give_up(self, scope: Scope, request: TurnRequest, *, subscriber: Subscriber | None) -> None:
         """End a message's run as ``interrupted`` without answering it, unless it has been answered already."""

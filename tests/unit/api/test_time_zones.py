@@ -88,7 +88,7 @@ async def test_the_index_has_the_users_day_too(served: Served) -> None:
     await remembered(served, DENTIST)
     views = {view.text for document in documents(served) for view in document.views.values()}
     assert views
-    assert all(text.startswith("2026-11-20: ") for text in views)
+    assert all(text.startswith("2026-11-20 (Friday, 20 November 2026): ") for text in views)
 
 
 async def test_a_prompt_without_memories_names_the_day(served: Served) -> None:
