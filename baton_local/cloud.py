@@ -131,13 +131,8 @@ class LocalCloud:
             self.settings.workers,
             lambda: not count and pressure.is_high,
             beginning=BEGINNING * max(1, count),
-            charge=self._charge,
+            charge=self._gate.charge_group,
         )
-
-    def _charge(self, group: str, seconds: float) -> None:
-        """Count the work of a queue's message, whose group begins with its tenant, to that tenant's requests."""
-        tenant = group.partition("#")[0]
-        self._gate.charge(f"tenant {tenant}", seconds)
 
     def stop_workers(self) -> None:
         """Stop polling the queues. No error if it has stopped already."""
@@ -356,10 +351,9 @@ class LocalCloud:
 
         functions = self._functions
         streamed = {name: each for name, each in self.built_functions.items() if self.stack.functions[name].is_web_app}
-        gate = self._gate
         return Application(
-            rest=RestGateway(self.stack.rest, functions, web_apps, streamed=streamed, gate=gate),
-            sockets=SocketGateway(self.stack.sockets, functions, self.connections, self.settings.limits, gate),
+            rest=RestGateway(self.stack.rest, functions, web_apps, streamed=streamed, gate=self._gate),
+            sockets=SocketGateway(self.stack.sockets, functions, self.connections, self.settings.limits, self._gate),
             management=self._management(),
             key=self._key,
             page=PAGE,

@@ -121,6 +121,10 @@ class FairGate:
         if lane is not None:
             self._rest(tenant, lane, seconds)
 
+    def charge_group(self, group: str, seconds: float) -> None:
+        """Charge the work of a queue's message to the tenant with which the name of its group begins."""
+        self.charge(f"tenant {group.partition('#')[0]}", seconds)
+
     def _rest(self, tenant: str, lane: _Lane, seconds: float) -> None:
         if lane.waiting and self._is_contended(tenant):
             now = self._clock()
