@@ -98,8 +98,6 @@ class AgentLoop:
         self._tracker = own.tracker if own is not None else None
         hooks = Hooks.of(context, agent, task_id)
         self._screening = Screening(hooks, context, self._prompt, is_consulted=task_id is not None) if hooks else None
-        self._continues = False
-        """True if it continues a run, whose question was judged before."""
         self._calls = ToolCalls(context, agent, tools, self._budget, consult, own, task_id, hooks)
         self._caller = task_id or agent.id
         self._limit = AnswerLimit()
@@ -138,13 +136,13 @@ class AgentLoop:
             history=self._prompt.history,
         )
 
-    async def begin(self, context: AssembledContext) -> None:
-        """Set the prompt."""
+    async def begin(self, context: AssembledContext, *, is_question_judged: bool = False) -> None:
+        """Set the prompt. ``is_question_judged``: guardrails have judged it in the run that this one continues."""
         self._recalled = context.recalled
         self._sources.add(context.recalled.cited)
         self._context.inspection.begin_agent(AgentContext(self._agent, self._task_id, context))
         await self._prompt.begin(context)
-        if self._screening is not None and not self._continues:
+        if self._screening is not None and not is_question_judged:
             self._screening.begin()
 
     async def answer(self) -> None:
@@ -188,7 +186,6 @@ class AgentLoop:
         self, calls: Sequence[ToolCall], approved: Collection[str], settled: Mapping[str, CallOutcome]
     ) -> None:
         """Execute the ``approved`` calls of an interrupted run. The model gets the outcomes of ``settled`` ones."""
-        self._continues = True
         for call in calls:
             if call.id in settled:
                 await self._calls.settle(call, settled[call.id])

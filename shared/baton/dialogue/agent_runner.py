@@ -129,8 +129,10 @@ class AgentRunner:
         self._running.append(loop)
         asked, client_results = self._asked, self._input.client_results
         current: Sequence[StoredMessage] = (asked,) if asked is not None else ()
+        is_judged = False
         if self._input.answered is not None and len(self._running) == 1:
             await self._go_on(loop, self._input.answered)
+            is_judged = True
             current = (*self._input.unfinished, *self._input.transcript.messages)
         elif (
             client_results is not None and client_results.agent_id == conversation.agent.id and len(self._running) == 1
@@ -145,7 +147,7 @@ class AgentRunner:
         shown = await make_context_notes(conversation.agent, self._input.client, self._services.counter)
         today = make_today_note(self._context.today)
         notes = Notes(make_steady_notes(self._tracker.current), changing, shown, today)
-        await loop.begin(await self._prompt(tools, current, notes))
+        await loop.begin(await self._prompt(tools, current, notes), is_question_judged=is_judged)
         return loop
 
     @property

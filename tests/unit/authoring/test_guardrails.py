@@ -24,6 +24,7 @@ from tests.harness.armed import call
 from tests.harness.coded import coded
 from tests.harness.failing_store import failing_once
 from tests.harness.harness import Harness, Said
+from tests.harness.page import PAGE, result, waiting
 from tests.harness.sessions import close
 
 SENTENCE = "The house is quiet. "
@@ -296,6 +297,15 @@ class TestInput:
         harness = coded(agent, expert, answers=(moves, "Stale.", "Fine."))
         assert (await harness.say("m1", "Are dragons real?")).text == "Not about dragons."
         await harness.say("m2", "Well?")
+        assert "dragon" not in str(harness.model.asked[-1].prompts)
+
+    async def test_a_question_that_comes_with_results_of_the_page_is_judged(self) -> None:
+        harness = coded(judges(guide(), Refuse("Not about dragons.")))
+        [interrupt] = await waiting(harness)
+        harness.model.script("Stale.", "Fine.")
+        said = await harness.say("m2", "A dragon?", client=replace(PAGE, results=(result(interrupt),)))
+        assert said.text == "Not about dragons."
+        await harness.say("m3", "Well?")
         assert "dragon" not in str(harness.model.asked[-1].prompts)
 
     async def test_files_of_a_replaced_question_stay(self) -> None:
