@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
+from baton import Agent, Refuse
 from baton.domain.a2a_task import EXTENSION_URI
 from baton.domain.errors import ModelError
 from baton.domain.tool_call import ToolCall
 from tests.fakes.chat_model import Answer
+from tests.harness.coded import coded
 from tests.harness.harness import ASSISTANT, Harness
 from tests.harness.wiki import wiki
 from tests.unit.api.a2a_client import A2AServed, Json, blocking, message, text_of
@@ -193,6 +195,23 @@ async def test_a_stream_begins_with_the_task_and_ends_with_its_state(served: A2A
     task = (await served.call("tasks/get", {"id": first["id"]}))["result"]
     assert task["status"] == last["status"]
     assert [each["artifactId"] for each in task["artifacts"]] == [updates[0]["artifact"]["artifactId"]]
+
+
+async def test_a_stream_empties_the_artifact_of_an_answer_that_is_refused() -> None:
+    agent = Agent("assistant", "Guide.", main=True)
+
+    @agent.output_guardrail
+    def keep_secrets(text: str) -> Refuse | None:
+        return Refuse("I keep secrets.") if "secret" in text else None
+
+    served = A2AServed(coded(agent, answers=("The house is quiet. " * 30 + "The secret is Rufus.",)))
+    _, *updates, _ = await served.calls("message/stream", {"message": message("Tell me", "m-1")})
+    texts: dict[str, str] = {}
+    for update in (each["result"] for each in updates):
+        artifact = update["artifact"]
+        before = texts.get(artifact["artifactId"], "") if update["append"] else ""
+        texts[artifact["artifactId"]] = before + text_of(artifact)
+    assert list(texts.values()) == ["", "I keep secrets."]
 
 
 async def test_a_stream_of_the_current_line(served: A2AServed) -> None:

@@ -55,6 +55,8 @@ class Updates:
                 self._agents[body["messageId"]] = (body.get("name") or "", agent_id)
                 if body.get("metadata", {}).get("isStructured"):
                     self._structured[body["messageId"]] = []
+            case "TEXT_MESSAGE_END" if (body.get("metadata") or {}).get("takenBack"):
+                yield from self._take_back(body["messageId"])
             case "TEXT_MESSAGE_CONTENT" if body["messageId"] in self._structured:
                 self._structured[body["messageId"]].append(body["delta"])
             case "TEXT_MESSAGE_END" if body["messageId"] in self._structured:
@@ -91,6 +93,13 @@ class Updates:
             yield self._artifact(self._piece(message_id, Part(text="")), append=False)
         self._sent.clear()
         self._structured.clear()
+
+    def _take_back(self, message_id: str) -> Iterator[Update]:
+        """Empty the artifact of a text that a guardrail has refused, or that was the model's thinking."""
+        self._structured.pop(message_id, None)
+        if message_id in self._sent:
+            self._sent.remove(message_id)
+            yield self._artifact(self._piece(message_id, Part(text="")), append=False)
 
     def _text(self, message_id: str, delta: str) -> Update:
         append = message_id in self._sent
