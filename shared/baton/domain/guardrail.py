@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import Field, PrivateAttr, StringConstraints, field_validator
+from pydantic import Field, PrivateAttr, field_validator
 
 from baton.domain.definition import Definition
 from baton.domain.secret import Headers
-from baton.domain.tool import PLACEHOLDER, HttpTool, Url
+from baton.domain.tool import HttpTool, Name, Url
 from baton.domain.verdict import OnFailure
 
 
@@ -23,7 +24,7 @@ class Checked(StrEnum):
 class Guardrail(Definition):
     """An endpoint that judges what users and the agent say. It gets a POST request with JSON."""
 
-    name: Annotated[str, StringConstraints(pattern=r"^[a-zA-Z0-9_-]{1,64}$")]
+    name: Name
     """Its name in metadata, in records and in stubs of tests."""
     url: Url
     checks: tuple[Checked, ...] = Field(default=(Checked.INPUT, Checked.OUTPUT), min_length=1, max_length=2)
@@ -39,7 +40,7 @@ class Guardrail(Definition):
     @field_validator("url")
     @classmethod
     def _has_no_placeholders(cls, url: str) -> str:
-        if PLACEHOLDER.search(url):
+        if re.search(r"[{}]", url):
             raise ValueError("the address of a guardrail has no placeholders")
         return url
 
