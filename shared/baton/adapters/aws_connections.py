@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
 from typing import TYPE_CHECKING
 
-from botocore.exceptions import ConnectionClosedError, ReadTimeoutError, SSLError
+from botocore.exceptions import ConnectionClosedError, ConnectTimeoutError, ReadTimeoutError, SSLError
 from urllib3.util import wait_for_read
 
 from baton.adapters import aws
@@ -56,15 +56,18 @@ class Connections:
         weakref.finalize(self, _close_all, self._idle)
 
     async def send(self, request: bytes, *, seconds: float) -> Answer:
-        """Send a request and return its answer, of which something must come every ``seconds``.
+        """Send a request and return its answer, of which something must come every ``seconds``, connecting included.
 
         Raises botocore's errors of connections, which its retries know. If the caller is cancelled, the request may
         still take effect.
         """
-        connection = self._idle_connection() or await self._connect()
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + seconds
+        connection = self._idle_connection() or await self._connect(seconds)
         may_be_kept = False
         try:
-            answer = await _Exchange(connection.sock, request, min(seconds, self._read_seconds)).answer()
+            left = max(0.0, deadline - loop.time())
+            answer = await _Exchange(connection.sock, request, min(left, self._read_seconds)).answer()
             may_be_kept = not answer.is_last and len(self._idle) < self._kept
         except TimeoutError as error:
             raise ReadTimeoutError(endpoint_url=self._url, error=error) from error
@@ -92,14 +95,18 @@ class Connections:
             connection.close()
         return None
 
-    async def _connect(self) -> HTTPConnection:
-        # In a thread: looking up an address and a TLS handshake block.
+    async def _connect(self, seconds: float) -> HTTPConnection:
+        # In a thread: looking up an address and a TLS handshake block, and the threads may all be taken.
         connecting = aws.start(connect, self._origin, self._url, self._connect_seconds)
         try:
-            connection = await asyncio.shield(connecting)
+            async with asyncio.timeout(seconds):
+                connection = await asyncio.shield(connecting)
         except asyncio.CancelledError:
             connecting.add_done_callback(_close_result)
             raise
+        except TimeoutError as error:
+            connecting.add_done_callback(_close_result)
+            raise ConnectTimeoutError(endpoint_url=self._url, error=error) from error
         connection.sock.setblocking(False)  # noqa: FBT003 - the standard library's own
         return connection
 

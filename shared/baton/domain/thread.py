@@ -198,7 +198,7 @@ class Thread:
     messages_fence: int | None = field(default=None, compare=False)
     """The fence under which the newest messages were written; None if it is not known."""
     awaits_summary: bool = field(default=False, compare=False)
-    """Whether its last run has asked for a summary of earlier messages."""
+    """Whether its last run has asked for a summary of earlier messages, or its question was replaced."""
     live_changes: int = field(default=0, compare=False)
     """The number of times that a connection was attached, or a run was asked to stop."""
     watchers: Watchers | None = field(default=None, compare=False)

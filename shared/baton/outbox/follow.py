@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import math
 from collections.abc import AsyncGenerator, Awaitable, Callable
 
+from baton.domain.errors import StoreUnavailable
 from baton.domain.events import Event
 from baton.domain.identity import Scope
 from baton.domain.thread import USUAL_TIMES, LeaseMark, LeaseTimes, Thread
@@ -61,7 +63,8 @@ class Follower:
                 return
             if loop.time() >= noted_at + NOTE_SECONDS:
                 noted_at = loop.time()
-                await self._live.note_reader(scope, thread_id)
+                with contextlib.suppress(StoreUnavailable):  # it only lets the text be written to the log sooner
+                    await self._live.note_reader(scope, thread_id)
             if when_dead is not None:
                 dead = await watch.look(thread, heard=bool(replay.events))
                 if thread.is_interrupted:

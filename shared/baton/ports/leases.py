@@ -124,7 +124,8 @@ class Commit:
     time_zone: str | None = None
     """The user's new time zone; None if it has not changed."""
     awaits_summary: bool = False
-    """True if the run asks for a summary of earlier messages: those that are known will have one more."""
+    """True if messages may differ from what was first stored of them: the run asks for a summary of earlier ones, or a
+    guardrail has replaced its question."""
     messages_fence: int | None = None
     """The fence that the messages bear; None if it is the lease's."""
     watchers: Watchers | None = None

@@ -107,8 +107,10 @@ class RunCommit:
         if run.attempt > 1:
             await settle_tasks(self._services.agents, lease, run, self.state.journal)
             await self._services.conversations.undo(lease, self.state.question, end.change)
+        # A guardrail's replacement is a second version of the question under the same fence.
+        may_change = result.summary_due is not None or result.screened.text is not None
         finished = await self._move_pointer(
-            messages, end, ended, pending, windows=result.windows, awaits_summary=result.summary_due is not None
+            messages, end, ended, pending, windows=result.windows, awaits_summary=may_change
         )
         if not is_queued:
             await self._notify_of_end(finished.thread, ended)
@@ -298,6 +300,9 @@ class RunCommit:
             await self.holder.ensure(self.outbox.log.last_seq)
             conversation = await self._services.conversations.keep(self.holder.lease, end.change)
         watchers = self.outbox.delivery.watchers
+        # Requests to cancel later runs are read together with the watchers only, so the next run has to look.
+        if self.outbox.delivery.cancelled_runs - {self._run.run_id}:
+            watchers = None
         commit = Commit(
             next_ordinal=messages[-1].ordinal + 1,
             last_seq=end.last_seq,

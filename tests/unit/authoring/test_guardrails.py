@@ -19,6 +19,7 @@ from baton.domain.search import IndexName, SearchFilter
 from baton.domain.thread_title import TitleSource
 from baton.memory.episodes.session_closing import ClosingStep
 from baton.ports.chat_model import ReasoningDelta
+from baton.ports.leases import Commit, Lease
 from tests.fakes.chat_model import Answer
 from tests.harness.armed import call
 from tests.harness.coded import coded
@@ -280,6 +281,22 @@ class TestInput:
         assert await stored(harness) == [("user", "Are lizards real?"), ("assistant", "Yes.")]
         await harness.say("m2", "Well?")
         assert all("dragon" not in str(asked.prompts) for asked in harness.model.asked[1:])
+
+    @pytest.mark.parametrize("replacement", ["Are lizards real?", None])
+    async def test_a_commit_says_whether_its_question_has_two_versions(
+        self, replacement: str | None, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        harness = coded(judges(guide(), Replace(replacement) if replacement else None), answers=("Yes.", "Yes."))
+        commits: list[Commit] = []
+        commit = harness.store.commit
+
+        async def noted(lease: Lease, made: Commit) -> Any:
+            commits.append(made)
+            return await commit(lease, made)
+
+        monkeypatch.setattr(harness.store, "commit", noted)
+        await harness.say("m1", "Are dragons real?")
+        assert [made.awaits_summary for made in commits] == [replacement is not None]
 
     async def test_a_replaced_question_is_also_that_of_a_specialist(self) -> None:
         expert = Agent("expert", "Know.")

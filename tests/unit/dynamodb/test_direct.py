@@ -17,9 +17,11 @@ from zlib import crc32
 import pytest
 from boto3.session import Session
 from botocore.config import Config
-from botocore.exceptions import ClientError
+from botocore.exceptions import ClientError, ConnectTimeoutError
 from botocore.retries.standard import ExponentialBackoff
 
+from baton.adapters import aws
+from baton.adapters.aws_connections import Connections
 from baton.adapters.dynamodb.table import ConditionFailed, Table, Write
 from baton.domain.errors import StoreUnavailable
 
@@ -235,6 +237,18 @@ def test_nobody_at_the_address_is_an_outage(server: Server) -> None:
         server.url = f"http://127.0.0.1:{taken.getsockname()[1]}"
     with pytest.raises(StoreUnavailable):
         asyncio.run(server.table().get(KEY))
+
+
+async def test_a_request_waits_for_a_connection_no_longer_than_for_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    connecting: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+    monkeypatch.setattr(aws, "start", lambda *_: connecting)
+    connections = Connections("http://127.0.0.1:1", connect_seconds=1, read_seconds=1, kept=1)
+    with pytest.raises(ConnectTimeoutError):
+        await connections.send(b"", seconds=0.01)
+    late = mock.Mock()
+    connecting.set_result(late)
+    await asyncio.sleep(0)
+    late.close.assert_called_once_with()
 
 
 def test_handlers_of_botocores_events_take_part(server: Server) -> None:

@@ -92,3 +92,19 @@ async def test_a_run_that_was_cancelled_while_it_waited_says_nothing(monkeypatch
     assert end.outcome is OutcomeType.CANCELLED
     assert (len(harness.model.asked), reads.count) == (asked, 1)
     assert not (await harness.live.live(harness.ada, harness.thread_id)).cancelled_runs
+
+
+async def test_a_run_that_was_cancelled_before_the_one_before_it_ended_says_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    harness, _ = await watched(monkeypatch)
+    later = harness.request("m4")
+    await harness.live.request_cancel(harness.ada, harness.thread_id, later.run_id)
+    await harness.say("m3")
+    asked = len(harness.model.asked)
+    said = await harness.say("m4")
+    assert said.finished is not None
+    end = said.finished.messages[-1].end
+    assert end is not None
+    assert end.outcome is OutcomeType.CANCELLED
+    assert len(harness.model.asked) == asked

@@ -29,7 +29,8 @@ def mark_before(lease: Lease, message: StoredMessage) -> Item:
 def may_be_checked(thread: Thread) -> bool:
     """Return whether the newest messages of a thread without branches can be checked.
 
-    While a summary is awaited they are not: what a message is given later shows nowhere else.
+    After a run that asks for a summary or replaces its question they are not: a later version of a message shows
+    nowhere else.
     """
     return thread.messages_fence is not None and not thread.awaits_summary
 

@@ -55,7 +55,9 @@ class Messages(Leases):
         await put_fenced(self._table, lease, item)
         if self._bodies.is_inline(item):
             [stored] = await self._messages(lease.scope, lease.thread_id, [{**item, "fence": lease.fence}])
-            self._histories.note_written(lease, stored, len(item["body"]))
+            self._histories.note_written(lease, stored, _memory(stored))
+        else:  # an earlier version of it may have been noted
+            self._histories.forget(lease.scope, lease.thread_id)
 
     async def put_messages(self, lease: Lease, messages: Sequence[StoredMessage]) -> None:
         # Transactions cost twice the write units, and fifty messages take one request instead of fifty.
@@ -90,7 +92,7 @@ class Messages(Leases):
             read = items, await self._messages(scope, thread.id, items)
         items, messages = read
         if is_newest:
-            self._histories.keep(scope, thread, messages, sum(len(item.get("body", b"")) for item in items))
+            self._histories.keep(scope, thread, messages, sum(map(_memory, messages)))
         return messages
 
     async def _read_cheaply(
@@ -244,6 +246,11 @@ def _size(message: StoredMessage) -> int:
     content = message.content
     length = len(content) if isinstance(content, str) else sum(len(part.model_dump_json()) for part in content)
     return length + sum(len(call.arguments) for call in message.tool_calls)
+
+
+def _memory(message: StoredMessage) -> int:
+    """Return the bytes that a message takes in memory at most, besides its small fields."""
+    return 4 * _size(message)
 
 
 def _one_run(messages: list[StoredMessage]) -> list[StoredMessage]:

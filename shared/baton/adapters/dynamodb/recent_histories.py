@@ -23,11 +23,11 @@ from baton.ports.leases import Commit, Lease
 
 KEPT_SECONDS = 300.0
 """The longest time for which a process holds words of a thread that it does not work on."""
-MAX_SIZE = 32 * 1024 * 1024
-"""Bytes of packed messages."""
+MAX_SIZE = 64 * 1024 * 1024
+"""Bytes of messages in memory, at most."""
 MAX_MESSAGES = 400
 MESSAGE_SIZE = 1024
-"""The size of a message besides its packed fields, roughly."""
+"""The size of a message besides its content and calls, roughly."""
 
 Key = tuple[str, str]
 
@@ -90,7 +90,7 @@ class RecentHistories:
         return found[::-1] if is_whole else None
 
     def keep(self, scope: Scope, thread: Thread, messages: Sequence[StoredMessage], size: int) -> None:
-        """Keep the newest messages of the thread, as they were read now; ``size`` is that of their packed fields."""
+        """Keep the newest messages of the thread, as they were read now; ``size`` is that of their contents."""
         key = _key(scope, thread.id)
         with self._lock:
             known = self._known.get(key)
@@ -99,11 +99,12 @@ class RecentHistories:
             self._keep(key, replace(known, messages=tuple(messages), size=size + MESSAGE_SIZE * len(messages)))
 
     def note_written(self, lease: Lease, message: StoredMessage, size: int) -> None:
-        """Note a message of the run in progress, as a read returns it; ``size`` is that of its packed fields."""
+        """Note a message of the run in progress, as a read returns it; ``size`` is that of its content."""
+        key = _key(lease.scope, lease.thread_id)
         with self._lock:
-            known = self._known.get(_key(lease.scope, lease.thread_id))
+            known = self._known.get(key)
             if known is not None and _is_of(known, lease.thread):
-                known.written[message.ordinal] = message, size
+                self._keep(key, replace(known, written={**known.written, message.ordinal: (message, size)}))
 
     def extend(self, lease: Lease, commit: Commit) -> None:
         """Add the messages that were written under the lease, because they are committed now."""
@@ -116,6 +117,8 @@ class RecentHistories:
             if any(ordinal not in known.written for ordinal in ordinals):  # an earlier attempt wrote it
                 return
             added = [known.written[ordinal] for ordinal in ordinals]
+            if any(message.fence != lease.fence for message, _ in added):  # a worker that lost the lease wrote it later
+                return
             size = known.size + sum(size + MESSAGE_SIZE for _, size in added)
             messages = (*known.messages, *(message for message, _ in added))[-MAX_MESSAGES:]
             self._keep(key, _History(known.created_at, lease.fence, commit.next_ordinal, messages, size))
@@ -126,7 +129,8 @@ class RecentHistories:
             self._known.pop(_key(scope, thread_id), None)
 
     def _keep(self, key: Key, history: _History) -> None:
-        if history.size <= MAX_SIZE:
+        self._known.pop(key, None)
+        if _size_of(history) <= MAX_SIZE:
             self._known[key] = history
 
 
@@ -149,4 +153,5 @@ def _reaches(messages: Sequence[StoredMessage], end: int) -> bool:
 
 
 def _size_of(history: _History) -> int:
-    return history.size + MESSAGE_SIZE
+    written = sum(size + MESSAGE_SIZE for _, size in history.written.values())
+    return history.size + written + MESSAGE_SIZE
