@@ -11,6 +11,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from baton.api.addresses import deferred_routes
 from tests.infrastructure.stack import ROOT
 
 COMMANDS = {
@@ -34,7 +35,8 @@ def graph() -> grimp.ImportGraph:
 def loaded(graph: grimp.ImportGraph) -> frozenset[str]:
     """Every module that a function or a command imports, at its start or later."""
     found: set[str] = set()
-    waiting = [*COMMANDS, *(name for name in graph.modules if name.startswith("functions."))]
+    by_requests = (routes.module for routes in deferred_routes())
+    waiting = [*COMMANDS, *by_requests, *(name for name in graph.modules if name.startswith("functions."))]
     while waiting:
         module = waiting.pop()
         if module not in found:

@@ -13,6 +13,7 @@ AWAITED = {
     "shared/baton/adapters/models/embedding_calls.py": "a TaskGroup",
     "shared/baton/agents/progress.py": "ProgressIndicator.__aexit__",
     "shared/baton/agents/run_context.py": "Writes.done and Writes.stop",
+    "shared/baton/agents/screening.py": "Screening waits for what it begins, and cancels what is left",
     "shared/baton/agents/tool_calls.py": "ToolCalls.carry_out waits for its jobs, and raises their failures",
     "shared/baton/memory/episodes/episode_digest.py": "a TaskGroup",
     "shared/baton/memory/message_embedding.py": "MessageEmbedding.get, and Recall cancels what is left",

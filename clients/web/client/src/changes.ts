@@ -155,19 +155,15 @@ const CHANGES: Changes = {
       const agents = known?.role === "research" ? known.agents : [];
       talk.put(withAgents({ id, role: "research", content, agents, open: true }), about);
       for (const { id: agentId } of content.agents ?? []) showInResearch(talk, about.runId, toolFor(agentId));
-    } else if (activityType === "progress") {
-      talk.change(`tool:${content.toolCallId}`, { progress: { id, label: content.label ?? "" } } as Partial<Item>);
+    } else if (content?.toolCallId) {
+      talk.change(`tool:${content.toolCallId}`, { progress: content.label } as Partial<Item>);
     } else if (content?.label) {
       const { label, reason, to } = content;
-      talk.put({ ...note(id, activityType), label, ...(reason && { reason }), ...(to && { to }) }, about);
+      talk.put({ ...note(id, activityType), label, reason, to } as NoteItem, about);
     }
   },
 
   ACTIVITY_DELTA(talk, { messageId, patch }) {
-    const call = talk.items.find((each) => each.role === "tool" && each.progress?.id === messageId);
-    if (call?.role === "tool" && call.progress) {
-      talk.change(call.id, { progress: patched(call.progress, patch ?? []) } as Partial<Item>);
-    }
     const item = talk.find(messageId);
     if (item?.role !== "research") return;
     const changed = withAgents({ ...item, content: patched(item.content, patch ?? []) });
@@ -189,8 +185,9 @@ const CHANGES: Changes = {
   },
 
   SUBAGENT_ERROR(talk, { subagentRunId, message, code }) {
-    if (code === "cancelled") progressed(talk, subagentRunId, { progress: "stopped" });
-    else progressed(talk, subagentRunId, { progress: "failed", message: message ?? null });
+    const end: Partial<AskedAgent> =
+      code === "cancelled" ? { progress: "stopped" } : { progress: "failed", message: message ?? null };
+    progressed(talk, subagentRunId, end);
   },
 
   CUSTOM(talk, { name, value }, about) {
@@ -205,9 +202,9 @@ const CHANGES: Changes = {
     }
     if (name !== "thread_closed") return;
     if (talk.state && !talk.isOver(about)) talk.state = { ...talk.state, status: "closed" };
-    talk.closedBecause = String(value.reason);
-    if (about.seq !== undefined)
-      talk.put({ ...note(`closed:${about.seq}`, "closed"), reason: String(value.reason) }, about);
+    const reason = String(value.reason);
+    talk.closedBecause = reason;
+    if (about.seq !== undefined) talk.put({ ...note(`closed:${about.seq}`, "closed"), reason }, about);
   },
 };
 
@@ -247,10 +244,9 @@ function showInResearch(talk: Conversation, runId: string | null | undefined, na
 }
 
 function setAgent(talk: Conversation, research: ResearchItem, agent: AskedAgent): void {
-  const others = research.agents.some(({ id }) => id === agent.id)
-    ? research.agents.map((known) => (known.id === agent.id ? agent : known))
-    : [...research.agents, agent];
-  talk.change(research.id, withAgents({ ...research, agents: others }));
+  const at = research.agents.findIndex(({ id }) => id === agent.id);
+  const agents = at < 0 ? [...research.agents, agent] : research.agents.with(at, agent);
+  talk.change(research.id, withAgents({ ...research, agents }));
 }
 
 function progressed(talk: Conversation, id: string, change: Partial<AskedAgent>): void {
@@ -293,10 +289,8 @@ function interruptItem(talk: Conversation, interrupt: Interrupt): InterruptItem 
   if (talk.find(id)) return null;
   const call = talk.find(`tool:${interrupt.toolCallId}`) as ToolItem | undefined;
   if (call) talk.change(call.id, { waits: true });
-  const shown = interrupt.metadata?.arguments;
-  const known = call?.args ?? (typeof shown === "string" ? shown : undefined);
-  const args = known === undefined ? {} : { args: known };
-  return { id, role: "interrupt", interrupt, ...args, answer: null, settled: false, open: false };
+  const args = call?.args ?? interrupt.metadata?.arguments;
+  return { id, role: "interrupt", interrupt, args, answer: null, settled: false, open: false } as InterruptItem;
 }
 
 /** The next run answers what the one before asked for, or gives it up. */

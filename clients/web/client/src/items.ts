@@ -93,8 +93,8 @@ export interface ToolItem extends Shown {
   readonly outcome?: CallOutcome;
   /** Its run waits for somebody's answer. */
   readonly waits?: boolean;
-  /** How far it is, by its own words; `id` is that of the activity. */
-  readonly progress?: { readonly id: string; readonly label: string };
+  /** How far it is, by its own words. */
+  readonly progress?: string;
   /** It asks an agent that a research item of its run shows, with how far it is: it need not be shown twice. */
   readonly inResearch?: boolean;
 }

@@ -184,13 +184,13 @@ test("an agent that starts for a call shows it, without a list of agents", () =>
 test("a call shows how far it is, by its own words", () => {
   const talk = new Conversation();
   const progress = (label: string) => ({
-    type: "ACTIVITY_DELTA",
+    type: "ACTIVITY_SNAPSHOT",
     messageId: "p-1",
-    patch: [{ op: "add", path: "/label", value: label }],
+    activityType: "progress",
+    content: { toolCallId: "c-3", tool: "search_docs", label, status: "working" },
   });
-  const content = { toolCallId: "c-3", tool: "search_docs", label: "1 of 3", status: "working" };
-  tell(talk, [...CALLS, { type: "ACTIVITY_SNAPSHOT", messageId: "p-1", activityType: "progress", content }]);
-  const shown = () => talk.items.map((item) => (item.role === "tool" ? item.progress?.label : item.role));
+  tell(talk, [...CALLS, progress("1 of 3")]);
+  const shown = () => talk.items.map((item) => (item.role === "tool" ? item.progress : item.role));
   assert.deepEqual(shown(), [undefined, undefined, "1 of 3"]);
   tell(talk, [progress("2 of 3")]);
   assert.deepEqual(shown(), [undefined, undefined, "2 of 3"]);

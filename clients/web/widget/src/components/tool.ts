@@ -13,7 +13,7 @@ export class BatonTool extends Piece {
     const { name, args, result, open, progress } = this.item;
     return html`
       <details class="tool ${open ? "busy" : ""}" part="tool">
-        <summary>${icons.tool}<span>${this.say(this.#sentence, { name: name ?? "?" })}${open && progress ? ` ${progress.label}` : nothing}</span></summary>
+        <summary>${icons.tool}<span>${this.say(this.#sentence, { name: name ?? "?" })} ${open ? progress : nothing}</span></summary>
         ${args ? this.#labelled("input", args) : nothing} ${result === undefined ? nothing : this.#labelled("result", result)}
       </details>
     `;
