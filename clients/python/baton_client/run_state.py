@@ -73,7 +73,7 @@ class RunState:
             case TextMessageEndEvent():
                 message = self._message(event.message_id)
                 if message and metadata_of(event).get("takenBack"):
-                    self.messages.remove(message)  # it has turned out to be the model's thinking
+                    self.messages.remove(message)  # it was the model's thinking, or a guardrail has refused it
                 elif message:
                     message.sources = sources_of(metadata_of(event).get("sources"))
                     message.is_complete = True

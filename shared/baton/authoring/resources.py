@@ -130,7 +130,9 @@ class OpenResources:
         try:
             return await asyncio.shield(opening)
         except asyncio.CancelledError:
-            raise  # the tool's time is over; others may wait for the resource
+            if opening.cancelled():
+                self._opening.pop(wanted, None)
+            raise  # otherwise the tool's time is over; others may wait for the resource
         except BaseException:
             self._opening.pop(wanted, None)
             raise

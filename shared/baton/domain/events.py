@@ -200,8 +200,8 @@ def text_end(
 ) -> TextMessageEndEvent:
     """Return the end of a message.
 
-    ``is_cut``: it was cut at the length limit. ``is_taken_back``: its text has turned out to be the model's thinking;
-    it is not stored, and clients remove it.
+    ``is_cut``: it was cut at the length limit. ``is_taken_back``: its text was the model's thinking, or a guardrail has
+    refused it; it is not stored, and clients remove it.
     """
     metadata: dict[str, Any] = {"sources": list(sources)}
     if is_cut:

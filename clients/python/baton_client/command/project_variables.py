@@ -32,7 +32,8 @@ def read_variables(folder: Path) -> dict[str, str]:
     from dotenv import dotenv_values
 
     try:
-        found = dotenv_values(file, encoding="utf-8")
+        # Not interpolated: a folder's file could put a secret of the shell into an address.
+        found = dotenv_values(file, encoding="utf-8", interpolate=False)
     except (OSError, ValueError) as problem:
         raise CommandError(f"{file} cannot be read: {problem}", ExitCode.USAGE) from problem
     return {name: value for name, value in found.items() if value}

@@ -84,7 +84,7 @@ class RunView:
         self.end_line()
         metadata = _metadata(event)
         if metadata.get("takenBack"):
-            self._say("(That was the model's thinking. The answer follows.)")
+            self._say("(This text was taken back.)")
             return
         sources = [one_line(each.get("title") or each.get("id")) for each in metadata.get("sources") or []]
         if sources:

@@ -29,6 +29,8 @@ from baton_client.options import Options
 
 TIMEOUT_SECONDS = 30.0
 MAX_RETRIES = 2
+LOOPBACK = {"", "127.0.0.1", "localhost", "::1"}
+"""Hosts of this machine; an address without a host is none."""
 RESUME_SECONDS = 30.0
 """Seconds for which a lost stream is taken up again: somebody waits in front of it."""
 EARLY_SECONDS = 60
@@ -58,6 +60,9 @@ class Environment:
             own = own_variables(Path.cwd())
         except (CommandError, OSError):
             own = {}  # the project's own commands report it
+        # A token of the shell goes to no other machine that a folder names.
+        if "BATON_TOKEN" in os.environ and httpx.URL(own.get("BATON_URL", "")).host not in LOOPBACK:
+            own.pop("BATON_URL", None)
         return cls(variables={**own, **os.environ}, url=url)
 
     def profile(self) -> Profile:
