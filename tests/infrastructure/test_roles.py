@@ -211,7 +211,7 @@ STARTED = {
     "TurnsFunction": {"CaptureProcedure", "CloseSession"},
     "DeadTurnsFunction": {"CloseSession"},
     "StreamsFunction": {"CaptureProcedure", "CloseSession"},
-    "HttpFunction": {"ForgetUser", "IngestDocument"},  # an imported session is closed at once
+    "HttpFunction": {"ForgetUser", "IngestDocument"},
     # Of tasks whose capture was not started during the session, and the next session's closing.
     "ClosingFunction": {"CaptureProcedure", *BY_NAME},
     "LearningFunction": BY_NAME,
