@@ -16,6 +16,8 @@ from baton_client.options import checked_url
 DEFAULT_URL = "http://127.0.0.1:8080"
 DEFAULT_PROFILE = "default"
 DEFAULT_SCOPES = "openid offline_access"
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+"""Hosts of this machine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

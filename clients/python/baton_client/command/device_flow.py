@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx
 
+from baton_client.command.configuration import LOOPBACK
 from baton_client.command.exits import CommandError, ExitCode
 from baton_client.command.token_store import StoredTokens
 
@@ -133,5 +134,5 @@ async def _json(response: httpx.Response) -> dict[str, Any]:
 
 def _check_secure(address: str) -> None:
     url = httpx.URL(address)
-    if url.scheme != "https" and url.host not in {"127.0.0.1", "localhost", "::1"}:
+    if url.scheme != "https" and url.host not in LOOPBACK:
         raise CommandError(f"{address} is not https: tokens would be readable on the way.", ExitCode.USAGE)

@@ -15,6 +15,7 @@ from urllib.request import getproxies, proxy_bypass
 import httpx
 import typer
 
+from baton_client.command.configuration import LOOPBACK
 from baton_client.command.connection import Json
 from baton_client.command.exits import CommandError, ExitCode, advice, exit_code
 from baton_client.command.model_checks import ModelCheck, advice_on_models, checked, models_of
@@ -121,7 +122,7 @@ def _proxies(url: httpx.URL) -> Check:
         return Check("proxy", ok=True, detail="none for this address")
     # Its user and password are nobody's business.
     shown = httpx.URL(proxy).copy_with(username=None, password=None)
-    is_local = url.host in {"127.0.0.1", "localhost", "::1"}
+    is_local = url.host in LOOPBACK
     todo = "Set NO_PROXY=127.0.0.1,localhost." if is_local else "If it breaks streams, put the host into NO_PROXY."
     return Check("proxy", not is_local, f"{shown}", todo, ExitCode.UNREACHABLE)
 

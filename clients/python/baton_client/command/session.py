@@ -16,7 +16,7 @@ import typer
 
 from baton_client.asynchronous.tokens import AsyncTokens
 from baton_client.asynchronous.transport import AsyncTransport
-from baton_client.command.configuration import Profile, configuration_folder, read_profile
+from baton_client.command.configuration import LOOPBACK, Profile, configuration_folder, read_profile
 from baton_client.command.connection import Connection
 from baton_client.command.device_flow import renewed
 from baton_client.command.exits import CommandError, ExitCode, advice, exit_code
@@ -29,8 +29,6 @@ from baton_client.options import Options
 
 TIMEOUT_SECONDS = 30.0
 MAX_RETRIES = 2
-LOOPBACK = {"", "127.0.0.1", "localhost", "::1"}
-"""Hosts of this machine; an address without a host is none."""
 RESUME_SECONDS = 30.0
 """Seconds for which a lost stream is taken up again: somebody waits in front of it."""
 EARLY_SECONDS = 60
@@ -61,8 +59,8 @@ class Environment:
         except (CommandError, OSError):
             own = {}  # the project's own commands report it
         # A token of the shell goes to no other machine that a folder names.
-        if "BATON_TOKEN" in os.environ and httpx.URL(own.get("BATON_URL", "")).host not in LOOPBACK:
-            own.pop("BATON_URL", None)
+        if "BATON_TOKEN" in os.environ and "BATON_URL" in own and httpx.URL(own["BATON_URL"]).host not in LOOPBACK:
+            del own["BATON_URL"]
         return cls(variables={**own, **os.environ}, url=url)
 
     def profile(self) -> Profile:
