@@ -1,7 +1,7 @@
 """CPU time and memory of ``make run``: ``python -m benchmarks.local_start [--runs 3]``.
 
 Each run starts ``make run`` on a free port and waits until it says that it runs, then until it rests: it has read its
-documentation and uses no more than a fiftieth of a core. The first table has the CPU time of all its processes, user
+documentation and uses at most 2 % of a core. The first table has the CPU time of all its processes, user
 and system, until both moments, and the time of the first on the clock. The second has the memory at rest of each
 process of the last run. PSS counts a page that processes share in equal parts, so the sum is what would be free without
 them. Downloads belong to a first start, so a start that is not counted comes before the runs.

@@ -56,7 +56,7 @@ class _Call:
     positions: dict[str, Position]
     done: dict[IndexName, int] = field(default_factory=lambda: dict.fromkeys(IndexName, 0))
     has_advanced: bool = False
-    """True if the next call gets further than this one."""
+    """True if a repetition of the call would continue after this one."""
 
     def add(self, step: _Progress) -> None:
         if step.index is None:
@@ -96,8 +96,8 @@ class SearchRebuild:
     ) -> RebuildResult:
         """Rebuild ``indices`` of all tenants, or of the named ones, from ``positions`` on, for ``seconds``.
 
-        It goes on until the next call gets further than this one, but for no more than ``most_seconds``. Whatever is
-        in the index already is left as it is, so a repetition continues. Raises ``SearchUnavailable``,
+        It works on beyond that until a repetition would continue after it, for ``most_seconds`` at most. Entries that
+        the index has already are left as they are. Raises ``SearchUnavailable``,
         ``EmbedderUnavailable`` and ``StoreUnavailable``.
         """
         loop = asyncio.get_running_loop()

@@ -1,4 +1,4 @@
-"""A built function has no more environments than a machine can bear; further events are throttled, as in Lambda."""
+"""A built function has a limited number of environments; further events are throttled, as in Lambda."""
 
 from __future__ import annotations
 
