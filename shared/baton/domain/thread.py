@@ -197,7 +197,7 @@ class Thread:
     """The user's time zone in its last run; None if it is not known."""
     messages_fence: int | None = field(default=None, compare=False)
     """The fence under which the newest messages were written; None if it is not known."""
-    awaits_summary: bool = field(default=False, compare=False)
+    messages_may_change: bool = field(default=False, compare=False)
     """Whether its last run has asked for a summary of earlier messages, or its question was replaced."""
     live_changes: int = field(default=0, compare=False)
     """The number of times that a connection was attached, or a run was asked to stop."""

@@ -123,7 +123,7 @@ class Commit:
     """The code of the error that the run has ended with."""
     time_zone: str | None = None
     """The user's new time zone; None if it has not changed."""
-    awaits_summary: bool = False
+    messages_may_change: bool = False
     """True if messages may differ from what was first stored of them: the run asks for a summary of earlier ones, or a
     guardrail has replaced its question."""
     messages_fence: int | None = None

@@ -108,9 +108,9 @@ class RunCommit:
             await settle_tasks(self._services.agents, lease, run, self.state.journal)
             await self._services.conversations.undo(lease, self.state.question, end.change)
         # A guardrail's replacement is a second version of the question under the same fence.
-        may_change = result.summary_due is not None or result.screened.text is not None
+        messages_may_change = result.summary_due is not None or result.screened.text is not None
         finished = await self._move_pointer(
-            messages, end, ended, pending, windows=result.windows, awaits_summary=may_change
+            messages, end, ended, pending, windows=result.windows, messages_may_change=messages_may_change
         )
         if not is_queued:
             await self._notify_of_end(finished.thread, ended)
@@ -290,7 +290,7 @@ class RunCommit:
         pending: PendingInterrupts | None,
         *,
         windows: tuple[HistoryWindow, ...] | None = None,
-        awaits_summary: bool = False,
+        messages_may_change: bool = False,
     ) -> FinishedRun:
         """Make ``messages`` part of the thread in one write, then refresh the connections to deliver to."""
         conversation = None
@@ -315,7 +315,7 @@ class RunCommit:
             spent=end.by_model,
             error_code=end.error_code,
             time_zone=self.time_zone if self.time_zone != self._thread.time_zone else None,
-            awaits_summary=awaits_summary,
+            messages_may_change=messages_may_change,
             messages_fence=messages[-1].fence or None,
             watchers=Watchers(self._thread.live_changes, watchers) if watchers is not None else None,
         )

@@ -32,7 +32,7 @@ def may_be_checked(thread: Thread) -> bool:
     After a run that asks for a summary or replaces its question they are not: a later version of a message shows
     nowhere else.
     """
-    return thread.messages_fence is not None and not thread.awaits_summary
+    return thread.messages_fence is not None and not thread.messages_may_change
 
 
 def is_current(items: Sequence[Item], thread: Thread) -> bool:

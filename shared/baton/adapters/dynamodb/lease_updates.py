@@ -163,10 +163,10 @@ def commit_update(lease: Lease, commit: Commit, now: datetime) -> ThreadUpdate:
     if lease.thread.is_branching:
         expression += ", branch_segments = :segments"
         values[":segments"] = segments_as_item(lease.thread.segments)
-    if commit.awaits_summary:
-        expression += ", awaits_summary = :true"
+    if commit.messages_may_change:
+        expression += ", messages_may_change = :true"
     else:
-        end += ", awaits_summary"
+        end += ", messages_may_change"
     watchers = watchers_as_item(commit.watchers) if commit.watchers is not None else None
     if watchers is not None:
         expression += ", watchers = :watchers"

@@ -69,7 +69,7 @@ def thread_from_item(thread_id: str, item: Item, now: datetime) -> Thread:
         last_error=item.get("last_error"),
         time_zone=item.get("time_zone"),
         messages_fence=item.get("messages_fence"),
-        awaits_summary="awaits_summary" in item,
+        messages_may_change="messages_may_change" in item,
         live_changes=item.get("live_changes", 0),
         watchers=watchers_from_item(item["watchers"]) if "watchers" in item else None,
         lease=lease_mark(item) if "lease_until" in item else None,
