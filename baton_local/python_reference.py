@@ -48,6 +48,7 @@ def reference() -> str:
             *(line for name in FUNCTIONS for line in _function(name)),
             *_described("## Arguments of hooks", HookDecorator.__call__, inspect.signature(HookDecorator.__call__)),
             *(line for name in VERDICTS for line in _described(f"## `{name}`", getattr(baton, name), _NO_ARGUMENTS)),
+            *_context(baton.RunContext),
             *_groups(),
         ]
     )
@@ -61,6 +62,15 @@ def _class(kind: type[Any]) -> Iterator[str]:
     for name, member in inspect.getmembers(kind, lambda member: isinstance(member, property)):
         if not name.startswith("_") and inspect.signature(member.fget).return_annotation == HookDecorator.__name__:
             yield from _described(f"### `{kind.__name__}.{name}`", member, inspect.signature(HookDecorator.__call__))
+
+
+def _context(kind: type[Any]) -> Iterator[str]:
+    yield from _described(f"## `{kind.__name__}`", kind, _NO_ARGUMENTS)
+    for name, member in vars(kind).items():
+        if name.startswith("_") or not (isinstance(member, property) or inspect.isfunction(member)):
+            continue
+        signature = inspect.signature(member) if inspect.isfunction(member) else _NO_ARGUMENTS
+        yield from _described(f"### `{kind.__name__}.{name}`", member, signature)
 
 
 def _function(name: str) -> Iterator[str]:

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from baton.domain.errors import InvalidRequest, LeaseLost
 from baton.domain.identity import Scope
+from baton.domain.run_step import RunStep
 from baton.domain.task import RemoteTask, Task
 from baton.domain.times import from_millis, to_millis
 from baton.domain.tool_call import ToolCallRecord
@@ -32,7 +33,18 @@ class FakeRunRecords:
     def __init__(self) -> None:
         self._calls: defaultdict[_Thread, dict[_Key, tuple[int, ToolCallRecord]]] = defaultdict(dict)
         self._tasks: defaultdict[_Thread, dict[_Key, tuple[int, Task]]] = defaultdict(dict)
+        self._steps: defaultdict[_Thread, dict[_Key, tuple[int, RunStep]]] = defaultdict(dict)
         self._remote: defaultdict[_Thread, dict[_Key, tuple[int, RemoteTask]]] = defaultdict(dict)
+
+    async def put_step(self, lease: Lease, step: RunStep, *, first_ordinal: int) -> None:
+        steps, key = self._steps[_thread(lease)], (first_ordinal, step.id)
+        if key in steps and steps[key][0] > lease.fence:
+            raise LeaseLost
+        steps[key] = (lease.fence, replace(step, ended_at=_millis(step.ended_at)))
+
+    async def steps(self, scope: Scope, thread_id: str, message_id: str, *, first_ordinal: int) -> Sequence[RunStep]:
+        kept = sorted(self._steps[scope.tenant_id, thread_id].items())
+        return [step for (ordinal, _), (_, step) in kept if ordinal == first_ordinal and step.message_id == message_id]
 
     async def put_call(self, lease: Lease, call: ToolCallRecord) -> None:
         kept = replace(

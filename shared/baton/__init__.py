@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         Workflow,
     )
     from baton.authoring.resources import resource
+    from baton.authoring.run_context import RunContext
     from baton.authoring.tools import Tool, tool
     from baton.domain.agent import LearningSettings as Learning
     from baton.domain.agent import MemorySettings as Memory
@@ -46,6 +47,7 @@ __all__ = [
     "Refuse",
     "Remote",
     "Replace",
+    "RunContext",
     "State",
     "Timeouts",
     "Tool",
@@ -73,6 +75,7 @@ _EXPORTS = {
     "Condition": "authoring.parts:Condition",
     "Workflow": "authoring.parts:Workflow",
     "resource": "authoring.resources:resource",
+    "RunContext": "authoring.run_context:RunContext",
     "Tool": "authoring.tools:Tool",
     "tool": "authoring.tools:tool",
     "Learning": "domain.agent:LearningSettings",

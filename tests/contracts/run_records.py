@@ -11,6 +11,7 @@ import pytest
 from baton.domain.conversation_data import DataChange
 from baton.domain.errors import InvalidRequest, LeaseLost
 from baton.domain.identity import Scope
+from baton.domain.run_step import RunStep, StepKind
 from baton.domain.task import RemoteTask, Task, TaskMessage, TaskStatus
 from baton.domain.tool_call import ToolCallRecord
 from baton.domain.usage import Usage
@@ -188,6 +189,36 @@ class RemoteTaskContract:
             await stores.records.put_remote_task(lease, RemoteTask("m1", "web", "remote-1"))
 
 
+class StepContract:
+    """Records of steps of agents with ``run``."""
+
+    async def test_the_steps_of_an_exchange_come_back_whole_in_a_later_run_too(self, stores: Stores) -> None:
+        first = await run(stores, new_thread_id(), 1)
+        data = DataChange({"cart": ["tea"]}, ("coupon",))
+        short = replace(step(stores, "s1"), value="Zürich 😀", data=data, sources=({"kind": "agent", "id": "faq"},))
+        large = replace(step(stores, "s2"), value=LARGE, usage=Usage(12, 3), model="small")
+        failed = replace(step(stores, "s3"), error="No.", is_refused=True, tool_name="pay", arguments='{"euros": 1}')
+        lease = await stores.acquire(first.thread_id, message_id="m2", run_id="r2")
+        for one in (short, large, failed):
+            await stores.records.put_step(lease, one, first_ordinal=0)
+        assert await steps(stores, lease, stores.ada) == [short, large, failed]
+        assert await steps(stores, lease, stores.stranger) == []
+        assert list(await stores.records.steps(stores.ada, lease.thread_id, "m1", first_ordinal=1)) == []
+
+    async def test_an_exchange_has_none_of_the_steps_of_one_that_came_to_nothing(self, stores: Stores) -> None:
+        lease = await stores.acquire(new_thread_id())
+        await stores.records.put_step(lease, replace(step(stores, "s1"), message_id="m0"), first_ordinal=0)
+        assert await steps(stores, lease, stores.ada) == []
+
+    async def test_a_worker_that_has_lost_its_lease_replaces_no_step(self, stores: Stores) -> None:
+        lease = await stores.acquire(new_thread_id())
+        later = replace(lease, fence=lease.fence + 1)
+        await stores.records.put_step(later, step(stores, "s1"), first_ordinal=0)
+        with pytest.raises(LeaseLost):
+            await stores.records.put_step(lease, replace(step(stores, "s1"), value="Late."), first_ordinal=0)
+        assert await steps(stores, lease, stores.ada) == [step(stores, "s1")]
+
+
 class TaskContract:
     """Records of sub-tasks."""
 
@@ -290,6 +321,17 @@ def call(stores: Stores, lease: Lease, call_id: str, *, after: float = 0) -> Too
         called_at=stores.clock.now() + timedelta(seconds=after),
         duration=timedelta(milliseconds=1234),
     )
+
+
+def step(stores: Stores, step_id: str) -> RunStep:
+    """A step of the exchange that began with the first message."""
+    return RunStep(step_id, "m1", "r1", "1", StepKind.ASK, "digest", stores.clock.now(), "Sunny.")
+
+
+async def steps(stores: Stores, lease: Lease, scope: Scope) -> list[RunStep]:
+    """The steps of that exchange, by their ids."""
+    found = await stores.records.steps(scope, lease.thread_id, "m1", first_ordinal=0)
+    return sorted(found, key=lambda one: one.id)
 
 
 def task(stores: Stores, lease: Lease, task_id: str, *, after: float = 0) -> Task:

@@ -9,6 +9,7 @@ from baton.adapters.header_values import HeaderValues
 from baton.adapters.python_tools import PythonTools
 from baton.adapters.toolbox import Toolbox
 from baton.authoring.functions import Functions
+from baton.domain.agent import AgentDefinition
 from baton.domain.errors import NotFound
 from baton.domain.tool import PythonTool
 from tests.fakes.chat_model import Answer
@@ -26,11 +27,16 @@ class NoSecrets:
 
 def coded(*agents: Agent, answers: tuple[Answer | str, ...] = (), **given: Any) -> Harness:
     """Return a conversation that begins with the first of the agents."""
+    return with_functions(*(agent.definition for agent in agents), answers=answers, **given)
+
+
+def with_functions(*agents: AgentDefinition, answers: tuple[Answer | str, ...] = (), **given: Any) -> Harness:
+    """Return a conversation that begins with the first of the definitions, whose functions are called."""
     functions = Functions()
     toolbox = Toolbox(
         {PythonTool: lambda: PythonTools(functions)}, HeaderValues(NoSecrets(), NoSecrets(), "dev"), **given
     )
-    first, *others = (agent.definition for agent in agents)
+    first, *others = agents
     harness = Harness(assistant=first, others=tuple(others), tools=toolbox, functions=functions)
     harness.model.script(*answers)
     return harness

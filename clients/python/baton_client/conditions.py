@@ -200,8 +200,16 @@ class RerunUnavailableError(ConflictError):
     """This turn cannot be run again. (rerun_unavailable)"""
 
 
+class RunChangedError(ConflictError):
+    """The agent's code has changed. (run_changed)"""
+
+
 class RunInProgressError(ConflictError):
     """An answer is in progress. (run_in_progress)"""
+
+
+class RunLimitReachedError(BadRequestError):
+    """The agent has done as much as it may. (run_limit_reached)"""
 
 
 class SearchUnavailableError(ServerError):
@@ -349,7 +357,9 @@ BY_CODE: dict[str, type[APIStatusError]] = {
     "procedure_version_mismatch": ProcedureVersionMismatchError,
     "rate_limited": RateLimitError,
     "rerun_unavailable": RerunUnavailableError,
+    "run_changed": RunChangedError,
     "run_in_progress": RunInProgressError,
+    "run_limit_reached": RunLimitReachedError,
     "search_unavailable": SearchUnavailableError,
     "source_conflict": SourceConflictError,
     "source_refused": SourceRefusedError,

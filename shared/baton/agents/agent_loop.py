@@ -136,11 +136,17 @@ class AgentLoop:
             history=self._prompt.history,
         )
 
-    async def begin(self, context: AssembledContext, *, is_question_judged: bool = False) -> None:
-        """Set the prompt. ``is_question_judged``: guardrails have judged it in the run that this one continues."""
+    async def begin(
+        self, context: AssembledContext, *, is_question_judged: bool = False, is_noted: bool = True
+    ) -> None:
+        """Set the prompt. ``is_question_judged``: guardrails have judged it before.
+
+        ``is_noted``: the inspector's record gets the prompt, as that with which the agent began.
+        """
         self._recalled = context.recalled
         self._sources.add(context.recalled.cited)
-        self._context.inspection.begin_agent(AgentContext(self._agent, self._task_id, context))
+        if is_noted:
+            self._context.inspection.begin_agent(AgentContext(self._agent, self._task_id, context))
         await self._prompt.begin(context)
         if self._screening is not None and not is_question_judged:
             self._screening.begin()

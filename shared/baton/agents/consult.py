@@ -8,6 +8,7 @@ import json
 import uuid
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from aws_lambda_powertools import Logger
@@ -17,12 +18,13 @@ from baton.agents.answer_sources import select_consulted_sources
 from baton.agents.attachments import read_attachments
 from baton.agents.call_outcome import CallOutcome
 from baton.agents.computed_prompt import compute_prompt
+from baton.agents.coroutine_agent import CoroutineAgent
 from baton.agents.prompting import make_today_note
 from baton.agents.remote_answers import ReturnedFiles, count_by_type, describe_file
 from baton.agents.run_context import AgentServices, EmitEvent, RemoteTasks, RunContext
 from baton.agents.tool_calls import Question
 from baton.agents.tool_progress import progress_reporter
-from baton.agents.tool_set import find_tools
+from baton.agents.tool_set import ToolSet, find_tools
 from baton.agents.traced_steps import trace_agent
 from baton.agents.transcript import Transcript
 from baton.background import in_background
@@ -33,12 +35,13 @@ from baton.domain.identity import Scope
 from baton.domain.message import Content, Role
 from baton.domain.metrics import Metric, count
 from baton.domain.run_events import subagent_error, subagent_finished, subagent_started
+from baton.domain.run_step import MAX_DEPTH
 from baton.domain.task import RemoteTask, Task, TaskMessage, TaskStatus
 from baton.domain.text import first_bytes
 from baton.domain.thread import Run
 from baton.domain.tool_call import ToolCall, ToolCallRecord
 from baton.domain.usage import Usage
-from baton.memory.prompt.context import Notes
+from baton.memory.prompt.context import AssembledContext, Notes
 from baton.memory.prompt.message_prompts import CUT_NOTE
 from baton.memory.recalled import MemorySearch
 from baton.outbox.text_batches import AnswerLimit
@@ -118,8 +121,12 @@ class Consultations:
     A sub-agent that fails, cannot be reached or takes too long never fails the turn.
     """
 
-    def __init__(self, context: RunContext, content: Content = "") -> None:
-        """``content`` is the user's message, whose images and documents remote agents get."""
+    def __init__(self, context: RunContext, content: Content = "", *, depth: int = 1) -> None:
+        """``content`` is the user's message, whose images and documents remote agents get.
+
+        ``depth`` is 1 for agents that the active one asks. Only agents with ``run`` ask others themselves.
+        """
+        self._depth = depth
         self._context = context
         self._content = content
         self._usage = Usage()
@@ -201,7 +208,10 @@ class Consultations:
         # The user sees only the asking agent's answer, and the progress of tools.
         agent, emit = question.agent, progress_reporter(question.report)
         context, services = replace(self._context, emit=emit), self._context.services
-        tools = await find_tools(agent, context.scope, context.agents, services.tools)
+        is_coroutine = agent.code.run is not None
+        tools = await find_tools(
+            agent, context.scope, context.agents, services.tools, may_ask=is_coroutine and self._depth < MAX_DEPTH
+        )
         transcript = Transcript(
             context.thread_id,
             context.run,
@@ -210,20 +220,27 @@ class Consultations:
             counter=services.counter,
             key=f"\0{task.id}",
         )
-        loop = AgentLoop(context, agent, tools, transcript, task_id=task.id)
-        # Its own knowledge, but nothing of the user's conversations: it sees only what its task says.
-        prompt = await services.memory.prompt_for(
-            context.fit(agent),
-            MemorySearch(context.scope, task.message, with_episodes=False),
-            notes=Notes(changing=await compute_prompt(agent, context), today=make_today_note(context.today)),
-            reserved=tools.tokens(services.counter),
-            zone=context.today.zone,
-        )
-        await loop.begin(prompt)
+        loop: AgentLoop | CoroutineAgent
+        asked_below = Consultations(context, depth=self._depth + 1)
+        if is_coroutine:
+            assemble = partial(self._assemble, agent, task)
+            loop = CoroutineAgent(
+                context,
+                agent,
+                tools,
+                transcript,
+                assemble,
+                message=task.message,
+                consult=asked_below.ask,
+                task_id=task.id,
+            )
+        else:
+            loop = AgentLoop(context, agent, tools, transcript, task_id=task.id)
+            await loop.begin(await self._prompt(agent, task.message, tools))
         try:
             await loop.answer()
         finally:
-            work.usage = loop.result.usage
+            work.usage = loop.result.usage + asked_below.usage
             self._usage += work.usage
             work.messages = [
                 TaskMessage(message.role.value, message.text, message.timestamp, message.tool_name)
@@ -233,7 +250,23 @@ class Consultations:
         work.documents, work.files = loop.documents, loop.files
         answers = [message for message in transcript.messages if message.role is Role.ASSISTANT and message.text]
         if answers and loop.result.has_answered:
-            work.take(answers[-1].text, is_cut=answers[-1].is_cut)
+            shown = answers if is_coroutine else answers[-1:]
+            work.take("\n\n".join(each.text for each in shown), is_cut=answers[-1].is_cut)
+
+    async def _assemble(self, agent: AgentDefinition, task: Task, alone: str | None) -> AssembledContext:
+        """Return the prompt of a step of a consulted agent, which sees only its task."""
+        return await self._prompt(agent, alone if alone is not None else task.message, ToolSet({}))
+
+    async def _prompt(self, agent: AgentDefinition, message: str, tools: ToolSet) -> AssembledContext:
+        """Return a consulted agent's prompt: its own knowledge, but nothing of the user's conversations."""
+        context, services = self._context, self._context.services
+        return await services.memory.prompt_for(
+            context.fit(agent),
+            MemorySearch(context.scope, message, with_episodes=False),
+            notes=Notes(changing=await compute_prompt(agent, context), today=make_today_note(context.today)),
+            reserved=tools.tokens(services.counter),
+            zone=context.today.zone,
+        )
 
     async def _ask_remote(self, question: Question, task: Task, work: _Work) -> None:
         """Let a remote agent answer, over A2A.

@@ -11,6 +11,7 @@ from typing import Any
 from ag_ui.core import BaseEvent
 
 from baton.agents.context_budgets import ContextBudgets
+from baton.agents.step_journal import StepJournal
 from baton.authoring.functions import Functions
 from baton.concurrency import gather_all, stop_all
 from baton.domain.agent import AgentDefinition, ToolLimits
@@ -172,6 +173,8 @@ class RunContext:
     """Set when another worker takes the run over: remote agents continue working for it."""
     data: ConversationData = field(default_factory=ConversationData)
     """The data that tools keep in the conversation, with the changes of this attempt."""
+    steps: StepJournal = field(default_factory=StepJournal)
+    """The steps of agents with ``run`` in this exchange."""
     inspection: Inspection = field(default_factory=Inspection)
     """The notes of the Context Inspector on the run."""
     screened: ScreenedQuestion = field(default_factory=ScreenedQuestion)
@@ -272,10 +275,14 @@ class Budget:
         )
 
     @property
+    def allows_model_call(self) -> bool:
+        """True if the model may be asked once more."""
+        return self._model_calls < self._limits.model_calls and self._tokens < self._limits.tokens
+
+    @property
     def allows_repair(self) -> bool:
         """True if an answer may be corrected by one more model call."""
-        limits = self._limits
-        return self._model_calls < limits.model_calls and self._tokens < limits.tokens and not self._is_late()
+        return self.allows_model_call and not self._is_late()
 
     @property
     def has_called(self) -> bool:

@@ -133,11 +133,13 @@ async def find_tools(
     *,
     conversation: RunningConversation | None = None,
     client: ClientOffer | None = None,
+    may_ask: bool = False,
 ) -> ToolSet:
     """Return the tools that ``agent`` may use on behalf of the scope's user.
 
     Without a ``conversation`` the agent is consulted by another one. Then it cannot consult agents, wait for approvals,
-    control the conversation or use the tools of ``client``. A tool of the agent comes before the client's of its name.
+    control the conversation or use the tools of ``client``; it may consult agents if it ``may_ask``. A tool of the
+    agent comes before the client's of its name.
     """
     is_forked = (
         conversation is not None
@@ -149,6 +151,7 @@ async def find_tools(
     offers: list[Offer] = []
     if conversation is not None:
         offers += [Offer(spec) for spec in list_builtin_tools(agent, conversation)]
+    if conversation is not None or may_ask:
         offers += [Offer(_ask_spec(asked), agent=asked) for asked in agents.sub_agents(scope, agent)]
     offers += [Offer(tool.spec, tool=tool) for tool in outside.tools if can_wait or not tool.requires_approval]
     by_name = {offer.spec.name: offer for offer in offers}

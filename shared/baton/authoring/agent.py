@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from baton.authoring.agent_hooks import HookDecorators
 from baton.authoring.call_site import CallSite
-from baton.authoring.errors import UnusableDefinition
+from baton.authoring.errors import UnusableDefinition, WrongArgument
 from baton.authoring.json_schemas import object_schema
 from baton.authoring.tools import Tool, tool
 from baton.domain.agent import (
@@ -138,6 +138,25 @@ class Agent(HookDecorators):
         beginning of every request, so that the provider's prompt cache holds it together with the history.
         """
         self.definition.code.prompt = function
+        return function
+
+    def run(self, function: F) -> F:
+        """Answer by code, as a decorator of a coroutine, instead of the model and its calls.
+
+        The function takes a ``RunContext`` and the user's ``message``, and may take resources. It returns the answer: a
+        text, or None if it has shown everything; with ``output_type``, a value of that type. The agent's prompt, model,
+        tools, memory, limits, guardrails and hooks are those of the steps that it takes.
+
+        Raises:
+            WrongArgument: The function is no coroutine, the agent has one already, or is a remote one.
+        """
+        if self.definition.remote is not None:
+            raise WrongArgument("run is for agents of this deployment, and not for remote ones")
+        if not inspect.iscoroutinefunction(function):
+            raise WrongArgument("run is a coroutine: async def, so that its steps can be awaited")
+        if self.definition.code.run is not None:
+            raise WrongArgument(f"{self.definition.id} has a function for run already")
+        self.definition.code.run = function
         return function
 
     def __repr__(self) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, get_type_hints
 
 from baton.authoring.errors import CannotLoad
-from baton.ports.tools import CallContext, TurnContext
+from baton.ports.tools import TurnContext
 
 CONTEXT = "context"
 """The parameter that gets the context even if it has no annotation; the model does not see it."""
@@ -14,7 +14,7 @@ CONTEXT = "context"
 
 def is_context(name: str, hint: Any) -> bool:
     """Return whether a parameter gets the context of the turn or the call."""
-    return name == CONTEXT or hint in (CallContext, TurnContext)
+    return name == CONTEXT or (isinstance(hint, type) and issubclass(hint, TurnContext))
 
 
 def read_hints(function: Callable[..., Any]) -> dict[str, Any]:

@@ -13,6 +13,8 @@ from baton.agents.call_outcome import AgentResult
 from baton.agents.client_context import make_context_notes
 from baton.agents.computed_prompt import compute_prompt
 from baton.agents.consult import Consultations
+from baton.agents.coroutine_agent import CoroutineAgent
+from baton.agents.coroutine_models import AssemblePrompt
 from baton.agents.prompting import CONTINUING, make_changing_notes, make_steady_notes, make_today_note
 from baton.agents.run_context import RunContext
 from baton.agents.tool_set import ToolSet, find_tools
@@ -32,6 +34,7 @@ from baton.domain.usage import Usage
 from baton.handoffs.forks import ForkedExchange, fork_id
 from baton.memory.prompt.context import AgentHistory, AssembledContext, Notes
 from baton.memory.prompt.handoff_context import select_spoken
+from baton.memory.recalled import MemorySearch
 from baton.ports.chat_model import Prompt
 
 
@@ -123,8 +126,10 @@ class AgentRunner:
             self._context.agents,
             self._services.tools,
             conversation=conversation,
-            client=self._input.client,
+            client=self._input.client if conversation.agent.code.run is None else None,
         )
+        if conversation.agent.code.run is not None:
+            return await self._prepare_coroutine(tools, transcript, context)
         loop = self._loop(tools, transcript, context)
         self._running.append(loop)
         asked, client_results = self._asked, self._input.client_results
@@ -149,6 +154,50 @@ class AgentRunner:
         notes = Notes(make_steady_notes(self._tracker.current), changing, shown, today)
         await loop.begin(await self._prompt(tools, current, notes), is_question_judged=is_judged)
         return loop
+
+    async def _prepare_coroutine(self, tools: ToolSet, transcript: Transcript, context: RunContext) -> RunsAgent:
+        """Return the active agent, whose ``run`` answers."""
+        agent, asked, answered = self._tracker.current.agent, self._asked, self._input.answered
+        continued = answered if not self._running else None
+        coroutine = CoroutineAgent(
+            context,
+            agent,
+            tools,
+            transcript,
+            self._assembler(transcript, context, is_continued=continued is not None),
+            message=asked.text if asked is not None else "",
+            consult=self._input.consult or self._consultations.ask,
+            own=self._builtin_tools(),
+            is_question_judged=continued is not None,
+        )
+        self._running.append(coroutine)
+        if continued is not None:
+            await self._go_on(coroutine, continued)
+        return coroutine
+
+    def _assembler(self, transcript: Transcript, context: RunContext, *, is_continued: bool) -> AssemblePrompt:
+        """Return what makes the prompt of a step of the active agent: of the conversation so far, or of a message."""
+        computed: list[Prompt] | None = None
+
+        async def assemble(alone: str | None) -> AssembledContext:
+            nonlocal computed
+            agent, asked, tools = self._tracker.current.agent, self._asked, ToolSet({})
+            if computed is None:
+                computed = await compute_prompt(agent, context)
+            today = make_today_note(context.today)
+            if alone is not None:
+                search = MemorySearch(context.scope, alone, with_episodes=False)
+                notes = Notes(changing=computed, today=today)
+                return await self._services.memory.prompt_for(
+                    context.fit(agent), search, notes=notes, zone=context.today.zone
+                )
+            before = self._input.unfinished if is_continued else (asked,) if asked is not None else ()
+            shown = await make_context_notes(agent, self._input.client, self._services.counter)
+            changing = [*computed, *make_changing_notes(self._tracker.current, tools)]
+            notes = Notes(make_steady_notes(self._tracker.current), changing, shown, today)
+            return await self._prompt(tools, (*before, *transcript.messages), notes)
+
+        return assemble
 
     @property
     def _asked(self) -> StoredMessage | None:
@@ -183,14 +232,16 @@ class AgentRunner:
         )
 
     def _loop(self, tools: ToolSet, transcript: Transcript, context: RunContext) -> AgentLoop:
-        own = BuiltinTools(
+        own, consult = self._builtin_tools(), self._input.consult or self._consultations.ask
+        return AgentLoop(context, self._tracker.current.agent, tools, transcript, consult=consult, own=own)
+
+    def _builtin_tools(self) -> BuiltinTools:
+        return BuiltinTools(
             self._tracker,
             self._context.scope,
             self._services.clock,
             self._input.services.conversations.check_skill,
         )
-        consult = self._input.consult or self._consultations.ask
-        return AgentLoop(context, self._tracker.current.agent, tools, transcript, consult=consult, own=own)
 
     async def _prompt(self, tools: ToolSet, current: Sequence[StoredMessage], notes: Notes) -> AssembledContext:
         """Return the prompt of the active agent."""
@@ -216,7 +267,7 @@ class AgentRunner:
             zone=context.today.zone,
         )
 
-    async def _go_on(self, loop: AgentLoop, answered: PendingInterrupts) -> None:
+    async def _go_on(self, loop: AgentLoop | CoroutineAgent, answered: PendingInterrupts) -> None:
         """Make the approved calls, and give the model the refusals and the client's results of the others.
 
         Raises ``InterruptUnavailable`` if none of the interrupted calls can be found.

@@ -273,6 +273,21 @@ class AgentDefinition(Definition):
         """The functions of an agent that is written in Python; empty for an agent of a file in YAML."""
         return self._code
 
+    def for_unseen_answer(self, schema: dict[str, Any] | None) -> AgentDefinition:
+        """Return the agent for one answer that nobody sees, as JSON by ``schema`` or as text."""
+        changed = self.model_copy(update={"answer_schema": schema, "guardrails": (), "limits": self._one_answer})
+        changed._code = self._code.of_model()
+        return changed
+
+    def for_seen_answer(self) -> AgentDefinition:
+        """Return the agent for one answer of its model to the user."""
+        return self.model_copy(update={"limits": self._one_answer})
+
+    @property
+    def _one_answer(self) -> ToolLimits:
+        """The limits of an answer without tools, which never reaches the request that asks for an end of the work."""
+        return self.limits.model_copy(update={"model_calls": 3, "tool_calls": 1})
+
     def of_tenant(self, tenant_id: str, version: int) -> AgentDefinition:
         """Note which tenant has made the agent, with its tools, in which version, and return it."""
         self._version = version

@@ -36,6 +36,9 @@ HOOK_ARGUMENTS: dict[HookPoint, tuple[str, ...]] = {
 }
 """The parameters that a function may have, besides the context and resources."""
 
+RUN_ARGUMENTS = ("message",)
+"""The parameters that ``run`` may have, besides the context and resources."""
+
 
 @dataclass(frozen=True, slots=True)
 class Hook:
@@ -60,12 +63,23 @@ class AgentCode:
     """Computes a part of the prompt for each turn: takes a ``TurnContext`` and returns text."""
     hooks: list[Hook] = field(default_factory=list)
     """In the order in which they are called."""
+    run: Callable[..., Any] | None = None
+    """Answers in place of the model: a coroutine that takes a ``RunContext`` and the message."""
 
     @property
     def functions(self) -> list[tuple[Callable[..., Any], tuple[str, ...]]]:
         """All functions, each with the arguments that it may have besides the context and resources."""
-        own = [(self.prompt, ())] if self.prompt is not None else []
+        own: list[tuple[Callable[..., Any], tuple[str, ...]]] = []
+        if self.prompt is not None:
+            own.append((self.prompt, ()))
+        if self.run is not None:
+            own.append((self.run, RUN_ARGUMENTS))
         return [*own, *((hook.function, HOOK_ARGUMENTS[hook.point]) for hook in self.hooks)]
+
+    def of_model(self) -> AgentCode:
+        """Return those around the model's requests alone."""
+        around = (HookPoint.BEFORE_MODEL, HookPoint.AFTER_MODEL)
+        return AgentCode(self.prompt, [hook for hook in self.hooks if hook.point in around])
 
     def at(self, point: HookPoint) -> list[Hook]:
         """Return the hooks of a point."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from baton.domain.identity import Scope
+from baton.domain.run_step import RunStep
 from baton.domain.task import RemoteTask, Task
 from baton.domain.tool_call import ToolCallRecord
 from baton.ports.leases import Lease
@@ -58,6 +59,17 @@ class RunRecords(Protocol):
 
     async def remote_tasks(self, scope: Scope, thread_id: str, *, first_ordinal: int) -> Sequence[RemoteTask]:
         """Return the tasks of remote agents that work on messages of the run whose first is at ``first_ordinal``."""
+        ...
+
+    async def put_step(self, lease: Lease, step: RunStep, *, first_ordinal: int) -> None:
+        """Store a step of an agent with ``run``, in the exchange whose first message is at ``first_ordinal``.
+
+        An exchange may take several runs. Large results go to S3.
+        """
+        ...
+
+    async def steps(self, scope: Scope, thread_id: str, message_id: str, *, first_ordinal: int) -> Sequence[RunStep]:
+        """Return all steps of the exchange that began with a message at ``first_ordinal``."""
         ...
 
 

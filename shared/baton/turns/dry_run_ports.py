@@ -16,6 +16,7 @@ from baton.agents.tool_calls import Question
 from baton.domain.agent import AgentDefinition
 from baton.domain.found_item import FoundItem
 from baton.domain.identity import Scope
+from baton.domain.run_step import RunStep
 from baton.domain.task import RemoteTask, Task, TaskStatus
 from baton.domain.tool_call import ToolCallRecord
 from baton.memory.agent_memory import AgentMemory
@@ -137,6 +138,12 @@ class UnstoredRecords:
         """Store nothing."""
 
     async def remote_tasks(self, scope: Scope, thread_id: str, *, first_ordinal: int) -> Sequence[RemoteTask]:
+        return ()
+
+    async def put_step(self, lease: Lease, step: RunStep, *, first_ordinal: int) -> None:
+        """Store nothing."""
+
+    async def steps(self, scope: Scope, thread_id: str, message_id: str, *, first_ordinal: int) -> Sequence[RunStep]:
         return ()
 
 

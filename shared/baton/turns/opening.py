@@ -9,6 +9,7 @@ from datetime import datetime
 from baton.domain.agent import AgentDefinition
 from baton.domain.interrupt import PendingInterrupts, is_client_call
 from baton.domain.message import Role, StoredMessage
+from baton.domain.run_step import RunStep
 from baton.domain.task import RemoteTask
 from baton.domain.thread import Run, Thread
 from baton.domain.tool_call import CallEnd, ToolCallRecord
@@ -96,6 +97,16 @@ async def read_earlier_calls(records: RunRecords, lease: Lease, run: Run) -> Map
         lease.scope, lease.thread_id, run.run_id, first_ordinal=lease.thread.next_ordinal
     )
     return {call.id: call for call in calls if call.succeeded}
+
+
+async def read_earlier_steps(
+    records: RunRecords, lease: Lease, run: Run, message_id: str, first_ordinal: int
+) -> Mapping[str, RunStep]:
+    """Return the steps of the exchange by id: those of earlier attempts, and of the run that this one continues."""
+    if run.attempt == 1 and first_ordinal == lease.thread.next_ordinal:
+        return {}
+    steps = await records.steps(lease.scope, lease.thread_id, message_id, first_ordinal=first_ordinal)
+    return {step.id: step for step in steps}
 
 
 async def read_earlier_remote_tasks(records: RunRecords, lease: Lease, run: Run) -> Mapping[str, RemoteTask]:

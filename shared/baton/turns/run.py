@@ -30,7 +30,13 @@ from baton.requests.turn_requests import AnswerRequest
 from baton.turns.admission import AdmittedRun
 from baton.turns.committing import RunCommit, RunOutcome
 from baton.turns.lease_keeper import LeaseHolder, LeaseKeeper
-from baton.turns.opening import opening_message, read_earlier_calls, read_earlier_remote_tasks, with_client_results
+from baton.turns.opening import (
+    opening_message,
+    read_earlier_calls,
+    read_earlier_remote_tasks,
+    read_earlier_steps,
+    with_client_results,
+)
 from baton.turns.reading import ThreadSnapshot, read_thread
 from baton.turns.repeats import find_finished
 from baton.turns.run_question import (
@@ -191,7 +197,7 @@ class RunExecution:
         snapshot: ThreadSnapshot
         lease = self._holder.lease
         state, services = await read_unfinished(self._state, lease), self._state.services
-        snapshot, _, journal, remote_tasks = await gather_all(
+        snapshot, _, journal, remote_tasks, steps = await gather_all(
             read_thread(
                 services,
                 state.scope,
@@ -206,10 +212,13 @@ class RunExecution:
             asyncio.shield(locating),
             read_earlier_calls(services.agents.records, lease, state.run),
             read_earlier_remote_tasks(services.agents.records, lease, state.run),
+            read_earlier_steps(services.agents.records, lease, state.run, state.began_with.id, state.first_of_exchange),
         )
         # The question has its time zone by now.
         question = self._state.question
-        self._state = replace(state, question=question, journal=journal, remote_tasks=RemoteTasks(remote_tasks))
+        self._state = replace(
+            state, question=question, journal=journal, steps=steps, remote_tasks=RemoteTasks(remote_tasks)
+        )
         return snapshot
 
     # Answer

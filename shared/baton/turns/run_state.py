@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from baton.agents.run_context import MAX_RESERVE_SECONDS, RESERVED_SHARE, EmitEvent, RemoteTasks, RunContext, Writes
+from baton.agents.step_journal import StepJournal
 from baton.agents.tool_calls import Consult
 from baton.agents.transcript import Transcript
 from baton.dialogue.dialogue_input import DialogueInput
@@ -16,6 +17,7 @@ from baton.domain.conversation_data import ConversationData
 from baton.domain.identity import Scope
 from baton.domain.interrupt import PendingInterrupts
 from baton.domain.message import OutcomeType, Role, StoredMessage
+from baton.domain.run_step import RunStep
 from baton.domain.thread import Run, Thread
 from baton.domain.times import Today, to_millis
 from baton.domain.tool_call import ToolCallRecord
@@ -53,6 +55,8 @@ class RunState:
     """The interrupted exchange that the run continues; empty if there is none."""
     journal: Mapping[str, ToolCallRecord] = field(default_factory=dict)
     """The calls of earlier attempts by id. They are not repeated."""
+    steps: Mapping[str, RunStep] = field(default_factory=dict)
+    """The steps of agents with ``run`` that earlier attempts and runs of the exchange have recorded, by id."""
     remote_tasks: RemoteTasks = field(default_factory=lambda: RemoteTasks({}))
     """The tasks that earlier attempts gave to remote agents."""
 
@@ -67,6 +71,11 @@ class RunState:
     def first_of_exchange(self) -> int:
         """The ordinal of the user's message that the run answers."""
         return self.answered.first_ordinal if self.answered is not None else self.question.ordinal
+
+    @property
+    def began_with(self) -> StoredMessage:
+        """The message with which the exchange began."""
+        return self.unfinished[0] if self.unfinished else self.question
 
     def milliseconds_since_question(self) -> int:
         """Return the milliseconds since the question was asked."""
@@ -116,6 +125,7 @@ class RunState:
             writes=writes,
             journal=self.journal,
             remote_tasks=self.remote_tasks,
+            steps=StepJournal(self.began_with.id, self.first_of_exchange, self.began_with.timestamp, self.steps),
             passed_on=passed_on,
             inspection=inspection,
             data=inspection.begin_data(ConversationData(snapshot.conversation.data)),

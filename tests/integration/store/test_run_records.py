@@ -9,7 +9,7 @@ from dataclasses import replace
 from baton.adapters.dynamodb.run_records import DynamoRunRecords
 from baton.adapters.s3_records import S3Bodies
 from tests.contracts.context_records import ContextRecordsContract
-from tests.contracts.run_records import RemoteTaskContract, TaskContract, ToolCallContract, call
+from tests.contracts.run_records import RemoteTaskContract, StepContract, TaskContract, ToolCallContract, call
 from tests.contracts.stores import answered, new_thread_id, said
 from tests.integration.store.conftest import BUCKET, Engine, NotedTable
 
@@ -28,6 +28,10 @@ class TestContextRecords(ContextRecordsContract):
 
 class TestRemoteTasks(RemoteTaskContract):
     """In memory and on the table."""
+
+
+class TestSteps(StepContract):
+    pass
 
 
 class TestTasks(TaskContract):

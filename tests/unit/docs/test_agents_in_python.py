@@ -20,6 +20,8 @@ from baton.domain.agent_code import HOOK_ARGUMENTS, Hook
 from baton.domain.identity import Scope
 from baton_local.python_reference import PAGE, reference
 from baton_local.root import ROOT
+from tests.harness.coded import with_functions
+from tests.harness.wiki import answer, yes
 
 GUIDE = (ROOT / "docs" / "how-to" / "write-agents-in-python.md").read_text(encoding="utf-8")
 SUPPORT, PROMPT, RESOURCE = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
@@ -68,6 +70,19 @@ async def test_the_tool_of_the_guide_gets_the_resource(agents: AgentFiles) -> No
     order_state: Any = sys.modules[f"{AGENTS_PACKAGE}.support"].order_state
     answer = await Functions().call(order_state.function, context(), {"number": "A-1"})
     assert answer == "A-1 is on its way"
+
+
+async def test_the_branching_agent_of_the_guide_refunds_what_a_person_has_agreed_to(tmp_path: Path) -> None:
+    guide = (ROOT / "docs" / "how-to" / "write-branching-agents.md").read_text(encoding="utf-8")
+    [code] = re.findall(r"```python\n(.*?)```", guide, re.DOTALL)
+    (tmp_path / "support.py").write_text(code)
+    agents = {agent.id: agent for agent in AgentFiles.load(tmp_path).all()}
+    wants = '{"wants_refund": true, "number": "A-1", "euros": 5}'
+    harness = with_functions(agents["support"], agents["faq"], answers=("Thirty days.", wants))
+    said = await harness.say("m1", "Five euros back for A-1, please.")
+    [interrupt] = said.last["outcome"]["interrupts"]
+    assert said.text == "I ask a colleague about the refund."
+    assert (await answer(harness, yes(interrupt))).text == "Refunded 5 euros for A-1."
 
 
 async def test_the_guardrails_and_the_hook_of_the_guide_judge(tmp_path: Path) -> None:

@@ -195,6 +195,16 @@ def remote_task_sort(first_ordinal: int) -> str:
     return f"REMOTE#{first_ordinal:012d}"
 
 
+def step(scope: Scope, thread_id: str, first_ordinal: int, step_id: str) -> Key:
+    """Return the key of a step, below the first ordinal of its exchange. It is the same in every attempt and run."""
+    return {"PK": partition(scope, thread_id), "SK": f"{step_sort(first_ordinal)}#{step_id}"}
+
+
+def step_sort(first_ordinal: int) -> str:
+    """Return the sort key just before the steps of the exchange that begins at ``first_ordinal``."""
+    return f"STEP#{first_ordinal:012d}"
+
+
 def user_flow(scope: Scope, workflow_id: str) -> Key:
     """Return the key of a workflow in its user's list."""
     return {"PK": user_listing(scope), "SK": f"{FLOW}{workflow_id}"}

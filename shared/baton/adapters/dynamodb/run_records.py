@@ -9,13 +9,14 @@ from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.bodies import MAX_INLINE, ItemBodies, unpack
 from baton.adapters.dynamodb.conditional_writes import put_fenced
-from baton.adapters.dynamodb.shapes import REMOTE_TASK, TASK, TOOL_CALL, pack_call, pack_task_messages
+from baton.adapters.dynamodb.shapes import REMOTE_TASK, RUN_STEP, TASK, TOOL_CALL, pack_call, pack_task_messages
 from baton.adapters.dynamodb.table import Table
 from baton.adapters.s3_records import S3Bodies
 from baton.concurrency import LARGE, gather_all, off_loop
 from baton.domain.cursors import decode, encode
 from baton.domain.errors import InvalidRequest
 from baton.domain.identity import Scope
+from baton.domain.run_step import RunStep
 from baton.domain.task import RemoteTask, Task
 from baton.domain.times import from_millis, to_millis
 from baton.domain.tool_call import ToolCallRecord
@@ -166,6 +167,35 @@ class DynamoRunRecords:
             last=keys.remote_task_sort(first_ordinal + 1),  # a prefix of keys, and not a key itself
         ):
             found += [REMOTE_TASK.unpack(item["body"], id=item["SK"].split("#", 2)[2]) for item in page]
+        return found
+
+    async def put_step(self, lease: Lease, step: RunStep, *, first_ordinal: int) -> None:
+        scope, thread_id = lease.scope, lease.thread_id
+        size = step.size + len(step.arguments or "")
+        item: Item = {
+            **keys.step(scope, thread_id, first_ordinal, step.id),
+            "message_id": step.message_id,
+            "run_id": step.run_id,
+            **await self._bodies.kept(scope, thread_id, await off_loop(size, RUN_STEP.pack, step)),
+        }
+        await put_fenced(self._table, lease, item)
+
+    async def steps(self, scope: Scope, thread_id: str, message_id: str, *, first_ordinal: int) -> Sequence[RunStep]:
+        items: list[Item] = []
+        async for page in self._table.query(
+            keys.partition(scope, thread_id),
+            first=keys.step_sort(first_ordinal),
+            last=keys.step_sort(first_ordinal + 1),  # a prefix of keys, and not a key itself
+        ):
+            # A run that came to nothing may have left steps at the ordinal that another one has used since.
+            items += [item for item in page if item["message_id"] == message_id]
+        bodies = await gather_all(*(self._bodies.read(scope, thread_id, item) for item in items))
+        found: list[RunStep] = []
+        for item, body in zip(items, bodies, strict=True):
+            step_id = item["SK"].rpartition("#")[2]
+            found.append(RUN_STEP.unpack(body, id=step_id, message_id=message_id, run_id=item["run_id"]))
+            if found[-1].size >= LARGE:
+                await asyncio.sleep(0)
         return found
 
     async def _between(self, scope: Scope, thread_id: str, first_ordinal: int, end_ordinal: int) -> list[Item]:

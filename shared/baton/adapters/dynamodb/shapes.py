@@ -19,6 +19,7 @@ from baton.domain.handoff import HandoffRequest
 from baton.domain.interrupt import PendingInterrupts
 from baton.domain.message import StoredMessage
 from baton.domain.procedure import Procedure
+from baton.domain.run_step import RunStep
 from baton.domain.source import Source, SourcePage
 from baton.domain.task import RemoteTask, Task, TaskMessage
 from baton.domain.thread import ConversationState
@@ -83,6 +84,7 @@ CAPTURE = Shape(Capture)
 TASK = Shape(Task, "id", "run_id", "started_at", "messages")
 TASK_MESSAGE = Shape(TaskMessage)
 REMOTE_TASK = Shape(RemoteTask, "id")
+RUN_STEP = Shape(RunStep, "id", "message_id", "run_id")
 FACT = Shape(Fact)
 DOCUMENT = Shape(Document, "id", "agent_id", "revision")
 SOURCE = Shape(Source, "id", "agent_id", "revision")

@@ -194,6 +194,22 @@ class TurnTimeout(BatonError):
     detail = "The answer took too long and was stopped. Please ask again, perhaps for less at once."
 
 
+class RunChanged(BatonError):
+    """The code of an agent's ``run`` takes other steps than those that were recorded when the turn began."""
+
+    code, status, retryable = "run_changed", 409, False
+    title = "The agent's code has changed"
+    detail = "The agent's code has changed since this turn began, so that it cannot go on. Please ask again."
+
+
+class RunLimitReached(BatonError):
+    """The ``run`` of an agent takes more steps, or larger ones, than one answer may take."""
+
+    code, status, retryable = "run_limit_reached", 422, False
+    title = "The agent has done as much as it may"
+    detail = "The agent has reached a limit of its work on one answer. Please ask for less at once."
+
+
 class LeaseLost(BatonError):
     """Another worker has taken the thread over. This one must stop and send nothing more."""
 

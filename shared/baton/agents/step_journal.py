@@ -1,0 +1,65 @@
+"""The journal of the steps of one exchange: those that were recorded, and those that are."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from baton.domain.errors import RunChanged, RunLimitReached
+from baton.domain.run_step import MAX_AT_ONCE, MAX_JOURNAL_BYTES, MAX_STEPS, RunStep, StepKind
+from baton.ports.leases import Lease
+from baton.ports.run_records import RunRecords
+
+UNKNOWN_TIME = datetime.min.replace(tzinfo=UTC)
+
+
+class StepJournal:
+    """The steps of the agents with ``run`` in one exchange. An exchange may take several runs: approvals end one."""
+
+    def __init__(
+        self,
+        message_id: str = "",
+        first_ordinal: int = 0,
+        began_at: datetime = UNKNOWN_TIME,
+        known: Mapping[str, RunStep] | None = None,
+    ) -> None:
+        """``message_id`` is the first message of the exchange, of ``began_at`` at ``first_ordinal``.
+
+        ``known`` are the recorded steps by id.
+        """
+        self.began_at = began_at
+        self.message_id = message_id
+        self.slots = asyncio.Semaphore(MAX_AT_ONCE)
+        """Places for steps that wait for models and tools. Agents that are asked take none themselves."""
+        self._first_ordinal = first_ordinal
+        self._known = dict(known or {})
+        self._bytes = sum(step.size for step in self._known.values())
+        self._taken = 0
+
+    def take(self) -> None:
+        """Count a step before it is looked up or carried out. Raises ``RunLimitReached``."""
+        self._taken += 1
+        if self._taken > MAX_STEPS:
+            raise RunLimitReached(f"The agent has taken {MAX_STEPS} steps, the most that one answer may take.")
+
+    def find(self, step_id: str, kind: StepKind, digest: str, place: str) -> RunStep | None:
+        """Return the record of a step; None if there is none. Raises ``RunChanged`` if it is another step's."""
+        known = self._known.get(step_id)
+        if known is not None and (known.kind, known.digest) != (kind, digest):
+            what = f"Step {place} was {known.kind.value}, and is another {kind.value} now."
+            raise RunChanged(f"{RunChanged.detail} ({what})")
+        return known
+
+    async def keep(self, records: RunRecords, lease: Lease, step: RunStep) -> None:
+        """Store a step before its result is used.
+
+        Raises ``RunLimitReached`` if the results are too large together, ``LeaseLost`` and ``StoreUnavailable``.
+        """
+        self._bytes += step.size
+        if self._bytes > MAX_JOURNAL_BYTES:
+            raise RunLimitReached(
+                f"The results of the agent's steps have more than {MAX_JOURNAL_BYTES} bytes together."
+            )
+        await records.put_step(lease, step, first_ordinal=self._first_ordinal)
+        self._known[step.id] = step

@@ -1,0 +1,94 @@
+"""The numbers of steps: each step of a coroutine has a place that is the same whenever the coroutine begins again."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Awaitable
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from datetime import datetime
+from random import Random
+from typing import Any
+
+FOREIGN = (
+    "A step was taken in a task that run has begun itself. Give coroutines with several steps to context.gather, which "
+    "numbers their steps; asyncio.gather is for steps alone."
+)
+
+_current: ContextVar[Branch | None] = ContextVar("branch", default=None)
+
+
+@dataclass(slots=True, eq=False)
+class Branch:
+    """A part of a coroutine whose steps come one after the other."""
+
+    owner: object
+    path: str
+    """The beginning of the places of its steps: empty, or such as ``4.0.``."""
+    seed: str
+    now: datetime
+    """The time of its last step."""
+    task: asyncio.Task[Any] | None = None
+    steps: int = 0
+    ids: int = 0
+    random: Random = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.random = Random(self.seed + self.path)  # noqa: S311 - for repeatable choices, not for secrets
+
+    def note_end(self, at: datetime) -> None:
+        """Note when a step has ended. Steps at the same time may end in another order when they are repeated."""
+        self.now = max(self.now, at)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The place of a step."""
+
+    path: str
+    branch: Branch
+
+
+class StepPlaces:
+    """The branches of one coroutine."""
+
+    def __init__(self, thread_id: str, seed: str) -> None:
+        """``seed`` is the same whenever the coroutine begins again, and of no other one."""
+        self._thread_id = thread_id
+        self._seed = seed
+
+    async def as_first(self, work: Awaitable[Any], began_at: datetime) -> Any:
+        """Await ``work`` as the branch whose steps have plain numbers. This must be the whole of a task."""
+        _current.set(Branch(self, "", self._seed, began_at, asyncio.current_task()))
+        return await work
+
+    async def within(self, work: Awaitable[Any], place: Place, number: int) -> Any:
+        """Await ``work`` as a branch of the step at ``place``. This must be the whole of a task."""
+        path = f"{place.path}.{number}."
+        branch = Branch(self, path, self._seed, place.branch.now, asyncio.current_task())
+        _current.set(branch)
+        try:
+            return await work
+        finally:
+            place.branch.note_end(branch.now)
+
+    @property
+    def branch(self) -> Branch:
+        """The branch that the caller is in. Raises ``RuntimeError`` in any other task."""
+        branch = _current.get()
+        if branch is None or branch.owner is not self or branch.task is not asyncio.current_task():
+            raise RuntimeError(FOREIGN)
+        return branch
+
+    def next(self) -> Place:
+        """Return the place of the caller's next step."""
+        branch = self.branch
+        branch.steps += 1
+        return Place(f"{branch.path}{branch.steps}", branch)
+
+    def new_id(self) -> uuid.UUID:
+        """Return the branch's next id."""
+        branch = self.branch
+        branch.ids += 1
+        return uuid.uuid5(uuid.UUID(self._thread_id), f"{self._seed}\0{branch.path}\0id\0{branch.ids}")

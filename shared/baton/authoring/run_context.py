@@ -1,0 +1,255 @@
+"""``RunContext``: what an agent's ``run`` does by it is recorded, so that nothing is repeated after a crash."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Coroutine, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from random import Random
+from typing import Any, Protocol, TypeVar, get_args, get_origin, overload
+from uuid import UUID
+
+from pydantic import TypeAdapter, ValidationError
+
+from baton.authoring.agent import Agent, id_of
+from baton.authoring.errors import WrongArgument
+from baton.authoring.hints import read_hints
+from baton.authoring.json_schemas import object_schema
+from baton.authoring.tools import Tool
+from baton.domain.answer_schema import check_answer_schema
+from baton.domain.tool import HttpTool, OpenApiTool, PythonTool
+from baton.ports.tools import ToolFailed, ToolResult, TurnContext
+
+R = TypeVar("R")
+T = TypeVar("T")
+
+
+class Steps(Protocol):
+    """The steps of a coroutine. Each method numbers its step when it is called, and carries it out when awaited."""
+
+    def ask(self, agent_id: str, message: str) -> Awaitable[str]:
+        """Consult an agent. Raises ``ToolFailed``."""
+        ...
+
+    def call(self, name: str, arguments: Mapping[str, Any]) -> Awaitable[str]:
+        """Call a tool. Raises ``ToolFailed``."""
+        ...
+
+    def model(self, instruction: str, schema: dict[str, Any] | None, *, history: bool) -> Awaitable[str]:
+        """Ask the agent's model once, for text or for JSON."""
+        ...
+
+    def answer(self, instruction: str | None) -> Awaitable[None]:
+        """Let the agent's model write to the user."""
+        ...
+
+    def say(self, text: str) -> Awaitable[None]:
+        """Show a text to the user."""
+        ...
+
+    def hand_over(self, agent_id: str, reason: str, summary: str) -> Awaitable[None]:
+        """Hand the conversation over to a specialist. Raises ``ToolFailed``."""
+        ...
+
+    def return_to_main(self, summary: str, outcome: str) -> Awaitable[None]:
+        """Hand the conversation back. Raises ``ToolFailed``."""
+        ...
+
+    def gather(self, branches: tuple[Awaitable[Any], ...]) -> Awaitable[list[Any]]:
+        """Wait for branches that work at the same time."""
+        ...
+
+    def now(self) -> datetime:
+        """Return the time of the branch's last step."""
+        ...
+
+    @property
+    def random(self) -> Random:
+        """The random numbers of the branch."""
+        ...
+
+    def uuid(self) -> UUID:
+        """Return a new id."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class RunContext(TurnContext):
+    """The user, the conversation and the turn that an agent's ``run`` works for, and the steps that it may take.
+
+    Each step has a number and is recorded with its result. A worker that takes the turn over starts ``run`` again: the
+    recorded steps return their records and are not repeated. ``run`` must therefore take the same steps again: what
+    depends on the time, on chance or on the outside belongs into a step. ``state`` is a copy: tools change it.
+    """
+
+    steps: Steps = field(kw_only=True, repr=False, compare=False)
+    """Carries the steps out."""
+
+    def ask(self, agent: Agent | str, message: str) -> Awaitable[str]:
+        """Ask another agent, one of ``sub_agents``, and return its answer. It sees nothing but the message.
+
+        The question is a sub-task, with separate messages, time limit and tokens.
+
+        Args:
+            agent: The agent, or its id.
+            message: The whole question.
+
+        Raises:
+            ToolFailed: The agent could not answer, or is none of the agents that this one may ask for this user.
+        """
+        return self.steps.ask(id_of(agent), message)
+
+    @overload
+    def call(self, tool: Tool[..., Coroutine[Any, Any, R]], /, **arguments: Any) -> Awaitable[R]: ...
+    @overload
+    def call(self, tool: Tool[..., R], /, **arguments: Any) -> Awaitable[R]: ...
+    @overload
+    def call(self, tool: HttpTool | OpenApiTool | PythonTool | str, /, **arguments: Any) -> Awaitable[str]: ...
+
+    def call(self, tool: Any, /, **arguments: Any) -> Awaitable[Any]:
+        """Call one of the agent's ``tools``, by the rules for calls of models: permissions, approval, hooks, limits.
+
+        A tool that needs an approval ends the run with the question. When a person has answered, ``run`` begins again
+        and goes on here.
+
+        Args:
+            tool: The function with ``@tool``, the definition of another tool, or a tool's name.
+            arguments: The arguments that a model would give.
+
+        Returns:
+            What the function returns, by its annotation. Text for other tools, and for functions without one.
+
+        Raises:
+            ToolFailed: The call failed. ``is_refused``: it was not made, because a person, a hook or a rule refused it.
+        """
+        name = _name_of(tool)
+        made = self.steps.call(name, arguments)
+        return _converted(name, made, tool.function) if isinstance(tool, Tool) else made
+
+    @overload
+    def model(self, instruction: str, *, history: bool = True) -> Awaitable[str]: ...
+    @overload
+    def model(self, instruction: str, *, output_type: type[T], history: bool = True) -> Awaitable[T]: ...
+
+    def model(self, instruction: str, *, output_type: Any = None, history: bool = True) -> Awaitable[Any]:
+        """Ask the agent's model once, without tools. The user does not see the answer.
+
+        Args:
+            instruction: The task, behind the agent's prompt, the conversation and the user's message.
+            output_type: The type of the answer: a pydantic model, a dataclass or a ``TypedDict``. Default: text.
+            history: False if the model is to see the instruction alone, as the user's message.
+
+        Returns:
+            The answer as text, or as ``output_type``.
+        """
+        if output_type is None:
+            return self.steps.model(instruction, None, history=history)
+        try:
+            schema = check_answer_schema(object_schema(output_type))
+        except ValueError as problem:
+            raise WrongArgument(f"output_type: {problem}") from problem
+        return _validated(self.steps.model(instruction, schema, history=history), output_type)
+
+    def answer(self, instruction: str | None = None) -> Awaitable[None]:
+        """Let the agent's model answer the user, without tools. The text is shown while the model writes it.
+
+        Args:
+            instruction: What the answer should say, such as facts that were found. Default: the user's message alone.
+        """
+        return self.steps.answer(instruction)
+
+    def say(self, text: str) -> Awaitable[None]:
+        """Show the user a text, as a separate message. Guardrails judge it before.
+
+        Args:
+            text: The text.
+        """
+        return self.steps.say(text)
+
+    def hand_over(self, agent: Agent | str, *, reason: str, summary: str) -> Awaitable[None]:
+        """Hand the conversation over to one of ``handoffs``, which answers in this turn. ``run`` ends here.
+
+        Args:
+            agent: The agent, or its id.
+            reason: The reason, for records.
+            summary: What the other agent must know.
+
+        Raises:
+            ToolFailed: The conversation cannot be handed over now.
+        """
+        return self.steps.hand_over(id_of(agent), reason, summary)
+
+    def return_to_main(self, summary: str, *, outcome: str = "completed") -> Awaitable[None]:
+        """Hand the conversation back to the main agent, as a specialist. ``run`` ends here.
+
+        Args:
+            summary: What was done and decided, for the main agent.
+            outcome: How it ended, in a word or two.
+
+        Raises:
+            ToolFailed: The agent is no specialist now, or may not return.
+        """
+        return self.steps.return_to_main(summary, outcome)
+
+    def gather(self, *branches: Awaitable[T]) -> Awaitable[list[T]]:
+        """Wait for steps or coroutines with steps that work at the same time, and return their results in order.
+
+        All of them end before the first failure is raised. ``asyncio.gather`` is for steps alone: a coroutine that
+        takes several steps needs the numbers that this method gives them.
+
+        Args:
+            branches: At most 100 of them.
+        """
+        return self.steps.gather(branches)
+
+    def now(self) -> datetime:
+        """Return the time at which the last step ended, in UTC. It is the same when ``run`` begins again."""
+        return self.steps.now()
+
+    @property
+    def random(self) -> Random:
+        """Random numbers that are the same when ``run`` begins again. They are no secrets."""
+        return self.steps.random
+
+    def uuid(self) -> UUID:
+        """Return a new id that is the same when ``run`` begins again."""
+        return self.steps.uuid()
+
+
+def _name_of(tool: Any) -> str:
+    if isinstance(tool, str):
+        return tool
+    if isinstance(tool, Tool):
+        return tool.definition.name
+    if isinstance(tool, HttpTool | PythonTool):
+        return tool.name
+    if isinstance(tool, OpenApiTool):
+        return tool.name or tool.operation_id
+    if inspect.isfunction(tool):
+        return tool.__name__
+    raise WrongArgument(f"{tool!r} is no tool: give the function with @tool, or the tool's name")
+
+
+async def _converted(name: str, made: Awaitable[str], function: Any) -> Any:
+    hint = _returned(function)
+    text = await made
+    if hint is None or hint is str:
+        return text
+    try:
+        return TypeAdapter(hint).validate_json(text)
+    except ValidationError as problem:
+        shown = getattr(hint, "__name__", None) or str(hint)
+        raise ToolFailed(f"{name} has answered, but not with {shown}.") from problem
+
+
+def _returned(function: Any) -> Any:
+    """Return the annotated type of a function's result; None if it is not known or is shown as text."""
+    hint = read_hints(function).get("return")
+    while get_origin(hint) in (Awaitable, Coroutine):
+        hint = get_args(hint)[-1]
+    return None if hint in (None, type(None), Any, object, ToolResult) else hint
+
+
+async def _validated(made: Awaitable[str], kind: Any) -> Any:
+    return TypeAdapter(kind).validate_json(await made)

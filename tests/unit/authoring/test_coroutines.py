@@ -1,0 +1,157 @@
+"""Agents whose ``run`` is a coroutine: steps, their records, and what a worker that takes over repeats."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from baton import Agent, RunContext, ToolFailed, tool
+from baton.domain.errors import StoreUnavailable
+from tests.fakes.chat_model import Answer
+from tests.harness.coded import coded
+from tests.harness.failing_store import failing_once
+from tests.harness.harness import Said
+from tests.harness.wiki import answer, no, yes
+
+made: list[Any] = []
+
+
+@pytest.fixture(autouse=True)
+def nothing_made() -> None:
+    made.clear()
+
+
+class Kind(BaseModel):
+    needs_refund: bool
+    euros: int = 0
+
+
+class Receipt(BaseModel):
+    number: str
+    euros: int
+
+
+@tool
+async def pay(euros: int) -> Receipt:
+    """Pay."""
+    made.append(euros)
+    return Receipt(number=f"R-{len(made)}", euros=euros)
+
+
+@tool(approval="always")
+async def refund(euros: int) -> Receipt:
+    """Refund."""
+    made.append(-euros)
+    return Receipt(number=f"R-{len(made)}", euros=euros)
+
+
+faq = Agent("faq", "Answer.", description="Knows the rules.")
+
+
+def clerk(**fields: Any) -> Agent:
+    """The main agent of the tests."""
+    return Agent("assistant", "Sell.", main=True, **{"tools": [pay, refund], "sub_agents": [faq], **fields})
+
+
+def texts(said: Said) -> list[str]:
+    assert said.finished is not None
+    return [message.text for message in said.finished.messages if message.role.value == "assistant" and message.text]
+
+
+async def test_a_coroutine_asks_another_agent_and_returns_the_answer() -> None:
+    agent = clerk()
+
+    @agent.run
+    async def run(context: RunContext, message: str) -> str:
+        return f"It says: {await context.ask(faq, message)}"
+
+    harness = coded(agent, faq, answers=("Thirty days.",))
+    said = await harness.say("m1", "How long?")
+    assert texts(said) == ["It says: Thirty days."]
+    assert said.types[-1] == "RUN_FINISHED"
+    assert [kind for kind in said.types if kind.startswith("SUBAGENT")] == ["SUBAGENT_STARTED", "SUBAGENT_FINISHED"]
+    assert harness.model.asked[0].contents[-1] == ("user", "How long?")
+
+
+async def test_a_coroutine_branches_by_a_typed_answer_of_its_model_and_calls_a_tool() -> None:
+    agent = clerk()
+
+    @agent.run
+    async def run(context: RunContext, message: str) -> str:
+        kind = await context.model("Classify the message.", output_type=Kind)
+        await context.say("One moment.")
+        if kind.needs_refund:
+            receipt = await context.call(pay, euros=kind.euros)
+            return f"{receipt.number}: {receipt.euros} euros."
+        return "Nothing to do."
+
+    harness = coded(agent, faq, answers=('{"needs_refund": true, "euros": 7}',))
+    said = await harness.say("m1", "Seven euros, please.")
+    assert texts(said) == ["One moment.", "R-1: 7 euros."]
+    assert made == [7]
+    [asked] = harness.model.asked
+    assert asked.contents[0] == ("system", "Sell.")
+    assert asked.contents[-2:] == [("user", "Seven euros, please."), ("system", "Classify the message.")]
+    assert not asked.tools
+
+
+async def test_the_model_writes_an_answer_that_the_user_sees_at_once() -> None:
+    agent = clerk()
+
+    @agent.run
+    async def run(context: RunContext, message: str) -> None:
+        await context.answer("Say hello.")
+
+    said = await coded(agent, faq, answers=(Answer(("Hel", "lo.")),)).say()
+    assert texts(said) == ["Hello."]
+
+
+@pytest.mark.parametrize("decision", [yes, no])
+async def test_a_call_that_needs_approval_waits_and_the_coroutine_goes_on_after_the_decision(decision: Any) -> None:
+    agent, begun = clerk(), []
+
+    @agent.run
+    async def run(context: RunContext, message: str) -> str:
+        begun.append(message)
+        await context.say(f"{message}?")
+        paid = await context.call(pay, euros=1)
+        try:
+            receipt = await context.call(refund, euros=5)
+        except ToolFailed as failure:
+            return f"After {paid.number} {'nothing' if failure.is_refused else 'an error'}."
+        return f"After {paid.number} {receipt.number}."
+
+    harness = coded(agent, faq)
+    said = await harness.say("m1", "Refund")
+    [interrupt] = said.last["outcome"]["interrupts"]
+    assert interrupt["metadata"]["toolName"] == "refund"
+    assert (texts(said), made) == (["Refund?"], [1])
+    said = await answer(harness, decision(interrupt))
+    expected = ("After R-1 R-2.", [1, -5]) if decision is yes else ("After R-1 nothing.", [1])
+    assert (texts(said), made) == ([expected[0]], expected[1])
+    assert begun == ["Refund", "Refund"]
+
+
+async def test_a_worker_that_takes_over_repeats_no_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    agent = clerk()
+
+    @agent.run
+    async def run(context: RunContext, message: str) -> str:
+        await context.say("One moment.")
+        rule = await context.ask(faq, message)
+        word = await context.model("Give a word.")
+        receipt = await context.call(pay, euros=3)
+        return f"{rule} {word} {receipt.number} {context.uuid()} {context.now()} {context.random.random()}"
+
+    harness = coded(agent, faq, answers=("Rule.", "Word.", "Never."))
+    failing_once(monkeypatch, harness.store, "put_message", after=1)
+    with pytest.raises(StoreUnavailable):
+        await harness.say()
+    harness.clock.advance(60)
+    said = await harness.say()
+    assert (len(harness.model.asked), made) == (2, [3])
+    first, last = texts(said)
+    assert (first, last[:15]) == ("One moment.", "Rule. Word. R-1")
+    assert said.text == first + last
