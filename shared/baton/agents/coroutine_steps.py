@@ -9,7 +9,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
 from datetime import datetime
 from random import Random
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol, TypeVar
 from uuid import UUID
 
 from pydantic_core import PydanticSerializationError, to_jsonable_python
@@ -21,6 +21,8 @@ from baton.domain.errors import RunLimitReached
 from baton.domain.run_step import MAX_BRANCHES, MAX_STEP_BYTES, RunStep, StepKind, step_digest, step_id
 from baton.domain.tool_call import ASK, RETURN, TRANSFER, tool_name
 from baton.ports.tools import ToolFailed
+
+T = TypeVar("T")
 
 TOO_LARGE = "The result has {size} bytes; at most {most} can be recorded. Ask for less."
 ASKS_AT_ONCE = 8
@@ -154,9 +156,10 @@ class CoroutineSteps:
         """The tasks of steps that have not ended, those included that nobody awaits."""
         return [task for task in self._tasks if not task.done()]
 
-    async def never(self) -> Any:
+    async def never(self) -> NoReturn:
         """Wait until the coroutine is stopped."""
-        return await asyncio.shield(self._never)
+        await asyncio.shield(self._never)
+        raise AssertionError
 
     # Steps
 
@@ -207,7 +210,6 @@ class CoroutineSteps:
             return problem
         self.end()
         await self.never()
-        return None
 
     async def _gather(self, place: Place, branches: tuple[Awaitable[Any], ...]) -> list[Any]:
         if len(branches) > MAX_BRANCHES:
@@ -240,13 +242,13 @@ class CoroutineSteps:
         place.branch.note_end(step.ended_at)
         return step
 
-    async def _guarded(self, work: Awaitable[Any]) -> Any:
+    async def _guarded(self, work: Awaitable[T]) -> T:
         """Await a part of a step. An error of the turn ends the coroutine instead of being raised in its code."""
         try:
             return await work
         except Exception as error:  # noqa: BLE001 - the turn ends with it
             self.end(error)
-            return await self.never()
+            await self.never()
 
     async def _recorded(
         self,
