@@ -200,16 +200,15 @@ class CoroutineSteps:
     async def _control(self, place: Place, name: str, given: Mapping[str, Any]) -> None:
         """Carry out a step that is not recorded: its effect is lost with the attempt, so it is repeated."""
         problem = await self._guarded(self._begin_control(name, json.dumps(given, ensure_ascii=False)))
-        if problem is not None:
-            raise ToolFailed(problem, is_refused=True)
+        raise ToolFailed(problem, is_refused=True)
 
-    async def _begin_control(self, name: str, arguments: str) -> str | None:
+    async def _begin_control(self, name: str, arguments: str) -> str:
         await self._may_go_on()
         problem = await self._work.control(name, arguments)
-        if problem is not None:
-            return problem
-        self.end()
-        await self.never()
+        if problem is None:
+            self.end()
+            await self.never()
+        return problem
 
     async def _gather(self, place: Place, branches: tuple[Awaitable[Any], ...]) -> list[Any]:
         if len(branches) > MAX_BRANCHES:
