@@ -10,6 +10,7 @@ from string import Template
 from baton import __version__
 from baton_local.agent_schema import agent_schema, written
 from baton_project.errors import ProjectProblem
+from baton_testing.evals.schema import case_schema
 from baton_testing.schema import conversation_schema
 
 SKELETON = Path(__file__).parent / "skeleton"
@@ -19,6 +20,7 @@ RENAMED = {"gitignore": ".gitignore", "project.toml": "pyproject.toml"}
 """Files that tools would take for this repository's own."""
 SCHEMA = "agent-schema.json"
 TEST_SCHEMA = "conversation-test-schema.json"
+CASE_SCHEMA = "eval-case-schema.json"
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 MAX_NAME = 40
 """Characters. It begins the names of stacks and buckets, which AWS limits."""
@@ -63,8 +65,9 @@ def _write(folder: Path, name: str, *, in_python: bool) -> None:
 
 
 def write_schema(folder: Path) -> None:
-    """Write the JSON Schemas of agents and of conversation tests of this version, unless they are there."""
-    for name, schema in ((SCHEMA, agent_schema()), (TEST_SCHEMA, conversation_schema())):
+    """Write the JSON Schemas of this version for agents, tests and cases of evaluations, unless they are there."""
+    schemas = ((SCHEMA, agent_schema()), (TEST_SCHEMA, conversation_schema()), (CASE_SCHEMA, case_schema()))
+    for name, schema in schemas:
         file, text = folder / name, written(schema)
         if not file.is_file() or file.read_text(encoding="utf-8") != text:
             file.write_text(text, encoding="utf-8")

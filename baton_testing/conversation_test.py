@@ -30,7 +30,8 @@ def _to_list(value: Any) -> Any:
     return value if isinstance(value, list | tuple) or value is None else (value,)
 
 
-Words = Annotated[tuple[Annotated[str, Field(min_length=1)], ...], BeforeValidator(_to_list)]
+_Word = Annotated[str, Field(min_length=1)]
+Words = Annotated[tuple[_Word, ...], BeforeValidator(_to_list, json_schema_input_type=_Word | tuple[_Word, ...])]
 """One text, or a list."""
 
 
@@ -104,8 +105,15 @@ class Expectation(Part):
         return self
 
 
-Expectations = Annotated[tuple[Expectation, ...], BeforeValidator(_to_list)]
+Expectations = Annotated[
+    tuple[Expectation, ...],
+    BeforeValidator(_to_list, json_schema_input_type=Expectation | tuple[Expectation, ...]),
+]
 """One, or a list."""
+
+
+def _as_answer(value: Any) -> Any:
+    return {"say": value} if isinstance(value, str) else value
 
 
 class ScriptedAnswer(Part):
@@ -123,11 +131,6 @@ class ScriptedAnswer(Part):
     input_tokens: int = Field(default=10, ge=0)
     output_tokens: int = Field(default=2, ge=0)
 
-    @model_validator(mode="before")
-    @classmethod
-    def _said_alone(cls, given: Any) -> Any:
-        return {"say": given} if isinstance(given, str) else given
-
     @model_validator(mode="after")
     def _answers_something(self) -> Self:
         if not (self.say or self.call or self.fail):
@@ -135,6 +138,11 @@ class ScriptedAnswer(Part):
         if self.fail is not None and self.fail not in MODEL_ERRORS:
             raise ValueError(f"no model fails with {self.fail!r}. There are: {', '.join(sorted(MODEL_ERRORS))}")
         return self
+
+
+Answers = tuple[
+    Annotated[ScriptedAnswer, BeforeValidator(_as_answer, json_schema_input_type=str | ScriptedAnswer)], ...
+]
 
 
 class Case(Part):
@@ -196,7 +204,7 @@ class Step(Part):
     """Close the conversation."""
     wait: Duration | None = None
     """Let time pass; it takes none."""
-    answers: tuple[ScriptedAnswer, ...] = ()
+    answers: Answers = ()
     """The answers of the scripted model, in order."""
     expect: Expectations = ()
 
@@ -256,7 +264,7 @@ class ConversationTest(Part):
     """The aim of the user."""
     judge: str | None = None
     """The rule by which the conversation counts as passed, for the model that decides."""
-    answers: tuple[ScriptedAnswer, ...] = ()
+    answers: Answers = ()
     """With a persona: the answers of the scripted model, in order."""
     max_turns: int = Field(default=8, ge=1, le=50)
     """The most messages of the persona."""

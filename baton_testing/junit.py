@@ -19,7 +19,7 @@ def write_junit(report: Report, path: Path) -> None:
     """Write a suite for each file, with a case for each conversation."""
     suites: dict[Path, TestSuite] = {}
     for result in report.results:
-        suite = suites.setdefault(result.file, TestSuite(_clean(str(result.file))))
+        suite = suites.setdefault(result.file, TestSuite(clean_for_xml(str(result.file))))
         suite.add_testcase(_case(result))
     xml = JUnitXml("baton test")
     for suite in suites.values():
@@ -31,7 +31,7 @@ def write_junit(report: Report, path: Path) -> None:
 
 def _case(result: ConversationResult) -> TestCase:
     seconds = sum(run.seconds for run in result.runs)
-    case = TestCase(_clean(result.name), _clean(str(result.file.with_suffix(""))), round(seconds, 3))
+    case = TestCase(clean_for_xml(result.name), clean_for_xml(str(result.file.with_suffix(""))), round(seconds, 3))
     failing = result.failing
     if not result.passed and failing is not None:
         failures = [
@@ -39,11 +39,12 @@ def _case(result: ConversationResult) -> TestCase:
             for each in failing.failures
         ]
         message = f"{failing.failures[0].expected}: {failing.failures[0].happened}"
-        failure = JUnitFailure(_clean(message)[:300], "expectation")
-        failure.text = _clean("\n\n".join([*failures, *failing.notes, "\n".join(failing.transcript)]))
+        failure = JUnitFailure(clean_for_xml(message)[:300], "expectation")
+        failure.text = clean_for_xml("\n\n".join([*failures, *failing.notes, "\n".join(failing.transcript)]))
         case.result = [failure]
     return case
 
 
-def _clean(text: str) -> str:
+def clean_for_xml(text: str) -> str:
+    """Return text without characters that XML cannot have."""
     return _NO_XML.sub("\ufffd", text)

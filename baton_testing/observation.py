@@ -59,6 +59,10 @@ class Observation:
     tokens: int = 0
     milliseconds: float = 0.0
     """The time that Baton itself has computed."""
+    sources: tuple[Mapping[str, Any], ...] = ()
+    """The sources of the answers, as events have them."""
+    runs: tuple[str, ...] = ()
+    """The ids of the runs that answered."""
 
     @property
     def text(self) -> str:
@@ -99,6 +103,8 @@ def combine(parts: list[Observation]) -> Observation:
                 "approvals",
                 "closings",
                 "problems",
+                "sources",
+                "runs",
             )
         },
         returns=sum(part.returns for part in parts),

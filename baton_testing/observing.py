@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from baton.domain.events import Event
@@ -67,6 +67,8 @@ class Watch:
             problems=tuple(problems),
             tokens=tokens,
             milliseconds=milliseconds,
+            sources=_list_sources(events),
+            runs=tuple(str(each.body.get("runId")) for each in events if each.type == "RUN_FINISHED"),
         )
 
     def _new_handoffs(self, requests: Sequence[HandoffRequest]) -> tuple[list[str], int]:
@@ -111,6 +113,11 @@ def _list_said(events: Sequence[Event]) -> tuple[Said, ...]:
         elif event.type == "TEXT_MESSAGE_CONTENT":
             texts[message_id].append(str(event.body["delta"]))
     return tuple(Said(*speakers[each], "".join(pieces)) for each, pieces in texts.items() if pieces)
+
+
+def _list_sources(events: Sequence[Event]) -> tuple[Mapping[str, Any], ...]:
+    ends = [event.body.get("metadata") or {} for event in events if event.type == "TEXT_MESSAGE_END"]
+    return tuple(source for end in ends for source in end.get("sources") or ())
 
 
 def _approvals(events: Sequence[Event]) -> tuple[str, ...]:

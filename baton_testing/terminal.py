@@ -23,8 +23,8 @@ class Terminal:
         """Print one test: a line, and the reason if it failed."""
         mark, style = ("passed", "green") if result.passed else ("FAILED", "bold red")
         line = Text(f"{mark:7}", style=style)
-        line.append(_safe(f"{result.file}:{result.line} "), style="dim")
-        line.append(_safe(result.name), style="default")
+        line.append(make_printable(f"{result.file}:{result.line} "), style="dim")
+        line.append(make_printable(result.name), style="default")
         line.append(_measures(result), style="dim")
         self._console.print(line)
         failing = result.failing
@@ -46,19 +46,21 @@ class Terminal:
 
     def _failing(self, run: RunResult) -> None:
         for note in run.notes:
-            self._console.print(Text(f"    note: {_safe(note)}", style="yellow"))
+            self._console.print(Text(f"    note: {make_printable(note)}", style="yellow"))
         transcript = run.transcript[-LINES_AROUND:]
         if len(transcript) < len(run.transcript):
             self._console.print(Text("    ...", style="dim"))
         for each in transcript:
-            self._console.print(Text(f"    {_safe(each)}", style="dim"))
+            self._console.print(Text(f"    {make_printable(each)}", style="dim"))
         for failure in run.failures:
-            self._console.print(Text(f"  {_safe(failure.place)}  {_safe(failure.step)}", style="bold"))
-            self._console.print(Text(f"    expected: {_safe(failure.expected)}", style="green"))
+            self._console.print(
+                Text(f"  {make_printable(failure.place)}  {make_printable(failure.step)}", style="bold")
+            )
+            self._console.print(Text(f"    expected: {make_printable(failure.expected)}", style="green"))
             lines = failure.happened.splitlines() or [""]
-            self._console.print(Text(f"    happened: {_safe(lines[0])}", style="red"))
+            self._console.print(Text(f"    happened: {make_printable(lines[0])}", style="red"))
             for line in lines[1:]:
-                self._console.print(Text(f"      {_safe(line)}", style=_diff_style(line)))
+                self._console.print(Text(f"      {make_printable(line)}", style=_diff_style(line)))
 
 
 def _measures(result: ConversationResult) -> str:
@@ -71,6 +73,6 @@ def _diff_style(line: str) -> str:
     return "green" if line.startswith("+") else "red" if line.startswith("-") else "dim"
 
 
-def _safe(text: str) -> str:
+def make_printable(text: str) -> str:
     """Return text without characters that a terminal would obey."""
     return "".join(each if each.isprintable() else " " for each in text)

@@ -94,7 +94,7 @@ def test_an_absent_command_says_where_it_comes_from() -> None:
     for name in SERVER_COMMANDS:
         ended = CliRunner().invoke(app, [name, "my-assistant", "--anything"])
         assert ended.exit_code == 2
-        extra = "test" if name == "test" else "local"
+        extra = "test" if name in {"test", "eval"} else "local"
         assert f"pip install 'baton-conversations[{extra}]'" in ended.stderr
 
 

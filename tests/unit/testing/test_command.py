@@ -9,6 +9,8 @@ import pytest
 from jsonschema import Draft202012Validator
 from junitparser import JUnitXml
 
+from baton.adapters.yaml_document import YamlDocument
+from baton_local.root import ROOT
 from baton_project.project import Project
 from tests.unit.project.conftest import edited
 from tests.unit.testing.command import cassette_of, run, saved, written
@@ -203,3 +205,7 @@ def test_editors_get_a_schema_that_the_files_fit(project: Project) -> None:
     assert schema == json.loads((project.folder / "conversation-test-schema.json").read_text())
     Draft202012Validator.check_schema(schema)
     assert "A message." in json.dumps(schema)
+    paths = [project.folder / "tests" / "orders.yaml", *ROOT.glob("examples/projects/*/tests/*.yaml")]
+    validator = Draft202012Validator(schema)
+    problems = {str(path): list(validator.iter_errors(YamlDocument.read(path).values)) for path in paths}
+    assert {path: found for path, found in problems.items() if found} == {}

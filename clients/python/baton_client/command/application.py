@@ -30,6 +30,7 @@ SERVER_COMMANDS = {
     "dev": "Run a project on this machine.",
     "check": "Check a project's agents.",
     "test": "Run a project's conversation tests.",
+    "eval": "Evaluate a project's agents by data sets.",
     "deploy": "Build a project and deploy it.",
 }
 """Commands that the server's distribution adds."""
@@ -93,7 +94,7 @@ def add_installed(made: typer.Typer, found: list[EntryPoint]) -> None:
             made.command(each.name)(command)
     for name, purpose in SERVER_COMMANDS.items():
         if name not in names:
-            extra = "test" if name == "test" else "local"
+            extra = "test" if name in {"test", "eval"} else "local"
             advice = (
                 f"`baton {name}` comes with the server. Install it by `pip install 'baton-conversations[{extra}]'`."
             )

@@ -1,0 +1,1 @@
+"""Evaluations: data sets of cases, held several times, scored, summed up with intervals and compared."""

@@ -1,0 +1,84 @@
+"""One run of a case: the conversation, as checks look at it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from baton_testing.observation import Called
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A document, by all that it may be named by."""
+
+    id: str = ""
+    title: str = ""
+    url: str = ""
+    file: str = ""
+    """The file's name."""
+
+    def is_named(self, name: str) -> bool:
+        """Return whether ``name`` is one of its names; upper and lower case are the same."""
+        wanted = name.casefold().strip()
+        return bool(wanted) and wanted in {each.casefold() for each in (self.id, self.title, self.url, self.file)}
+
+    def __str__(self) -> str:
+        return self.title or self.file or self.url or self.id
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The end of a conversation, and the way to it."""
+
+    text: str = ""
+    """Everything that agents said after the last turn of the user."""
+    result: Any = None
+    """The value of the last structured answer."""
+    answered_by: str | None = None
+    calls: tuple[Called, ...] = ()
+    consulted: tuple[str, ...] = ()
+    handoffs: tuple[str, ...] = ()
+    sources: tuple[Source, ...] = ()
+    """The documents that the last answer names as its sources."""
+    retrieved: tuple[Source, ...] | None = None
+    """A document for each passage that was retrieved for the last turn, the best passage first.
+
+    None: that is not recorded, or may not be read.
+    """
+    tokens: int = 0
+    usd: float | None = None
+    """None: it is not known."""
+    seconds: float = 0.0
+    """The time on the wall that the user waited."""
+    error: str | None = None
+    """The reason for which the conversation did not come to its end."""
+    transcript: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    """Texts that may explain the answer, such as tools that agents went without."""
+    thread_id: str | None = None
+    """The conversation, if it is stored."""
+
+
+def read_source(values: Mapping[str, Any]) -> Source:
+    """Return a source of an answer, as events and messages have it."""
+    return Source(*(str(values.get(name) or "") for name in ("id", "title", "url")))
+
+
+def read_retrieved(record: Mapping[str, Any]) -> tuple[Source, ...]:
+    """Return the passages of documents in a Context Inspector's record, of all agents, the best first."""
+    found: list[tuple[float, Source]] = []
+    for block in record.get("blocks", ()):
+        for item in block.get("items", ()):
+            origin = item.get("source") or {}
+            if origin.get("documentId"):
+                names = (origin["documentId"], item.get("title"), origin.get("url"))
+                found.append((float(item.get("score") or 0.0), Source(*(str(each or "") for each in names))))
+    found.sort(key=lambda each: -each[0])  # stable: equals stay in the order of the prompt
+    return tuple(source for _, source in found)
+
+
+def with_files(sources: Sequence[Source], files: Mapping[str, str]) -> tuple[Source, ...]:
+    """Return sources with the names of their files, which ``files`` has by document."""
+    return tuple(Source(each.id, each.title, each.url, files.get(each.id, "")) for each in sources)

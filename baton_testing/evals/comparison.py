@@ -1,0 +1,126 @@
+"""Comparison of two evaluations, case by case."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from statistics import fmean
+
+from baton_testing.evals.intervals import estimate_mean, mcnemar
+from baton_testing.evals.results import CaseRecord, EvaluationRecord, Result
+from baton_testing.evals.summary import PASSED
+
+SIGNIFICANT = 0.05
+
+
+class Verdict(StrEnum):
+    """The result of a comparison, of the new version against the old one."""
+
+    BETTER = "better"
+    WORSE = "worse"
+    NO_DIFFERENCE = "no difference"
+    """None that is larger than chance may have made."""
+
+
+class Difference(Result):
+    """The difference of a metric over the cases that both evaluations have."""
+
+    name: str
+    cases: int
+    before: float
+    after: float
+    mean: float
+    """The mean of the differences of cases, after minus before."""
+    low: float | None
+    """The lower end of the 95% interval, by paired bootstrap over cases; None with a single case."""
+    high: float | None
+    better: int
+    """Cases whose value has risen."""
+    worse: int
+    p_value: float
+    """Of McNemar's exact test: of as many risen as fallen cases."""
+    verdict: Verdict
+
+
+class Comparison(Result):
+    """The comparison of two evaluations."""
+
+    before: str
+    """The label of the version that is compared with."""
+    after: str
+    differences: tuple[Difference, ...]
+    """``passed`` first."""
+    improved: tuple[str, ...]
+    """Cases that passed more often than before."""
+    worsened: tuple[str, ...]
+    unpaired: int
+    """Cases that only one of them has, or that were not judged in one of them."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict by the share of runs that passed."""
+        found = next((each for each in self.differences if each.name == PASSED), None)
+        return found.verdict if found is not None else Verdict.NO_DIFFERENCE
+
+
+def compare(before: EvaluationRecord, after: EvaluationRecord) -> Comparison:
+    """Return the differences of all metrics that both have. Cases are paired by their names."""
+    old = {case.name: case for case in before.cases}
+    pairs = [(old[case.name], case) for case in after.cases if case.name in old]
+    shares = [(a.name, a.share, b.share) for a, b in pairs]
+    judged = [(name, x, y) for name, x, y in shares if x is not None and y is not None]
+    names = list(dict.fromkeys(score.metric for _, case in pairs for run in case.runs for score in run.scores))
+    found = [_difference(PASSED, [(x, y) for _, x, y in judged])]
+    found += [_difference(name, _values(pairs, name)) for name in names]
+    return Comparison(
+        before=before.label,
+        after=after.label,
+        differences=tuple(each for each in found if each is not None),
+        improved=tuple(name for name, x, y in judged if y > x),
+        worsened=tuple(name for name, x, y in judged if y < x),
+        unpaired=len({*old, *(case.name for case in after.cases)}) - len(judged),
+    )
+
+
+def _values(pairs: Sequence[tuple[CaseRecord, CaseRecord]], name: str) -> list[tuple[float, float]]:
+    found = []
+    for a, b in pairs:
+        x, y = _mean(a, name), _mean(b, name)
+        if x is not None and y is not None:
+            found.append((x, y))
+    return found
+
+
+def _mean(case: CaseRecord, name: str) -> float | None:
+    values = [
+        score.value for run in case.runs for score in run.scores if score.metric == name and score.value is not None
+    ]
+    return fmean(values) if values else None
+
+
+def _difference(name: str, values: Sequence[tuple[float, float]]) -> Difference | None:
+    if not values:
+        return None
+    changes = [y - x for x, y in values]
+    estimate = estimate_mean(changes)
+    assert estimate is not None  # noqa: S101 - there are values
+    better, worse = sum(change > 0 for change in changes), sum(change < 0 for change in changes)
+    p_value = mcnemar(better, worse)
+    verdict = Verdict.NO_DIFFERENCE
+    # Both must agree: the bootstrap of a few equal changes has an interval without width, and the test by signs knows
+    # nothing of the sizes of changes.
+    if p_value < SIGNIFICANT and estimate.low is not None and estimate.high is not None:
+        verdict = Verdict.BETTER if estimate.low > 0 else Verdict.WORSE if estimate.high < 0 else verdict
+    return Difference(
+        name=name,
+        cases=len(values),
+        before=fmean(x for x, _ in values),
+        after=fmean(y for _, y in values),
+        mean=estimate.mean,
+        low=estimate.low,
+        high=estimate.high,
+        better=better,
+        worse=worse,
+        p_value=p_value,
+        verdict=verdict,
+    )

@@ -1,0 +1,97 @@
+"""A data set: one case a line, in JSON."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Self
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from baton_testing.conversation_test import Part, ToolStub, User
+from baton_testing.evals.checks import AnyCheck, Equals, JsonEquals, Similarity
+
+MAX_TURNS = 50
+
+
+class Turn(Part):
+    """One action of the user. A text alone is its ``say``."""
+
+    say: str | None = Field(default=None, min_length=1)
+    """A message."""
+    files: tuple[str, ...] = Field(default=(), max_length=16)
+    """Files that go with it, by their paths from the data set."""
+    approve: bool | str | None = None
+    """Agree to the calls that wait, or to those of the tool that is named."""
+    decline: bool | str | None = None
+    """Disagree."""
+    comment: str | None = None
+    """The person's comment on the decision."""
+
+    @model_validator(mode="after")
+    def _is_one_action(self) -> Self:
+        if len(self.model_fields_set & {"say", "approve", "decline"}) != 1:
+            raise ValueError("does one of: say, approve, decline")
+        if self.files and self.say is None:
+            raise ValueError("files go with say")
+        if self.comment is not None and self.say is not None:
+            raise ValueError("comment goes with approve or decline")
+        return self
+
+
+def _as_turns(value: Any) -> Any:
+    return (value,) if isinstance(value, str | dict) else value
+
+
+def _as_turn(value: Any) -> Any:
+    return {"say": value} if isinstance(value, str) else value
+
+
+_Turn = Annotated[Turn, BeforeValidator(_as_turn, json_schema_input_type=str | Turn)]
+_Turns = Annotated[tuple[_Turn, ...], Field(min_length=1, max_length=MAX_TURNS)]
+
+
+class EvalCase(Part):
+    """One case: a conversation, and the checks of its last answer and of its tool calls."""
+
+    name: str = Field(min_length=1, max_length=200)
+    """Unique in a run. By it, cases of two runs are compared."""
+    input: Annotated[_Turns, BeforeValidator(_as_turns, json_schema_input_type=str | Turn | _Turns)]
+    """One message, or a list of messages and decisions."""
+    agent: str | None = None
+    """The main agent; absent: the default."""
+    user: User = User()
+    """The user who talks. With ``--url`` it is the user of the token."""
+    expected: Any = None
+    """The expected answer, a text or a JSON value, for the checks that compare with it."""
+    reference: str | None = None
+    """An answer to compare with by eye, such as the one that was given when the case was collected. No check reads it,
+    but a judge is shown it."""
+    checks: tuple[AnyCheck, ...] = Field(default=(), max_length=50)
+    """Without checks a case passes if no error ends its runs."""
+    tools: dict[str, ToolStub] = Field(default_factory=dict)
+    """Stubs of tools, by their names."""
+    reach: tuple[str, ...] = ()
+    """Tools and servers outside that are really called. Python functions are, unless they are stubbed."""
+    tags: tuple[Annotated[str, Field(min_length=1, max_length=64)], ...] = Field(default=(), max_length=20)
+    """Words by which cases are chosen."""
+    metadata: dict[str, Any] = Field(default_factory=dict)
+    """Anything else; it is shown in results."""
+
+    @model_validator(mode="after")
+    def _is_complete(self) -> Self:
+        if self.input[0].say is None:
+            raise ValueError("input: the first turn is a message")
+        names = [check.name for check in self.checks if check.name is not None]
+        if len(names) != len(set(names)):
+            raise ValueError("checks: two have the same name")
+        for check in self.checks:
+            if isinstance(check, Equals | Similarity):
+                text = check.text if isinstance(check, Equals) else check.to
+                if text is None and not isinstance(self.expected, str):
+                    raise ValueError(f"checks: {check.type} needs a text, its own or that of expected")
+            fields = {*self.model_fields_set, *check.model_fields_set}
+            if isinstance(check, JsonEquals) and not fields & {"value", "expected"}:
+                raise ValueError("checks: json_equals needs a value, its own or that of expected")
+        compares = any(check.type in {"equals", "similarity", "json_equals", "judge"} for check in self.checks)
+        if self.expected is not None and not compares:
+            raise ValueError('expected: no check compares with it. Add {"type": "similarity"} to checks, for example')
+        return self

@@ -1,0 +1,139 @@
+"""Hold the cases of data sets, several at once, and score them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from baton_testing.errors import CannotRun
+from baton_testing.evals.answer import Answer
+from baton_testing.evals.checks import AnyCheck, Judge
+from baton_testing.evals.judging import JudgeModel
+from baton_testing.evals.reading import ReadCase
+from baton_testing.evals.results import (
+    MAX_ANSWER,
+    CaseRecord,
+    RunRecord,
+    Score,
+    cut,
+    passed_as_a_whole,
+)
+from baton_testing.evals.scoring import score
+from baton_testing.evals.spending import Budget
+
+MAX_RUNS = 20_000
+"""Runs of all cases together."""
+MAX_LINES = 400
+"""Lines of a transcript that are kept, the last ones."""
+MAX_LINE = 2_000
+"""Characters of a line."""
+
+
+class Target(Protocol):
+    """Agents that are evaluated: those of a project, or of a server."""
+
+    async def hold(self, case: ReadCase, attempt: int) -> Answer:
+        """Hold the conversation of a case in a new thread. Raises ``CannotRun`` if no case can be held."""
+        ...
+
+
+@dataclass
+class Evaluation:
+    """One evaluation in progress."""
+
+    target: Target
+    cases: Sequence[ReadCase]
+    repeat: int
+    concurrency: int
+    budget: Budget
+    judge: JudgeModel | None = None
+    spent_by_judge: Callable[[], float | None] = lambda: 0.0
+    """The cost of the judge so far."""
+    progress: Callable[[Evaluation], None] = lambda evaluation: None
+    """Called after each run."""
+    done: dict[tuple[int, int], RunRecord] = field(default_factory=dict)
+    """Runs by the number of their case and of their repetition."""
+    stopped: str | None = None
+    _judged: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.total > MAX_RUNS:
+            raise CannotRun(f"{self.total} runs are too many; at most {MAX_RUNS}. Choose fewer cases or repetitions.")
+
+    @property
+    def total(self) -> int:
+        """The number of runs that are to take place."""
+        return len(self.cases) * self.repeat
+
+    async def run(self) -> None:
+        """Hold all cases. Runs that were done before a cancellation or an error are in ``done``."""
+        # All cases once, then all of them again: an end before time leaves something of every case.
+        waiting = iter([(number, attempt) for attempt in range(self.repeat) for number in range(len(self.cases))])
+        try:
+            async with asyncio.TaskGroup() as workers:
+                for _ in range(min(self.concurrency, self.total)):
+                    workers.create_task(self._work(waiting))
+        except* CannotRun as problems:
+            raise problems.exceptions[0] from None
+
+    def records(self) -> tuple[CaseRecord, ...]:
+        """Return the cases with the runs that were done."""
+        return tuple(
+            CaseRecord(
+                name=each.case.name,
+                place=each.place,
+                tags=each.case.tags,
+                input=tuple(turn.say or ("approve" if turn.approve else "decline") for turn in each.case.input),
+                reference=each.case.reference,
+                metadata=each.case.metadata,
+                runs=tuple(
+                    self.done[number, attempt] for attempt in range(self.repeat) if (number, attempt) in self.done
+                ),
+            )
+            for number, each in enumerate(self.cases)
+        )
+
+    async def _work(self, waiting: Iterator[tuple[int, int]]) -> None:
+        for number, attempt in waiting:
+            self.stopped = self.stopped or self.budget.ended
+            if self.stopped is not None:
+                return
+            self.done[number, attempt] = await self._hold(self.cases[number], attempt)
+            self.progress(self)
+
+    async def _hold(self, case: ReadCase, attempt: int) -> RunRecord:
+        try:
+            answer = await self.target.hold(case, attempt)
+        except CannotRun:
+            raise
+        except Exception as problem:  # noqa: BLE001 - what no case expects must not hide what came of other cases
+            answer = Answer(error=f"the conversation could not be held: {problem!r}")
+        self.budget.add(answer.usd)
+        scores: list[Score] = []
+        for check in case.case.checks if answer.error is None else ():
+            scores += await self._score(check, case, answer)
+        return RunRecord(
+            passed=passed_as_a_whole(answer.error, tuple(scores)),
+            scores=tuple(scores),
+            error=cut(answer.error) if answer.error is not None else None,
+            answer=answer.text[:MAX_ANSWER],
+            tokens=answer.tokens,
+            usd=answer.usd,
+            seconds=answer.seconds,
+            transcript=tuple(line[:MAX_LINE] for line in answer.transcript[-MAX_LINES:]),
+            notes=answer.notes,
+            thread_id=answer.thread_id,
+        )
+
+    async def _score(self, check: AnyCheck, case: ReadCase, answer: Answer) -> list[Score]:
+        if not isinstance(check, Judge):
+            return score(check, case.case, answer)
+        if self.judge is None:
+            raise CannotRun(f"{case.place}: a judge is asked, and there is no model to ask. Name one: --judge MODEL")
+        found = await self.judge.score(check, case.case, answer)
+        cost = self.spent_by_judge()
+        self.budget.add(None if cost is None else cost - self._judged)
+        self._judged = cost if cost is not None else self._judged
+        return [found]

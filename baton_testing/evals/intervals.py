@@ -1,0 +1,105 @@
+"""Estimates with 95% intervals. All of them are deterministic: what is drawn by chance is drawn from a seed.
+
+Runs of one case are alike, so they count for less than runs of as many cases: see ``estimate_rate``.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import comb, sqrt
+from statistics import NormalDist, fmean, stdev
+
+CONFIDENCE = 0.95
+SEED = 20_261_126
+RESAMPLES = 2_000
+MANY = 200
+"""Values from which on the mean is taken for normally distributed, instead of drawing samples."""
+_Z = NormalDist().inv_cdf(0.5 + CONFIDENCE / 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A mean, and the ends of its interval; None if there are too few values for one."""
+
+    mean: float
+    low: float | None
+    high: float | None
+
+
+def wilson(passes: float, runs: float) -> tuple[float, float]:
+    """Return Wilson's score interval of a proportion (Wilson 1927; without continuity correction).
+
+    Raises ``ValueError`` without runs.
+    """
+    if runs <= 0:
+        raise ValueError("an interval needs runs")
+    share, square = passes / runs, _Z * _Z
+    centre = (share + square / (2 * runs)) / (1 + square / runs)
+    half = _Z * sqrt(share * (1 - share) / runs + square / (4 * runs * runs)) / (1 + square / runs)
+    # Rounding must not leave the share outside.
+    return max(0.0, min(share, centre - half)), min(1.0, max(share, centre + half))
+
+
+def estimate_rate(groups: Sequence[Sequence[bool]]) -> Estimate | None:
+    """Return the share of True over the runs of several cases, with Wilson's interval; None without any run.
+
+    With several runs of a case, their number is divided by the design effect: the variance of the share with cases as
+    clusters, over that of independent runs (Kish 1965; for evaluations Miller 2024, arXiv:2411.00640, section 2.2).
+    """
+    filled = [group for group in groups if group]
+    runs = sum(len(group) for group in filled)
+    if not runs:
+        return None
+    passes = sum(sum(group) for group in filled)
+    share = passes / runs
+    low, high = wilson(share * (effective := _effective_runs(filled, runs, share)), effective)
+    return Estimate(share, min(low, share), max(high, share))
+
+
+def _effective_runs(groups: Sequence[Sequence[bool]], runs: int, share: float) -> float:
+    cases = len(groups)
+    if cases == runs:
+        return float(runs)
+    if cases == 1:
+        return float(runs)  # nothing but this case is spoken of
+    if share in (0.0, 1.0):
+        return float(cases)
+    spread = sum((sum(group) - len(group) * share) ** 2 for group in groups) * cases / (cases - 1) / runs**2
+    alone = share * (1 - share) / runs
+    wanted: float = runs * alone / spread if spread else runs
+    return min(float(runs), max(float(cases), wanted))
+
+
+def estimate_mean(values: Sequence[float], *, seed: int = SEED) -> Estimate | None:
+    """Return the mean with a percentile interval of the bootstrap (Efron 1979); None without values.
+
+    With ``MANY`` values or more, the interval is that of the normal distribution.
+    """
+    if not values:
+        return None
+    mean = fmean(values)
+    if len(values) == 1:
+        return Estimate(mean, None, None)
+    low, high = _interval(values, mean, seed)
+    return Estimate(mean, min(low, mean), max(high, mean))
+
+
+def _interval(values: Sequence[float], mean: float, seed: int) -> tuple[float, float]:
+    if len(values) >= MANY:
+        half = _Z * stdev(values) / sqrt(len(values))
+        return mean - half, mean + half
+    draw = random.Random(seed)  # noqa: S311 - a statistic, not a secret
+    means = sorted(fmean(draw.choices(values, k=len(values))) for _ in range(RESAMPLES))
+    tail = int(RESAMPLES * (1 - CONFIDENCE) / 2)
+    return means[tail], means[-1 - tail]
+
+
+def mcnemar(better: int, worse: int) -> float:
+    """Return the two-sided p-value of the exact test of McNemar: of equally many cases in both directions."""
+    changed = better + worse
+    if not changed:
+        return 1.0
+    tail = sum(comb(changed, k) for k in range(min(better, worse) + 1))
+    return min(1.0, float(tail / 2 ** (changed - 1)))

@@ -1,0 +1,210 @@
+"""Scores of a run by the checks of its case. No model decides; the judge is elsewhere."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import best_match
+from referencing import Registry
+from referencing.exceptions import Unresolvable
+
+from baton.domain.patterns import compiled
+from baton.domain.text import encodable
+from baton_testing.evals.answer import Answer, Source
+from baton_testing.evals.checks import (
+    AnsweredBy,
+    AnyCheck,
+    Cites,
+    Consulted,
+    Contains,
+    Equals,
+    HandedOffTo,
+    JsonEquals,
+    JsonSchema,
+    Judge,
+    MaxCost,
+    MaxTokens,
+    NotContains,
+    Regex,
+    Retrieves,
+    Similarity,
+    ToolCalled,
+    ToolNotCalled,
+    ToolOrder,
+)
+from baton_testing.evals.dataset import EvalCase
+from baton_testing.evals.results import Score, cut
+from baton_testing.evals.similarity import rouge_l, token_f1
+from baton_testing.matching import holds
+
+MAX_MATCHED = 1_000_000
+"""Characters of an answer in which a pattern is looked for."""
+
+
+def score(check: AnyCheck, case: EvalCase, answer: Answer) -> list[Score]:
+    """Return the scores of a check, one or two. Raises ``TypeError`` for a judge, who is asked elsewhere."""
+    name = check.name or check.type
+    match check:
+        case Retrieves():
+            return _retrieval(check, answer, name)
+        case Similarity():
+            measure = token_f1 if check.measure == "token_f1" else rouge_l
+            value = measure(answer.text, check.to if check.to is not None else str(case.expected))
+            return [Score.graded(check.name or f"{check.type}.{check.measure}", value, check.threshold)]
+        case Cites():
+            missing = [each for each in check.documents if not _has(answer.sources, each)]
+            value = 1 - len(missing) / len(check.documents)
+            reason = f"not cited: {', '.join(missing)}. Sources: {_list(answer.sources)}" if missing else ""
+            return [Score.graded(name, value, check.threshold, reason)]
+        case MaxCost():
+            if answer.usd is None:
+                return [Score.not_judged(name, "the cost is not known: set the prices of models")]
+            return [Score.of(name, answer.usd <= check.usd, f"it cost {answer.usd:.6g}, more than {check.usd:g}")]
+        case Judge():
+            raise TypeError("a judge is asked by Judging")
+        case _:
+            problem = _problem(check, case, answer)
+            return [Score.of(name, problem is None, problem or "")]
+
+
+def _problem(check: AnyCheck, case: EvalCase, answer: Answer) -> str | None:
+    """Return the reason that a check does not hold; None if it does."""
+    match check:
+        case Contains() | NotContains():
+            said = _plain(answer.text, ignore_case=check.ignore_case)
+            there = [each for each in check.text if _plain(each, ignore_case=check.ignore_case) in said]
+            if isinstance(check, NotContains):
+                return f"it has {_quote(there[0])}" if there else None
+            missing = [each for each in check.text if each not in there]
+            return f"it lacks {_quote(missing[0])}" if missing else None
+        case Regex():
+            text = encodable(answer.text)[:MAX_MATCHED]
+            found = compiled(check.pattern, ignores_case=check.ignore_case).search(text)
+            return None if found else f"nothing matches {_quote(check.pattern)}"
+        case Equals():
+            expected = check.text if check.text is not None else str(case.expected)
+            same = _plain(answer.text, ignore_case=check.ignore_case) == _plain(expected, ignore_case=check.ignore_case)
+            return None if same else f"it is not {_quote(expected)}"
+        case JsonEquals() | JsonSchema():
+            return _json_problem(check, case, answer)
+        case ToolCalled() | ToolNotCalled() | ToolOrder():
+            return _call_problem(check, answer)
+        case Consulted():
+            unasked = [each for each in check.agent if each not in answer.consulted]
+            return f"{unasked[0]} was not consulted" if unasked else None
+        case HandedOffTo():
+            return None if check.agent in answer.handoffs else f"handed over to {_list(answer.handoffs)}"
+        case AnsweredBy():
+            return None if check.agent == answer.answered_by else f"{answer.answered_by or 'nobody'} answered"
+        case MaxTokens():
+            return None if answer.tokens <= check.tokens else f"it used {answer.tokens} tokens"
+        case _:
+            raise TypeError(check.type)
+
+
+def _json_problem(check: JsonEquals | JsonSchema, case: EvalCase, answer: Answer) -> str | None:
+    try:
+        found = answer.result if answer.result is not None else read_json(answer.text)
+    except ValueError:
+        return "the answer holds no JSON"
+    if isinstance(check, JsonEquals):
+        wanted = check.value if "value" in check.model_fields_set else case.expected
+        same = holds(found, wanted) if check.partial else _canonical(found) == _canonical(wanted)
+        return None if same else f"it is {cut(json.dumps(found, ensure_ascii=False))}"
+    # A registry without retrieval: a schema reaches nothing outside of itself.
+    validator = Draft202012Validator(check.schema_, registry=Registry())
+    try:
+        error = best_match(validator.iter_errors(found))
+    except (Unresolvable, RecursionError) as problem:
+        return f"the schema cannot be used: {type(problem).__name__}: {cut(str(problem))}"
+    return None if error is None else cut(f"{error.json_path}: {error.message}")
+
+
+def read_json(text: str) -> Any:
+    """Return the JSON value in a text: all of it, or the content of its first fenced block. Raises ``ValueError``."""
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    except ValueError:
+        _, fence, rest = text.partition("```")
+        if not fence:
+            raise
+        return json.loads(rest.partition("\n")[2].partition("```")[0])
+
+
+def _call_problem(check: ToolCalled | ToolNotCalled | ToolOrder, answer: Answer) -> str | None:
+    called = cut("; ".join(map(str, answer.calls))) or "no tool was called"
+    match check:
+        case ToolNotCalled():
+            return called if any(call.tool in check.tool for call in answer.calls) else None
+        case ToolOrder():
+            rest = iter(call.tool for call in answer.calls)
+            return None if all(tool in rest for tool in check.tools) else called
+        case ToolCalled():
+            fitting = [
+                call
+                for call in answer.calls
+                if call.tool == check.tool
+                and check.by in (None, call.agent_id)
+                and (check.arguments is None or holds(call.arguments, check.arguments))
+            ]
+            wanted = bool(fitting) if check.times is None else len(fitting) == check.times
+            return None if wanted else f"{len(fitting)} such calls: {called}"
+
+
+def _retrieval(check: Retrieves, answer: Answer, name: str) -> list[Score]:
+    names = f"{name}.recall@{check.k}", f"{name}.precision@{check.k}"
+    if answer.retrieved is None:
+        return [Score.not_judged(each, "the retrieved passages are not on record") for each in names]
+    recall, precision = recall_and_precision(answer.retrieved, check.documents, check.k)
+    reason = f"retrieved: {_list(answer.retrieved[: check.k])}"
+    return [
+        Score.graded(names[0], recall, check.min_recall, reason),
+        Score.graded(names[1], precision, check.min_precision, reason),
+    ]
+
+
+def recall_and_precision(retrieved: Sequence[Source], relevant: Sequence[str], k: int) -> tuple[float, float]:
+    """Return recall@k by documents, and precision@k by passages, both from 0 to 1.
+
+    Recall is the share of the relevant documents of which one of the first ``k`` passages is; precision the share of
+    the first ``k`` passages, as far as there are so many, that come from relevant documents. Nothing retrieved has the
+    precision 0.
+    """
+    first = retrieved[:k]
+    recall = sum(_has(first, name) for name in relevant) / len(relevant)
+    fitting = sum(any(source.is_named(name) for name in relevant) for source in first)
+    return recall, fitting / len(first) if first else 0.0
+
+
+def _has(sources: Sequence[Source], name: str) -> bool:
+    return any(source.is_named(name) for source in sources)
+
+
+def _canonical(value: Any) -> str:
+    """Return JSON in which equal values are equal texts. ``1`` and ``1.0`` are, ``1`` and ``true`` are not."""
+    return json.dumps(_whole_numbers(value), sort_keys=True, ensure_ascii=True)
+
+
+def _whole_numbers(value: Any) -> Any:
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, dict):
+        return {name: _whole_numbers(each) for name, each in value.items()}
+    return [_whole_numbers(each) for each in value] if isinstance(value, list) else value
+
+
+def _plain(text: str, *, ignore_case: bool) -> str:
+    return " ".join((text.casefold() if ignore_case else text).split())
+
+
+def _quote(text: str) -> str:
+    return repr(cut(text))
+
+
+def _list(found: Iterator[object] | Sequence[object]) -> str:
+    return cut(", ".join(dict.fromkeys(map(str, found)))) or "none"

@@ -1,0 +1,110 @@
+"""`baton eval`: the cases that it holds, its reports, and its exit codes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from baton_project.project import Project
+from baton_testing.evals.results import EvaluationRecord
+from tests.unit.evals.command import run, saved
+from tests.unit.project.conftest import edited
+
+HELLO = {"name": "Hello", "input": "Hello", "checks": [{"type": "contains", "text": "A-1001"}]}
+
+
+def test_a_new_projects_cases_pass_and_are_summed_up(project: Project, tmp_path: Path) -> None:
+    results = tmp_path / "reports" / "results.json"
+    ran = run(project, "--repeat", "2", "--json", str(results))
+    assert (ran.code, ran.errors) == (0, "")
+    passed = next(line.split() for line in ran.output.splitlines() if line.startswith("passed"))
+    assert passed == ["passed", "100.0%", "43.9%", "to", "100.0%", "6"]
+    record = EvaluationRecord.model_validate_json(results.read_text())
+    assert [len(case.runs) for case in record.cases] == [2, 2, 2]
+    returns = next(case for case in record.cases if case.name == "A question about returns")
+    assert "30 days" in returns.runs[0].answer
+    assert [each.metric for each in returns.runs[0].scores] == ["contains", "tool_not_called"]
+
+
+def test_a_case_that_fails_shows_the_reason_and_decides_by_the_share(project: Project) -> None:
+    path = saved(project, HELLO, {**HELLO, "name": "Bye", "checks": [{"type": "contains", "text": "Goodbye"}]})
+    ran = run(project, str(path))
+    assert ran.code == 1
+    assert f"FAILED    {path}:2 Bye" in ran.output
+    assert "contains: it lacks 'Goodbye'" in ran.output
+    assert "answer: Hello! Ask me about an order" in ran.output
+    assert run(project, str(path), "--fail-under", "0.5").code == 0
+
+
+def test_documents_of_the_project_are_found_and_cited(project: Project) -> None:
+    checks = [
+        {"type": "retrieves", "documents": ["returns.md"], "k": 1, "min_precision": 1},
+        {"type": "tool_called", "tool": "ask_orders"},
+    ]
+    path = saved(project, {"name": "Returns", "input": "How do I send goods back?", "checks": checks})
+    ran = run(project, str(path))
+    assert ran.code == 0, ran.output
+    assert "retrieves.recall@1" in ran.output
+
+
+def test_a_run_that_ends_with_an_error_has_failed(project: Project) -> None:
+    edited(project.folder / "demo.yaml", "- say: Hello! Ask me about an order, such as A-1001.", "- say: '{{ 1 / 0 }}'")
+    ran = run(project, str(saved(project, {"name": "Hello", "input": "Hello"})))
+    assert ran.code == 1
+    assert "the run ended with model_unavailable; The script failed: " in ran.output
+
+
+def test_turns_may_approve_calls(project: Project) -> None:
+    edited(project.folder / "agents" / "orders.yaml", "entry_point:", "requires_approval: true\n    entry_point:")
+    edited(project.folder / "agents" / "assistant.yaml", "main: true", "main: false")
+    edited(project.folder / "agents" / "orders.yaml", "id: orders", "id: orders\nmain: true")
+    edited(project.folder / "pyproject.toml", 'default_agent = "assistant"', 'default_agent = "orders"')
+    checks = [{"type": "tool_called", "tool": "order_status"}, {"type": "contains", "text": "on its way"}]
+    path = saved(project, {"name": "Approved", "input": ["A-1001", {"approve": "order_status"}], "checks": checks})
+    ran = run(project, str(path))
+    assert ran.code == 0, ran.output
+
+
+@pytest.mark.parametrize(
+    ("check", "problem"),
+    [
+        ({"type": "tool_called", "tool": "order_state"}, "checks.0.tool: no agent has a tool 'order_state'"),
+        ({"type": "consulted", "agent": ["orders", "faq"]}, "checks.0.agent: there is no agent 'faq'. There are:"),
+    ],
+)
+def test_a_name_that_nothing_has_is_reported_before_anything_runs(
+    project: Project, check: dict[str, object], problem: str
+) -> None:
+    path = saved(project, {"name": "Hello", "input": "Hello", "checks": [check]})
+    ran = run(project, str(path))
+    assert (ran.code, ran.output) == (2, "")
+    assert f"{path}:1: {problem}" in ran.errors
+
+
+def test_money_needs_prices(project: Project) -> None:
+    ran = run(project, "--max-usd", "1")
+    assert ran.code == 2
+    assert "--max-usd needs the prices of models, and baton-demo has none. Set BATON_MODEL_PRICES." in ran.errors
+
+
+def test_nothing_begins_any_more_when_the_money_is_spent(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BATON_MODEL_PRICES", json.dumps({"baton-demo": {"input": 1000, "output": 1000}}))
+    ran = run(project, "--max-usd", "0.1", "--concurrency", "1")
+    assert ran.code == 1
+    assert "2 runs did not take place. --max-usd: " in ran.output
+
+
+def test_ctrl_c_ends_with_the_results_so_far(project: Project) -> None:
+    tool = project.tools / "shop_tools" / "orders.py"
+    edited(tool, '"""Return the order\'s state."""', '"""Return the order\'s state."""\n    raise KeyboardInterrupt')
+    path = saved(project, HELLO, {**HELLO, "name": "Order", "input": "Where is my order A-1001?"})
+    ran = run(project, str(path), "--concurrency", "1")
+    assert ran.code == 130
+    assert "1 runs did not take place. It was interrupted." in ran.output
+
+
+def test_editors_get_the_schema_of_a_line(project: Project) -> None:
+    ran = run(project, "--schema")
+    assert json.loads(ran.output) == json.loads((project.folder / "eval-case-schema.json").read_text())
