@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import boto3
+import botocore.session
 from botocore.exceptions import ClientError
 
+from baton.adapters.aws_session import replace_session
 from baton.composition.environment import current
 from baton_local.account import ACCOUNT
 from baton_local.roles.policies import Policies
@@ -87,11 +89,16 @@ def guard_of(stack: Stack, recordings: Path | None, template: Path, aliases: Map
 
 @contextmanager
 def guarded(guard: Guard) -> Iterator[None]:
-    """Watch every client that boto3's default session creates during the block. Functions create theirs so."""
-    before = boto3.DEFAULT_SESSION
-    boto3.DEFAULT_SESSION = session = boto3.Session()
-    guard.watch(session.events)
+    """Watch every client that is created during the block by the session of functions, or by boto3's default session.
+
+    Agents' functions may use the latter.
+    """
+    session = botocore.session.Session()
+    guard.watch(session.get_component("event_emitter"))
+    before, former = boto3.DEFAULT_SESSION, replace_session(session)
+    boto3.DEFAULT_SESSION = boto3.Session(botocore_session=session)
     try:
         yield
     finally:
         boto3.DEFAULT_SESSION = before
+        replace_session(former)

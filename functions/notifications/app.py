@@ -6,13 +6,12 @@ from collections.abc import Coroutine
 from typing import Any
 
 from aws_lambda_powertools import Logger
-from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from baton import composition
 from baton.api.a2a.notifying import Notifications
 from baton.composition.metrics import counted
-from baton.composition.queue_records import each_record
+from baton.composition.queue_records import QueueRecord, each_record
 
 logger = Logger(use_rfc3339=True)
 notifications = Notifications.of(composition.deployed())  # built once per execution environment
@@ -22,8 +21,7 @@ composition.prepare_store()
 @logger.inject_lambda_context(clear_state=True)
 @counted
 @each_record()
-def handler(record: SQSRecord, context: LambdaContext) -> Coroutine[Any, Any, None]:
+def handler(record: QueueRecord, context: LambdaContext) -> Coroutine[Any, Any, None]:
     """Notify clients of changes of a task."""
     composition.prepare_settings()
-    receives = int(record.attributes.approximate_receive_count)
-    return notifications.run(record.body, record.receipt_handle, receives)
+    return notifications.run(record.body, record.receipt_handle, record.receives)

@@ -6,17 +6,15 @@ from collections.abc import Coroutine
 from typing import Any
 
 from aws_lambda_powertools import Logger
-from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from baton import composition
 from baton.composition.metrics import counted
-from baton.composition.queue_records import each_record
+from baton.composition.queue_records import QueueRecord, each_record
 from baton.composition.tracing import flushed
 from baton.domain.errors import ThreadBusy
 from baton.domain.metrics import Metric
 from baton.domain.queued import RecordDelivery
-from baton.domain.times import from_millis
 
 MARGIN_SECONDS = 30
 """Reserved at the end of the function's time limit, to commit the answer of a turn that takes too long."""
@@ -30,10 +28,9 @@ composition.prepare_turns()
 @counted
 @flushed(lambda: composition.deployed_ports().tracer)
 @each_record(Metric.QUEUED_TURNS_FAILED, but=(ThreadBusy,))
-def handler(record: SQSRecord, context: LambdaContext) -> Coroutine[Any, Any, None]:
+def handler(record: QueueRecord, context: LambdaContext) -> Coroutine[Any, Any, None]:
     """Run a queued turn."""
     composition.prepare_settings()
     seconds = context.get_remaining_time_in_millis() / 1000 - MARGIN_SECONDS
-    delivery = RecordDelivery(record.message_id, int(record.attributes.approximate_receive_count))
-    sent_at = from_millis(int(record.attributes.sent_timestamp))
-    return turns.run(record.body, record.receipt_handle, delivery, seconds=seconds, sent_at=sent_at)
+    delivery = RecordDelivery(record.id, record.receives)
+    return turns.run(record.body, record.receipt_handle, delivery, seconds=seconds, sent_at=record.sent_at)

@@ -6,14 +6,12 @@ from collections.abc import Coroutine
 from typing import Any
 
 from aws_lambda_powertools import Logger
-from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from baton import composition
 from baton.composition.metrics import counted
-from baton.composition.queue_records import each_record
+from baton.composition.queue_records import QueueRecord, each_record
 from baton.domain.metrics import Metric
-from baton.domain.times import from_millis
 
 logger = Logger(use_rfc3339=True)
 dead_turns = composition.deployed().dead_turns  # built once per execution environment
@@ -22,6 +20,6 @@ dead_turns = composition.deployed().dead_turns  # built once per execution envir
 @logger.inject_lambda_context(clear_state=True)
 @counted
 @each_record(Metric.DEAD_TURNS_FAILED)
-def handler(record: SQSRecord, context: LambdaContext) -> Coroutine[Any, Any, None]:
+def handler(record: QueueRecord, context: LambdaContext) -> Coroutine[Any, Any, None]:
     """End a turn that failed too often."""
-    return dead_turns.give_up(record.body, sent_at=from_millis(int(record.attributes.sent_timestamp)))
+    return dead_turns.give_up(record.body, sent_at=record.sent_at)

@@ -28,7 +28,7 @@ HEAVY = {
 }
 
 LOADED = "import json, sys; print(json.dumps(sorted(sys.modules)))"
-ADAPTERS = "import baton.adapters.secrets, baton.adapters.tokens, baton.ports.identity"
+ADAPTERS = "import baton.adapters.secrets, baton.adapters.tokens.verifier, baton.ports.identity"
 FUNCTION = """
 import runpy
 import types
@@ -74,6 +74,25 @@ def test_what_asks_no_model_at_its_start_needs_no_settings_of_one_and_loads_no_c
     environment = inherited | SETTINGS | more
     printed = subprocess.run(command, capture_output=True, check=True, text=True, cwd=ROOT, env=environment).stdout
     assert (HEAVY - {"ag_ui", "boto3", "botocore.client"}).isdisjoint(json.loads(printed))
+
+
+UNUSED_BY_MOST_TURNS = {
+    "aws_lambda_powertools.utilities.data_classes",
+    "boto3",
+    "click",
+    "httpx",
+    "jwt",
+    "s3transfer",
+}
+
+
+def test_a_worker_loads_no_checks_of_tokens_no_transfers_of_files_and_no_client_of_tools_at_its_start() -> None:
+    script = f"import baton.composition.queue_records\n{BUILT}\n{LOADED}"
+    inherited = {name: value for name, value in os.environ.items() if name in ("PATH", "PYTHONPATH")}
+    environment = inherited | SETTINGS | MODEL | {"BATON_STAGE": "dev"}
+    command = [sys.executable, "-c", script, "queued_turns"]
+    printed = subprocess.run(command, capture_output=True, check=True, text=True, cwd=ROOT, env=environment).stdout
+    assert UNUSED_BY_MOST_TURNS.isdisjoint(json.loads(printed))
 
 
 def test_the_function_for_short_answers_loads_no_protocol_that_only_streams_speak() -> None:

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-import boto3
+import botocore
 from botocore.config import Config
 from botocore.exceptions import (
     ClientError,
@@ -23,7 +23,11 @@ from botocore.exceptions import (
 )
 
 from baton.adapters.aws_http import send_directly
+from baton.adapters.aws_session import make_client
 from baton.domain.errors import StoreUnavailable
+
+if TYPE_CHECKING:
+    import boto3
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -35,7 +39,7 @@ CONFIG = Config(
     retries={"mode": "standard", "total_max_attempts": 3},
     max_pool_connections=MAX_CONNECTIONS,
     # The SDK's own is put together for every request: over a quarter of the CPU time it takes for one.
-    user_agent=f"Boto3/{boto3.__version__} Baton",
+    user_agent=f"Botocore/{botocore.__version__} Baton",
 )
 """At most 21 s: three attempts, and pauses of up to 1 and 2 s between them."""
 QUICK = Config(read_timeout=2, parameter_validation=False)
@@ -79,9 +83,12 @@ def client(
     config: Config | None = None,
     session: boto3.session.Session | None = None,
 ) -> Any:
-    """Return a boto3 client of ``service`` with Baton's time limits and retries, and ``config`` on top of them."""
+    """Return a client of ``service`` with Baton's time limits and retries, and ``config`` on top of them.
+
+    ``session`` makes the client; None: the process's own.
+    """
     merged = CONFIG if config is None else CONFIG.merge(config)
-    make: Any = boto3.client if session is None else session.client
+    make: Any = make_client if session is None else session.client
     made = make(service, endpoint_url=endpoint_url, config=merged)
     send_directly(made)
     return made

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from zlib import crc32
 
-import boto3
 from botocore.awsrequest import AWSResponse
 from botocore.exceptions import NoCredentialsError
 from botocore.hooks import first_non_none_response
@@ -27,11 +26,13 @@ from baton.adapters import aws
 from baton.adapters.aws_connections import Connections
 from baton.adapters.aws_http import Content, ShownRequest, is_direct
 from baton.adapters.aws_operations import Operations, ThreadedOperations
+from baton.adapters.aws_session import own_session
 from baton.adapters.aws_signature import Signature
 from baton.concurrency import LARGE, off_loop
 from baton.domain.errors import StoreUnavailable
 
 if TYPE_CHECKING:
+    import boto3
     from botocore.credentials import ReadOnlyCredentials
     from botocore.model import OperationModel
 
@@ -50,12 +51,12 @@ def operations(
 ) -> Operations:
     """Return the operations of a boto3 ``client``, sent by the event loop if it can: not through a proxy.
 
-    ``session`` is the one that made the client; None for boto3's own. ``write`` and ``read`` replace botocore's
+    ``session`` is the one that made the client; None for the process's own. ``write`` and ``read`` replace botocore's
     general ones for a service that takes its requests as JSON at the path ``/``.
     """
     if not is_direct(client) or sys.platform == "win32":  # its event loop does not watch sockets
         return ThreadedOperations(client)
-    source: Any = session or boto3.DEFAULT_SESSION
+    source: Any = session or own_session()
     return DirectOperations(client, source.get_credentials(), write=write, read=read)
 
 

@@ -18,7 +18,6 @@ from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnec
 from typing import Any
 from urllib.parse import urlsplit
 
-import botocore.session
 from botocore.awsrequest import AWSPreparedRequest, AWSResponse
 from botocore.exceptions import (
     ConnectionClosedError,
@@ -30,6 +29,8 @@ from botocore.exceptions import (
 from botocore.httpsession import get_cert_path
 from botocore.utils import get_environ_proxies
 from urllib3.util import wait_for_read
+
+from baton.adapters.aws_session import own_session
 
 Origin = tuple[str, str, int | None]
 """Scheme, host and port."""
@@ -206,5 +207,5 @@ def _close(idle: dict[Origin, deque[HTTPConnection]]) -> None:
 @cache
 def verification() -> ssl.SSLContext:
     """Return what trusts the certificates that botocore trusts."""
-    bundle = botocore.session.get_session().get_config_variable("ca_bundle")
+    bundle = own_session().get_config_variable("ca_bundle")
     return ssl.create_default_context(cafile=bundle or get_cert_path(verify=True))

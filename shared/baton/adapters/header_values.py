@@ -7,17 +7,19 @@ import json
 import threading
 from collections.abc import Mapping, Sequence
 from heapq import merge
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from cachetools import LRUCache
 
-from baton.adapters.tokens.exchange import TokenExchanges
-from baton.adapters.tokens.subject_tokens import ABSENT
 from baton.concurrency import gather_all
 from baton.domain.errors import NotFound, Unauthorized
 from baton.domain.identity import Scope
-from baton.domain.secret import HeaderValue, SecretReference, TokenExchange
+from baton.domain.secret import USER_IS_UNPROVEN, HeaderValue, SecretReference, TokenExchange
 from baton.ports.identity import Secrets
+
+if TYPE_CHECKING:
+    from baton.adapters.tokens.exchange import TokenExchanges
 
 HIDDEN = "[secret]"
 MAX_EXCHANGED = 32
@@ -59,7 +61,7 @@ class HeaderValues:
 
     async def _exchange_value(self, value: TokenExchange, scope: Scope | None) -> str:
         if self._exchanges is None or scope is None:
-            raise Unauthorized(ABSENT)
+            raise Unauthorized(USER_IS_UNPROVEN)
         target = value.token_exchange
         secret = await asyncio.to_thread(self._value, target.client_secret)
         token = await self._exchanges.token(scope, target, secret)

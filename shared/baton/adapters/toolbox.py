@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from baton.adapters.circuit_breaker import CircuitOpen
-from baton.adapters.egress import EgressRefused
 from baton.adapters.header_values import HeaderValues
 from baton.adapters.openapi_document import UnusableDocument
 from baton.adapters.tool_listings import Listings
@@ -22,6 +21,7 @@ from baton.adapters.tool_source import SourceTool, ToolSource, Unreachable, assi
 from baton.authoring.errors import CannotLoad
 from baton.concurrency import gather_all
 from baton.domain.agent import AgentDefinition
+from baton.domain.egress_policy import EgressRefused
 from baton.domain.errors import BatonError, Unauthorized
 from baton.domain.identity import Scope
 from baton.domain.metrics import Metric, count

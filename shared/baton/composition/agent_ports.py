@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from baton.adapters.agent_files import AgentFiles
     from baton.adapters.secrets import SecretsManager
     from baton.adapters.token_counter import TiktokenCounter
-    from baton.adapters.tokens import JwtVerifier
     from baton.adapters.tokens.subject_tokens import SubjectTokens
+    from baton.adapters.tokens.verifier import JwtVerifier
     from baton.authoring.functions import Functions
     from baton.composition.current_models import CurrentModels
     from baton.composition.outside import Outside
@@ -168,7 +168,8 @@ class AgentPorts(SettingsPorts):
     @cached_property
     def jwt_verifier(self) -> JwtVerifier:
         """The verifier of signed tokens."""
-        from baton.adapters.tokens import EmbedKeys, JwtVerifier
+        from baton.adapters.tokens.embed_keys import EmbedKeys
+        from baton.adapters.tokens.verifier import JwtVerifier
         from baton.composition.preloading import preload
         from baton.settings.identity import IdentitySettings
 

@@ -111,14 +111,14 @@ class Outside:
     @cached_property
     def header_values(self) -> HeaderValues:
         """The resolver of secrets in the headers of tools and remote agents."""
-        from baton.adapters import egress
         from baton.adapters.header_values import HeaderValues
         from baton.adapters.secrets import ParameterStore
-        from baton.adapters.tokens.exchange import SECONDS, TokenExchanges
         from baton.settings.resources import OutsideSettings
 
         exchanges = None
         if self._subject_tokens is not None:
+            from baton.adapters import egress
+            from baton.adapters.tokens.exchange import SECONDS, TokenExchanges
 
             def make_client() -> httpx.AsyncClient:
                 return egress.http_client(self._policy(), timeout_seconds=SECONDS)

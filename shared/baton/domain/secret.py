@@ -26,6 +26,10 @@ CREDENTIAL_HEADERS = frozenset(
 """Headers with credentials. Their values must be references."""
 
 HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
+USER_IS_UNPROVEN = (
+    "This acts for you with a token of yours, and none came with the request. Sign in again and repeat it."
+)
+"""The refusal of a call that acts for a user, without a token of the user."""
 _MESSAGE_HEADERS = frozenset(
     {"connection", "content-length", "host", "keep-alive", "te", "transfer-encoding", "upgrade"}
 )

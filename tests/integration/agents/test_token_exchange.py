@@ -22,9 +22,9 @@ from baton.adapters.egress import EgressPolicy
 from baton.adapters.header_values import HeaderValues
 from baton.adapters.http_requests import HttpRequests
 from baton.adapters.http_tools import HttpTools
-from baton.adapters.tokens import JwtVerifier
 from baton.adapters.tokens.exchange import MARGIN_SECONDS, TokenExchanges
 from baton.adapters.tokens.subject_tokens import SubjectTokens
+from baton.adapters.tokens.verifier import JwtVerifier
 from baton.adapters.toolbox import Toolbox
 from baton.domain.agent import AgentDefinition
 from baton.domain.agent import RemoteAgent as RemoteDefinition

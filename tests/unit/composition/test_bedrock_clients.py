@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from baton.adapters.aws_session import replace_session
 from baton.adapters.bedrock.embedder import BedrockEmbedder
 from baton.adapters.bedrock.request import Guardrail
 from baton.adapters.bedrock.signing import NoCredentials
@@ -19,7 +21,7 @@ ARN = "arn:aws:bedrock:eu-west-1:123456789012:guardrail/gr1abc"
 
 
 @pytest.fixture(autouse=True)
-def _in_a_function(monkeypatch: pytest.MonkeyPatch) -> None:
+def _in_a_function(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for name, value in {
         "AWS_DEFAULT_REGION": "eu-west-1",
         "AWS_ACCESS_KEY_ID": "AKIDFUNCTION",
@@ -29,7 +31,9 @@ def _in_a_function(monkeypatch: pytest.MonkeyPatch) -> None:
         "TIKTOKEN_CACHE_DIR": "tokenizer",
     }.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr("boto3.DEFAULT_SESSION", None)
+    former = replace_session(None)
+    yield
+    replace_session(former)
 
 
 def test_the_functions_region_is_asked_with_its_credentials() -> None:

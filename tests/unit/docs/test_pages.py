@@ -9,7 +9,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from baton.adapters.tokens import EmbedKeys, JwtVerifier
+from baton.adapters.tokens.embed_keys import EmbedKeys
+from baton.adapters.tokens.verifier import JwtVerifier
 from baton.domain.identity import Scope
 from tests.unit.docs.pages import ROOT, anchors, block, links, name, pages
 from tests.unit.identity.signing import SECRET, OneSecret

@@ -6,9 +6,11 @@ import base64
 import io
 import json
 from collections.abc import Callable
+from decimal import Decimal, DecimalException
 from typing import Any
 
 import pytest
+from boto3.dynamodb.types import TypeSerializer
 from boto3.session import Session
 from botocore.awsrequest import AWSPreparedRequest, AWSResponse
 from botocore.config import Config
@@ -132,10 +134,33 @@ def test_a_refused_write_still_shows_the_existing_item(server: Server, client: A
     assert deserialize(refused.value.response["Item"]) == {"body": b"hi"}  # type: ignore[typeddict-item]
 
 
-@given(
-    st.dictionaries(
-        st.text(max_size=8), st.text() | st.binary() | st.integers(-(10**37), 10**37) | st.booleans() | st.none()
-    )
+whole = st.integers(-(10**37), 10**37)
+values: st.SearchStrategy[Any] = st.recursive(
+    st.one_of(
+        st.text(max_size=20),
+        st.binary(max_size=20),
+        whole,
+        st.booleans(),
+        st.none(),
+        st.sets(st.text(max_size=5), min_size=1),
+        st.sets(whole, min_size=1),
+        st.sets(st.binary(max_size=5), min_size=1),
+    ),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
 )
-def test_plain_values_come_back(item: dict[str, Any]) -> None:
-    assert deserialize(serialize(item)) == item
+
+
+@given(st.dictionaries(st.text(max_size=8), values))
+def test_plain_values_are_written_as_boto3_writes_them_and_come_back(item: dict[str, Any]) -> None:
+    written = serialize(item)
+    assert written == {name: TypeSerializer().serialize(value) for name, value in item.items()}
+    assert deserialize(written) == item
+
+
+@pytest.mark.parametrize(
+    "value", [1.5, [1.5], {"in": {1.5}}, set(), {1, "a"}, {None}, object(), 10**39 + 1, Decimal("Infinity")]
+)
+def test_what_the_table_cannot_store_exactly_is_refused(value: Any) -> None:
+    with pytest.raises((TypeError, DecimalException)):
+        serialize({"name": value})

@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-import boto3
 import pytest
 from botocore.auth import S3SigV4QueryAuth
 from botocore.awsrequest import AWSRequest
@@ -15,6 +14,7 @@ from botocore.credentials import Credentials
 from hypothesis import given
 from hypothesis import strategies as st
 
+from baton.adapters.aws_session import replace_session
 from baton.adapters.s3_files import MAX_FILE_BYTES, S3Files, content_disposition, s3_client
 from baton.domain.content import FILE_ID
 from baton.domain.errors import InvalidRequest, MessageTooLarge, UnsupportedPart
@@ -43,9 +43,10 @@ def files() -> Iterator[S3Files]:
         patched.delenv("AWS_ENDPOINT_URL", raising=False)
         patched.delenv("AWS_ENDPOINT_URL_S3", raising=False)
         patched.setenv("AWS_DEFAULT_REGION", "eu-central-1")
-        # boto3's default session keeps the credentials of the test that first made a client in this process.
-        patched.setattr(boto3, "DEFAULT_SESSION", None)
+        # The process's session keeps the credentials of the test that first made a client.
+        former = replace_session(None)
         yield S3Files(s3_client(), "baton-files", Noon())
+        replace_session(former)
 
 
 def s3_would_take(method: str, url: str, headers: dict[str, str]) -> bool:

@@ -12,7 +12,8 @@ from typing import Any
 import jwt
 import pytest
 
-from baton.adapters.tokens import EmbedKeys, JwtVerifier
+from baton.adapters.tokens.embed_keys import EmbedKeys
+from baton.adapters.tokens.verifier import JwtVerifier
 from baton.domain.errors import TokenExpired, Unauthorized
 from baton.domain.identity import Scope
 from baton.ports.identity import Identity

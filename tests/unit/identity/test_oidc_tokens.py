@@ -11,7 +11,7 @@ import jwt
 import pytest
 from pydantic import ValidationError
 
-from baton.adapters.tokens import JwtVerifier
+from baton.adapters.tokens.verifier import JwtVerifier
 from baton.domain.errors import StoreUnavailable, TokenExpired, Unauthorized
 from baton.domain.token_issuer import OidcIssuer
 from tests.unit.identity.issuer import DISCOVERY, LocalIssuer, serving

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from baton.adapters.tokens import EmbedKeys, JwtVerifier
+from baton.adapters.tokens.embed_keys import EmbedKeys
+from baton.adapters.tokens.verifier import JwtVerifier
 from baton.domain.errors import TokenExpired, Unauthorized
 from baton.domain.token_issuer import OidcIssuer
 from tests.unit.identity.issuer import serving

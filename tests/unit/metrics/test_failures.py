@@ -27,7 +27,8 @@ from baton.adapters.opensearch.engine import Engine
 from baton.adapters.opensearch.index import OpenSearchIndex
 from baton.adapters.refreshed import Refreshed
 from baton.adapters.sqs import SqsRecords
-from baton.adapters.tokens import EmbedKeys, JwtVerifier
+from baton.adapters.tokens.embed_keys import EmbedKeys
+from baton.adapters.tokens.verifier import JwtVerifier
 from baton.adapters.tracing.otel_tracer import OtelTracer
 from baton.adapters.tracing.sending import BoundedSending, RestingExporter, SpansDropped
 from baton.api.a2a.notifying import Notifications

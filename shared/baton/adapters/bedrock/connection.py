@@ -12,6 +12,7 @@ import boto3
 import botocore.session
 import httpx2 as httpx
 
+from baton.adapters import aws_session
 from baton.adapters.aws_http import verification
 from baton.adapters.bedrock.failures import answered_failure, broken_failure, is_expired
 from baton.adapters.bedrock.signing import NoCredentials, Session, Signer, model_url
@@ -20,7 +21,7 @@ from baton.adapters.models.failure import FailureKind, ProviderFailure
 
 def own_session() -> boto3.session.Session:
     """Return the session of this process, whose credentials AWS gives to the function."""
-    return boto3.DEFAULT_SESSION or boto3.session.Session()
+    return boto3.session.Session(botocore_session=aws_session.own_session())
 
 
 def profile_session(profile: str, config_file: Path, credentials_file: Path) -> boto3.session.Session:

@@ -5,17 +5,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.table import ConditionFailed, Table
-from baton.adapters.tokens.receiver_secrets import ReceiverSecrets
 from baton.domain.a2a_task import MarkStatus, TaskMark
 from baton.domain.errors import InvalidRequest
 from baton.domain.identity import Scope
 from baton.domain.push_config import LIFETIME, MAX_CONFIGS, Line, PushConfig, room_for
 from baton.domain.times import from_millis, to_millis
 from baton.ports.clock import Clock
+
+if TYPE_CHECKING:
+    from baton.adapters.tokens.receiver_secrets import ReceiverSecrets
 
 
 class DynamoA2ATasks:

@@ -10,10 +10,9 @@ import json
 import uuid
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
-from decimal import Decimal
+from collections.abc import Set as AbstractSet
+from decimal import Clamped, Context, Decimal, Inexact, Overflow, Rounded, Underflow
 from typing import TYPE_CHECKING, Any
-
-from boto3.dynamodb.types import TypeDeserializer, TypeSerializer
 
 if TYPE_CHECKING:
     from botocore.model import OperationModel
@@ -21,8 +20,9 @@ if TYPE_CHECKING:
 
 Item = dict[str, Any]
 
-_serializer: Any = TypeSerializer()
-_deserializer: Any = TypeDeserializer()
+_NUMBERS = Context(Emin=-128, Emax=126, prec=38, traps=[Clamped, Inexact, Overflow, Rounded, Underflow])
+"""The numbers that DynamoDB stores exactly
+(https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_AttributeValue.html)."""
 
 _ITEM_IN = {"GetItem": "Item", "PutItem": "Attributes", "UpdateItem": "Attributes", "DeleteItem": "Attributes"}
 """Operations whose answer is read here, and the member with their item. The answer to a Query is read too."""
@@ -62,8 +62,31 @@ def _attribute(value: Any) -> dict[str, Any]:
         return {"S": value}
     if type(value) is bytes:
         return {"B": value}
-    attribute: dict[str, Any] = _serializer.serialize(value)
-    return attribute
+    match value:
+        case None:
+            return {"NULL": True}
+        case bool():
+            return {"BOOL": value}
+        case int():
+            return {"N": str(_NUMBERS.create_decimal(value))}
+        case str():
+            return {"S": str(value)}
+        case Mapping():
+            return {"M": {name: _attribute(each) for name, each in value.items()}}
+        case list() | tuple():
+            return {"L": [_attribute(each) for each in value]}
+        case set() | frozenset():
+            return _set(value)
+    raise TypeError(f"DynamoDB stores no {type(value).__name__}.")
+
+
+def _set(values: AbstractSet[Any]) -> dict[str, Any]:
+    """Return the attribute value of a set, whose members are of one kind: texts, numbers or bytes."""
+    members = [next(iter(_attribute(each).items())) for each in values]
+    kinds = {kind for kind, _ in members}
+    if len(kinds) != 1 or not kinds <= {"S", "N", "B"}:
+        raise TypeError("DynamoDB stores only sets of texts, of numbers or of bytes, and no empty ones.")
+    return {f"{kinds.pop()}S": [content for _, content in members]}
 
 
 def _plain(value: Mapping[str, Any]) -> Any:
@@ -73,7 +96,17 @@ def _plain(value: Mapping[str, Any]) -> Any:
             return content
         case "N":
             return int(Decimal(content))
-    return _deserializer.deserialize(value)
+        case "NULL":
+            return None
+        case "M":
+            return deserialize(content)
+        case "L":
+            return [_plain(each) for each in content]
+        case "SS" | "BS":
+            return set(content)
+        case "NS":
+            return {int(Decimal(each)) for each in content}
+    raise TypeError(f"DynamoDB has answered with a value of the unknown type {kind}.")
 
 
 def _read(

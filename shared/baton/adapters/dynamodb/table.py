@@ -98,7 +98,7 @@ class Table:
     def sent_directly(cls, client: DynamoDBClient, name: str, session: Session | None = None) -> Table:
         """Return the table, whose requests the event loop sends itself if it can.
 
-        ``session`` is the one that made the client; None for boto3's own.
+        ``session`` is the one that made the client; None for the process's own.
         """
         made = operations(client, session, write=write_request, read=read_answer)
         return replace(cls.of(client, name), operations=made)

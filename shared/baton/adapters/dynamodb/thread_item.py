@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from decimal import Decimal
 from typing import Any
 
 from baton.adapters.dynamodb.attributes import Item, unpack_id
@@ -82,10 +81,9 @@ def windows_as_item(windows: Sequence[HistoryWindow]) -> list[list[Any]]:
 
 
 def _window(
-    agent_id: str, session: str, first_ordinal: Decimal, masked_below: Decimal, summary_at: Decimal | None
+    agent_id: str, session: str, first_ordinal: int, masked_below: int, summary_at: int | None
 ) -> HistoryWindow:
-    at = int(summary_at) if summary_at is not None else None
-    return HistoryWindow(agent_id, session, int(first_ordinal), int(masked_below), at)
+    return HistoryWindow(agent_id, session, first_ordinal, masked_below, summary_at)
 
 
 def spent_as_item(spent: Sequence[ModelUsage]) -> list[list[Any]]:
@@ -102,10 +100,8 @@ def spent_as_item(spent: Sequence[ModelUsage]) -> list[list[Any]]:
     ]
 
 
-def _spent(
-    model: str, input_tokens: Decimal, output_tokens: Decimal, cached: Decimal, written: Decimal = Decimal(0)
-) -> ModelUsage:
-    return ModelUsage(model, Usage(int(input_tokens), int(output_tokens), int(cached), int(written)))
+def _spent(model: str, input_tokens: int, output_tokens: int, cached: int, written: int = 0) -> ModelUsage:
+    return ModelUsage(model, Usage(input_tokens, output_tokens, cached, written))
 
 
 def segments_as_item(segments: Segments) -> str:

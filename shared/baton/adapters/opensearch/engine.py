@@ -150,10 +150,11 @@ def _signer(url: str) -> Any:
     region = region_of(url)
     if region is None:
         return None
-    import boto3
     from opensearchpy import AWSV4SignerAsyncAuth
 
-    return AWSV4SignerAsyncAuth(boto3.Session().get_credentials(), region, "es")
+    from baton.adapters.aws_session import own_session
+
+    return AWSV4SignerAsyncAuth(own_session().get_credentials(), region, "es")
 
 
 def region_of(url: str) -> str | None:

@@ -1,6 +1,4 @@
-"""Verification of JSON Web Tokens: of OIDC issuers, by JWKS, and embed tokens, which host applications sign."""
+"""Tokens of users: verification of those of OIDC issuers and of embed tokens, exchange, and sealing while stored.
 
-from baton.adapters.tokens.embed_keys import EMBED_ISSUER, EmbedKeys, read_embed_keys
-from baton.adapters.tokens.verifier import JwtVerifier
-
-__all__ = ["EMBED_ISSUER", "EmbedKeys", "JwtVerifier", "read_embed_keys"]
+It imports nothing: workers seal and exchange tokens, and need not load what verifies signatures.
+"""

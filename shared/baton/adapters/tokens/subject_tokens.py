@@ -18,9 +18,8 @@ from baton.adapters.cached import ParsedText
 from baton.domain.errors import BatonError, InternalError, TokenExpired, Unauthorized
 from baton.domain.identity import Scope
 from baton.domain.metrics import Metric, count
+from baton.domain.secret import USER_IS_UNPROVEN
 from baton.ports.clock import Clock, SystemClock
-
-ABSENT = "This acts for you with a token of yours, and none came with the request. Sign in again and repeat it."
 
 _log = logging.getLogger(__name__)
 
@@ -54,13 +53,13 @@ class SubjectTokens:
         ``read_keys``.
         """
         if scope.subject_token is None:
-            raise Unauthorized(ABSENT)
+            raise Unauthorized(USER_IS_UNPROVEN)
         try:
             claims = json.loads(self._fernet().decrypt(scope.subject_token.encode()))
         except InvalidToken:
-            raise Unauthorized(ABSENT) from None
+            raise Unauthorized(USER_IS_UNPROVEN) from None
         if (claims["tenant"], claims["user"]) != (scope.tenant_id, scope.user_id):
-            raise Unauthorized(ABSENT)
+            raise Unauthorized(USER_IS_UNPROVEN)
         seconds = claims["until"] - self._clock.now().timestamp()
         if seconds <= 0:
             raise TokenExpired

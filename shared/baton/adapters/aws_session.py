@@ -1,0 +1,39 @@
+"""The AWS session of this process: its credentials and region, and the clients that it makes.
+
+boto3's own session would load what transfers files and describes resources, which nothing here uses.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+import botocore.session
+
+if TYPE_CHECKING:
+    from botocore.session import Session
+
+_lock = threading.RLock()
+_sessions: list[Session] = []
+
+
+def own_session() -> Session:
+    """Return the session with the credentials that AWS gives to the function."""
+    with _lock:
+        if not _sessions:
+            _sessions.append(botocore.session.Session())
+        return _sessions[0]
+
+
+def replace_session(session: Session | None) -> Session | None:
+    """Make clients by ``session`` from now on, None: by a new one. Return the former, for the local cloud and tests."""
+    with _lock:
+        former = _sessions[0] if _sessions else None
+        _sessions[:] = [session] if session is not None else []
+        return former
+
+
+def make_client(service: str, **options: Any) -> Any:
+    """Return a client as ``boto3.client`` does. Thread-safe."""
+    with _lock:  # botocore's sessions are not
+        return own_session().create_client(service, **options)
