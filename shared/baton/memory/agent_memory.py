@@ -31,12 +31,12 @@ class AgentMemory:
     recall: Recall
     counter: TokenCounter
 
-    def begin(self, scope: Scope, text: str) -> EarlyRecall | None:
-        """Begin to search the user's past for a message, before its thread and agent are known.
+    def begin(self, scope: Scope, text: str, agent: AgentDefinition) -> EarlyRecall | None:
+        """Begin to search for a message, before its thread is known; ``agent`` is the one that a new thread would have.
 
-        The caller stops it. Returns None for a message without words.
+        The caller stops it. Returns None if nothing is to be searched.
         """
-        return self.recall.begin(scope, text)
+        return self.recall.begin(scope, text, agent) if agent.remote is None else None
 
     async def search(self, agent: AgentDefinition, search: MemorySearch) -> MemorySearch:
         """Search for a message to ``agent`` before the rest of its prompt is known; a remote agent recalls nothing.

@@ -1,4 +1,4 @@
-"""The search of a user's past for a message, begun before the message's thread and agent are known."""
+"""The search of memory for a message, begun before the message's thread and agent are known."""
 
 from __future__ import annotations
 
@@ -17,24 +17,40 @@ FRESH_SECONDS = 2.0
 
 
 class EarlyRecall:
-    """The embedding of a message and its findings in the user's past, both in progress.
+    """The embedding of a message and its findings in the user's past and in an agent's documents, in progress.
 
-    They depend on the user and the text only. The caller that begins it stops it, also after a refusal of the message.
+    The agent is the one that a new thread would have; the findings in its documents count only if it answers. The
+    caller that begins it stops it, also after a refusal of the message.
     """
 
-    def __init__(self, scope: Scope, query: str, embedding: MessageEmbedding, find: Find) -> None:
-        """Begin to embed ``query``, and then to search by ``find``."""
+    def __init__(
+        self,
+        scope: Scope,
+        query: str,
+        embedding: MessageEmbedding,
+        *,
+        agent_id: str,
+        find_episodes: Find | None,
+        find_knowledge: Find | None,
+    ) -> None:
+        """Begin to embed ``query``, and then to search. There is no search without its ``find``."""
         self._owner = scope.tenant_id, scope.user_id
         self._query = query
         self._began = asyncio.get_running_loop().time()
         self.embedding = embedding
+        self._agent_id = agent_id
         with before_run() as self._steps:
-            self.episodes: RetrievalStep[FoundItem] = RetrievalStep(embedding.find(find))
+            self.episodes = _begin(embedding, find_episodes)
+            self._knowledge = _begin(embedding, find_knowledge)
 
     def fits(self, scope: Scope, query: str) -> bool:
         """Return whether it searches for this text in this user's past, and is recent."""
         is_same = (scope.tenant_id, scope.user_id) == self._owner and query == self._query
         return is_same and asyncio.get_running_loop().time() - self._began < FRESH_SECONDS
+
+    def knowledge_of(self, agent_id: str) -> RetrievalStep[FoundItem] | None:
+        """Return the search of the agent's documents; None if it has not begun."""
+        return self._knowledge if agent_id == self._agent_id else None
 
     def join(self) -> None:
         """Show its spans in the run that uses it."""
@@ -43,8 +59,13 @@ class EarlyRecall:
     @property
     def tasks(self) -> list[asyncio.Future[Any]]:
         """The work in progress, to cancel."""
-        return [self.episodes.task, *self.embedding.tasks]
+        steps = [step.task for step in (self.episodes, self._knowledge) if step is not None]
+        return [*steps, *self.embedding.tasks]
 
     async def stop(self) -> None:
         """Cancel it if it is still in progress."""
         await cancel_all(self.tasks)
+
+
+def _begin(embedding: MessageEmbedding, find: Find | None) -> RetrievalStep[FoundItem] | None:
+    return RetrievalStep(embedding.find(find)) if find is not None else None

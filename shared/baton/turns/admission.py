@@ -132,18 +132,16 @@ class Admission:
             raise
 
     async def begin_recall(self, call: TurnCall, wanted: LeaseRequest) -> EarlyRecall | None:
-        """Begin to search the user's past for the message while its lease is taken; None if nothing may need it.
+        """Begin to search memory for the message while its lease is taken; None if nothing may need it.
 
-        The agent of ``wanted`` decides. That of the thread, which is not known yet, may want no search: then it ends
-        with the call. A branch may repeat an earlier message, which is not known either.
+        The agent of ``wanted`` decides. That of the thread, which is not known yet, may want another search: then this
+        one ends with the call. A branch may repeat an earlier message, which is not known either.
         """
         request = call.request
         if not wanted.agent_id or call.gives_up or not isinstance(request, MessageRequest) or request.branch:
             return None
-        memory = (await self._agents.get(call.scope, wanted.agent_id)).memory
-        if not memory.episodic_top_k or not memory.retrieved_tokens:
-            return None
-        return self._services.agents.memory.begin(call.scope, text_of(request.content))
+        agent = await self._agents.get(call.scope, wanted.agent_id)
+        return self._services.agents.memory.begin(call.scope, text_of(request.content), agent)
 
     async def denial(
         self, call: TurnCall, error: NoSuchThread | ThreadUnavailable | UnknownAgent, unknown: UnknownAgent | None

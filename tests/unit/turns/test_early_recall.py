@@ -50,7 +50,7 @@ def searches(memory: AgentMemory) -> int:
 
 async def test_what_began_early_is_used_and_takes_no_more_time() -> None:
     memory, loop = await remembering(), asyncio.get_running_loop()
-    early = memory.begin(ADA, QUESTION)
+    early = memory.begin(ADA, QUESTION, AGENT)
     await asyncio.sleep(0.2)
     began = loop.time()
     found = await memory.search(AGENT, MemorySearch(ADA, QUESTION, early=early))
@@ -63,7 +63,7 @@ async def test_what_began_early_is_used_and_takes_no_more_time() -> None:
 
 async def test_the_embedding_of_an_early_search_serves_the_agents_knowledge() -> None:
     memory = await remembering()
-    early = memory.begin(ADA, QUESTION)
+    early = memory.begin(ADA, QUESTION, AGENT)
     await memory.search(shipped_agents.agent(), MemorySearch(ADA, QUESTION, early=early))
     assert isinstance(memory.recall.embedder, FakeEmbedder)
     assert memory.recall.embedder.queries == [QUESTION]
@@ -72,19 +72,19 @@ async def test_the_embedding_of_an_early_search_serves_the_agents_knowledge() ->
 @pytest.mark.parametrize("scope", [Scope("acme", "bob"), Scope("rival", "ada")])
 async def test_a_search_of_another_users_past_is_not_used(scope: Scope) -> None:
     memory = await remembering()
-    found = await memory.search(AGENT, MemorySearch(scope, QUESTION, early=memory.begin(ADA, QUESTION)))
+    found = await memory.search(AGENT, MemorySearch(scope, QUESTION, early=memory.begin(ADA, QUESTION, AGENT)))
     assert episodes(found) == []
 
 
 async def test_a_search_for_another_text_is_not_used() -> None:
     memory = await remembering()
-    await memory.search(AGENT, MemorySearch(ADA, QUESTION, early=memory.begin(ADA, "What is my dog called?")))
+    await memory.search(AGENT, MemorySearch(ADA, QUESTION, early=memory.begin(ADA, "What is my dog called?", AGENT)))
     assert searches(memory) == 2
 
 
 async def test_a_search_that_waited_for_long_is_made_again() -> None:
     memory = await remembering()
-    early = memory.begin(ADA, QUESTION)
+    early = memory.begin(ADA, QUESTION, AGENT)
     await asyncio.sleep(10)
     assert isinstance(memory.recall.index, FakeSearchIndex)
     memory.recall.index.documents.clear()  # the user was forgotten meanwhile
@@ -93,7 +93,7 @@ async def test_a_search_that_waited_for_long_is_made_again() -> None:
 
 async def test_an_agent_without_episodes_gets_none_of_an_early_search() -> None:
     memory = await remembering()
-    early = memory.begin(ADA, QUESTION)
+    early = memory.begin(ADA, QUESTION, AGENT)
     quiet = shipped_agents.agent(memory={"episodic_top_k": 0})
     assert episodes(await memory.search(quiet, MemorySearch(ADA, QUESTION, early=early))) == []
 
@@ -103,7 +103,7 @@ async def test_a_specialist_that_takes_over_after_an_early_embedding_was_late_se
     assert isinstance(memory.recall.embedder, FakeEmbedder)
     memory.recall.embedder.seconds = 60
     memory.recall.deadline = timedelta(milliseconds=400)
-    search = MemorySearch(ADA, QUESTION, early=memory.begin(ADA, QUESTION))
+    search = MemorySearch(ADA, QUESTION, early=memory.begin(ADA, QUESTION, AGENT))
     first = await memory.search(AGENT, search)
     made = await memory.prompt_for(shipped_agents.agent(id="specialist"), first)
     assert made.recalled.knowledge.error == "the embedding took more than 240 ms: searched by words only"
@@ -111,7 +111,7 @@ async def test_a_specialist_that_takes_over_after_an_early_embedding_was_late_se
 
 async def test_a_search_that_is_stopped_ends() -> None:
     memory = await remembering()
-    early = memory.begin(ADA, QUESTION)
+    early = memory.begin(ADA, QUESTION, AGENT)
     assert early is not None
     await early.stop()
     assert early.episodes.task.cancelled()
@@ -119,14 +119,32 @@ async def test_a_search_that_is_stopped_ends() -> None:
 
 
 async def test_a_message_without_words_begins_nothing() -> None:
-    assert (await remembering()).begin(ADA, " ") is None
+    assert (await remembering()).begin(ADA, " ", AGENT) is None
+
+
+async def test_an_agent_that_searches_nothing_begins_nothing() -> None:
+    quiet = shipped_agents.agent(memory={"semantic_top_k": 0, "episodic_top_k": 0})
+    assert (await remembering()).begin(ADA, QUESTION, quiet) is None
+
+
+@pytest.mark.parametrize(("answering", "expected"), [("assistant", ["assistant"]), ("other", ["assistant", "other"])])
+async def test_documents_that_were_searched_early_count_only_for_their_agent(
+    answering: str, expected: list[str]
+) -> None:
+    memory = await remembering()
+    assert isinstance(memory.recall.index, FakeSearchIndex)
+    early = memory.begin(ADA, QUESTION, shipped_agents.agent(id="assistant"))
+    await asyncio.sleep(0.2)
+    await memory.search(shipped_agents.agent(id=answering), MemorySearch(ADA, QUESTION, early=early))
+    searches = memory.recall.index.searches
+    assert [query.filter.agent_id for _, index, query in searches if index == IndexName.KNOWLEDGE] == expected
 
 
 async def test_an_early_search_that_fails_gives_its_reason() -> None:
     memory = await remembering()
     assert isinstance(memory.recall.index, FakeSearchIndex)
     memory.recall.index.failure = RuntimeError("a fault of ours")
-    found = await memory.search(AGENT, MemorySearch(ADA, QUESTION, early=memory.begin(ADA, QUESTION)))
+    found = await memory.search(AGENT, MemorySearch(ADA, QUESTION, early=memory.begin(ADA, QUESTION, AGENT)))
     assert found.found.episodes.error == "internal_error: it failed unexpectedly"
     assert replace(found, early=None) == found
 

@@ -8,7 +8,7 @@ from array import array
 from collections.abc import Awaitable, Callable, Sequence
 
 import httpx2 as httpx
-from openai import OpenAIError, omit
+from openai import OpenAIError
 
 from baton.adapters.circuit_breaker import CircuitBreakers
 from baton.adapters.models.embedding_calls import ApiEmbedder, EmbeddingLimits, NoEmbeddings, unit_vectors
@@ -76,17 +76,17 @@ class OpenAIEmbedder(ApiEmbedder):
     async def ask(self, texts: Sequence[str], purpose: EmbeddingPurpose) -> list[Vector]:
         """See ``ApiEmbedder``. This API knows no purposes."""
         try:
-            answer = await self._clients.get().embeddings.create(
-                model=self._model,
-                input=list(texts),
-                encoding_format="base64",
-                # Only these models shorten their vectors. Most others refuse the field.
-                dimensions=self._dimensions if "text-embedding-3" in self._model else omit,
+            body: dict[str, object] = {"model": self._model, "input": list(texts), "encoding_format": "base64"}
+            if "text-embedding-3" in self._model:  # Only these shorten their vectors. Most others refuse the field.
+                body["dimensions"] = self._dimensions
+            # The method of the SDK for this path would make models of the answer.
+            answer = await self._clients.get().post(
+                "/embeddings", body=body, cast_to=object, options={"security": {"bearer_auth": True}}
             )
         except (OpenAIError, ValueError) as error:
             raise provider_failure(error) from None
-        size = len(texts) * self._dimensions
-        return await off_loop(size, _vectors, getattr(answer, "data", None), len(texts), self._dimensions)
+        data = answer.get("data") if isinstance(answer, dict) else None
+        return await off_loop(len(texts) * self._dimensions, _vectors, data, len(texts), self._dimensions)
 
     async def aclose(self) -> None:
         """Close this event loop's connections."""
@@ -94,17 +94,18 @@ class OpenAIEmbedder(ApiEmbedder):
 
 
 def _vectors(data: object, texts: int, dimensions: int) -> list[Vector]:
-    """Return the vectors of an answer, with length 1. The SDK does not validate answers.
+    """Return the vectors of an answer's ``data``, with length 1.
 
     Raises ``NoEmbeddings`` and ``WrongEmbeddings``.
     """
     if not isinstance(data, list) or len(data) != texts:
         raise NoEmbeddings(f"The answer has no list of {texts} embeddings.")
-    vectors = unit_vectors([_numbers(getattr(each, "embedding", None)) for each in data], dimensions)
+    entries = [each if isinstance(each, dict) else {} for each in data]
+    vectors = unit_vectors([_numbers(each.get("embedding")) for each in entries], dimensions)
     # Some endpoints leave the places out.
-    given = [getattr(each, "index", None) for each in data]
+    given = [each.get("index") for each in entries]
     places = [position if place is None else place for position, place in enumerate(given)]
-    placed = dict(zip(places, vectors, strict=True))
+    placed = {place: vector for place, vector in zip(places, vectors, strict=True) if isinstance(place, int)}
     if placed.keys() != set(range(texts)):
         raise NoEmbeddings("The places of the embeddings are not those of the texts.")
     return [placed[place] for place in range(texts)]

@@ -79,17 +79,36 @@ class Recall:
                 await cancel_all([reading])
         return replace(found, procedure=replace(found.procedure, matches=(*triggered, *found.procedure.matches)))
 
-    def begin(self, scope: Scope, text: str) -> EarlyRecall | None:
-        """Begin to embed a message and to search its user's past; None for a message without words."""
-        query = text.strip()[:MAX_QUERY]
-        if not query:
+    def begin(self, scope: Scope, text: str, agent: AgentDefinition) -> EarlyRecall | None:
+        """Begin to embed a message and to search for ``agent``.
+
+        Returns None for a message without words, and for an agent that searches neither the past nor documents.
+        """
+        query, memory = text.strip()[:MAX_QUERY], agent.memory
+        if not query or not memory.retrieved_tokens or not (memory.episodic_top_k or memory.semantic_top_k):
             return None
-        return EarlyRecall(scope, query, self._embedding(query), partial(self.find_episodes, scope, query))
+        return EarlyRecall(
+            scope,
+            query,
+            self._embedding(query),
+            agent_id=agent.id,
+            find_episodes=partial(self.find_episodes, scope, query) if memory.episodic_top_k else None,
+            find_knowledge=partial(self.find_knowledge, scope, agent.id, query) if memory.semantic_top_k else None,
+        )
 
     async def find_episodes(self, scope: Scope, query: str, vector: Vector | None) -> tuple[FoundItem, ...]:
         """Return the findings in the user's past. Raises ``SearchUnavailable`` and ``WrongDimension``."""
         with _trace_retrieval("episodes") as span:
             found = await find_episodes(self.index, scope, query, vector, self.embedder.name)
+            span.set({Attribute.FOUND: len(found)})
+        return found
+
+    async def find_knowledge(
+        self, scope: Scope, agent_id: str, query: str, vector: Vector | None
+    ) -> tuple[FoundItem, ...]:
+        """Return the findings in the agent's documents. Raises as ``find_episodes`` does."""
+        with _trace_retrieval("knowledge") as span:
+            found = await self.knowledge.find(scope, agent_id, query, vector)
             span.set({Attribute.FOUND: len(found)})
         return found
 
@@ -121,7 +140,7 @@ class _Work:
     query: str
     embedding: MessageEmbedding
     early: EarlyRecall | None
-    """The search of episodes that began before this; None if there is none."""
+    """The search that began before this; None if there is none."""
     began: float = field(default_factory=lambda: asyncio.get_running_loop().time())
     is_meaning_missed: bool = False
     """True if procedures should have been compared by meaning, and could not."""
@@ -132,7 +151,7 @@ class _Work:
         wants_episodes = search.with_episodes and memory.episodic_top_k > 0 and memory.retrieved_tokens > 0
         knowledge = episodes = procedure = None
         if search.with_knowledge and memory.semantic_top_k and memory.retrieved_tokens:
-            knowledge = RetrievalStep(self.embedding.find(self._find_knowledge))
+            knowledge = self._search_knowledge()
         if wants_episodes and not earlier.is_asked:
             episodes = self._search_episodes()
         if procedures is not None:
@@ -154,16 +173,14 @@ class _Work:
         )
 
     def _search_episodes(self) -> RetrievalStep[FoundItem]:
-        if self.early is not None:
-            return self.early.episodes
+        begun = self.early.episodes if self.early is not None else None
         find = partial(self.recall.find_episodes, self.search.scope, self.query)
-        return RetrievalStep(self.embedding.find(find))
+        return begun or RetrievalStep(self.embedding.find(find))
 
-    async def _find_knowledge(self, vector: Vector | None) -> tuple[FoundItem, ...]:
-        with _trace_retrieval("knowledge") as span:
-            found = await self.recall.knowledge.find(self.search.scope, self.agent.id, self.query, vector)
-            span.set({Attribute.FOUND: len(found)})
-        return found
+    def _search_knowledge(self) -> RetrievalStep[FoundItem]:
+        begun = self.early.knowledge_of(self.agent.id) if self.early is not None else None
+        find = partial(self.recall.find_knowledge, self.search.scope, self.agent.id, self.query)
+        return begun or RetrievalStep(self.embedding.find(find))
 
     async def _nearest_procedures(self, reading: asyncio.Future[_ReadProcedures]) -> tuple[ProcedureMatch, ...]:
         """Return the procedures nearest by meaning; none if a trigger matches, because that decides."""
