@@ -14,7 +14,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 def iso(moment: datetime) -> str:
     """Return the time as UTC ISO 8601 with milliseconds and ``Z``."""
-    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    utc = moment if moment.tzinfo is UTC else moment.astimezone(UTC)
+    return f"{utc.isoformat(timespec='milliseconds')[:-6]}Z"
 
 
 def to_millis(moment: datetime) -> int:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from baton.domain.context_item import ContextItem
 from baton.domain.provider_parts import ProviderParts, Replay
 from baton.memory.inspection import inspector
 from baton.memory.inspection.compact_record import MISSING, compact, expand
@@ -31,10 +32,12 @@ class Kept:
         return stored
 
     async def check(self, harness: Harness) -> None:
-        """Every record is read as it was made."""
+        """Every record is read as it was made, and its items have the served shape."""
         assert self.made
         for record, _ in self.made:
             assert await harness.context(record["runId"]) == record
+            for item in (item for block in record["blocks"] for item in block["items"]):
+                assert ContextItem.model_validate(item).to_stored() == item
 
 
 @pytest.fixture

@@ -79,7 +79,7 @@ class _Compaction:
         for item in block["items"]:
             message = self._by_id.get(item["id"]) if block["kind"] == BlockKind.HISTORY.value else None
             reason, is_masked = item.get("reason"), item.get("masked", False)
-            if message is None or history_item(message, reason, is_masked=is_masked).to_stored() != item:
+            if message is None or history_item(message, reason, is_masked=is_masked) != item:
                 items.append({**item, "text": self._text(item["text"])})
                 continue
             further = {**({"reason": reason} if reason is not None else {}), **({"masked": True} if is_masked else {})}
@@ -105,8 +105,8 @@ class _Compaction:
         """Return the stored message that was sent, and whether with its provider parts."""
         content = sent["content"]
         candidates = self._by_text.get(content, []) if isinstance(content, str) else self._in_parts
-        follows = before[-1]["to"] + 1 if before and "to" in before[-1] else None
-        for message in sorted(candidates, key=lambda each: each.ordinal != follows):
+        follower = self._messages.get(before[-1]["to"] + 1) if before and "to" in before[-1] else None
+        for message in candidates if follower is None else (follower, *candidates):
             for has_parts in (False, True):
                 if _as_sent(message, has_parts=has_parts) == sent:
                     return message, has_parts
@@ -145,7 +145,7 @@ class _Expansion:
                 yield {**item, "text": self._text(item["text"])}
                 continue
             for message in self._span(item):
-                yield history_item(message, item.get("reason"), is_masked=item.get("masked", False)).to_stored()
+                yield history_item(message, item.get("reason"), is_masked=item.get("masked", False))
 
     def _call_messages(self, messages: Sequence[Json], earlier: Sequence[Json]) -> Iterator[Json]:
         for message in messages:
