@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -22,11 +22,15 @@ from baton_project.extras import TEST, require_extra
 
 if TYPE_CHECKING:
     from baton_project.project import Project
+    from baton_testing.evals.comparison import Comparison
     from baton_testing.evals.evaluation import Evaluation
     from baton_testing.evals.project_run import Plan
     from baton_testing.evals.results import EvaluationRecord
+    from baton_testing.evals.summary import Summary
 
 RUN = "run"
+_OF_PROJECTS = frozenset({"BATON_DEMO_SCRIPT", "BATON_TOOL_PACKAGES", "BATON_DEFAULT_AGENT"})
+"""Variables that one project must not have from another."""
 
 
 class _RunByDefault(TyperGroup):
@@ -52,6 +56,7 @@ class Options:
     model: str | None
     judge: str | None
     against: str | None
+    url: str | None
     tags: Sequence[str]
     reach: Sequence[str]
     fail_under: float | None
@@ -77,8 +82,15 @@ def run_evaluation(
     fail_under: Annotated[
         float | None, typer.Option(min=0, max=1, help="The least share of runs that must pass. Default: 1.")
     ] = None,
+    against: Annotated[
+        str | None, typer.Option(help="Compare with this folder, revision of Git or model, evaluated in the same way.")
+    ] = None,
+    url: Annotated[
+        str | None, typer.Option(help="Evaluate this server's agents. It and the token are as for other commands.")
+    ] = None,
     max_usd: Annotated[float | None, typer.Option(min=0, help="Begin no further run when so much is spent.")] = None,
     junit: Annotated[Path | None, typer.Option(help="Write a report as JUnit XML.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Write a page, one file that loads nothing.")] = None,
     results: Annotated[Path | None, typer.Option("--json", help="Write all results as JSON.")] = None,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of a line, for editors.")] = False,
     folder: Annotated[Path, typer.Option(help="The project's folder, or one in it.")] = Path(),
@@ -96,13 +108,14 @@ def run_evaluation(
         concurrency=concurrency,
         model=model,
         judge=judge,
-        against=None,
+        against=against,
+        url=url,
         tags=tags or (),
         reach=reach or (),
         fail_under=fail_under,
         max_usd=max_usd,
         junit=junit,
-        html=None,
+        html=html,
         results=results,
     )
     with _problems_printed():
@@ -123,36 +136,93 @@ def _problems_printed() -> Iterator[None]:
 
 def _run(options: Options) -> int:
     from baton_project.project import Project
-    from baton_testing.evals.project_run import INTERRUPTED, evaluate_project
+    from baton_testing.evals.comparison import compare
+    from baton_testing.evals.results import INTERRUPTED
     from baton_testing.evals.summary import summarise
     from baton_testing.evals.table import EvaluationTerminal
 
-    project = Project.found(options.folder)
-    record = evaluate_project(_plan(project, options), _show_progress)
+    if options.url is not None:
+        record, before = _evaluate_server(options), None
+    else:
+        project = Project.found(options.folder)
+        plan = _plan(project, options)
+        before = _evaluate_other(plan, project, options)
+        record = _evaluate(plan)
     summary = summarise(record)
-    EvaluationTerminal().show(record, summary)
-    _write(options, record)
-    if record.stopped == INTERRUPTED:
+    comparison = compare(before, record) if before is not None else None
+    EvaluationTerminal().show(record, summary, comparison)
+    _write(options, record, summary, comparison)
+    if INTERRUPTED in (record.stopped, before.stopped if before is not None else None):
         return 130
-    wanted = 1.0 if options.fail_under is None else options.fail_under
-    if summary.passed.mean is None:
+    return _exit_code(options, summary, comparison)
+
+
+def _exit_code(options: Options, summary: Summary, comparison: Comparison | None) -> int:
+    from baton_testing.evals.comparison import Verdict
+
+    share = summary.passed.mean
+    if share is None:
         typer.echo("Nothing was judged.", err=True)
         return 2
-    return 0 if summary.passed.mean >= wanted and not record.not_run else 1
+    if comparison is not None and comparison.verdict is Verdict.WORSE:
+        return 1
+    # A comparison alone demands nothing of the share.
+    usual = 0.0 if comparison is not None else 1.0
+    wanted = usual if options.fail_under is None else options.fail_under
+    return 0 if share >= wanted and not summary.not_run else 1
+
+
+def _evaluate(plan: Plan) -> EvaluationRecord:
+    from baton_testing.evals.project_run import evaluate_project
+
+    return evaluate_project(plan, _show_progress)
+
+
+def _evaluate_other(plan: Plan, project: Project, options: Options) -> EvaluationRecord | None:
+    """Evaluate the version that ``--against`` names, in another process. Its model's settings are this project's."""
+    from dataclasses import replace
+
+    from baton_project.project import Project
+    from baton_testing.evals.against import checked_out, evaluate_apart, find_other
+
+    if options.against is None:
+        return None
+    other = find_other(options.against, project.folder)
+    if other.model is not None:
+        return evaluate_apart(replace(plan, model=other.model, label=f"{plan.label} with {other.model}"))
+    with ExitStack() as stack:
+        folder = other.folder
+        if folder is None:
+            folder = stack.enter_context(checked_out(str(other.revision), project.folder))
+        environment = dict(plan.place.environment)
+        apart = _place(Project.found(folder), environment)
+        return evaluate_apart(replace(plan, label=other.label, **apart))
+
+
+def _evaluate_server(options: Options) -> EvaluationRecord:
+    from baton_testing.evals.reading import read_datasets
+    from baton_testing.evals.server_run import ServerPlan, evaluate_server
+
+    if options.against is not None or options.model is not None or options.reach:
+        raise ProjectProblem("--against, --model and --reach are about a project: a server has its agents and models.")
+    plan = ServerPlan(
+        url=options.url,
+        cases=tuple(read_datasets(options.paths or [Path("evals")], tags=options.tags)),
+        judge=options.judge,
+        repeat=options.repeat,
+        concurrency=options.concurrency,
+        max_usd=options.max_usd,
+    )
+    return evaluate_server(plan, _show_progress)
 
 
 def _plan(project: Project, options: Options) -> Plan:
-    from baton_local.demo_model import SCRIPT
     from baton_testing.evals.project_run import Plan
     from baton_testing.evals.reading import read_datasets
-    from baton_testing.project_agents import AgentPlace
 
-    environment = project.environment()
     paths = options.paths or [_as_given(project.folder / "evals")]
     return Plan(
-        place=AgentPlace.of(project.folder, project.agents, project.tools, environment),
-        documents=project.documents,
-        script=Path(environment.get("BATON_DEMO_SCRIPT") or SCRIPT),
+        **_place(project, {}),
         cases=tuple(read_datasets(paths, tags=options.tags)),
         label=project.name,
         model=options.model,
@@ -162,6 +232,20 @@ def _plan(project: Project, options: Options) -> Plan:
         max_usd=options.max_usd,
         reach=tuple(options.reach),
     )
+
+
+def _place(project: Project, below: Mapping[str, str]) -> dict[str, Any]:
+    """Return the fields of a plan that the project decides. Its own variables come before those ``below``."""
+    from baton_local.demo_model import SCRIPT
+    from baton_testing.project_agents import AgentPlace
+
+    own = project.environment()
+    environment = {**{name: value for name, value in below.items() if name not in _OF_PROJECTS}, **own}
+    return {
+        "place": AgentPlace.of(project.folder, project.agents, project.tools, environment),
+        "documents": project.documents,
+        "script": Path(own.get("BATON_DEMO_SCRIPT") or SCRIPT),
+    }
 
 
 def _as_given(path: Path) -> Path:
@@ -179,7 +263,17 @@ def _show_progress(evaluation: Evaluation) -> None:
     typer.echo(f"\r{len(runs)} of {evaluation.total} runs, {passed} passed{spent} {end}", err=True, nl=False)
 
 
-def _write(options: Options, record: EvaluationRecord) -> None:
-    if options.results is not None:
-        options.results.parent.mkdir(parents=True, exist_ok=True)
-        options.results.write_text(record.model_dump_json(by_alias=True, indent=1) + "\n", encoding="utf-8")
+def _write(options: Options, record: EvaluationRecord, summary: Summary, comparison: Comparison | None) -> None:
+    from baton_testing.evals.junit_report import write_junit
+    from baton_testing.evals.page import write_page
+    from baton_testing.evals.reports import write_json
+
+    try:
+        if options.results is not None:
+            write_json(record, summary, comparison, options.results)
+        if options.junit is not None:
+            write_junit(record, options.junit)
+        if options.html is not None:
+            write_page(record, summary, comparison, options.html)
+    except OSError as problem:
+        raise ProjectProblem(f"{problem.filename} cannot be written: {problem.strerror}.") from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from baton_testing.errors import CannotRun
 from baton_testing.evals.answer import Answer
@@ -48,7 +48,7 @@ class Evaluation:
     repeat: int
     concurrency: int
     budget: Budget
-    judge: JudgeModel | None = None
+    judge: JudgeModel[Any] | None = None
     spent_by_judge: Callable[[], float | None] = lambda: 0.0
     """The cost of the judge so far."""
     progress: Callable[[Evaluation], None] = lambda evaluation: None

@@ -13,9 +13,10 @@ from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 from statistics import median
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from baton.domain.errors import ModelError
+from baton.domain.identity import Scope
 from baton.domain.message import Role
 from baton.ports.chat_model import ChatModel, ModelSettings, Prompt, TextDelta
 from baton.ports.files import ThreadFiles
@@ -23,6 +24,7 @@ from baton_testing.evals.answer import Answer
 from baton_testing.evals.checks import Judge
 from baton_testing.evals.dataset import EvalCase
 from baton_testing.evals.results import Score, cut
+from baton_testing.fakes.files import FakeFiles
 
 PROMPT_VERSION = 1
 """The version of the judge's prompt. Grades of different versions cannot be compared."""
@@ -60,15 +62,18 @@ class NotJudged(Exception):
     """The judge gave no grade. The message says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class JudgeModel:
+M = TypeVar("M", bound=ChatModel)
+
+
+@dataclass(frozen=True)
+class JudgeModel(Generic[M]):
     """The judge."""
 
-    model: ChatModel
+    model: M
     name: str
     """The model's name."""
     files: ThreadFiles
-    """Those of no conversation: a judge sees no files."""
+    """Those of no conversation."""
 
     async def score(self, check: Judge, case: EvalCase, answer: Answer) -> Score:
         """Return the median grade of the votes, or a score that is not judged if fewer than half have a grade."""
@@ -115,6 +120,11 @@ def read_grade(text: str) -> tuple[int, str]:
             f"the judge gave the grade {cut(str(grade), 40)}, which is no whole number from 0 to {MAX_GRADE}"
         )
     return grade, str(values.get("reason", ""))
+
+
+def no_files() -> ThreadFiles:
+    """Return the files of no conversation: a judge sees none."""
+    return FakeFiles().of_thread(Scope("none", "judge"), "none")
 
 
 def _evaluated(case: EvalCase, answer: Answer) -> dict[str, Any]:

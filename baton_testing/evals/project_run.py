@@ -12,20 +12,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from baton.adapters.agent_files import AgentFiles
-from baton.domain.identity import Scope
 from baton.domain.usage import Prices
-from baton.ports.files import ThreadFiles
 from baton_testing.conversation_ports import ModelNames, make_token_counter
 from baton_testing.errors import CannotRun
 from baton_testing.evals.checks import Judge
 from baton_testing.evals.evaluation import Evaluation
-from baton_testing.evals.judging import PROMPT_VERSION, JudgeModel
+from baton_testing.evals.judging import PROMPT_VERSION, JudgeModel, no_files
 from baton_testing.evals.knowledge import ProjectKnowledge, read_knowledge
 from baton_testing.evals.project_target import SCRIPTED_DATE, ProjectTarget
 from baton_testing.evals.reading import ReadCase, check_names
-from baton_testing.evals.results import EvaluationRecord
+from baton_testing.evals.results import INTERRUPTED, EvaluationRecord
 from baton_testing.evals.spending import PRICES, Budget, MeteredModel, read_prices
-from baton_testing.fakes.files import FakeFiles
 from baton_testing.known_names import KnownNames
 from baton_testing.models.choice import OF_THIS_MACHINE, AnswersTests
 from baton_testing.models.own_time import OwnTime
@@ -34,7 +31,6 @@ from baton_testing.virtual_time import VirtualTimeLoop
 
 SCRIPTED = "scripted"
 """In place of a model's name: the script of the demo model."""
-INTERRUPTED = "It was interrupted."
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +141,7 @@ class _Run:
             plan.repeat,
             plan.concurrency,
             Budget(plan.max_usd),
-            judge=JudgeModel(judging, plan.judge or names.default, _no_files()),
+            judge=JudgeModel(judging, plan.judge or names.default, no_files()),
             spent_by_judge=lambda: judging.usd,
             progress=progress,
         )
@@ -175,10 +171,6 @@ class _Run:
         finally:
             if self.models.close is not None:
                 await self.models.close()
-
-
-def _no_files() -> ThreadFiles:
-    return FakeFiles().of_thread(Scope("none", "judge"), "none")
 
 
 def _check_prices(plan: Plan, names: ModelNames, prices: Prices) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -70,7 +71,7 @@ class ProjectTarget:
             ports,
             scope,
             own_time,
-            name=asked.name,
+            name=hashlib.sha256(asked.name.encode("utf-8", "replace")).hexdigest(),
             agent=asked.agent,
             folder=case.path.parent,
             time_zone=asked.user.time_zone,

@@ -12,6 +12,7 @@ MAX_REASON = 500
 """Characters of a reason."""
 MAX_ANSWER = 20_000
 """Characters of an answer that are kept."""
+INTERRUPTED = "It was interrupted."
 FORMAT = 1
 """The number of the form of result files. One of another form is not read."""
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
+from baton_testing.evals.comparison import Comparison, Verdict
 from baton_testing.evals.results import CaseRecord, EvaluationRecord, cut
 from baton_testing.evals.summary import Metric, Summary
 from baton_testing.terminal import make_printable
 
+_STYLES = {Verdict.BETTER: "green", Verdict.WORSE: "red", Verdict.NO_DIFFERENCE: "default"}
 MAX_FAILED = 20
 """Cases that did not pass and are shown with reasons."""
 
@@ -20,18 +24,30 @@ class EvaluationTerminal:
     def __init__(self, console: Console | None = None) -> None:
         self._console = console or Console(markup=False, highlight=False, emoji=False, soft_wrap=True)
 
-    def show(self, record: EvaluationRecord, summary: Summary) -> None:
+    def show(self, record: EvaluationRecord, summary: Summary, comparison: Comparison | None = None) -> None:
         """Print the cases that need a look, and the metrics."""
         weak = [case for case in record.cases if case.share != 1.0 and case.runs]
         for case in weak[:MAX_FAILED]:
             self._case(case)
         if len(weak) > MAX_FAILED:
             self._console.print(Text(f"... and {len(weak) - MAX_FAILED} more cases", style="dim"))
-        self._console.print(metrics_table(summary))
+        self._console.print(*metrics_table(summary), sep="\n")
         for line in footer(record, summary):
             self._console.print(Text(make_printable(line), style="dim"))
+        if comparison is not None:
+            self._compare(comparison)
         for note in record.notes:
             self._console.print(Text(f"note: {make_printable(note)}", style="yellow"))
+
+    def _compare(self, comparison: Comparison) -> None:
+        heading = f"compared with {comparison.before}: {comparison.verdict.value}"
+        self._console.print(Text(make_printable(heading), style=f"bold {_STYLES[comparison.verdict]}"))
+        self._console.print(*differences_table(comparison), sep="\n")
+        for what, names in (("passed more often", comparison.improved), ("passed less often", comparison.worsened)):
+            if names:
+                self._console.print(Text(make_printable(f"{what}: {cut(', '.join(names))}"), style="dim"))
+        if comparison.unpaired:
+            self._console.print(Text(f"{comparison.unpaired} cases could not be compared", style="dim"))
 
     def _case(self, case: CaseRecord) -> None:
         mark, style = state(case)
@@ -59,17 +75,48 @@ def state(case: CaseRecord) -> tuple[str, str]:
     return ("passed", "green") if case.passes else ("FAILED", "bold red")
 
 
-def metrics_table(summary: Summary) -> Table:
-    """Return the table of metrics."""
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column("metric", no_wrap=True)
-    for head in ("mean", "95% interval", "runs"):
-        table.add_column(head, justify="right", no_wrap=True)
-    for metric in summary.metrics:
-        runs = str(metric.runs) + (f" (+{metric.not_judged} not judged)" if metric.not_judged else "")
-        style = "bold" if metric is summary.passed else ""
-        table.add_row(Text(make_printable(metric.name), style=style), show_mean(metric), show_interval(metric), runs)
-    return table
+def metrics_table(summary: Summary) -> list[Text]:
+    """Return the lines of the table of metrics."""
+    rows = [
+        (
+            metric.name,
+            show_mean(metric),
+            show_interval(metric),
+            str(metric.runs) + (f" (+{metric.not_judged} not judged)" if metric.not_judged else ""),
+        )
+        for metric in summary.metrics
+    ]
+    return _aligned(("metric", "mean", "95% interval", "runs"), rows, ["bold", *[""] * len(rows)])
+
+
+def differences_table(comparison: Comparison) -> list[Text]:
+    """Return the lines of the table of a comparison."""
+    rows = [
+        (
+            each.name,
+            f"{each.before:.3f}",
+            f"{each.after:.3f}",
+            f"{each.mean:+.3f}",
+            "-" if each.low is None or each.high is None else f"{each.low:+.3f} to {each.high:+.3f}",
+            f"{each.p_value:.3f}",
+            each.verdict.value,
+        )
+        for each in comparison.differences
+    ]
+    heads = ("metric", "before", "after", "difference", "95% interval", "p", "")
+    return _aligned(heads, rows, [_STYLES[each.verdict] for each in comparison.differences])
+
+
+def _aligned(heads: Sequence[str], rows: Sequence[Sequence[str]], styles: Sequence[str]) -> list[Text]:
+    """Return a table whose first column stands left and whose others stand right, however wide the terminal is."""
+    clean = [[make_printable(cell) for cell in row] for row in (heads, *rows)]
+    widths = [max(cell_len(row[column]) for row in clean) for column in range(len(heads))]
+    lines = []
+    for row, style in zip(clean, ("dim", *styles), strict=False):
+        cells = [set_cell_size(row[0], widths[0])]
+        cells += [" " * (width - cell_len(cell)) + cell for cell, width in zip(row[1:], widths[1:], strict=True)]
+        lines.append(Text("  ".join(cells).rstrip(), style=style))
+    return lines
 
 
 def show_mean(metric: Metric) -> str:
@@ -95,7 +142,7 @@ def footer(record: EvaluationRecord, summary: Summary) -> list[str]:
     if record.judge is not None:
         lines.append(f"judge: {record.judge}")
     if summary.flaky:
-        lines.append(f"flaky: {', '.join(summary.flaky)}")
+        lines.append(f"flaky: {cut(', '.join(summary.flaky))}")
     if summary.not_run:
         lines.append(f"{summary.not_run} runs did not take place. {record.stopped or ''}".strip())
     return lines

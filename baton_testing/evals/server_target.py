@@ -1,0 +1,145 @@
+"""The agents of a running server, over its HTTP API. Each run is a stored conversation of the token's user."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import time
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from baton_client import (
+    APIStatusError,
+    AsyncBaton,
+    AuthenticationError,
+    BatonError,
+    NotFoundError,
+    PermissionDeniedError,
+)
+from baton_client.models import Message, MessageAnswer, Task, ToolCall
+from baton_testing.errors import CannotRun
+from baton_testing.evals.answer import Answer, Source, read_retrieved, read_source
+from baton_testing.evals.reading import ReadCase
+from baton_testing.observation import Called, Observation, Said
+
+_T = TypeVar("_T")
+ANSWER_SECONDS = 870.0
+"""The time that a server may need for an answer."""
+MAX_RECORDS = 500
+"""Tool calls, and sub-tasks, of a conversation that are read."""
+
+
+@dataclass(frozen=True)
+class ServerTarget:
+    """Holds cases with the agents of a server."""
+
+    client: AsyncBaton
+    evaluation_id: str = field(default_factory=lambda: secrets.token_hex(6))
+    """The beginning of the ids of its conversations."""
+
+    async def hold(self, case: ReadCase, attempt: int) -> Answer:
+        """See ``Target``."""
+        name = hashlib.sha256(case.case.name.encode("utf-8", "replace")).hexdigest()[:12]
+        thread_id = f"eval-{self.evaluation_id}-{name}-{attempt + 1}"
+        began, answers = time.monotonic(), list[MessageAnswer]()
+        try:
+            for number, turn in enumerate(case.case.input, start=1):
+                answers.append(
+                    await self.client.messages.create(
+                        turn.say,
+                        thread_id=thread_id,
+                        message_id=f"m{number}",
+                        agent_id=case.case.agent,
+                        timeout=ANSWER_SECONDS,
+                    )
+                )
+            seconds = time.monotonic() - began
+            return await self._read(thread_id, case, answers, seconds)
+        except (AuthenticationError, PermissionDeniedError) as refusal:
+            raise CannotRun(f"{self.client.base_url}: {refusal} Sign in again, or set BATON_TOKEN.") from None
+        except APIStatusError as failure:
+            return Answer(error=f"the server answered {failure}", thread_id=thread_id, seconds=time.monotonic() - began)
+        except BatonError as failure:
+            raise CannotRun(f"{self.client.base_url}: {failure}") from None
+
+    async def _read(self, thread_id: str, case: ReadCase, answers: Sequence[MessageAnswer], seconds: float) -> Answer:
+        stored = answers[-1].session_id
+        threads = self.client.threads
+        calls = [_called(each) for each in await _first(aiter(threads.tool_calls(stored, limit=100)))][::-1]
+        tasks: list[Task] = await _first(aiter(threads.tasks.list(stored, limit=100)))
+        handoffs = await _first(aiter(threads.handoffs(stored, limit=100)))
+        turns = await _first(aiter(threads.turns(stored, limit=100)))
+        costs = [turn.cost for turn in turns]
+        failed = next((turn.error_code for turn in turns if turn.error_code is not None), None)
+        seen = [
+            _observation(str(turn.say), answer.messages) for turn, answer in zip(case.case.input, answers, strict=True)
+        ]
+        last = [each for each in answers[-1].messages if each.role == "assistant"]
+        sources = [source for message in last for source in message.metadata.sources]
+        return Answer(
+            text=seen[-1].text,
+            result=answers[-1].result,
+            answered_by=seen[-1].said[-1].agent_id if seen[-1].said else None,
+            calls=tuple(calls),
+            consulted=tuple(dict.fromkeys(task.agent_id for task in tasks)),
+            handoffs=tuple(each.target_agent_id for each in handoffs if each.outcome != "refused"),
+            sources=tuple(read_source(each) for each in sources if each.get("kind") == "document"),
+            retrieved=await self._retrieved(stored, answers[-1].run_id),
+            tokens=sum(turn.usage.total_tokens for turn in turns),
+            usd=None if None in costs else sum(cost for cost in costs if cost is not None),
+            seconds=seconds,
+            error=f"the run ended with {failed}" if failed is not None else None,
+            transcript=tuple(line for each in seen for line in each.transcript())
+            + tuple(f"  [{call}]" for call in calls),
+            thread_id=stored,
+        )
+
+    async def _retrieved(self, thread_id: str, run_id: str) -> tuple[Source, ...] | None:
+        try:
+            context = await self.client.threads.context(thread_id, run_id)
+        except (NotFoundError, PermissionDeniedError):
+            return None
+        response = context.http_response
+        return read_retrieved(response.json) if response is not None else None
+
+
+def check_for_server(cases: Sequence[ReadCase]) -> None:
+    """Raise ``CannotRun`` for cases that only a project's own process can hold."""
+    problems = []
+    for each in cases:
+        if any(turn.say is None or turn.files for turn in each.case.input):
+            problems.append(f"{each.place}: input: with --url, turns are messages without files")
+        if each.case.tools or each.case.reach:
+            problems.append(f"{each.place}: tools, reach: with --url, the server calls its own tools")
+    if problems:
+        raise CannotRun("\n".join(problems[:50]))
+
+
+async def _first(items: AsyncIterator[_T]) -> list[_T]:
+    found: list[_T] = []
+    async for each in items:
+        found.append(each)
+        if len(found) >= MAX_RECORDS:
+            break
+    return found
+
+
+def _called(call: ToolCall) -> Called:
+    return Called(call.agent_id, call.tool_name, call.input, call.output, call.succeeded)
+
+
+def _observation(title: str, messages: Sequence[Message]) -> Observation:
+    said = tuple(
+        Said(each.metadata.agent_id or "", each.metadata.agent_name or "", _text(each))
+        for each in messages
+        if each.role == "assistant" and _text(each)
+    )
+    return Observation(f"say: {title}", said=said)
+
+
+def _text(message: Message) -> str:
+    content = message.content or ""
+    if isinstance(content, str):
+        return content
+    return "\n".join(str(part.get("text", "")) for part in content if part.get("type") == "text")

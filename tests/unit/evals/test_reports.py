@@ -1,0 +1,86 @@
+"""Reports: JUnit, JSON and the page; and comparisons with other versions."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from junitparser import JUnitXml
+
+from baton_project.project import Project
+from baton_testing.errors import CannotRun
+from baton_testing.evals.against import Other, find_other
+from tests.unit.evals.command import run, saved
+from tests.unit.project.conftest import edited
+
+GREETING = "Hello! Ask me about an order, such as A-1001."
+CASES = [
+    {"name": "Hello", "input": "Hello", "checks": [{"type": "contains", "text": "A-1001"}]},
+    {"name": "<b>Bye</b>\x1b", "input": "Bye", "checks": [{"type": "contains", "text": "Goodbye"}]},
+    {"name": "Judged", "input": "Hello", "checks": [{"type": "judge", "rubric": "It is friendly."}]},
+]
+
+
+def test_continuous_integration_gets_junit(project: Project, tmp_path: Path) -> None:
+    path, report = saved(project, *CASES), tmp_path / "reports" / "evals.xml"
+    assert run(project, str(path), "--junit", str(report)).code == 1
+    xml = JUnitXml.fromfile(str(report))
+    assert (xml.tests, xml.failures, xml.skipped) == (3, 1, 1)
+    failed, skipped = (case for suite in xml for case in suite if case.result)
+    assert failed.result[0].message == "contains: it lacks 'Goodbye'"
+    assert GREETING in failed.result[0].text
+    assert skipped.result[0].message.startswith("not judged: judge: the judge failed: model_unavailable")
+
+
+def test_the_page_loads_nothing_and_shows_texts_as_texts(project: Project, tmp_path: Path) -> None:
+    path, page = saved(project, *CASES), tmp_path / "evals.html"
+    run(project, str(path), "--html", str(page))
+    text = page.read_text()
+    assert "&lt;b&gt;Bye&lt;/b&gt;" in text
+    assert "<b>Bye" not in text
+    assert re.search(r"<script|src=|href=|url\(|@import", text) is None
+    assert "default-src 'none'" in text
+
+
+def test_json_has_everything(project: Project, tmp_path: Path) -> None:
+    results = tmp_path / "evals.json"
+    run(project, str(saved(project, *CASES)), "--json", str(results))
+    found = json.loads(results.read_text())
+    assert [case["runs"][0]["passed"] for case in found["cases"]] == [True, False, None]
+    passed = found["summary"]["metrics"][0]
+    assert (passed["name"], passed["mean"], passed["runs"], passed["notJudged"]) == ("passed", 0.5, 2, 1)
+
+
+def test_a_revision_of_git_is_compared(project: Project) -> None:
+    git = ["git", "-C", str(project.folder), "-c", "user.name=Ada", "-c", "user.email=ada@example.com"]
+    for command in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "First"]):
+        subprocess.run([*git, *command], check=True)
+    edited(project.folder / "demo.yaml", GREETING, "Goodbye!")
+    path = saved(project, *({**CASES[0], "name": str(number)} for number in range(6)))
+    ran = run(project, str(path), "--against", "HEAD", "--fail-under", "0")
+    assert (ran.code, ran.errors) == (1, "")
+    commit = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout
+    assert f"compared with {commit[:12]}: worse" in ran.output
+    assert "passed less often: 0, 1, 2, 3, 4, 5" in ran.output
+
+
+def test_the_version_to_compare_with_is_a_folder_a_revision_or_a_model(tmp_path: Path) -> None:
+    assert find_other(str(tmp_path), tmp_path) == Other(folder=tmp_path)
+    assert find_other("gpt-6-luna", tmp_path) == Other(model="gpt-6-luna")
+    assert find_other(f"model:{tmp_path}", tmp_path) == Other(model=str(tmp_path))
+    for text in ("dir:/no/such/folder", "rev:no-such-revision", "rev:--output=x"):
+        with pytest.raises(CannotRun, match="--against"):
+            find_other(text, tmp_path)
+
+
+def test_a_version_that_cannot_be_evaluated_is_reported(project: Project, tmp_path: Path) -> None:
+    other = tmp_path / "other" / "my-shop"
+    shutil.copytree(project.folder, other)
+    edited(other / "agents" / "orders.yaml", "id: orders", "id: somebody")
+    ran = run(project, str(saved(project, CASES[0])), "--against", str(other))
+    assert ran.code == 2
+    assert "--against: " in ran.errors
