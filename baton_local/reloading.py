@@ -17,7 +17,7 @@ from baton.adapters.agent_files import AgentFileError
 from baton.adapters.code_problems import describe_code_problem
 from baton.authoring.errors import CannotLoad
 from baton.authoring.modules import kept_on_failure
-from baton.composition import event_loop
+from baton.composition import close_replaced_resources, event_loop
 from baton_local import checks, shared_agents
 from baton_local.project_tools import ToolsDoNotImport, forget_bytecode, imported_again, packages_in
 from baton_local.shared_agents import UnusableFunction
@@ -72,6 +72,7 @@ class Reloader:
         self._files.take(newer)
         self.state |= {"version": self.state["version"] + 1, "problems": []}
         self._progress(f"Reloaded: {', '.join(agent.id for agent in newer.all())}")
+        event_loop.run(close_replaced_resources())
         for line in event_loop.run(checks.problems()):
             logger.warning("%s", line)
 

@@ -66,7 +66,7 @@ class Runner:
     async def _hold(self, file: ReadFile, number: int, model: AnsweringModel, own_time: OwnTime) -> RunResult:
         began = time.monotonic()
         content, test = file.content, file.content.conversations[number]
-        functions = RealTimeFunctions(make_functions().packages)
+        functions = RealTimeFunctions(make_functions().packages, logs_messages=lambda: True)
         tools = StubbedTools(real_tools(self.agents, functions), {**content.tools, **test.tools}, content.reach)
         ports = ConversationPorts(
             clock=LoopClock(content.begins_at, test.name),

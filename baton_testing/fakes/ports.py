@@ -61,7 +61,7 @@ class MemoryPorts(Ports):
 
     @cached_property
     def functions(self) -> Functions:
-        return make_functions()
+        return Functions(make_functions().packages, logs_messages=lambda: True)
 
     @cached_property
     def store(self) -> FakeThreadStore:

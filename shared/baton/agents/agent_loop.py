@@ -24,12 +24,13 @@ from baton.agents.transcript import Transcript
 from baton.agents.turn_prompt import TurnPrompt
 from baton.agents.usage_estimates import estimate_usage
 from baton.domain.agent import AgentDefinition
-from baton.domain.errors import BatonError, ContextTooLong, InternalError, LeaseLost, StoreUnavailable
+from baton.domain.errors import ContextTooLong, LeaseLost, StoreUnavailable
 from baton.domain.message import FollowedProcedure, Role
 from baton.domain.run_events import tool_result
 from baton.domain.sentences import sentence
 from baton.domain.text import encodable
 from baton.domain.tool_call import ToolCall
+from baton.domain.tracing import error_code
 from baton.domain.usage import OTHER_MODELS, ModelUsage, Usage
 from baton.memory.inspection.inspection import AgentContext, ModelCall
 from baton.memory.prompt.context import AssembledContext
@@ -97,7 +98,7 @@ class AgentLoop:
         """The id of an answer that the model is asked to correct: nothing was shown of it."""
         self._tracker = own.tracker if own is not None else None
         hooks = Hooks.of(context, agent, task_id)
-        self._screening = Screening(hooks, context, self._prompt, is_consulted=task_id is not None) if hooks else None
+        self._screening = Screening(hooks, context, self._prompt) if hooks else None
         self._calls = ToolCalls(context, agent, tools, self._budget, consult, own, task_id, hooks)
         self._caller = task_id or agent.id
         self._limit = AnswerLimit()
@@ -274,11 +275,13 @@ class AgentLoop:
             refused = refusal
         except Exception as error:  # noqa: BLE001 - raised again, after the message has been ended
             failure = error
-        is_whole = failure is None and not context.stop.is_set()
-        is_cut = is_whole and (
-            self._limit.is_spent or (finished is not None and finished.reason is FinishReason.LENGTH)
-        )
-        if not is_whole or is_last or self._limit.is_spent or refused is not None:
+        is_whole, is_spent = failure is None and not context.stop.is_set(), self._limit.is_spent
+        if self._screening is not None:
+            is_spent |= self._screening.is_cut
+            if finished is not None and self._screening.has_changed:
+                finished = replace(finished, provider_parts=None)  # they have the text as the model wrote it
+        is_cut = is_whole and (is_spent or (finished is not None and finished.reason is FinishReason.LENGTH))
+        if not is_whole or is_last or is_spent or refused is not None:
             calls.clear()
         if refused is not None:
             finished = None
@@ -293,7 +296,10 @@ class AgentLoop:
         text = answer.text
         sources = () if calls or refused else select_answer_sources(answer.heard, self._sources.all)
         context.emit_all(answer.end(sources, is_cut=is_cut))
-        parts = finished.provider_parts if finished is not None and is_whole else None
+        parts, asked = finished.provider_parts if finished is not None and is_whole else None, list(calls)
+        calls[:] = await self._calls.judge(calls)
+        if calls != asked:
+            parts = None  # they have the arguments as the model wrote them
         if text or calls:
             self._transcript.add_answer(
                 answer.message_id,
@@ -309,10 +315,10 @@ class AgentLoop:
             )
         self._said = Prompt(Role.ASSISTANT, answer.heard, tool_calls=tuple(calls), provider_parts=parts)
         noted.prompts, noted.ended_at = tuple(prompts), context.services.clock.now()
-        noted.error = _error_code(failure)
+        noted.error = error_code(failure) if failure is not None else None
         if finished is not None:
             noted.model, noted.usage, noted.dropped = finished.model, finished.usage, finished.dropped
-        await self._count(finished, prompts, answer.heard, calls)
+        await self._count(finished, prompts, answer.heard, asked)
         self._has_answered = bool(text) and (self._structured is None or held.is_structured or refused is not None)
         if held.failure is not None and self._structured is not None:
             repair = self._structured.repair(answer.heard, finished)
@@ -396,9 +402,3 @@ class AgentLoop:
         if usage is not None:
             self._context.spent.append(ModelUsage(self._model or OTHER_MODELS, usage))
         self._budget.count_model_call(usage or Usage())
-
-
-def _error_code(failure: Exception | None) -> str | None:
-    if failure is None:
-        return None
-    return failure.code if isinstance(failure, BatonError) else InternalError.code

@@ -8,12 +8,10 @@ from typing import Any
 from baton.agents.run_context import RunContext
 from baton.domain.errors import BatonError, LeaseLost, StoreUnavailable
 from baton.domain.extracted import FILE_SOURCE
-from baton.ports.tools import NewFile, ToolFailed
+from baton.ports.tools import MAX_ATTACHED_BYTES, NewFile, ToolFailed
 
 MAX_FILES = 20
 """Files of one call."""
-MAX_BYTES = 20 * 1024 * 1024
-"""Bytes of them together."""
 
 
 class AttachedFiles:
@@ -22,7 +20,7 @@ class AttachedFiles:
     def __init__(self, context: RunContext, agent_id: str) -> None:
         self._context = context
         self._agent_id = agent_id
-        self._room = MAX_BYTES
+        self._room = MAX_ATTACHED_BYTES
         self.sources: list[Mapping[str, Any]] = []
 
     async def keep(self, file: NewFile) -> str:
@@ -30,7 +28,7 @@ class AttachedFiles:
         if len(self.sources) >= MAX_FILES:
             raise ToolFailed(f"A call attaches at most {MAX_FILES} files.")
         if len(file.body) > self._room:
-            raise ToolFailed(f"The files of a call have at most {MAX_BYTES} bytes together.")
+            raise ToolFailed(f"The files of a call have at most {MAX_ATTACHED_BYTES} bytes together.")
         context, files = self._context, self._context.services.files
         try:
             file_id = await files.keep(context.scope, context.thread_id, file.name, file.media_type, file.body)

@@ -16,6 +16,9 @@ from baton.domain.usage import Usage
 from baton.memory.prompt.history_window import WindowedHistory
 from baton.ports.agent_client import AgentReport
 
+STOPPED = "The user stopped this."
+FAULT = "Error: the tool could not be used because of an internal fault."
+
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
@@ -58,8 +61,6 @@ class CallOutcome:
     """The specialist's report, if the call ends the handoff."""
     data: DataChange | None = None
     """Its change of the conversation's data."""
-    arguments: Mapping[str, Any] | None = None
-    """The arguments that a hook has put in place of the model's; None if it made the call with those."""
     files: tuple[Mapping[str, Any], ...] = ()
     """The files that it has attached; they are among the sources too."""
 

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import json
 import uuid
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -19,9 +19,10 @@ from baton.agents.attachments import read_attachments
 from baton.agents.call_outcome import CallOutcome
 from baton.agents.computed_prompt import compute_prompt
 from baton.agents.coroutine_agent import CoroutineAgent
+from baton.agents.hooked_calls import Judge
 from baton.agents.prompting import make_today_note
 from baton.agents.remote_answers import ReturnedFiles, count_by_type, describe_file
-from baton.agents.run_context import AgentServices, EmitEvent, RemoteTasks, RunContext
+from baton.agents.run_context import EmitEvent, RunContext, ScreenedQuestion
 from baton.agents.tool_calls import Question
 from baton.agents.tool_progress import progress_reporter
 from baton.agents.tool_set import ToolSet, find_tools
@@ -31,15 +32,13 @@ from baton.background import in_background
 from baton.concurrency import gather_all
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import BatonError, LeaseLost, StoreUnavailable, Unauthorized
-from baton.domain.identity import Scope
 from baton.domain.message import Content, Role
 from baton.domain.metrics import Metric, count
 from baton.domain.run_events import subagent_error, subagent_finished, subagent_started
 from baton.domain.run_step import MAX_DEPTH
 from baton.domain.task import RemoteTask, Task, TaskMessage, TaskStatus
 from baton.domain.text import first_bytes
-from baton.domain.thread import Run
-from baton.domain.tool_call import ToolCall, ToolCallRecord
+from baton.domain.tool_call import ToolCall
 from baton.domain.usage import Usage
 from baton.memory.prompt.context import AssembledContext, Notes
 from baton.memory.prompt.message_prompts import CUT_NOTE
@@ -58,14 +57,8 @@ from baton.ports.agent_client import (
     TaskLost,
 )
 from baton.ports.chat_model import MAX_ANSWER_BYTES, TextDelta
-from baton.ports.leases import Lease
-from baton.registry.registered_agents import RegisteredAgents
 
 logger = Logger(child=True)
-
-TASKS_AT_ONCE = 100
-MAX_TASKS = 1_000
-"""Tasks of one run that are read. It is more than the calls that a run may make (``ToolLimits.tool_calls``)."""
 
 TASKS_LOOKED_AT = 20
 """The newest sub-tasks of the thread, among which a remote agent's open task is looked for."""
@@ -109,10 +102,19 @@ class _Work:
     """The user's files that the remote agent does not take."""
     files: tuple[Mapping[str, Any], ...] = ()
     """Files of its answer, as sources."""
+    question: str | None = None
+    """The question as the agent's guardrails have left it; None if they did not change it."""
 
     def take(self, text: str, *, is_cut: bool) -> None:
         """Record the answer, with a note for the asking agent if it was cut."""
         self.answer = f"{text}\n{CUT_NOTE}" if is_cut else text
+
+    def replace_answer(self, text: str | None) -> None:
+        """Record the answer as hooks of the asking agent have left it; None without it."""
+        answers = [place for place, each in enumerate(self.messages) if each.role == Role.ASSISTANT.value]
+        if answers:
+            self.messages[answers[-1]] = replace(self.messages[answers[-1]], content=text or "")
+        self.answer = text or ""
 
 
 class Consultations:
@@ -155,26 +157,19 @@ class Consultations:
         work = _Work()
         try:
             status, error = await self._let_answer(question, task, work)
+            outcome = _outcome(question, task, status, error, work)
+            if question.judge is not None:
+                outcome = await _judge(outcome, question.judge, work)
         except asyncio.CancelledError:
             if context.stop.is_set():
+                if question.judge is not None:
+                    work.replace_answer(None)  # nobody has judged it
                 emit(subagent_error(task.id, TaskStatus.CANCELLED.value, "Stopped."))
                 context.writes.add(self._keep(begun, task, TaskStatus.CANCELLED, work, "stopped by the user."))
             raise
         emit(subagent_error(task.id, status.value, error) if error else subagent_finished(task.id))
         context.writes.add(self._keep(begun, task, status, work, error))
-        if error is not None:
-            reason = UNANSWERED.format(name=agent.name, reason=error)
-            return CallOutcome.failed(
-                reason, task_id=task.id, task_status=status.value, is_outage=True, tokens=work.usage.total_tokens
-            )
-        return CallOutcome(
-            "\n\n".join(part for part in (work.answer, work.note, _list_missed(work)) if part),
-            task_id=task.id,
-            task_status=status.value,
-            is_outage=work.is_limited,
-            tokens=work.usage.total_tokens,
-            sources=select_consulted_sources(agent, work.answer, work.documents, work.files),
-        )
+        return outcome
 
     async def _let_answer(self, question: Question, task: Task, work: _Work) -> tuple[TaskStatus, str | None]:
         """Let the agent answer within its time limit. Returns the status, and the reason of a failure."""
@@ -207,7 +202,8 @@ class Consultations:
         """Let an agent of this deployment answer. It sees only its task."""
         # The user sees only the asking agent's answer, and the progress of tools.
         agent, emit = question.agent, progress_reporter(question.report)
-        context, services = replace(self._context, emit=emit), self._context.services
+        screened = ScreenedQuestion()
+        context, services = replace(self._context, emit=emit, screened=screened), self._context.services
         is_coroutine = agent.code.run is not None
         tools = await find_tools(
             agent, context.scope, context.agents, services.tools, may_ask=is_coroutine and self._depth < MAX_DEPTH
@@ -240,7 +236,7 @@ class Consultations:
         try:
             await loop.answer()
         finally:
-            work.usage = loop.result.usage + asked_below.usage
+            work.usage, work.question = loop.result.usage + asked_below.usage, screened.text
             self._usage += work.usage
             work.messages = [
                 TaskMessage(message.role.value, message.text, message.timestamp, message.tool_name)
@@ -354,15 +350,17 @@ class Consultations:
     ) -> None:
         """Store the ended task, and audit the consultation."""
         context, services = self._context, self._context.services
+        asked = task.message if work.question is None else work.question
         ended = replace(
             task,
+            message=asked,
             status=status,
             result=work.answer or None,
             error=error,
             ended_at=services.clock.now(),
             usage=work.usage,
             remote_task_id=work.remote_task_id,
-            messages=(TaskMessage(Role.USER.value, task.message, task.started_at), *work.messages),
+            messages=(TaskMessage(Role.USER.value, asked, task.started_at), *work.messages),
         )
         await begun
         detail: dict[str, Any] = {"agentId": task.agent_id, "taskId": task.id, "runId": task.run_id}
@@ -374,6 +372,29 @@ class Consultations:
         await gather_all(services.records.put_task(context.lease(), ended), audited)
 
 
+def _outcome(question: Question, task: Task, status: TaskStatus, error: str | None, work: _Work) -> CallOutcome:
+    tokens = work.usage.total_tokens
+    if error is not None:
+        reason = UNANSWERED.format(name=question.agent.name, reason=error)
+        return CallOutcome.failed(reason, task_id=task.id, task_status=status.value, is_outage=True, tokens=tokens)
+    return CallOutcome(
+        "\n\n".join(part for part in (work.answer, work.note, _list_missed(work)) if part),
+        task_id=task.id,
+        task_status=status.value,
+        is_outage=work.is_limited,
+        tokens=tokens,
+        sources=select_consulted_sources(question.agent, work.answer, work.documents, work.files),
+    )
+
+
+async def _judge(outcome: CallOutcome, judge: Judge, work: _Work) -> CallOutcome:
+    """Return the outcome as hooks of the asking agent leave it. The answer is recorded as they leave it."""
+    judged = await judge(outcome)
+    if judged.output != outcome.output:
+        work.replace_answer(judged.output if judged.error is None else None)
+    return judged
+
+
 def _list_missed(work: _Work) -> str:
     files = "; ".join(describe_file(replace(each, url=None)) for each in work.not_passed_on)
     return NOT_PASSED_ON.format(files) if files else ""
@@ -382,44 +403,3 @@ def _list_missed(work: _Work) -> str:
 def task_id(thread_id: str, call: ToolCall) -> str:
     """Return the id of a call's sub-task. It is the same in every attempt."""
     return str(uuid.uuid5(uuid.UUID(thread_id), f"task\0{call.id}"))
-
-
-async def settle_tasks(services: AgentServices, lease: Lease, run: Run, journal: Mapping[str, ToolCallRecord]) -> None:
-    """End the sub-tasks that were in progress when an earlier attempt's worker died."""
-    results = {call.task_id: call.output for call in journal.values() if call.task_id is not None}
-    async for task in _find_tasks_at_work(services, lease, run):
-        ended = replace(task, ended_at=services.clock.now(), status=TaskStatus.FAILED, error="its worker died.")
-        if task.id in results:
-            ended = replace(ended, status=TaskStatus.COMPLETED, error=None, result=results[task.id])
-        await services.records.put_task(lease, ended)
-
-
-async def stop_remote_tasks(
-    services: AgentServices,
-    scope: Scope,
-    agents: RegisteredAgents,
-    left: RemoteTasks,
-    journal: Mapping[str, ToolCallRecord],
-) -> None:
-    """Ask remote agents to stop tasks that an earlier attempt has begun and this one has not followed.
-
-    Those whose answers are recorded are left alone: they have ended, or wait for the next question.
-    """
-    answered = {call.task_id for call in journal.values()}
-    found = [(agents.describe(task.agent_id), task) for task in left.left if task.id not in answered]
-    await gather_all(
-        *(services.agent_client.cancel(agent, scope, task.remote_task_id) for agent, task in found if agent is not None)
-    )
-
-
-async def _find_tasks_at_work(services: AgentServices, lease: Lease, run: Run) -> AsyncGenerator[Task, None]:
-    """Yield the run's tasks that have not ended. The run is the thread's last one, so its tasks are listed first."""
-    cursor, seen = None, 0
-    while seen < MAX_TASKS:
-        tasks, cursor = await services.records.tasks(lease.scope, lease.thread_id, limit=TASKS_AT_ONCE, cursor=cursor)
-        for task in tasks:
-            if task.run_id == run.run_id and task.status is TaskStatus.WORKING:
-                yield task
-        seen += len(tasks)
-        if cursor is None or tasks[-1].run_id != run.run_id:
-            return

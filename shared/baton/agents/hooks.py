@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from aws_lambda_powertools import Logger
 
 from baton.agents.call_outcome import Transfer
 from baton.agents.run_context import RunContext
+from baton.concurrency import stop_all
 from baton.domain.agent import AgentDefinition
 from baton.domain.agent_code import HOOK_ARGUMENTS, Hook, HookPoint
 from baton.domain.errors import LeaseLost, StoreUnavailable, Unauthorized
@@ -38,6 +40,34 @@ _JUDGES = {HookPoint.INPUT_GUARDRAIL: Checked.INPUT, HookPoint.OUTPUT_GUARDRAIL:
 _LONG = frozenset({HookPoint.INPUT_GUARDRAIL, HookPoint.AFTER_TOOL})
 _TEXTS = frozenset({*_JUDGES, HookPoint.AFTER_TOOL})
 """Points where a replacement is a text."""
+STOPPED_SECONDS = 2.0
+"""The most seconds for each hook once the run is stopped: the user waits for the end of the answer."""
+
+
+def judges_questions(agent: AgentDefinition) -> bool:
+    """Return whether the agent has an input guardrail."""
+    return bool(agent.code.at(HookPoint.INPUT_GUARDRAIL)) or any(
+        Checked.INPUT in each.checks for each in agent.guardrails
+    )
+
+
+T = TypeVar("T")
+
+
+class RunStopped(Exception):
+    """The run was stopped while a verdict was waited for."""
+
+
+async def unless_stopped(context: RunContext, work: Awaitable[T]) -> T:
+    """Return the result of ``work``. Raises ``RunStopped`` as soon as the run is stopped."""
+    working, stopped = asyncio.ensure_future(work), asyncio.ensure_future(context.stop.wait())
+    try:
+        await asyncio.wait({working, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            raise RunStopped
+        return working.result()
+    finally:
+        await stop_all(working, stopped)
 
 
 class Refused(Exception):
@@ -117,7 +147,16 @@ class Hooks:
             except Exception as error:
                 failure = type(error).__name__
                 count(Metric.GUARDRAIL_FAILURES)
-                logger.exception("hook failed", hook=check.name, point=point.value, agent=self._agent.id)
+                # Its message may quote what was judged, which the log does not keep.
+                trace = error if self._context.services.functions.logs_messages() else None
+                logger.error(
+                    "hook failed",
+                    exc_info=trace,
+                    hook=check.name,
+                    point=point.value,
+                    agent=self._agent.id,
+                    reason=failure,
+                )
                 verdict = None if check.on_failure is OnFailure.OPEN else Refuse(self._sentence("unchecked"))
             if verdict is not None or failure is not None:
                 taken = to_millis(clock.now()) - to_millis(began)
@@ -136,7 +175,8 @@ class Hooks:
 
     def _seconds(self, check: _Check) -> float:
         left = self._context.deadline - asyncio.get_running_loop().time()
-        return max(0.0, min(check.timeout_seconds, left))
+        longest = STOPPED_SECONDS if self._context.stop.is_set() else check.timeout_seconds
+        return max(0.0, min(check.timeout_seconds, longest, left))
 
     def _checks(self, point: HookPoint) -> list[_Check]:
         if point not in self._known:
@@ -158,7 +198,8 @@ class Hooks:
                 time_zone=context.today.known_zone,
                 state=context.data.copy(),
             )
-            return await context.services.functions.call_with(hook.function, about, arguments, names)
+            # A copy for each: only a verdict changes what the next one gets.
+            return await context.services.functions.call_with(hook.function, about, copy.deepcopy(arguments), names)
 
         return _Check(hook.name, hook.on_failure, hook.timeout_seconds, ask)
 
@@ -221,9 +262,10 @@ def _verdict(point: HookPoint, returned: Any) -> Verdict:
         raise ValueError(f"{point.value} cannot return {type(returned).__name__}")
     value = returned.value
     if point is HookPoint.BEFORE_TOOL:
-        if not isinstance(value, dict) or len(json.dumps(value)) > MAX_REPLACEMENT:
+        written = json.dumps(value, allow_nan=False)
+        if not isinstance(value, dict) or len(written) > MAX_REPLACEMENT:
             raise ValueError(f"arguments are a dictionary of at most {MAX_REPLACEMENT} characters as JSON")
-        return Replace(value)
+        return Replace(json.loads(written))
     longest = MAX_LONG_REPLACEMENT if point in _LONG else MAX_REPLACEMENT
     if not isinstance(value, str) or len(value) > longest:
         raise ValueError(f"a replacement is a text of at most {longest} characters")

@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from baton.agents.hooks import Hooks
+from baton.agents.hooks import Hooks, Refused, RunStopped, unless_stopped
 from baton.agents.run_context import RunContext
 from baton.agents.turn_prompt import TurnPrompt
 from baton.concurrency import stop_all
@@ -18,6 +18,7 @@ from baton.domain.events import MAX_DELTA_CHARS
 from baton.domain.message import Role, text_of, with_text
 from baton.domain.text import slices
 from baton.domain.tool_call import ToolCall
+from baton.domain.tracing import content_withheld
 from baton.outbox.text_batches import AnswerLimit
 from baton.ports.chat_model import Finished, ModelChunk, Prompt, ReasoningDelta, TextDelta, TextTakenBack
 
@@ -30,12 +31,11 @@ MAX_WINDOW = 1_000
 _SENTENCE_END = re.compile("[.!?\u2026][\"')\\]]*\\s+|\n+|[\u3002\uff01\uff1f]")
 _SPACE = re.compile(r"\s+")
 
+_CHANGING = (HookPoint.INPUT_GUARDRAIL, HookPoint.OUTPUT_GUARDRAIL, HookPoint.BEFORE_TOOL)
+"""Points at which words are replaced or refused. Traces do not have what was."""
+
 OpenStream = Callable[[list[Prompt]], AsyncGenerator[ModelChunk, None]]
 """Asks the model."""
-
-
-class _Stopped(Exception):
-    """The run was stopped while a verdict was waited for."""
 
 
 class Screening:
@@ -46,26 +46,33 @@ class Screening:
     there are guardrails for it to evade.
     """
 
-    def __init__(self, hooks: Hooks, context: RunContext, prompt: TurnPrompt, *, is_consulted: bool) -> None:
+    def __init__(self, hooks: Hooks, context: RunContext, prompt: TurnPrompt) -> None:
         self._hooks = hooks
         self._context = context
         self._prompt = prompt
-        self._is_consulted = is_consulted
         self._question: Prompt | None = None
         self._judging: asyncio.Task[str] | None = None
         self._limit = AnswerLimit()
         """Replacements may be longer than the model's text, which has a limit already."""
         self._judges_output = hooks.has(HookPoint.OUTPUT_GUARDRAIL)
+        self._is_traced = not any(map(hooks.has, _CHANGING))
+        self._shown = ""
+        """The text of the answer that was yielded."""
+        self._is_observed = False
+        """True if hooks after the model have seen the answer."""
+        self.has_changed = False
+        """True if the text of the last answer is not what the model wrote."""
+
+    @property
+    def is_cut(self) -> bool:
+        """True if replacements have made an answer longer than answers may be."""
+        return self._limit.is_spent
 
     def begin(self) -> None:
         """Have the question judged. Until it is allowed, it counts as refused: a run may be stopped before."""
         if self._hooks.has(HookPoint.INPUT_GUARDRAIL):
             self._question = self._prompt.question
-            self._note_question(is_refused=self._question is not None)
-
-    def _note_question(self, *, is_refused: bool) -> None:
-        if not self._is_consulted:
-            self._context.screened.is_refused = is_refused
+            self._context.screened.is_refused = self._question is not None
 
     async def screen(
         self, open_stream: OpenStream, prompts: list[Prompt], *, is_whole: bool
@@ -76,6 +83,7 @@ class Screening:
         stopped.
         """
         chunks: AsyncGenerator[ModelChunk, None] | None = None
+        self._shown, self.has_changed, self._is_observed = "", False, not self._hooks.has(HookPoint.AFTER_MODEL)
         try:
             self._begin_to_judge()
             await self._add_instructions(prompts)
@@ -83,7 +91,7 @@ class Screening:
             first = await self._first(chunks)
             if self._question is not None:
                 replaced = await self._unless_stopped(self._verdict())
-                self._note_question(is_refused=False)
+                self._context.screened.is_refused = False
                 if replaced is not None:
                     await chunks.aclose()
                     self._replace_question(prompts, replaced)
@@ -93,8 +101,14 @@ class Screening:
             async with contextlib.aclosing(self._windows(first, chunks, is_whole=is_whole)) as windows:
                 async for chunk in windows:
                     yield chunk
-        except _Stopped:
-            return
+            await self._observe_broken_off()
+        except RunStopped:
+            await self._observe_broken_off()
+        except Refused:
+            raise
+        except Exception:
+            await self._observe_broken_off()
+            raise
         finally:
             if self._judging is not None:
                 judging, self._judging = self._judging, None
@@ -121,16 +135,17 @@ class Screening:
         content = with_text(self._question.content, text)
         new = replace(self._question, content=content)
         self._prompt.replace(self._question, new)
+        self._context.inspection.replace_question(self._question, new)
         prompts[:] = [new if each is self._question else each for each in prompts]
         self._question = None
-        if not self._is_consulted:
-            self._context.screened.text = text
+        self._context.screened.text = text
 
     async def _first(self, chunks: AsyncGenerator[ModelChunk, None]) -> ModelChunk | None:
         """Return the first chunk, None at the end. A refusal of the question comes first. Raises ``Refused``."""
-        if self._judging is None or self._judging.done():
-            return await anext(chunks, None)
-        coming: asyncio.Future[ModelChunk | None] = asyncio.ensure_future(anext(chunks, None))
+        with contextlib.nullcontext() if self._is_traced else content_withheld():
+            if self._judging is None or self._judging.done():
+                return await anext(chunks, None)
+            coming: asyncio.Future[ModelChunk | None] = asyncio.ensure_future(anext(chunks, None))
         try:
             waiting: list[asyncio.Future[Any]] = [coming, self._judging]
             await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
@@ -151,69 +166,75 @@ class Screening:
     async def _windows(
         self, first: ModelChunk | None, rest: AsyncGenerator[ModelChunk, None], *, is_whole: bool
     ) -> AsyncGenerator[ModelChunk, None]:
-        held, before = "", ""
+        held = ""
         calls: list[ToolCall] = []
         chunk = first
-        while chunk is not None:
+        while chunk is not None and not self.is_cut:
             if isinstance(chunk, TextDelta) and self._judges_output:
                 held += chunk.text
                 while not is_whole and (end := find_window_end(held)):
-                    text = await self._judge(held[:end], before, is_last=False)
-                    held, before = held[end:], before + text
+                    text, held = await self._judge(held[:end], is_last=False), held[end:]
                     for piece in self._pieces(text):
                         yield piece
             elif isinstance(chunk, ReasoningDelta) and self._judges_output:
                 pass
             else:
                 if isinstance(chunk, TextDelta):
-                    before += chunk.text
+                    self._shown += chunk.text
                 elif isinstance(chunk, TextTakenBack):
-                    held = before = ""
+                    held = self._shown = ""
+                    self.has_changed = False
                 elif isinstance(chunk, ToolCall):
                     calls.append(chunk)
                 elif isinstance(chunk, Finished):
                     # Calls and the end come after all text; the calls are made when the answer has ended.
                     if held:
-                        text = await self._judge(held, before, is_last=True)
-                        held, before = "", before + text
+                        text, held = await self._judge(held, is_last=True), ""
                         for piece in self._pieces(text):
                             yield piece
-                    await self._observe(before, calls)
+                    await self._unless_stopped(self._observe(calls))
                 yield chunk
             chunk = await anext(rest, None)
-        if held and not self._context.stop.is_set():
-            for piece in self._pieces(await self._judge(held, before, is_last=True)):
+        if held and not self.is_cut and not self._context.stop.is_set():
+            for piece in self._pieces(await self._judge(held, is_last=True)):
                 yield piece
 
     def _pieces(self, text: str) -> Iterator[TextDelta]:
         """Yield a text that may be shown in pieces that fit an event, as long as the answer has room for it."""
         for start, end in slices(text, MAX_DELTA_CHARS):
             piece = self._limit.cut(TextDelta(text[start:end]))
-            if piece is not None and not self._limit.is_spent:
+            if isinstance(piece, TextDelta):
+                self._shown += piece.text
                 yield piece
+            if self.is_cut:
+                return
 
-    async def _judge(self, text: str, before: str, *, is_last: bool) -> str:
-        given = {"text": text, "before": before, "is_last": is_last}
-        judged = await self._unless_stopped(self._hooks.judge(HookPoint.OUTPUT_GUARDRAIL, given, "text"))
-        return str(judged)
+    async def _judge(self, text: str, *, is_last: bool) -> str:
+        given = {"text": text, "before": self._shown, "is_last": is_last}
+        judged = str(await self._unless_stopped(self._hooks.judge(HookPoint.OUTPUT_GUARDRAIL, given, "text")))
+        self.has_changed |= judged != text
+        return judged
 
-    async def _observe(self, text: str, calls: list[ToolCall]) -> None:
-        if self._hooks.has(HookPoint.AFTER_MODEL):
+    async def _observe(self, calls: list[ToolCall]) -> None:
+        """Show the answer to the hooks after the model, once. Raises ``Refused``."""
+        if not self._is_observed:
             shown = [{"name": call.name, "arguments": call.parsed() or call.arguments} for call in calls]
-            given = {"text": text, "calls": shown}
-            await self._unless_stopped(self._hooks.observe(HookPoint.AFTER_MODEL, given))
+            await self._hooks.observe(HookPoint.AFTER_MODEL, {"text": self._shown, "calls": shown})
+            self._is_observed = True
+
+    async def _observe_broken_off(self) -> None:
+        """Show an answer that was cut or stopped, or whose model failed, to the hooks after the model.
+
+        None of its calls is made. Raises ``Refused``.
+        """
+        if self._shown and not self._context.stop.is_set():
+            with contextlib.suppress(RunStopped):
+                await self._unless_stopped(self._observe([]))
+        if self._shown and self._context.stop.is_set():
+            await self._observe([])
 
     async def _unless_stopped(self, work: Awaitable[T]) -> T:
-        """Return the result of ``work``. Raises ``_Stopped`` as soon as the run is stopped."""
-        stop = self._context.stop
-        working, stopped = asyncio.ensure_future(work), asyncio.ensure_future(stop.wait())
-        try:
-            await asyncio.wait({working, stopped}, return_when=asyncio.FIRST_COMPLETED)
-            if not working.done():
-                raise _Stopped
-            return working.result()
-        finally:
-            await stop_all(working, stopped)
+        return await unless_stopped(self._context, work)
 
 
 def find_window_end(text: str) -> int:

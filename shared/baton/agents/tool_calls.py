@@ -16,8 +16,8 @@ from aws_lambda_powertools import Logger
 from baton.agents.answer_sources import select_consulted_sources
 from baton.agents.attached_files import AttachedFiles
 from baton.agents.builtin_tools import BuiltinTools
-from baton.agents.call_outcome import CallOutcome
-from baton.agents.hooked_calls import HookedCall
+from baton.agents.call_outcome import FAULT, STOPPED, CallOutcome
+from baton.agents.hooked_calls import Admitted, HookedCall, Judge, JudgedCalls
 from baton.agents.hooks import Hooks
 from baton.agents.progress import ProgressIndicator
 from baton.agents.run_context import Budget, EmitEvent, RunContext
@@ -38,7 +38,6 @@ from baton.ports.tools import CallContext, ToolFailed
 
 logger = Logger(child=True)
 
-STOPPED = "The user stopped this."
 OVER = "Error: it was stopped when the time for it was over."
 GRACE_SECONDS = 5.0
 VALUE_WEIGHT = 200
@@ -68,6 +67,8 @@ class Question:
     """A structured answer to a remote agent's question."""
     report: Callable[[str], None] = _show_nothing
     """Shows the user the agent's reports on its work."""
+    judge: Judge | None = None
+    """Has the hooks of the agent that asks judge the outcome, before it is stored; None without any."""
 
 
 Consult = Callable[[Question, EmitEvent], Awaitable[CallOutcome]]
@@ -99,6 +100,14 @@ class ToolCalls:
     """True if a call of the same answer waits for a person or for the user's application."""
     _client_calls: int = 0
     """Calls of the same answer that the user's application carries out."""
+    _judged: JudgedCalls = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._judged = JudgedCalls(self.context, self.hooks, self._admit)
+
+    async def judge(self, calls: Sequence[ToolCall]) -> list[ToolCall]:
+        """Return the calls of an answer as hooks before tools leave them, before they are shown and stored."""
+        return await self._judged.judge(calls)
 
     async def carry_out(
         self,
@@ -114,6 +123,8 @@ class ToolCalls:
         ``approved`` has the ids of approved calls. Ends promptly when the run is stopped. Raises ``LeaseLost`` and
         ``StoreUnavailable``.
         """
+        if self._judged.fatal is not None:
+            raise self._judged.fatal
         self._is_waiting, self._client_calls = any(self._waits(call, approved) for call in calls), 0
         self._activity_id = activity_id
         # Reading the thread may have outlasted the lease, and events are sent only while the calls are made.
@@ -144,7 +155,7 @@ class ToolCalls:
 
     def _waits(self, call: ToolCall, approved: Collection[str]) -> bool:
         offer = self.tools.offers.get(call.name)
-        if offer is None:
+        if offer is None or self._judged.is_settled(call):
             return False
         needs_approval = offer.tool is not None and offer.tool.requires_approval
         return offer.is_client or (needs_approval and call.id not in approved)
@@ -180,7 +191,7 @@ class ToolCalls:
         except Exception:
             logger.exception("tool call failed", tool=call.name, thread_id=self.context.thread_id)
             count(Metric.INTERNAL_FAULTS)
-            outcome = CallOutcome.failed("Error: the tool could not be used because of an internal fault.")
+            outcome = CallOutcome.failed(FAULT)
         self.outcomes[call.id] = outcome
         self.budget.count_tokens(outcome.tokens)
         if outcome.waits:
@@ -206,6 +217,16 @@ class ToolCalls:
             self._research.ended(offer.agent.id, TaskStatus(outcome.task_status) if outcome.task_status else failed)
 
     async def _execute(self, call: ToolCall, *, is_approved: bool) -> CallOutcome:
+        admitted = self._judged.take(call) or await self._admit(call)
+        if isinstance(admitted, CallOutcome):
+            return admitted
+        if self.hooks is None:
+            return await self._use(call, admitted, is_approved=is_approved)
+        hooked = HookedCall(self.hooks, call, admitted)
+        return await hooked.carry_out(lambda judge: self._use(call, admitted, is_approved=is_approved, judge=judge))
+
+    async def _admit(self, call: ToolCall) -> CallOutcome | Admitted:
+        """Return whether a call may be made, or the outcome that it has without that."""
         try:
             offer = self.tools.offer(call)
             # Schema validation is Python code and takes some hundredths of a millisecond for each value.
@@ -220,17 +241,13 @@ class ToolCalls:
             return self._reuse(known, offer)  # built-in tools are executed again, because their effects were lost
         if not self.budget.take_call():
             return CallOutcome.refused(NO_MORE)
-        if self.hooks is None:
-            return await self._use(call, offer, arguments, is_approved=is_approved)
-        hooked = HookedCall(
-            self.hooks, call, offer, is_waiting=self._waits(call, () if not is_approved else (call.id,))
-        )
-        return await hooked.carry_out(arguments, lambda given: self._use(call, offer, given, is_approved=is_approved))
+        return Admitted(offer, arguments)
 
     async def _use(
-        self, call: ToolCall, offer: Offer, arguments: Mapping[str, Any], *, is_approved: bool
+        self, call: ToolCall, admitted: Admitted, *, is_approved: bool, judge: Judge | None = None
     ) -> CallOutcome:
         """Make a call whose arguments are valid, or have it wait."""
+        offer, arguments = admitted.offer, admitted.arguments
         if offer.is_client:
             self._client_calls += 1
             if self._client_calls > MAX_CLIENT_CALLS:
@@ -240,7 +257,7 @@ class ToolCalls:
             return CallOutcome("", waits=True)
         if offer.agent is not None and self.consult is not None:
             report = self._research.make_reporter(offer.agent.id) if self._research is not None else _show_nothing
-            question = Question(call, offer.agent, arguments["message"], arguments.get("data"), report)
+            question = Question(call, offer.agent, arguments["message"], arguments.get("data"), report, judge)
             return await self.consult(question, self.context.emit)
         if offer.tool is not None:
             return await self._call_outside(call, offer, arguments)
@@ -328,7 +345,7 @@ class ToolCalls:
             run_id=self.context.run.run_id,
             agent_id=self.agent.id,
             tool_name=call.name,
-            input=outcome.arguments or (given if given is not None else call.arguments),
+            input=given if given is not None else call.arguments,
             output=outcome.output if outcome.error is None else None,
             succeeded=outcome.error is None,
             error_message=outcome.error,

@@ -29,13 +29,14 @@ class ToolProgress:
         self._id = str(uuid.uuid5(uuid.UUID(activity_id), call.id))
         self._emit = emit
         self._labels = 0
+        self._has_ended = False
         self._last = self._waiting = ""
         self._shown_at = 0.0
 
     def report(self, label: str) -> None:
         """Show a label in place of the one before."""
         label = " ".join(str(label).split())[:MAX_LABEL]
-        if not label or label == self._last:
+        if not label or label == self._last or self._has_ended:  # what a call has begun may outlast it
             return
         now = asyncio.get_running_loop().time()
         if self._labels >= MAX_LABELS and now - self._shown_at < PAUSE_SECONDS:
@@ -47,7 +48,8 @@ class ToolProgress:
         self._labels, self._last, self._waiting, self._shown_at = self._labels + 1, label, "", now
 
     def end(self, end: CallEnd) -> None:
-        """Show how the call has ended, with the label that still waits."""
+        """Show how the call has ended, with the label that still waits. Later reports are not shown."""
+        self._has_ended = True
         if self._labels:
             changes = {"/label": self._waiting} if self._waiting else {}
             self._emit(activity_change(self._id, KIND, {**changes, "/status": end.value}))

@@ -91,6 +91,8 @@ class HookDecorators:
     def after_model(self) -> HookDecorator:
         """Called after each answer of the model with ``text`` and ``calls``, a list of ``{name, arguments}``.
 
+        An answer that its user stops, that is too long or whose model fails has no calls.
+
         ``Refuse(sentence)`` takes the answer back, makes none of the calls and ends the turn.
         """
         return HookDecorator(self.definition, HookPoint.AFTER_MODEL)
@@ -99,8 +101,8 @@ class HookDecorators:
     def before_tool(self) -> HookDecorator:
         """Called before each call of a tool or of another agent with its ``name`` and ``arguments``.
 
-        ``Replace(arguments)`` makes the call with others. ``Refuse(sentence)`` makes none, and the model gets the
-        sentence.
+        Nobody is shown the arguments before. ``Replace(arguments)`` makes the call with others, which are also those
+        that a person approves. ``Refuse(sentence)`` makes none, and the model gets the sentence.
         """
         return HookDecorator(self.definition, HookPoint.BEFORE_TOOL)
 

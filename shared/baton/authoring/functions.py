@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
@@ -33,9 +34,16 @@ class Filled:
 class Functions:
     """The functions of a process's agents, and the resources that are open for them."""
 
-    def __init__(self, packages: Callable[[], Sequence[str]] = tuple) -> None:
-        """``packages`` returns the packages that tools may come from. It is asked whenever one is imported."""
+    def __init__(
+        self, packages: Callable[[], Sequence[str]] = tuple, *, logs_messages: Callable[[], bool] = bool
+    ) -> None:
+        """``packages`` returns the packages that tools may come from. It is asked whenever one is imported.
+
+        ``logs_messages`` returns whether the log has the messages and tracebacks of what functions raise, which may
+        quote users: on a developer's machine.
+        """
         self.packages = packages
+        self.logs_messages = logs_messages
         self._resources = OpenResources(self._modules)
 
     def find_filled(self, function: Callable[..., Any]) -> Filled:
@@ -71,13 +79,14 @@ class Functions:
         if filled is None:
             filled = self.find_filled(function)
         given = {**arguments, **dict.fromkeys(filled.contexts, context)}
-        for name, resource in filled.resources.items():
-            given[name] = await self._resources.get(resource)
-        if inspect.iscoroutinefunction(function):
-            return await function(**given)
-        # A thread cannot be stopped, so a function that may take long should be a coroutine.
-        answer = await asyncio.to_thread(function, **given)
-        return await answer if inspect.isawaitable(answer) else answer
+        async with AsyncExitStack() as used:
+            for name, resource in filled.resources.items():
+                given[name] = await used.enter_async_context(self._resources.use(resource))
+            if inspect.iscoroutinefunction(function):
+                return await function(**given)
+            # A thread cannot be stopped, so a function that may take long should be a coroutine.
+            answer = await asyncio.to_thread(function, **given)
+            return await answer if inspect.isawaitable(answer) else answer
 
     async def call_with(
         self, function: Callable[..., Any], context: TurnContext, known: Mapping[str, Any], names: Sequence[str]
@@ -89,6 +98,10 @@ class Functions:
         return await self.call(
             function, context, {name: known[name] for name in wanted}, Filled(filled.contexts, others)
         )
+
+    async def close_replaced(self) -> None:
+        """Close the resources of modules that were imported again since, as soon as no call uses them."""
+        await self._resources.close_replaced()
 
     async def aclose(self) -> None:
         """Close the resources."""

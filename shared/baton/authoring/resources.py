@@ -22,17 +22,27 @@ from contextlib import (
     asynccontextmanager,
     contextmanager,
 )
+from dataclasses import dataclass
 from functools import update_wrapper
 from types import ModuleType
 from typing import Any, Generic, ParamSpec, TypeVar, cast, get_args, get_origin, get_type_hints
+from weakref import WeakSet
+
+from aws_lambda_powertools import Logger
 
 from baton.authoring.errors import CannotLoad
+from baton.concurrency import stop_all
+from baton.domain.metrics import Metric, count
+
+logger = Logger(child=True)
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 _HOLDERS = (AsyncIterator, AsyncGenerator, Iterator, Generator, AbstractAsyncContextManager, AbstractContextManager)
 _PROMISES = (Awaitable, Coroutine)
+CLOSING_SECONDS = 10.0
+"""The most seconds in which a resource that was replaced must be closed."""
 
 
 class Resource(Generic[P, R]):
@@ -94,56 +104,114 @@ def resource(function: Callable[P, R]) -> Resource[P, R]:
     return Resource(function)
 
 
+@dataclass(eq=False)
+class _Opened:
+    """A resource that is open, or being opened."""
+
+    kept: AsyncExitStack
+    """Closes it."""
+    opening: asyncio.Future[Any]
+    users: int = 0
+    """Calls in progress that use it."""
+
+
 class OpenResources:
     """The resources of a process that are open, by the function that opens them."""
 
     def __init__(self, modules: Callable[[], Iterable[ModuleType]]) -> None:
         """``modules`` returns the modules in which resources are looked for."""
         self._modules = modules
-        self._kept = AsyncExitStack()
-        self._opening: dict[Resource[..., Any], asyncio.Future[Any]] = {}
+        self._opened: dict[Resource[..., Any], _Opened] = {}
+        """In the order in which they were opened."""
+        self._replaced: WeakSet[Resource[..., Any]] = WeakSet()
+        """Those whose modules were imported again. They are open only while a call uses them."""
         self._loop: asyncio.AbstractEventLoop | None = None
         """The event loop that they are bound to."""
 
     def known(self) -> Mapping[Any, Resource[..., Any]]:
         """Return the resources that exist now, by type. Raises ``CannotLoad`` if two have one type."""
         found: dict[Any, Resource[..., Any]] = {}
-        declared = {
-            id(value): value
-            for module in self._modules()
-            for value in list(vars(module).values())
-            if isinstance(value, Resource)
-        }
-        for each in declared.values():
+        for each in self._declared():
             other = found.setdefault(each.kind, each)
             if other is not each:
                 names = f"{other.function.__qualname__} and {each.function.__qualname__}"
                 raise CannotLoad(f"{names} are resources of one type, {each.kind}: a parameter could get either.")
         return found
 
-    async def get(self, wanted: Resource[..., Any]) -> Any:
-        """Return a resource, opened by the first who asks. A failure is tried again by the next."""
+    def _declared(self) -> Iterable[Resource[..., Any]]:
+        values = (value for module in self._modules() for value in list(vars(module).values()))
+        return dict.fromkeys(value for value in values if isinstance(value, Resource))
+
+    @asynccontextmanager
+    async def use(self, wanted: Resource[..., Any]) -> AsyncIterator[Any]:
+        """Yield a resource, opened by the first who asks. A failure is tried again by the next."""
         self._loop = asyncio.get_running_loop()
-        opening = self._opening.get(wanted)
-        if opening is None:
-            opening = self._opening[wanted] = asyncio.ensure_future(wanted.open(self._kept))
+        opened = self._opened.get(wanted)
+        if opened is None:
+            kept = AsyncExitStack()
+            opened = self._opened[wanted] = _Opened(kept, asyncio.ensure_future(wanted.open(kept)))
+        opened.users += 1
         try:
-            return await asyncio.shield(opening)
+            yield await self._wait_until_open(wanted, opened)
+        finally:
+            opened.users -= 1
+            if wanted in self._replaced:
+                await self._close_unused(wanted)
+
+    async def _wait_until_open(self, wanted: Resource[..., Any], opened: _Opened) -> Any:
+        try:
+            return await asyncio.shield(opened.opening)
         except asyncio.CancelledError:
-            if opening.cancelled():
-                self._opening.pop(wanted, None)
+            if opened.opening.cancelled():
+                self._opened.pop(wanted, None)
             raise  # otherwise the tool's time is over; others may wait for the resource
         except BaseException:
-            self._opening.pop(wanted, None)
+            self._opened.pop(wanted, None)
             raise
+
+    async def close_replaced(self) -> None:
+        """Close what no module has any more, as soon as no call uses it."""
+        current = set(self._declared())
+        self._replaced.update(each for each in self._opened if each not in current)
+        for each in [each for each in self._opened if each in self._replaced]:
+            await self._on_its_loop(self._close_unused(each))
 
     async def aclose(self) -> None:
         """Close everything, the last first, on the event loop on which it was opened."""
-        loop, self._loop = self._loop, None
-        self._opening.clear()
+        await self._on_its_loop(self._close_all())
+        self._loop = None
+
+    async def _close_all(self) -> None:
+        opened = list(self._opened.values())
+        self._opened.clear()
+        async with AsyncExitStack() as all_of_them:  # one that cannot be closed does not keep the others open
+            for each in opened:
+                all_of_them.push_async_callback(_close, each)
+
+    async def _close_unused(self, resource: Resource[..., Any]) -> None:
+        opened = self._opened.get(resource)
+        if opened is None or opened.users:
+            return
+        del self._opened[resource]
+        try:
+            async with asyncio.timeout(CLOSING_SECONDS):
+                await _close(opened)
+        except Exception:
+            count(Metric.TOOL_FAILURES)
+            logger.warning("resource not closed", exc_info=True, resource=resource.function.__qualname__)
+
+    async def _on_its_loop(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do ``work`` on the event loop of the resources."""
+        loop = self._loop
         if loop is None or loop.is_closed():
-            return  # nothing is open, or nothing can be awaited any more
-        if loop is asyncio.get_running_loop():
-            await self._kept.aclose()
+            self._opened.clear()
+            work.close()  # nothing is open, or nothing can be awaited any more
+        elif loop is asyncio.get_running_loop():
+            await work
         else:
-            await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._kept.aclose(), loop))
+            await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, loop))
+
+
+async def _close(opened: _Opened) -> None:
+    await stop_all(opened.opening)
+    await opened.kept.aclose()

@@ -42,6 +42,13 @@ def deployed() -> App:
     return build(deployed_ports())
 
 
+async def close_replaced_resources() -> None:
+    """Close what functions have opened whose modules were imported again since."""
+    for ports in deployed_ports.built():
+        if "functions" in vars(ports):
+            await ports.functions.close_replaced()
+
+
 async def close_resources() -> None:
     """Close what agents' functions have opened in this process. A Lambda environment ends without notice."""
     for ports in deployed_ports.built():

@@ -28,7 +28,9 @@ def make_functions() -> Functions:
     from baton.authoring.functions import Functions
     from baton.settings.resources import OutsideSettings
 
-    return Functions(lambda: OutsideSettings().packages)  # the local cloud adds new ones
+    return Functions(  # the local cloud adds new packages
+        lambda: OutsideSettings().packages, logs_messages=lambda: OutsideSettings().is_local
+    )
 
 
 class Outside:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from baton.agents.builtin_tools import MAX_REASON
 from baton.agents.call_outcome import AgentResult, Transfer
-from baton.agents.hooks import Hooks, Refused
+from baton.agents.hooks import Hooks, Refused, RunStopped, judges_questions, unless_stopped
+from baton.concurrency import gather_all
 from baton.dialogue.dialogue_input import DialogueInput
 from baton.dialogue.handoff_events import HandoffEvents
 from baton.domain.agent import AgentDefinition
+from baton.domain.agent_code import HookPoint
 from baton.domain.errors import ModelError, WorkflowUnavailable
-from baton.domain.handoff import HandoffDefinition, HandoffOutcome
+from baton.domain.handoff import MAX_SUMMARY, HandoffDefinition, HandoffOutcome
 from baton.domain.handoff_rules import Refusal, busy, declared_handoff, find_triggered, may_hand_off
 from baton.domain.metrics import Metric, count
 from baton.domain.running_conversation import SpecialistProblem
@@ -65,7 +70,7 @@ class AgentRouter:
             return False
         if spoken.transfer is not None and (spoken.transfer.refusal is None or spoken.returns is None):
             workflow = await self._find_wanted_workflow(spoken.transfer)
-            await self._handoffs.hand_over(spoken.transfer, workflow)
+            await self._handoffs.hand_over(await self._judge(spoken.transfer), workflow)
             self._has_last_word = spoken.transfer.refusal is not None
             return not self._has_last_word
         if spoken.returns is not None or self._is_done:
@@ -103,6 +108,7 @@ class AgentRouter:
             else None
         )
         if locale is not None:
+            self._context.screened.is_refused = False
             self._end(HandoffOutcome.EXITED, locale)
             return False
         if wanted is not None:
@@ -110,6 +116,22 @@ class AgentRouter:
                 return False
             await self._handoffs.hand_over(wanted, None)
         return wanted is None or wanted.refusal is None
+
+    async def _judge(self, wanted: Transfer) -> Transfer:
+        """Return a handoff with the summary and the reason that the target's input guardrails leave of them."""
+        if wanted.refusal is not None or not judges_questions(wanted.target):
+            return wanted
+        hooks = Hooks(self._context, wanted.target)
+
+        async def judge(text: str) -> str:
+            try:
+                judged = hooks.judge(HookPoint.INPUT_GUARDRAIL, {"text": text}, "text")
+                return str(await unless_stopped(self._context, judged))
+            except (Refused, RunStopped):
+                return ""
+
+        reason, summary = await gather_all(judge(wanted.reason), judge(wanted.summary or ""))
+        return replace(wanted, reason=reason[:MAX_REASON], summary=summary[:MAX_SUMMARY])
 
     async def _is_refused(self, wanted: Transfer) -> bool:
         """Return whether a hook refuses the handoff of a trigger. The user gets its sentence then."""
@@ -119,6 +141,7 @@ class AgentRouter:
             if hooks is not None:
                 await hooks.observe_handoff(wanted)
         except Refused as refusal:
+            self._context.screened.is_refused = judges_questions(agent)  # nobody has judged it
             self._has_last_word = True
             self._handoffs.say(agent, refusal.sentence, refused_by=refusal.by)
             return True

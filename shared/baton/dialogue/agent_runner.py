@@ -15,6 +15,7 @@ from baton.agents.computed_prompt import compute_prompt
 from baton.agents.consult import Consultations
 from baton.agents.coroutine_agent import CoroutineAgent
 from baton.agents.coroutine_models import AssemblePrompt
+from baton.agents.hooks import judges_questions
 from baton.agents.prompting import CONTINUING, make_changing_notes, make_steady_notes, make_today_note
 from baton.agents.run_context import RunContext
 from baton.agents.tool_set import ToolSet, find_tools
@@ -116,6 +117,8 @@ class AgentRunner:
     async def _prepare(self, transcript: Transcript, context: RunContext) -> RunsAgent:
         """Return the active agent, ready to answer into ``transcript`` and to emit its events to ``context``."""
         conversation = self._tracker.current
+        if not judges_questions(conversation.agent):
+            self._context.screened.is_refused = False
         if conversation.agent.remote is not None and conversation.handoff is not None:
             remote = await self._remote_runner(conversation.handoff, transcript, context)
             self._running.append(remote)

@@ -9,6 +9,7 @@ from ag_ui.core import BaseEvent
 from aws_lambda_powertools import Logger
 
 from baton.agents.approvals import find_settled_calls
+from baton.agents.hooks import judges_questions
 from baton.agents.transcript import Transcript
 from baton.dialogue.agent_router import AgentRouter
 from baton.dialogue.agent_runner import AgentRunner
@@ -26,7 +27,7 @@ from baton.domain.errors import (
 )
 from baton.domain.events import run_started, state_snapshot
 from baton.domain.interrupt import PendingInterrupts
-from baton.domain.message import OutcomeType
+from baton.domain.message import OutcomeType, Role
 from baton.domain.metrics import Metric, count
 from baton.domain.tool_call import CallEnd, ToolCall, ToolCallRecord
 from baton.domain.usage import by_model
@@ -58,6 +59,9 @@ class Dialogue:
         given, context = self._input, self._input.context
         context.emit(make_start_event(given))
         context.emit(state_snapshot(given.tracker.current.shown))
+        # Until its guardrails have allowed a question, or an agent without any has it, it counts as refused.
+        is_asked = given.answered is None and given.opening.role is Role.USER
+        context.screened.is_refused = is_asked and judges_questions(given.tracker.current.agent)
         if given.ends_at_once_as is not None and not given.asks_no_model:
             # No model is called: the run is given up, or was cancelled while it waited.
             self._error = Interrupted() if given.ends_at_once_as is OutcomeType.ERROR else None
@@ -97,9 +101,12 @@ class Dialogue:
         if given.answered is not None and not given.transcript.messages:
             add_results(given.transcript, given.agent, given.answered, given.context.journal)
         last = agents[-1] if agents and not self._router.has_last_word else None
+        conversation = given.tracker.current.with_data(given.context.data.values)
+        if given.context.screened.is_refused:
+            conversation = conversation.without_summaries(given.opening)
         result = DialogueResult(
             messages=tuple(given.transcript.messages),
-            conversation=given.tracker.current.with_data(given.context.data.values),
+            conversation=conversation,
             usage=sum((each.usage for each in agents), self._runner.consulted_usage) + self._router.usage,
             model=agents[-1].model if agents else None,
             agent=last.agent if last is not None else None,

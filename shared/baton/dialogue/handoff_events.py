@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from baton.agents.call_outcome import Transfer
+from baton.agents.hooks import judges_questions
 from baton.agents.traced_steps import trace_handoff
 from baton.dialogue.dialogue_input import DialogueInput
 from baton.dialogue.handoff_summary import summarise
@@ -45,6 +46,10 @@ class HandoffEvents:
         """The text of the user's message, as guardrails have left it."""
         asked = self._input.asked
         return self._context.screened.apply(asked, self._services.counter).text if asked is not None else ""
+
+    def _text_for(self, target: AgentDefinition) -> str:
+        """Return the user's message for a summary; nothing of it if ``target`` has yet to judge it."""
+        return "" if judges_questions(target) else self._text
 
     @property
     def has_spoken(self) -> bool:
@@ -86,7 +91,8 @@ class HandoffEvents:
         if resumed is not None and resumed.changed is not None:
             self.say_redefined(resumed.changed)
         if wanted.summary is None:
-            summary, usage = await summarise(self._context, given.history.messages, self._text)
+            text = self._text_for(wanted.target)
+            summary, usage = await summarise(self._context, given.history.messages, text)
             self._usage += usage
             self._tracker.current = self._tracker.current.with_handoff_details(context_summary=summary[:MAX_SUMMARY])
 
@@ -110,7 +116,9 @@ class HandoffEvents:
             source_agent_id=conversation.agent.id,
             target_agent_id=wanted.target.id,
             context_mode=handoff.context_mode,
-            context_summary=wanted.summary or self._text[:MAX_SUMMARY],
+            context_summary=wanted.summary
+            if wanted.summary is not None
+            else self._text_for(wanted.target)[:MAX_SUMMARY],
             recent_messages=(
                 *select_granted_ids(handoff.context_mode, handoff.recent_messages, given.history.messages),
                 # In a run after an approval the user's message is not the first message.

@@ -33,10 +33,14 @@ async def summarise(context: RunContext, history: Sequence[StoredMessage], text:
     """Return the light model's summary of the conversation and its usage.
 
     If the model fails or takes longer than half a second, return ``text`` itself as the summary. ``history`` has the
-    messages before ``text``, the user's last message. Raises ``LeaseLost`` and ``StoreUnavailable``.
+    messages before ``text``, the user's last message, which may be empty. Raises ``LeaseLost`` and
+    ``StoreUnavailable``.
     """
     spoken = [(message.role, message.text) for message in select_spoken(history)[-MESSAGES:]]
-    messages = [{"role": role.value, "text": each[:MAX_MESSAGE]} for role, each in [*spoken, (Role.USER, text)]]
+    spoken += [(Role.USER, text)] if text else []
+    if not spoken:
+        return "", Usage()
+    messages = [{"role": role.value, "text": each[:MAX_MESSAGE]} for role, each in spoken]
     material = json.dumps({"messages": messages}, ensure_ascii=False)
     prompts = [Prompt(Role.SYSTEM, SUMMARISE), Prompt(Role.USER, material)]
     settings = ModelSettings(

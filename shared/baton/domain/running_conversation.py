@@ -161,6 +161,17 @@ class RunningConversation:
         handoff = replace(self.handoff, **changes)
         return replace(self._with_handoff(handoff), handoff=handoff)
 
+    def without_summaries(self, opening: StoredMessage) -> Self:
+        """Leave out what the handoffs of the run that begins with ``opening`` say of its question."""
+
+        def blank(request: HandoffRequest) -> HandoffRequest:
+            return replace(request, context_summary="") if request.ordinal == opening.ordinal else request
+
+        changed = {place: blank(request) for place, request in self.changed_handoffs.items()}
+        return replace(
+            self, changed_handoffs=changed, handoff=blank(self.handoff) if self.handoff is not None else None
+        )
+
     def refuse(self, request: HandoffRequest, now: datetime) -> Self:
         """Keep a request that was refused."""
         return self._with_handoff(request.end(HandoffOutcome.REFUSED, now))

@@ -175,6 +175,24 @@ _joined: ContextVar[str | None] = ContextVar("joined_trace", default=None)
 """The trace context of the caller that the next run belongs to."""
 
 
+_withholds: ContextVar[bool] = ContextVar("withheld_content", default=False)
+
+
+@contextmanager
+def content_withheld() -> Iterator[None]:
+    """Have the models that are asked in the block leave words out of their spans: a guardrail has yet to judge them."""
+    token = _withholds.set(True)
+    try:
+        yield
+    finally:
+        _withholds.reset(token)
+
+
+def is_content_withheld() -> bool:
+    """Return whether spans that begin now leave words out."""
+    return _withholds.get()
+
+
 def current_span() -> Span:
     """Return the span of the step in progress."""
     return _current.get()

@@ -70,6 +70,24 @@ def _show_nobody(label: str) -> None:
     """Show nothing, where no user waits."""
 
 
+MAX_ATTACHED_BYTES = 20 * 1024 * 1024
+"""Bytes of the files that a call attaches, together."""
+
+
+def _read_file(file: Path) -> bytes:
+    """Return the content of a file. Raises ``ToolFailed``, before it is in memory if it is too large."""
+    try:
+        if not file.is_file():
+            raise ToolFailed(f"There is no file {file.name} to attach.")
+        with file.open("rb") as opened:
+            body = opened.read(MAX_ATTACHED_BYTES + 1)
+    except OSError as problem:
+        raise ToolFailed(f"The file {file.name} cannot be read: {problem.strerror}.") from problem
+    if len(body) > MAX_ATTACHED_BYTES:
+        raise ToolFailed(f"The files of a call have at most {MAX_ATTACHED_BYTES} bytes together.")
+    return body
+
+
 async def _keep_nothing(file: NewFile) -> str:
     """Return the file's name as its id, where nothing is stored."""
     return file.name
@@ -129,7 +147,7 @@ class CallContext(TurnContext):
         known = name or (file.name if isinstance(file, Path) else "")
         if not known:
             raise ToolFailed("A file that is attached needs a name.")
-        body = await asyncio.to_thread(file.read_bytes) if isinstance(file, Path) else file
+        body = await asyncio.to_thread(_read_file, file) if isinstance(file, Path) else file
         guessed, _ = mimetypes.guess_type(known)
         return await self.keep(NewFile(known, media_type or guessed or "application/octet-stream", body))
 

@@ -15,10 +15,11 @@ from baton.domain.capture import CaptureRef
 from baton.domain.errors import ModelUnavailable, StoreUnavailable
 from baton.domain.events import MAX_DELTA_CHARS
 from baton.domain.message import Role, text_of
+from baton.domain.provider_parts import ProviderParts, Replay
 from baton.domain.search import IndexName, SearchFilter
 from baton.domain.thread_title import TitleSource
 from baton.memory.episodes.session_closing import ClosingStep
-from baton.ports.chat_model import ReasoningDelta
+from baton.ports.chat_model import MAX_ANSWER_BYTES, ReasoningDelta
 from baton.ports.leases import Commit, Lease
 from tests.fakes.chat_model import Answer
 from tests.harness.armed import call
@@ -171,6 +172,32 @@ class TestOutput:
         said = await harness.say()
         assert (said.text, "Rufus" in str(said.events)) == ("Fine.", False)
 
+    async def test_parts_of_a_replaced_answer_do_not_go_back_to_its_model(self) -> None:
+        agent = guide()
+
+        @agent.output_guardrail
+        def mask(text: str) -> Replace:
+            return Replace(text.replace("Rufus", "[name]"))
+
+        parts = ProviderParts.of("test/m", Replay.ALWAYS, [{"text": 20}, {"thinking": "Rufus"}])
+        harness = coded(agent, answers=(Answer((SECRET,), parts=parts), Answer(("Fine.",), parts=parts)))
+        replaced, kept = [(await harness.say(each)).finished for each in ("m1", "m2")]
+        assert replaced is not None
+        assert kept is not None
+        assert (replaced.messages[-1].provider_parts, kept.messages[-1].provider_parts) == (None, parts)
+
+    async def test_an_answer_that_replacements_make_too_long_is_cut(self) -> None:
+        agent = guide()
+
+        @agent.output_guardrail
+        def lengthen() -> Replace:
+            return Replace("x" * 20_000)
+
+        said = await coded(agent, answers=(LONG * 100,)).say()
+        assert said.finished is not None
+        message = said.finished.messages[-1]
+        assert (message.is_cut, len(message.text)) == (True, MAX_ANSWER_BYTES)
+
     async def test_calls_of_a_refused_answer_are_not_made(self) -> None:
         made: list[str] = []
 
@@ -307,14 +334,65 @@ class TestInput:
         assert "lizards" in str(harness.model.asked[-1].prompts)
         assert "dragons" not in str(harness.model.asked[-1].prompts)
 
-    async def test_a_question_that_a_specialist_refuses_is_in_no_later_prompt(self) -> None:
-        expert = judges(Agent("expert", "Know."), Refuse("Not about dragons."))
+    @pytest.mark.parametrize("triggers", [[], ["dragons"]])
+    @pytest.mark.parametrize(
+        ("verdict", "text"), [(Refuse("Not about that."), "Not about that."), (Replace("Are lizards real?"), "Yes.")]
+    )
+    async def test_a_handoff_keeps_nothing_of_what_its_specialist_refuses_or_replaces(
+        self, verdict: Any, text: str, triggers: list[str]
+    ) -> None:
+        expert = judges(Agent("expert", "Know.", triggers=triggers), verdict)
         agent = guide(handoffs=[Handoff(expert)])
-        moves = Answer.calling(call("transfer_to_expert", reason="asked", context_summary="Asked."))
-        harness = coded(agent, expert, answers=(moves, "Stale.", "Fine."))
-        assert (await harness.say("m1", "Are dragons real?")).text == "Not about dragons."
+        moves = Answer.calling(call("transfer_to_expert", reason="asks of dragons", context_summary="Wants a dragon."))
+        harness = coded(agent, expert, answers=(*(() if triggers else (moves,)), "Stale.", "Yes.", "Fine."))
+        said = await harness.say("m1", "Are dragons real?")
+        assert said.text.endswith(text)
+        first = 0 if triggers else 1
+        assert "dragon" not in str(harness.model.asked[first + 1 :])
+        thread = await harness.store.get_thread(harness.ada, harness.thread_id)
+        handoff = await harness.handoffs.get(harness.ada, thread.id, thread.conversation.handoff)
+        assert "dragon" not in handoff.context_summary
+        assert handoff.handoff_reason in ("trigger: dragons", "", "Are lizards real?")
         await harness.say("m2", "Well?")
         assert "dragon" not in str(harness.model.asked[-1].prompts)
+
+    async def test_a_question_that_a_trigger_would_hand_over_counts_as_refused_if_a_hook_refuses_that(self) -> None:
+        expert = Agent("expert", "Know.", triggers=["dragons"])
+        agent = judges(guide(handoffs=[Handoff(expert)]), None)
+
+        @agent.on_handoff
+        def never() -> Refuse:
+            return Refuse("Not now.")
+
+        harness = coded(agent, expert, answers=("Fine.",))
+        assert (await harness.say("m1", "Are dragons real?")).text == "Not now."
+        await harness.say("m2", "Well?")
+        assert "dragon" not in str(harness.model.asked[-1].prompts)
+
+    async def test_a_question_that_a_specialist_without_guardrails_answers_is_not_refused(self) -> None:
+        expert = Agent("expert", "Know.", triggers=["dragons"])
+        agent = judges(guide(handoffs=[Handoff(expert)]), Refuse("No."))
+        harness = coded(agent, expert, answers=("A summary.", "Yes.", "Fine."))
+        await harness.say("m1", "Are dragons real?")
+        await harness.say("m2", "Well?")
+        assert "Are dragons real?" in str(harness.model.asked[-1].prompts)
+
+    async def test_a_question_whose_run_is_given_up_counts_as_refused(self) -> None:
+        harness = coded(judges(guide(), None), answers=("Fine.",))
+        await harness.turns.run(harness.ada, harness.request("m1", "A dragon?"), [].append, seconds=20, gives_up=True)
+        await harness.say("m2", "Well?")
+        assert "dragon" not in str(harness.model.asked[-1].prompts)
+
+    async def test_the_inspector_has_a_replaced_question_as_it_was_replaced(self) -> None:
+        expert = judges(Agent("expert", "Know."), Replace("Are lizards real?"))
+        agent = guide(handoffs=[Handoff(expert, context_mode="full")])
+        moves = Answer.calling(call("transfer_to_expert", reason="asked", context_summary="Asked."))
+        harness = coded(agent, expert, answers=(moves, "Stale.", "Yes."))
+        await harness.say("m1", "Are dragons real?")
+        record = await harness.context()
+        assert str(record).count("Are lizards real?") == 4  # of each agent: the current message, and what was sent
+        assert "dragons real" not in str(record)
+        assert all(each["estimatedTokens"] > 0 for each in record["calls"])
 
     async def test_a_question_that_comes_with_results_of_the_page_is_judged(self) -> None:
         harness = coded(judges(guide(), Refuse("Not about dragons.")))

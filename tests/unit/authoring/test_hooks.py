@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from baton import Agent, Handoff, Refuse, Replace, TurnContext, UnusableDefinition, resource, tool
 from baton.authoring.errors import WrongArgument
+from baton.domain.errors import ModelUnavailable, StoreUnavailable
+from baton.domain.provider_parts import ProviderParts, Replay
+from baton.ports.chat_model import MAX_ANSWER_BYTES
 from tests.fakes.chat_model import Answer
 from tests.harness.armed import call
 from tests.harness.coded import coded
+from tests.harness.failing_store import failing_once
 from tests.harness.harness import Harness, Said
 from tests.harness.wiki import answer, yes
 
@@ -57,6 +63,20 @@ def clerk(*tools: Any, **fields: Any) -> Agent:
 
 def paying(euros: int = 90) -> tuple[Answer | str, ...]:
     return Answer.calling(call("pay", euros=euros)), "Done."
+
+
+def no_tips(agent: Agent) -> Agent:
+    """Add a hook to the agent that refuses answers with tips, and return it."""
+
+    @agent.after_model
+    def judge(text: str) -> Refuse | None:
+        return Refuse("No tips.") if "a tip" in text else None
+
+    return agent
+
+
+def shown_arguments(said: Said) -> list[str]:
+    return [event.body["delta"] for event in said.events if event.type == "TOOL_CALL_ARGS"]
 
 
 def results(said: Said) -> list[str]:
@@ -115,16 +135,116 @@ class TestTools:
         assert made == []
         assert results(said)[0].startswith("Error: the call was not made: a hook has changed its arguments, which do")
 
-    async def test_arguments_that_a_person_agrees_to_cannot_be_changed(self) -> None:
+    async def test_a_person_agrees_to_the_arguments_of_a_hook(self) -> None:
         agent = clerk(refund)
 
         @agent.before_tool
         def cap() -> Replace:
             return Replace({"euros": 1})
 
-        said = await coded(agent, answers=(Answer.calling(call("refund", euros=5)), "Done.")).say()
+        harness = coded(agent, answers=(Answer.calling(call("refund", euros=5)), "Done."))
+        said = await harness.say()
+        [interrupt] = said.last["outcome"]["interrupts"]
+        assert (shown_arguments(said), interrupt["metadata"]["arguments"]) == (['{"euros": 1}'], '{"euros": 1}')
+        await answer(harness, yes(interrupt))
+        assert made == [{"euros": 1}]
+
+    async def test_arguments_that_a_person_has_agreed_to_cannot_be_changed(self) -> None:
+        agent = clerk(refund)
+
+        @agent.before_tool
+        def raise_it(arguments: dict[str, Any]) -> Replace:
+            return Replace({"euros": arguments["euros"] + 1})
+
+        harness = coded(agent, answers=(Answer.calling(call("refund", euros=5)), "Done."))
+        [interrupt] = (await harness.say()).last["outcome"]["interrupts"]
+        said = await answer(harness, yes(interrupt))
         assert made == []
-        assert "somebody has to agree to" in results(said)[0]
+        assert "somebody has agreed to" in results(said)[0]
+
+    @pytest.mark.parametrize(
+        ("verdict", "arguments"),
+        [(Replace({"to": "[name]", "euros": 1}), {"to": "[name]", "euros": 1}), (Refuse(), {})],
+    )
+    async def test_nobody_sees_or_stores_arguments_before_a_hook_has_judged_them(
+        self, verdict: Any, arguments: dict[str, Any]
+    ) -> None:
+        agent = clerk(pay)
+
+        @agent.before_tool
+        def judge() -> Any:
+            return verdict
+
+        asks = Answer.calling(call("pay", euros=1, to="Rufus"))
+        parts = ProviderParts.of("test/m", Replay.ALWAYS, [{"call": 0, "signature": "Rufus"}])
+        harness = coded(agent, answers=(replace(asks, parts=parts), "Done.", "Fine."))
+        said = await harness.say("m1", "Pay.")
+        await harness.say("m2", "Well?")
+        assert [json.loads(each) for each in shown_arguments(said)] == [arguments]
+        assert said.finished is not None
+        inspected = await harness.context(said.finished.messages[0].run_id)
+        assert "Rufus" not in str((said.events, harness.model.asked, await recorded(harness), inspected))
+        [asked] = [each for each in said.finished.messages if each.tool_calls]
+        assert ("Rufus" not in str(asked), asked.provider_parts) == (True, None)
+
+    @pytest.mark.parametrize("euros", ["Rufus", 1])
+    async def test_arguments_that_no_hook_judges_are_not_shown(self, euros: Any) -> None:
+        agent = clerk(pay, limits={"tool_calls": 1})
+
+        @agent.before_tool
+        def allow() -> None: ...
+
+        asks = Answer.calling(call("pay", euros=1), call("pay", euros=euros, to="Rufus"))
+        said = await coded(agent, answers=(asks, "Done.")).say()
+        assert (shown_arguments(said)[1], made) == ("{}", [{"euros": 1, "to": "shop"}])
+
+    async def test_a_worker_that_takes_over_shows_the_arguments_of_the_recorded_call(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        agent, judged = clerk(pay), []
+
+        @agent.before_tool
+        def cap(arguments: dict[str, Any]) -> Replace:
+            judged.append(arguments)
+            return Replace({"euros": 50})
+
+        harness = coded(agent, answers=(*paying(), *paying()))
+        failing_once(monkeypatch, harness.store, "put_message", after=1)
+        with pytest.raises(StoreUnavailable):
+            await harness.say()
+        harness.clock.advance(60)
+        said = await harness.say()
+        assert (len(judged), made, shown_arguments(said)) == (1, [{"euros": 50, "to": "shop"}], ['{"euros": 50}'])
+
+    async def test_a_run_that_is_stopped_while_a_hook_judges_makes_and_shows_no_call(self) -> None:
+        agent, is_judging = clerk(pay), asyncio.Event()
+
+        @agent.before_tool
+        async def endless() -> None:
+            is_judging.set()
+            await asyncio.Event().wait()
+
+        harness = coded(agent, answers=paying())
+        saying = asyncio.ensure_future(harness.say())
+        await is_judging.wait()
+        await harness.controls.cancel(harness.ada, harness.thread_id, None)
+        said = await saying
+        assert (said.last["outcome"]["type"], made) == ("cancelled", [])
+        assert "90" not in str(shown_arguments(said))
+
+    async def test_hooks_of_one_call_share_nothing(self) -> None:
+        agent, seen = clerk(pay), []
+
+        @agent.before_tool
+        def careless(arguments: dict[str, Any]) -> None:
+            arguments["to"] = "me"
+
+        @agent.before_tool
+        def note(arguments: dict[str, Any]) -> None:
+            seen.append(arguments)
+
+        await coded(agent, answers=paying()).say()
+        assert seen == [{"euros": 90}]
 
     async def test_an_approved_call_is_judged_before_it_is_asked_for_and_before_it_is_made(self) -> None:
         agent, judged = clerk(refund), []
@@ -233,6 +353,30 @@ class TestModel:
         assert said.finished is not None
         assert (said.finished.messages[-1].text, made) == ("No.", [])
 
+    async def test_an_answer_that_was_cut_is_judged(self) -> None:
+        agent = no_tips(clerk())
+        harness = coded(agent, answers=(Answer(("Here is a tip", ". " * MAX_ANSWER_BYTES)),))
+        said = await harness.say()
+        assert said.finished is not None
+        assert said.finished.messages[-1].text == "No tips."
+
+    async def test_an_answer_that_its_user_has_stopped_is_judged(self) -> None:
+        gate = asyncio.Event()
+        harness = coded(no_tips(clerk()), answers=(Answer(("Here is a tip: ", "buy."), gate=gate, gate_at=1),))
+        saying = asyncio.ensure_future(harness.say())
+        await harness.model_is_asked()
+        await harness.controls.cancel(harness.ada, harness.thread_id, None)
+        said = await saying
+        assert said.last["outcome"]["type"] == "cancelled"
+        assert said.finished is not None
+        assert said.finished.messages[-1].text == "No tips."
+
+    async def test_an_answer_whose_model_has_failed_is_judged(self) -> None:
+        harness = coded(no_tips(clerk()), answers=(Answer(("Here is a tip",), ModelUnavailable("down")),))
+        said = await harness.say()
+        assert said.finished is not None
+        assert said.finished.messages[-1].text == "No tips."
+
     async def test_hooks_take_resources(self) -> None:
         agent = clerk()
 
@@ -246,6 +390,39 @@ class TestModel:
 
 
 class TestOtherAgents:
+    @pytest.mark.parametrize(
+        ("verdict", "result"), [(Replace("It is [card]."), "It is [card]."), (Refuse("No."), None)]
+    )
+    async def test_an_answer_is_stored_as_the_hooks_of_the_agent_that_has_asked_leave_it(
+        self, verdict: Any, result: str | None
+    ) -> None:
+        agent = clerk(sub_agents=[faq := Agent("faq", "Answer.")])
+
+        @agent.after_tool
+        def mask() -> Any:
+            return verdict
+
+        asks = Answer.calling(call("ask_faq", message="?"))
+        harness = coded(agent, faq, answers=(asks, "It is 4111.", "Done."))
+        await harness.say()
+        [task], _ = await harness.records.tasks(harness.ada, harness.thread_id, limit=10, cursor=None)
+        assert task.result == result
+        assert "4111" not in str((task, await recorded(harness)))
+
+    async def test_a_replaced_question_of_another_agent_is_stored_as_it_was_replaced(self) -> None:
+        faq = Agent("faq", "Answer.")
+
+        @faq.input_guardrail
+        def mask(text: str) -> Replace:
+            return Replace(text.replace("4111", "[card]"))
+
+        asks = Answer.calling(call("ask_faq", message="Is 4111 fine?"))
+        harness = coded(clerk(sub_agents=[faq]), faq, answers=(asks, "Stale.", "Yes.", "Done."))
+        await harness.say()
+        [task], _ = await harness.records.tasks(harness.ada, harness.thread_id, limit=10, cursor=None)
+        assert task.message == "Is [card] fine?"
+        assert "4111" not in str(task)
+
     async def test_guardrails_of_a_consulted_agent_judge_its_question_and_its_answer(self) -> None:
         faq = Agent("faq", "Answer.")
 

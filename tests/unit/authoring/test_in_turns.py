@@ -18,6 +18,7 @@ from baton.domain.errors import StoreUnavailable
 from baton.domain.identity import Scope
 from baton.domain.tool_call import ToolCall
 from baton.domain.usage import NO_PRICES
+from baton.ports.tools import MAX_ATTACHED_BYTES
 from baton.privacy.export import ExportKind
 from tests.fakes.chat_model import Answer
 from tests.harness.armed import call
@@ -354,6 +355,47 @@ async def test_files_that_a_call_attaches_are_sources_of_the_answer(tmp_path: Pa
     ]
     kept = await harness.files.of_thread(harness.ada, harness.thread_id).read(sources[1]["id"])
     assert (results(said), kept) == ([sources[1]["id"]], b"1,2")
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "problem"),
+    [("gone.txt", None, "no file gone.txt"), ("large.bin", MAX_ATTACHED_BYTES + 1, "at most 20971520 bytes")],
+)
+async def test_a_file_that_cannot_be_attached_is_a_failed_call(
+    tmp_path: Path, name: str, size: int | None, problem: str
+) -> None:
+    if size is not None:
+        with (tmp_path / name).open("wb") as file:
+            file.truncate(size)
+
+    @tool
+    async def attach(context: CallContext) -> str:
+        """Attach a file."""
+        return await context.attach(tmp_path / name)
+
+    said = await coded(shop(attach), answers=(Answer.calling(call("attach")), "Well.")).say()
+    assert problem in results(said)[0]
+
+
+async def test_progress_after_the_end_of_a_call_is_not_shown() -> None:
+    contexts: list[CallContext] = []
+
+    @tool
+    async def work(context: CallContext) -> str:
+        """Work."""
+        contexts.append(context)
+        await context.progress("1 of 2")
+        return "done"
+
+    @tool
+    async def more() -> str:
+        """Work on."""
+        await contexts[0].progress("2 of 2")
+        return "done"
+
+    calls = (Answer.calling(call("work")), Answer.calling(call("more")), "Done.")
+    said = await coded(shop(work, more), answers=calls).say()
+    assert ("1 of 2" in str(said.events), "2 of 2" in str(said.events)) == (True, False)
 
 
 async def test_tools_of_a_consulted_agent_show_progress_and_attach_files_too() -> None:

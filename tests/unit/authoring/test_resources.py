@@ -68,6 +68,41 @@ async def test_a_resource_is_opened_once_for_all_who_ask_and_closed_in_the_end(d
     assert not first.is_open
 
 
+async def test_a_resource_whose_module_was_imported_again_is_closed_when_no_call_uses_it(declare: Declare) -> None:
+    opened: list[Pool] = []
+    functions, gate = declare(counted(opened)), asyncio.Event()
+
+    async def work(pool: Pool) -> bool:
+        await gate.wait()
+        return pool.is_open
+
+    working = asyncio.ensure_future(functions.call(work, CONTEXT, {}))
+    await functions.call(ask, CONTEXT, {})
+    declare(counted(opened))  # in the same module
+    await functions.close_replaced()
+    gate.set()
+    assert await working
+    assert not opened[0].is_open
+    newer = await functions.call(ask, CONTEXT, {})
+    await functions.close_replaced()
+    assert newer.is_open
+    await functions.aclose()
+    assert not newer.is_open
+
+
+async def test_a_replaced_resource_that_cannot_be_closed_hinders_nothing(declare: Declare) -> None:
+    @resource
+    async def broken() -> AsyncIterator[Pool]:
+        yield Pool()
+        raise ConnectionError("down")
+
+    functions = declare(broken)
+    await functions.call(ask, CONTEXT, {})
+    declare(counted([]))
+    await functions.close_replaced()
+    assert isinstance(await functions.call(ask, CONTEXT, {}), Pool)
+
+
 async def test_the_model_does_not_see_a_parameter_that_a_resource_fills(declare: Declare) -> None:
     def find(number: int, pool: Pool, context: CallContext) -> str:
         return f"{number} {type(pool).__name__} {context.user}"

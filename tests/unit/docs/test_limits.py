@@ -38,6 +38,7 @@ from baton.domain import (
 from baton.handoffs import forks
 from baton.knowledge import sources
 from baton.memory.inspection import record_size
+from baton.ports.tools import MAX_ATTACHED_BYTES
 from baton.registry import agent_drafts, tenant_agents
 from baton.requests import client_offers, parsing, session_import
 from baton.turns import run
@@ -46,7 +47,7 @@ from tests.unit.docs.pages import ROOT
 LIMITS: dict[str, tuple[int, str]] = {
     "the state that tools keep in a conversation": (conversation_data.MAX_DATA_BYTES, "bytes"),
     "files that a call attaches to an answer": (attached_files.MAX_FILES, ""),
-    "these files together": (attached_files.MAX_BYTES, "bytes"),
+    "these files together": (MAX_ATTACHED_BYTES, "bytes"),
     "a computed prompt": (computed_prompt.MAX_CHARACTERS, "characters"),
     "a request's body": (middleware.MAX_BODY_BYTES, "bytes"),
     "values in a request's body": (middleware.MAX_BODY_VALUES, ""),

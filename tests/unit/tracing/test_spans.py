@@ -9,6 +9,8 @@ from collections.abc import Iterator
 import pytest
 
 from baton.adapters.tracing.traced_model import TracedEmbedder
+from baton.authoring.agent_hooks import HookDecorator
+from baton.domain.agent_code import HookPoint
 from baton.domain.errors import ModelUnavailable
 from baton.domain.queued import QueuedTitle, RecordDelivery, parse_queued
 from baton.domain.thread_title import TitleSource
@@ -109,6 +111,19 @@ async def test_content_is_in_spans_where_it_is_allowed(collector: Collector) -> 
     tool = next(span for span in collector.of("execute_tool") if span.name.endswith("weather")).attributes
     assert json.loads(tool["gen_ai.tool.call.arguments"]) == {"city": SECRET}
     assert tool["gen_ai.tool.call.result"] == f"Sunny in {SECRET}, {SECRET}."
+
+
+@pytest.mark.parametrize("point", [HookPoint.INPUT_GUARDRAIL, HookPoint.OUTPUT_GUARDRAIL, HookPoint.BEFORE_TOOL])
+async def test_models_of_agents_whose_words_are_judged_have_no_content_in_spans(
+    collector: Collector, point: HookPoint
+) -> None:
+    harness = TracedHarness(collector.endpoint, shows_content=True)
+    HookDecorator(harness.assistant, point)(lambda: None)
+    await harness.say()
+    harness.sent()
+    [chat] = collector.of("chat")
+    assert not CONTENT & chat.attributes.keys()
+    assert chat.attributes["gen_ai.usage.input_tokens"] == 10
 
 
 async def test_what_is_recalled_is_a_retrieval_and_its_embedding_a_span(collector: Collector) -> None:

@@ -1,6 +1,6 @@
 """A restaurant: the host welcomes guests, and the booking desk leads them through a booking."""
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, PositiveInt
 
 from baton import Agent, CallContext, Handoff, State, TurnContext, Workflow, tool
 
@@ -18,7 +18,7 @@ class Table(BaseModel):
 
 
 @tool
-async def find_tables(people: int, context: CallContext) -> list[str]:
+async def find_tables(people: PositiveInt, context: CallContext) -> list[str]:
     """Find tables that are free. people: the number of guests."""
     found = []
     for number, (table, seats) in enumerate(FREE.items(), start=1):

@@ -5,6 +5,8 @@ import sqlite3
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
+from pydantic import PositiveInt
+
 from baton import Agent, HttpTool, McpServer, Refuse, ToolFailed, resource, tool
 
 SERVICES = os.environ.get("SERVICES_URL", "http://127.0.0.1:8765")
@@ -40,7 +42,7 @@ async def pieces(article: str, stock: Stock) -> int:
 
 
 @tool
-async def reserve(article: str, count: int, stock: Stock) -> int:
+async def reserve(article: str, count: PositiveInt, stock: Stock) -> int:
     """Reserve pieces, and count what is left. article: such as lamp. count: the number of pieces."""
     taken = stock.connection.execute(
         "UPDATE articles SET pieces = pieces - :count WHERE name = :name AND pieces >= :count",

@@ -24,7 +24,7 @@ class Answer(BaseModel):
 @tool(approval="always")
 async def refund(number: str, euros: Decimal, context: CallContext) -> Receipt:
     """Refund an order. number: the order's number. euros: at most the order's total."""
-    if euros > PAID.get(number, 0):
+    if not 0 < euros <= PAID.get(number, 0):
         raise ToolFailed(f"{number} was paid with {PAID.get(number, 0)} euros: refund at most that.")
     return Receipt(number=number, euros=euros, refunded_by=context.user)
 

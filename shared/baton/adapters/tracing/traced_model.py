@@ -20,6 +20,7 @@ from baton.domain.tracing import (
     Span,
     current_span,
     error_code,
+    is_content_withheld,
     to_content,
     traced,
 )
@@ -70,9 +71,10 @@ class TracedModel:
     ) -> AsyncGenerator[ModelChunk, None]:
         """See ``ChatModel``."""
         span = current_span().begin(Operation.CHAT, settings.model, self._about(settings), is_remote=True)
-        answer = _Answer(span, time.monotonic())
+        shows_content = span.shows_content and not is_content_withheld()
+        answer = _Answer(span, time.monotonic(), shows_content=shows_content)
         try:
-            if span.shows_content:
+            if shows_content:
                 span.set(_asked(prompts))
             stream = self._model.stream(settings, prompts, thread_files=thread_files, tools=tools)
             async with aclosing(stream) as chunks:
@@ -105,9 +107,10 @@ class TracedModel:
 class _Answer:
     """An answer while it arrives."""
 
-    def __init__(self, span: Span, began: float) -> None:
+    def __init__(self, span: Span, began: float, *, shows_content: bool) -> None:
         self._span = span
         self._began = began
+        self._shows_content = shows_content
         self._is_begun = False
         self._model: str | None = None
         self._texts: list[str] = []
@@ -124,7 +127,7 @@ class _Answer:
             self._span.set({Attribute.FIRST_CHUNK: time.monotonic() - self._began})
         if isinstance(chunk, Finished):
             self.finished = chunk
-        elif self._span.shows_content:
+        elif self._shows_content:
             self._keep(chunk)
 
     def _keep(self, chunk: ModelChunk) -> None:
@@ -142,7 +145,7 @@ class _Answer:
         """Set the attributes of the answer."""
         span, finished = self._span, self.finished
         span.set({Attribute.RESPONSE_MODEL: finished.model if finished is not None else self._model})
-        if span.shows_content:
+        if self._shows_content:
             parts = [{"type": "text", "content": to_content("".join(self._texts))}] if self._texts else []
             reason = _REASONS[finished.reason] if finished is not None else "error"
             message = {"role": "assistant", "parts": [*parts, *map(_call_part, self._calls)], "finish_reason": reason}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from operator import is_
 from typing import Any
@@ -100,6 +100,18 @@ class Inspection:
     def begin_agent(self, begun: AgentContext) -> None:
         """Note the prompt of an agent."""
         self.contexts.append(begun)
+
+    def replace_question(self, old: Prompt, new: Prompt) -> None:
+        """Put a question as a guardrail has left it in place of the one that was asked, also in earlier prompts."""
+
+        def judged(prompts: Sequence[Prompt]) -> tuple[Prompt, ...]:
+            return tuple(new if each.role is old.role and each.content == old.content else each for each in prompts)
+
+        self.contexts = [
+            replace(each, context=replace(each.context, prompts=judged(each.context.prompts))) for each in self.contexts
+        ]
+        for call in self.calls:
+            call.prompts = judged(call.prompts)
 
     def messages_of(self, thread_id: str) -> Iterator[StoredMessage]:
         """Yield the messages of a thread that were in a prompt's history, or left out of it."""
