@@ -130,11 +130,10 @@ class CoroutineAgent:
         elif hooks is None or self._is_question_judged or not hooks.has(HookPoint.INPUT_GUARDRAIL):
             return
         else:
-            screened.is_refused |= self._is_asked_by_user  # until it is allowed: the run may be stopped before
+            screened.is_refused = True  # until it is allowed: the run may be stopped before
             judged = await hooks.judge(HookPoint.INPUT_GUARDRAIL, {"text": self._message}, "text")
-        if self._is_asked_by_user:
-            screened.is_refused = False
-            screened.text = judged if judged != self._message else screened.text
+        screened.is_refused = False
+        screened.text = judged if judged != self._message else screened.text
         self._message = judged
         if known is None:
             await self._keep_input()
@@ -144,10 +143,6 @@ class CoroutineAgent:
         if self._steps.find_input() is None:
             begun = {"text": self._message, "state": self._begun_with}
             await self._steps.keep_input(json.dumps(begun, ensure_ascii=False))
-
-    @property
-    def _is_asked_by_user(self) -> bool:
-        return self._task_id is None
 
     async def _run(self) -> Any:
         """Run the coroutine until it ends, cannot go on, or is stopped. Returns None unless it has returned."""

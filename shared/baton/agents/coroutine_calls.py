@@ -49,7 +49,7 @@ class CoroutineCalls:
         self._own = own
         self._task_id = task_id
         self._hooks = hooks
-        self._settled: dict[str, CallOutcome] = {}
+        self._settled: dict[str, tuple[CallOutcome, ToolCall]] = {}
         """The outcomes of calls that the interrupted run has left, by call id."""
         self.sources = GivenSources()
         self.waiting: list[ToolCall] = []
@@ -86,14 +86,18 @@ class CoroutineCalls:
             outcome = made.outcomes[call.id]
             output = made.result_for_model(call)
             self._transcript.add_result(ids[call.id], self._agent, call, output, end=outcome.end)
-            self._settled[call.id] = outcome
+            self._settled[call.id] = outcome, call
 
     async def make(self, step: RunStep, name: str, arguments: str) -> RunStep:
         """Return the step of a call with its outcome. Raises ``RunLimitReached``."""
         call = self._identify(step, name, arguments)
-        outcome = self._settled.get(call.id)
-        if outcome is None:
-            outcome = self._refuse_unknown(step.kind, name) or await self._carry_out(call)
+        refusal = self._refuse_unknown(step.kind, name)
+        if call.id in self._settled:
+            outcome, call = self._settled[call.id]
+        elif refusal is not None:
+            outcome = refusal
+        else:
+            outcome, call = await self._carry_out(call)
         if outcome.output == NO_MORE and outcome.is_refused:
             raise RunLimitReached(
                 f"{self._agent.name} has made as many calls as one answer may make: see limits.tool_calls and "
@@ -110,7 +114,7 @@ class CoroutineCalls:
             is_outage=outcome.is_outage,
             waits=outcome.waits,
             tool_name=name,
-            arguments=arguments,
+            arguments=call.arguments,
             data=outcome.data,
             sources=outcome.sources,
             task_id=outcome.task_id,
@@ -160,20 +164,22 @@ class CoroutineCalls:
         self._context.emit_all(make_call_events(self.waiting, message_id))
         self._transcript.add_answer(message_id, self._agent, "", calls=self.waiting)
 
-    async def _carry_out(self, call: ToolCall) -> CallOutcome:
+    async def _carry_out(self, call: ToolCall) -> tuple[CallOutcome, ToolCall]:
+        """Make a call, and return it with the arguments that hooks have left."""
         message_id, result_id = self._transcript.new_id(), self._transcript.new_id()
         made = self._new_calls()
+        [call] = await made.judge([call])
         if not self.may_wait(call.name):
             self._context.emit_all(make_call_events([call], message_id))
         await made.carry_out([call], {call.id: result_id}, activity_id=self._transcript.new_activity_id())
         outcome = made.outcomes[call.id]
         if outcome.waits:
             self.waiting.append(call)
-            return outcome
+            return outcome, call
         if self.may_wait(call.name):
             self._context.emit_all(make_call_events([call], message_id))
         self._add(call, message_id, result_id, made.result_for_model(call), outcome.end)
-        return outcome
+        return outcome, call
 
     def _refuse_unknown(self, kind: StepKind, name: str) -> CallOutcome | None:
         """Return the refusal of a call of what the agent does not have for this user; None if it has it."""
@@ -190,9 +196,9 @@ class CoroutineCalls:
         return self._identify(step, step.tool_name or "", step.arguments or "{}")
 
     def _identify(self, step: RunStep, name: str, arguments: str) -> ToolCall:
-        """Return the call of a step. Its id is the same in every attempt, by the place of the step."""
+        """Return the call of a step. Its id is the same in every attempt, by the step's place and digest."""
         caller = f"{self._task_id or self._agent.id}\0{step.place}"
-        made = tool_call_id(self._context.thread_id, step.message_id, caller, name, arguments, 0)
+        made = tool_call_id(self._context.thread_id, step.message_id, caller, name, step.digest, 0)
         return ToolCall(made, name, arguments)
 
     def _add(self, call: ToolCall, message_id: str, result_id: str, output: str, end: CallEnd) -> None:

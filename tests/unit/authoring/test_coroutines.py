@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from baton import Agent, RunContext, ToolFailed, tool
+from baton import Agent, Replace, RunContext, ToolFailed, tool
 from baton.domain.errors import StoreUnavailable
 from tests.fakes.chat_model import Answer
 from tests.harness.coded import coded
@@ -155,3 +155,28 @@ async def test_a_worker_that_takes_over_repeats_no_step(monkeypatch: pytest.Monk
     first, last = texts(said)
     assert (first, last[:15]) == ("One moment.", "Rule. Word. R-1")
     assert said.text == first + last
+
+
+async def test_calls_are_shown_approved_and_recorded_with_the_arguments_of_a_hook() -> None:
+    agent = clerk()
+
+    @agent.run
+    async def run(context: RunContext, message: str) -> str:
+        paid = await context.call(pay, euros=4111)
+        refunded = await context.call(refund, euros=4111)
+        return f"{paid.euros} {refunded.euros}"
+
+    @agent.before_tool
+    def cap() -> Replace:
+        return Replace({"euros": 5})
+
+    harness = coded(agent, faq)
+    said = await harness.say()
+    [interrupt] = said.last["outcome"]["interrupts"]
+    ended = await answer(harness, yes(interrupt))
+    shown = [event.body["delta"] for event in said.events if event.type == "TOOL_CALL_ARGS"]
+    assert (shown, made, texts(ended)) == (['{"euros": 5}'] * 2, [5, -5], ["5 5"])
+    assert ended.finished is not None
+    kept = await harness.records.steps(harness.ada, harness.thread_id, "m1", first_ordinal=0)
+    assert len(kept) >= 2
+    assert "4111" not in str((said.events, ended.events, ended.finished.messages, kept))
