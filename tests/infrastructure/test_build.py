@@ -91,6 +91,7 @@ def test_tiktoken_finds_its_vocabulary(build: Path) -> None:
     """Lands in /opt/tokenizer, TIKTOKEN_CACHE_DIR."""
     content = (build / "TokenizerLayer/tokenizer" / VOCABULARY).read_bytes()
     assert hashlib.sha256(content).hexdigest() == VOCABULARY_SHA256
+    assert (build / "TokenizerLayer/tokenizer" / "o200k_base.table").is_file()
     assert (build / "TokenizerLayer/tokenizer/NOTICE").is_file()
 
 

@@ -1,32 +1,30 @@
-"""Token counts with tiktoken, from a vocabulary file that ships with the product."""
+"""Token counts of OpenAI's vocabulary, from files that ship with the product."""
 
 from __future__ import annotations
 
 import hashlib
+import sys
 import threading
 from binascii import a2b_base64
+from collections.abc import Iterable
 from functools import cache, lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import tiktoken
+from baton.adapters.token_pieces import PATTERN, PieceCounter, TooManyLookups
+
+if TYPE_CHECKING:
+    import tiktoken
 
 VOCABULARY_FILE = "fb374d419588a4632f3f557e76b4b70aebbca790"
 """The file's name in a tiktoken cache: the SHA-1 of the address it is loaded from."""
 
 VOCABULARY_SHA256 = "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d"
 
-PATTERN = "|".join(
-    [
-        r"""[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?""",
-        r"""[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?""",
-        r"""\p{N}{1,3}""",
-        r""" ?[^\s\p{L}\p{N}]+[\r\n/]*""",
-        r"""\s*[\r\n]+""",
-        r"""\s+(?!\S)""",
-        r"""\s+""",
-    ]
-)
-"""The pattern by which o200k_base splits text, as in ``tiktoken_ext.openai_public`` (a test compares the two)."""
+TABLE_FILE = "o200k_base.table"
+"""The vocabulary as ``token_pieces`` reads it. A test makes it from the other file and compares."""
+
+TABLE_SHA256 = "75565266f0abe8c6cba0776eb65aa0d52215eca9bc24c64caad44bedcf824f33"
 
 MAX_COUNTED = 32 * 1024
 """Characters that are counted exactly, which takes at most 12 ms for any text (on the machine of the benchmarks)."""
@@ -39,7 +37,10 @@ SAMPLES = 16
 
 
 class TiktokenCounter:
-    """Counts tokens as ``o200k_base`` does. Thread-safe; ``load`` or the first count loads the vocabulary (0.2 s).
+    """Counts tokens as ``o200k_base`` does. Thread-safe.
+
+    The first texts are counted with a table. The vocabulary, which takes 0.2 s, is loaded when that would take longer:
+    for texts in many rare words or in scripts of which most words are several tokens.
 
     Counts of up to 32 K characters are exact. A megabyte without word boundaries, or in rare scripts, would block the
     event loop for half a second. So 32 K characters of a longer text are counted, and the result is scaled. For prose,
@@ -49,25 +50,35 @@ class TiktokenCounter:
     def __init__(self, folder: Path) -> None:
         """``folder`` holds the vocabulary file, named as in a tiktoken cache (``TIKTOKEN_CACHE_DIR``)."""
         self._path = folder / VOCABULARY_FILE
+        self._table = folder / TABLE_FILE
         self._encoding: tiktoken.Encoding | None = None
         self._remembered = lru_cache(REMEMBERED)(self._exactly)
 
     def count(self, text: str) -> int:
         """Return the number of tokens of ``text``, or an estimate; special-token spellings count as ordinary text.
 
-        Raises ``RuntimeError`` if the vocabulary file is missing or damaged.
+        Raises ``RuntimeError`` if a file of the vocabulary is missing or damaged.
         """
         if len(text) <= MAX_REMEMBERED:
             return self._remembered(text)
-        encoding = self._encoding or self.load()
         if len(text) <= MAX_COUNTED:
-            return len(encoding.encode_ordinary(text))
+            return self._exactly(text)
         size = MAX_COUNTED // SAMPLES
         starts = [number * (len(text) - size) // (SAMPLES - 1) for number in range(SAMPLES)]
-        counted = sum(len(encoding.encode_ordinary(text[start : start + size])) for start in starts)
+        counted = sum(self._exactly(text[start : start + size]) for start in starts)
         return counted * len(text) // MAX_COUNTED
 
+    def prepare(self, texts: Iterable[str]) -> None:
+        """Load what counts of texts like these need. Raises as ``count`` does."""
+        for text in texts:
+            self.count(text)
+
     def _exactly(self, text: str) -> int:
+        if self._encoding is None and (pieces := _piece_counter(self._table)) is not None:
+            try:
+                return pieces.count(text)
+            except TooManyLookups:
+                pass
         return len((self._encoding or self.load()).encode_ordinary(text))
 
     def load(self) -> tiktoken.Encoding:
@@ -77,23 +88,37 @@ class TiktokenCounter:
             return self._encoding
 
 
+@cache
+def _piece_counter(path: Path) -> PieceCounter | None:
+    """Return the counter with the table; None if this machine cannot read it, or if only the vocabulary is there."""
+    if sys.byteorder != "little" or not path.exists():
+        return None
+    return PieceCounter(_read(path, TABLE_SHA256))
+
+
 _reading = threading.Lock()
 """Held while reading: threads that miss the cache at the same time would each read the vocabulary."""
 
 
 @cache  # the functions of a local cloud share a process, and one vocabulary of 20 MB
 def _read_encoding(path: Path) -> tiktoken.Encoding:
+    import tiktoken
+
     # Not tiktoken.get_encoding(), which would download a missing file in the middle of a turn.
     ranks = _read_ranks(path)
     return tiktoken.Encoding(name="o200k_base", pat_str=PATTERN, mergeable_ranks=ranks, special_tokens={})
 
 
 def _read_ranks(path: Path) -> dict[bytes, int]:
+    fields = _read(path, VOCABULARY_SHA256).split()  # alternating tokens and ranks; a loop in Python takes longer
+    return dict(zip(map(a2b_base64, fields[::2]), map(int, fields[1::2]), strict=True))
+
+
+def _read(path: Path, sha256: str) -> bytes:
     try:
         data = path.read_bytes()
     except OSError as error:
         raise RuntimeError(f"The tokenizer's vocabulary cannot be read from {path}.") from error
-    if hashlib.sha256(data).hexdigest() != VOCABULARY_SHA256:
+    if hashlib.sha256(data).hexdigest() != sha256:
         raise RuntimeError(f"The tokenizer's vocabulary in {path} is damaged.")
-    fields = data.split()  # alternating tokens and ranks; read without a Python loop, because it delays cold starts
-    return dict(zip(map(a2b_base64, fields[::2]), map(int, fields[1::2]), strict=True))
+    return data

@@ -71,7 +71,7 @@ def prepare_store() -> None:
 
 
 def prepare_turns() -> None:
-    """Load clients of models, the vocabulary and the stored shapes in advance, for the first turn."""
+    """Load clients of models, what counts tokens and the stored shapes in advance, for the first turn."""
     from baton.domain import events, run_events
 
     preload(*HTTP_MODULES, *MODEL_MODULES)
@@ -85,4 +85,4 @@ def prepare_turns() -> None:
         ports.deferred_embedder.load()
     if "openai" in sys.modules:  # a client above uses it
         preload(*OPENAI_MODULES)
-    ports.tiktoken.load()
+    ports.tiktoken.prepare(agent.system_prompt for agent in ports.shipped_agents.all())

@@ -117,7 +117,7 @@ class AgentPorts(SettingsPorts):
 
     @cached_property
     def tiktoken(self) -> TiktokenCounter:
-        """The counter with OpenAI's vocabulary. Its vocabulary is loaded with the first text, or by ``load``."""
+        """The counter with OpenAI's vocabulary. It reads its files with the first text, or by ``prepare``."""
         from baton.adapters.token_counter import TiktokenCounter
         from baton.settings.models import TokenizerSettings
 

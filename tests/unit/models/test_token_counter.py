@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import string
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -12,10 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiktoken_ext import openai_public  # type: ignore[import-untyped]
 
-from baton.adapters.token_counter import MAX_COUNTED, PATTERN, VOCABULARY_FILE, TiktokenCounter
+from baton.adapters.token_counter import MAX_COUNTED, TABLE_FILE, VOCABULARY_FILE, TiktokenCounter
+from baton.adapters.token_pieces import PATTERN, PieceCounter, TooManyLookups, make_table
 
 FOLDER = Path(__file__).parents[3] / "layers" / "tokenizer"
 COUNTER = TiktokenCounter(FOLDER)
+TABLE = (FOLDER / TABLE_FILE).read_bytes()
 
 
 @pytest.fixture(scope="session")
@@ -33,9 +37,49 @@ def test_known_counts(text: str, tokens: int) -> None:
     assert COUNTER.count(text) == tokens
 
 
-@given(text=st.text(max_size=500))
+TEXTS = st.one_of(
+    st.text(max_size=500),
+    st.text(string.printable, max_size=200),
+    st.lists(
+        st.sampled_from([*"aÄ语ไ🙂 \n\t\r/'", "'S", "ing", "\u0301", "12", "\x1c", "\ud800", "\u017f"]), max_size=60
+    ).map("".join),
+)
+
+
+@given(text=TEXTS)
 def test_every_text_counts_as_tiktoken_counts_it(tiktokens_own: tiktoken.Encoding, text: str) -> None:
-    assert COUNTER.count(text) == len(tiktokens_own.encode_ordinary(text))
+    counted = len(tiktokens_own.encode_ordinary(text))
+    assert COUNTER.count(text) == counted
+    assert PieceCounter(TABLE).count(text) == counted
+
+
+def test_the_table_is_made_of_tiktokens_vocabulary(tiktokens_own: tiktoken.Encoding) -> None:
+    ranks: dict[bytes, int] = tiktokens_own._mergeable_ranks
+    assert make_table(ranks) == TABLE
+
+
+def test_few_texts_are_counted_without_loading_the_vocabulary(tmp_path: Path) -> None:
+    for file in (VOCABULARY_FILE, TABLE_FILE):
+        (tmp_path / file).symlink_to(FOLDER / file)  # a place of which nothing has been read yet
+    counter = TiktokenCounter(tmp_path)
+    counter.prepare([LONG_TEXTS["prose"][:MAX_COUNTED], LONG_TEXTS["code"][:MAX_COUNTED], "Größe: 5 µm"])
+    assert counter._encoding is None
+    assert counter.count(LONG_TEXTS["another script"][:MAX_COUNTED]) > MAX_COUNTED
+    assert counter._encoding is not None
+
+
+@pytest.mark.parametrize("kind", ["no words", "another script"])
+def test_the_table_is_not_used_for_long_pieces_and_rare_scripts(kind: str) -> None:
+    with pytest.raises(TooManyLookups):
+        PieceCounter(TABLE).count(LONG_TEXTS[kind])
+
+
+def test_the_table_is_not_used_for_many_texts() -> None:
+    counter = PieceCounter(TABLE)
+    words = ["".join(letters) for letters in product("bcdfgjkqxz", repeat=5)]
+    texts = [" ".join(words[place : place + 1_000]) for place in range(0, len(words), 1_000)]
+    with pytest.raises(TooManyLookups):
+        sum(map(counter.count, texts))
 
 
 def test_text_is_cut_as_tiktoken_cuts_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,7 +148,8 @@ def test_a_missing_vocabulary_is_named(tmp_path: Path) -> None:
         TiktokenCounter(tmp_path).count("x")
 
 
-def test_a_damaged_vocabulary_is_refused(tmp_path: Path) -> None:
-    (tmp_path / VOCABULARY_FILE).write_bytes(b"aGVsbG8= 1\n")
+@pytest.mark.parametrize("file", [VOCABULARY_FILE, TABLE_FILE])
+def test_a_damaged_vocabulary_is_refused(tmp_path: Path, file: str) -> None:
+    (tmp_path / file).write_bytes(b"aGVsbG8= 1\n")
     with pytest.raises(RuntimeError, match="damaged"):
         TiktokenCounter(tmp_path).count("x")
