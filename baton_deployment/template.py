@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from baton_local.intrinsics import Intrinsics
+from baton_local.translation import parse
 
 SUFFIX = "ABCDEFGHIJKL"
 """An example of the random end of names that CloudFormation makes."""
@@ -33,9 +34,7 @@ class DeployedTemplate:
     @classmethod
     def read(cls, path: Path, parameters: Mapping[str, str], stack: str, region: str) -> DeployedTemplate:
         """Read the template at ``path``."""
-        from samtranslator.yaml_helper import yaml_parse  # loads SAM's translator, which takes half a second
-
-        return cls(yaml_parse(path.read_text()), parameters, stack, region)  # type: ignore[no-untyped-call]
+        return cls(parse(path.read_text()), parameters, stack, region)
 
     @property
     def declared(self) -> Mapping[str, Mapping[str, Any]]:

@@ -66,6 +66,7 @@ class Sweep:
         assert isinstance(self.served.harness, RecordedHarness)
         self.harness = self.served.harness
         self.document = openapi()
+        self._validators: dict[str, Draft202012Validator] = {}
         self.routes = {
             path: found["get"]
             for path, found in self.document["paths"].items()
@@ -188,9 +189,16 @@ class Sweep:
                 _check_messages(answer.json()["items"])
         return answer
 
+    def _validator(self, schema: Json) -> Draft202012Validator:
+        """Return the validator of a schema, made once: it looks for the targets of references in the whole document."""
+        key = json.dumps(schema)
+        if key not in self._validators:
+            whole = {**schema, "components": self.document["components"]}
+            self._validators[key] = Draft202012Validator(whole)
+        return self._validators[key]
+
     def _check_schema(self, schema: Json, body: Json, asked: str) -> None:
-        whole = {**schema, "components": self.document["components"]}
-        problems = [error.message for error in Draft202012Validator(whole).iter_errors(body)]
+        problems = [error.message for error in self._validator(schema).iter_errors(body)]
         assert problems == [], asked
 
     def _parameters(self, route: str) -> list[Json]:

@@ -21,7 +21,7 @@ from tests.harness.harness import Harness
 from tests.harness.sessions import close, make_episode
 from tests.unit.api.a2a_client import A2AServed, blocking, message
 from tests.unit.api.run_inputs import run_input
-from tests.unit.api.served import Served, openapi
+from tests.unit.api.served import Served, described_operations
 
 Json = dict[str, Any]
 UNKNOWN = "nobody"
@@ -95,18 +95,13 @@ async def asked(served: Served, method: str, path: str, body: Json | None) -> ht
         return await client.request(method, f"http://baton.test{path}", json=body)
 
 
-def operations() -> list[tuple[str, str]]:
-    found = openapi()["paths"]
-    return [
-        (method.upper(), path)
-        for path, described in found.items()
-        for method in described
-        if "{agent_id}" in path and (method.upper(), path) not in MAKES_ONE
-    ]
+def operations_with(parameter: str) -> list[tuple[str, str]]:
+    """Return the method and path of each operation whose path has the parameter."""
+    return [operation for operation in described_operations() if parameter in operation[1]]
 
 
 @pytest.mark.parametrize("kind", HIDDEN)
-@pytest.mark.parametrize(("method", "path"), operations())
+@pytest.mark.parametrize(("method", "path"), [each for each in operations_with("{agent_id}") if each not in MAKES_ONE])
 async def test_below_an_agent(method: str, path: str, kind: str) -> None:
     if HIDDEN[kind] == "librarian" and (method, path) in TAKEN:
         return
@@ -158,13 +153,6 @@ async def test_where_an_agent_is_named(where: str, kind: str) -> None:
     assert reported[0][0] != 500
 
 
-def thread_operations() -> list[tuple[str, str]]:
-    found = openapi()["paths"]
-    return [
-        (method.upper(), path) for path, described in found.items() for method in described if "{thread_id}" in path
-    ]
-
-
 THREAD_BODIES: dict[str, Json] = {
     "fork": {"agentId": "assistant"},
     "continue": {"workflowId": str(uuid.uuid4())},
@@ -176,7 +164,7 @@ THREAD_BODIES: dict[str, Json] = {
 }
 
 
-@pytest.mark.parametrize(("method", "path"), thread_operations())
+@pytest.mark.parametrize(("method", "path"), operations_with("{thread_id}"))
 async def test_below_a_conversation(method: str, path: str) -> None:
     """Mapped ids, which nobody can begin a conversation under. They can be computed from the user's and the host's."""
     body = THREAD_BODIES.get(path.rpartition("/")[2], {}) if method in ("POST", "PATCH") else None

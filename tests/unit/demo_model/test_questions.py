@@ -9,7 +9,6 @@ import pytest
 from baton_local.demo_model.telling import answer_from, recollections, untold
 from tests.unit.demo_model.playing import ask, shipped
 
-DEMO = shipped()
 LIST = "This is what you have told me:"
 ADA = "My name is Ada and I live in Vienna."
 JO = "I'm Jo, I'm 42 years old and I work as a teacher at the Lyceum in Graz."
@@ -75,7 +74,7 @@ DATES = "My birthday is on 3 May. My flight to Rome leaves at 9:30 tomorrow."
 )
 def test_a_question_is_answered_by_earlier_statements(expected: str, question: str, answer: str) -> None:
     assert answer_from([expected], question) == answer
-    assert ask(DEMO, expected, "!", question, tools=["ask_knowledge"]).text == answer
+    assert ask(shipped(), expected, "!", question, tools=["ask_knowledge"]).text == answer
 
 
 @pytest.mark.parametrize(
@@ -143,7 +142,7 @@ def fact(text: str, date: str = "2026-03-14") -> dict[str, str | None]:
 def test_a_past_conversation_is_quoted_where_it_answers(question: str, quote: str) -> None:
     recalled = [message("Tell me a story"), message(ADA), message("Where do I live?", role="assistant")]
     assert [each["quote"] for each in recollections(recalled, question)] == [quote]
-    reported = ask(DEMO, question, recalled__1=json.dumps(recalled[0]), recalled__2=json.dumps(recalled[1])).text
+    reported = ask(shipped(), question, recalled__1=json.dumps(recalled[0]), recalled__2=json.dumps(recalled[1])).text
     assert reported == f"On 2026-03-14 you told me: “{quote}”"
 
 
@@ -177,6 +176,8 @@ def test_facts_are_read_as_any_model_notes_them(text: str) -> None:
 
 
 def test_both_memories_show_all_that_is_known() -> None:
-    reported = ask(DEMO, "I like tea.", "!", "What do you know about me?", recalled__1=json.dumps(message(ADA))).text
+    reported = ask(
+        shipped(), "I like tea.", "!", "What do you know about me?", recalled__1=json.dumps(message(ADA))
+    ).text
     assert "- You like tea." in reported
     assert "On 2026-03-14 you told me: “I live in Vienna.”" in reported

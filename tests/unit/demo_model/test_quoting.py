@@ -10,7 +10,6 @@ import pytest
 from baton_local.demo_model.quoting import quotes
 from tests.unit.demo_model.playing import answered, ask, called, shipped
 
-DEMO = shipped()
 CRYOSTAT = "The cryostat of the telescope is refilled every 31 hours."
 QUESTION = "How often must the cryostat be refilled?"
 
@@ -84,25 +83,25 @@ def test_what_is_not_about_the_question_is_not_quoted() -> None:
     "question", [QUESTION, "Who refills the cryostat", "Wie wird der Kryostat gefüllt?", "Cryostat?"]
 )
 def test_any_question_is_passed_on_to_the_agent_with_the_documents(question: str) -> None:
-    [call] = ask(DEMO, question, tools=["ask_knowledge"]).calls
+    [call] = ask(shipped(), question, tools=["ask_knowledge"]).calls
     assert (call.name, call.arguments) == ("ask_knowledge", {"message": question})
 
 
 def test_a_statement_is_not() -> None:
-    assert not ask(DEMO, "The cryostat is cold.", tools=["ask_knowledge"]).calls
+    assert not ask(shipped(), "The cryostat is cold.", tools=["ask_knowledge"]).calls
 
 
 @pytest.mark.parametrize("question", [QUESTION, "How do I refill the cryostat?"])
 def test_the_agent_quotes_title_and_page(question: str) -> None:
     recalled = {"recalled__1": json.dumps(chunk(CRYOSTAT)), "recalled__2": json.dumps(chunk("Tickets cost 3 euros."))}
-    assert ask(DEMO, question, agent="knowledge", **recalled).text == f"- “{CRYOSTAT}” (Manual, page 57)"
+    assert ask(shipped(), question, agent="knowledge", **recalled).text == f"- “{CRYOSTAT}” (Manual, page 57)"
 
 
 def test_an_answer_gives_the_quotes_and_says_plainly_if_there_are_none() -> None:
     found = f"- “{CRYOSTAT}” (Manual, page 57)"
-    asked = ask(DEMO, QUESTION, tools=["ask_knowledge"])
-    reported = ask(DEMO, QUESTION, called(*asked.calls), *answered(found), tools=["ask_knowledge"])
+    asked = ask(shipped(), QUESTION, tools=["ask_knowledge"])
+    reported = ask(shipped(), QUESTION, called(*asked.calls), *answered(found), tools=["ask_knowledge"])
     assert reported.text == f"This is what the documents say:\n\n{found}"
-    nothing = ask(DEMO, QUESTION, agent="knowledge", recalled__1=json.dumps(chunk("Tickets cost 3 euros."))).text
-    reported = ask(DEMO, QUESTION, called(*asked.calls), *answered(nothing), tools=["ask_knowledge"])
+    nothing = ask(shipped(), QUESTION, agent="knowledge", recalled__1=json.dumps(chunk("Tickets cost 3 euros."))).text
+    reported = ask(shipped(), QUESTION, called(*asked.calls), *answered(nothing), tools=["ask_knowledge"])
     assert reported.text.startswith("I found nothing about this in the documents")

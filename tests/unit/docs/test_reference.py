@@ -52,7 +52,7 @@ ADAPTERS_OWN = re.compile(r"AWS_LAMBDA_EXEC_WRAPPER|AWS_LWA_\w+")
 """Variables the template sets for the Lambda Web Adapter; Baton reads none of them."""
 
 
-class _Loader(yaml.SafeLoader):
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
     """Reads CloudFormation's short forms (``!Ref``) as their argument."""
 
 
