@@ -12,7 +12,7 @@ from baton.authoring.functions import Functions
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import NotFound
 from baton.domain.tool import PythonTool
-from tests.fakes.chat_model import Answer
+from tests.fakes.chat_model import Answer, ScriptedChatModel
 from tests.harness.harness import Harness
 
 
@@ -25,18 +25,26 @@ class NoSecrets:
     renewed = get
 
 
-def coded(*agents: Agent, answers: tuple[Answer | str, ...] = (), **given: Any) -> Harness:
+def coded(
+    *agents: Agent, answers: tuple[Answer | str, ...] = (), model: ScriptedChatModel | None = None, **given: Any
+) -> Harness:
     """Return a conversation that begins with the first of the agents."""
-    return with_functions(*(agent.definition for agent in agents), answers=answers, **given)
+    return with_functions(*(agent.definition for agent in agents), answers=answers, model=model, **given)
 
 
-def with_functions(*agents: AgentDefinition, answers: tuple[Answer | str, ...] = (), **given: Any) -> Harness:
+def with_functions(
+    *agents: AgentDefinition,
+    answers: tuple[Answer | str, ...] = (),
+    model: ScriptedChatModel | None = None,
+    **given: Any,
+) -> Harness:
     """Return a conversation that begins with the first of the definitions, whose functions are called."""
     functions = Functions()
     toolbox = Toolbox(
         {PythonTool: lambda: PythonTools(functions)}, HeaderValues(NoSecrets(), NoSecrets(), "dev"), **given
     )
     first, *others = agents
-    harness = Harness(assistant=first, others=tuple(others), tools=toolbox, functions=functions)
+    models = {"model": model} if model is not None else {}
+    harness = Harness(assistant=first, others=tuple(others), tools=toolbox, functions=functions, **models)
     harness.model.script(*answers)
     return harness

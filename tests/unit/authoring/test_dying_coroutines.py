@@ -1,0 +1,212 @@
+"""Agents with ``run`` whose workers die at any write: the answer is the same, and nothing recorded is done twice."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from baton import Agent, CallContext, RunContext, tool
+from baton.domain.errors import StoreUnavailable
+from baton.ports.chat_model import Finished, FinishReason, ModelChunk, ModelSettings, Prompt, TextDelta
+from tests.fakes.chat_model import Asked, ScriptedChatModel
+from tests.harness.coded import coded
+from tests.harness.harness import Harness, Said
+from tests.harness.wiki import answer, yes
+
+Step = tuple[Any, ...]
+"""The kind of a step, and its branches if it is a ``gather``."""
+
+WRITES = {
+    "records": ("put_call", "put_step", "put_task"),
+    "store": ("put_message", "commit"),
+}
+leaves = st.sampled_from([(kind,) for kind in ("say", "model", "ask", "pay", "refund", "answer")])
+programs = st.lists(
+    st.one_of(
+        leaves,
+        st.tuples(
+            st.just("gather"),
+            st.lists(st.lists(leaves.filter(lambda step: step[0] != "answer"), min_size=1, max_size=2), max_size=3),
+        ),
+    ),
+    min_size=1,
+    max_size=4,
+)
+EVERYTHING: list[Step] = [
+    ("say",),
+    ("ask",),
+    ("gather", [[("pay",), ("model",)], [("ask",), ("pay",)], [("refund",)]]),
+    ("model",),
+    ("refund",),
+    ("answer",),
+]
+
+
+class Echo(ScriptedChatModel):
+    """A model whose answer depends on the last prompt alone, in whatever order it is asked."""
+
+    async def stream(
+        self, settings: ModelSettings, prompts: Sequence[Prompt], **others: Any
+    ) -> AsyncGenerator[ModelChunk, None]:
+        self.asked.append(Asked(settings, tuple(prompts)))
+        await asyncio.sleep(0)
+        yield TextDelta(f"[{prompts[-1].content}]")
+        yield Finished(FinishReason.STOP, settings.model, None)
+
+
+@dataclass
+class Worker:
+    """Conversations whose worker dies at a write: before it or after it."""
+
+    program: Sequence[Step]
+    dies_at: int | None = None
+    dies_after: bool = False
+    writes: int = 0
+    is_dead: bool = False
+    made: Counter[str] = field(default_factory=Counter)
+    """Calls of tools by their idempotency keys."""
+    recorded: set[str] = field(default_factory=set)
+    """Ids of calls, and instructions of model calls, that were recorded when the worker died."""
+
+    def __post_init__(self) -> None:
+        self.harness = self._make()
+        self._records = self.harness.records
+        for port, names in WRITES.items():
+            for name in names:
+                self._wrap(getattr(self.harness, port), name)
+
+    async def converse(self) -> list[str]:
+        """Hold the conversation to its end, and return the texts that the user sees."""
+        said, texts = await self._insist("say"), []
+        while True:
+            assert said.finished is not None
+            texts += [each.text for each in said.finished.messages if each.role.value == "assistant" and each.text]
+            outcome = said.last["outcome"]
+            if outcome["type"] != "interrupt":
+                return texts
+            said = await self._insist("answer", *[yes(interrupt) for interrupt in outcome["interrupts"]])
+
+    async def _insist(self, action: str, *answers: Any) -> Said:
+        """Act again after the worker has died."""
+
+        async def act() -> Said:
+            return await (self.harness.say() if action == "say" else answer(self.harness, *answers))
+
+        try:
+            return await act()
+        except StoreUnavailable:
+            self.is_dead = False
+            self.harness.clock.advance(60)
+            return await act()
+
+    def _wrap(self, port: Any, name: str) -> None:
+        really = getattr(port, name)
+
+        async def write(*args: Any, **kwargs: Any) -> Any:
+            if self.is_dead:
+                raise StoreUnavailable
+            number, self.writes = self.writes, self.writes + 1
+            if number != self.dies_at:
+                return await really(*args, **kwargs)
+            if self.dies_after:
+                await really(*args, **kwargs)
+            self._die()
+            raise StoreUnavailable
+
+        setattr(port, name, write)
+
+    def _die(self) -> None:
+        self.is_dead = True
+        key = (self.harness.ada.tenant_id, self.harness.thread_id)
+        self.recorded |= {call.id for _, call in self._records._calls[key].values()}
+        self.recorded |= {step.value for _, step in self._records._steps[key].values()}
+
+    def _make(self) -> Harness:
+        @tool
+        async def pay(number: int, context: CallContext) -> int:
+            """Pay."""
+            self.made[context.idempotency_key] += 1
+            await asyncio.sleep(0)
+            return number
+
+        @tool(approval="always")
+        async def refund(number: int, context: CallContext) -> int:
+            """Refund."""
+            self.made[context.idempotency_key] += 1
+            return -number
+
+        faq = Agent("faq", "Answer.", description="Knows.")
+        limits = {"model_calls": 50, "tool_calls": 50}
+        agent = Agent("assistant", "Sell.", main=True, tools=[pay, refund], sub_agents=[faq], limits=limits)
+
+        async def take(context: RunContext, steps: Sequence[Step], path: str) -> list[Any]:
+            results: list[Any] = []
+            for number, (kind, *branches) in enumerate(steps):
+                name = f"{path}.{number}"
+                match kind:
+                    case "say":
+                        results.append(await context.say(f"Said {name}."))
+                    case "model":
+                        results.append(await context.model(f"model {name}"))
+                    case "ask":
+                        results.append(await context.ask(faq, f"ask {name}"))
+                    case "pay":
+                        results.append(await context.call(pay, number=number))
+                    case "refund":
+                        results.append(await context.call(refund, number=number))
+                    case "answer":
+                        results.append(await context.answer(f"answer {name}"))
+                    case "gather":
+                        branched = [take(context, each, f"{name}.{at}") for at, each in enumerate(branches[0])]
+                        results.append(await context.gather(*branched))
+            return results
+
+        @agent.run
+        async def run(context: RunContext, message: str) -> str:
+            results = await take(context, self.program, "p")
+            return f"{results} {context.uuid()} {context.random.random()}"
+
+        return coded(agent, faq, model=Echo())
+
+    @property
+    def asked(self) -> Counter[str]:
+        """What the model was asked."""
+        return Counter(f"[{each.prompts[-1].content}]" for each in self.harness.model.asked)
+
+
+async def check(alive: Worker, expected: list[str], dies_at: int, *, dies_after: bool) -> None:
+    mortal = Worker(alive.program, dies_at, dies_after)
+    mortal.harness.thread_id = alive.harness.thread_id
+    seen = await mortal.converse()
+    # Branches that work at the same time may show their texts in another order.
+    assert (sorted(seen), seen[-1]) == (sorted(expected), expected[-1])
+    assert mortal.made.keys() == alive.made.keys()
+    assert mortal.asked.keys() == alive.asked.keys()
+    for key, times in (mortal.made + mortal.asked).items():
+        assert times == 1 or (times == 2 and key not in mortal.recorded), key
+
+
+@pytest.mark.parametrize("dies_after", [False, True])
+async def test_a_worker_may_die_at_every_write_of_a_coroutine(dies_after: bool) -> None:
+    alive = Worker(EVERYTHING)
+    expected = await alive.converse()
+    assert alive.writes > 30
+    for number in range(alive.writes):
+        await check(alive, expected, number, dies_after=dies_after)
+
+
+@given(programs, st.data())
+async def test_whatever_a_coroutine_does_nothing_that_was_recorded_is_repeated(
+    program: list[Step], data: st.DataObject
+) -> None:
+    alive = Worker(program)
+    expected = await alive.converse()
+    number = data.draw(st.integers(0, alive.writes - 1))
+    await check(alive, expected, number, dies_after=data.draw(st.booleans()))
