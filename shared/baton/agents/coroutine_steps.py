@@ -15,7 +15,8 @@ from uuid import UUID
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from baton.agents.run_context import RunContext
-from baton.agents.step_places import Place, StepPlaces
+from baton.agents.step_places import FOREIGN, Place, StepPlaces
+from baton.authoring.run_context import Convert
 from baton.concurrency import gather_all
 from baton.domain.errors import RunLimitReached
 from baton.domain.run_step import MAX_BRANCHES, MAX_STEP_BYTES, RunStep, StepKind, step_digest, step_id
@@ -23,6 +24,9 @@ from baton.domain.tool_call import ASK, RETURN, TRANSFER, tool_name
 from baton.ports.tools import ToolFailed
 
 T = TypeVar("T")
+
+Work = Callable[[RunStep], Awaitable[RunStep]]
+"""Carries a step out."""
 
 TOO_LARGE = "The result has {size} bytes; at most {most} can be recorded. Ask for less."
 ASKS_AT_ONCE = 8
@@ -78,8 +82,8 @@ class CoroutineSteps:
         self._work = work
         self._places = StepPlaces(context.thread_id, "\0".join(("run", self._journal.message_id, caller)))
         self._asks = asyncio.Semaphore(ASKS_AT_ONCE)
-        self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._never: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._loop = asyncio.get_running_loop()
+        self._ended: asyncio.Future[None] = self._loop.create_future()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._active = 0
         self._is_waiting = False
@@ -89,16 +93,18 @@ class CoroutineSteps:
     # What the coroutine calls
 
     def ask(self, agent_id: str, message: str) -> Awaitable[str]:
-        return self._outside(self._places.next(), StepKind.ASK, tool_name(ASK, agent_id), {"message": message})
+        return self._outside(self._places.next(), StepKind.ASK, tool_name(ASK, agent_id), {"message": message}, str)
 
-    def call(self, name: str, arguments: Mapping[str, Any]) -> Awaitable[str]:
-        return self._outside(self._places.next(), StepKind.CALL, name, arguments)
+    def call(self, name: str, arguments: Mapping[str, Any], convert: Convert) -> Awaitable[Any]:
+        return self._outside(self._places.next(), StepKind.CALL, name, arguments, convert)
 
-    def model(self, instruction: str, schema: dict[str, Any] | None, *, history: bool) -> Awaitable[str]:
+    def model(
+        self, instruction: str, schema: dict[str, Any] | None, convert: Convert, *, history: bool
+    ) -> Awaitable[Any]:
         async def work(step: RunStep) -> RunStep:
             return await self._work.ask_model(step, instruction, schema, history=history)
 
-        return self._value(self._places.next(), StepKind.MODEL, [instruction, schema, history], work)
+        return self._value(self._places.next(), StepKind.MODEL, [instruction, schema, history], work, convert)
 
     def answer(self, instruction: str | None) -> Awaitable[None]:
         async def work(step: RunStep) -> RunStep:
@@ -158,7 +164,8 @@ class CoroutineSteps:
 
     async def never(self) -> NoReturn:
         """Wait until the coroutine is stopped."""
-        await asyncio.shield(self._never)
+        # A future for each wait: one that was cancelled is done, and code that catches its cancellation would spin.
+        await self._loop.create_future()
         raise AssertionError
 
     # Steps
@@ -172,7 +179,10 @@ class CoroutineSteps:
         """Record the step before the first. Raises ``LeaseLost`` and ``StoreUnavailable``."""
         await self._keep(replace(self._begun("0", StepKind.INPUT, None), value=value))
 
-    async def _outside(self, place: Place, kind: StepKind, name: str, given: Mapping[str, Any]) -> str:
+    async def _outside(
+        self, place: Place | None, kind: StepKind, name: str, given: Mapping[str, Any], convert: Convert
+    ) -> Any:
+        place = await self._numbered(place)
         try:
             arguments = json.dumps(to_jsonable_python(dict(given)), ensure_ascii=False, sort_keys=True)
         except (PydanticSerializationError, ValueError) as problem:
@@ -185,20 +195,24 @@ class CoroutineSteps:
         step = await self._take(place, kind, [name, arguments], work, at_once, may_wait=self._work.may_wait(name))
         if step.error is not None:
             raise ToolFailed(step.error, is_outage=step.is_outage, is_refused=step.is_refused)
-        return step.value
+        return convert(step.value)
 
     async def _value(
-        self, place: Place, kind: StepKind, about: object, work: Callable[[RunStep], Awaitable[RunStep]]
-    ) -> str:
-        return (await self._take(place, kind, about, work)).value
+        self,
+        place: Place | None,
+        kind: StepKind,
+        about: object,
+        work: Work,
+        convert: Convert,
+    ) -> Any:
+        return convert((await self._take(place, kind, about, work)).value)
 
-    async def _nothing(
-        self, place: Place, kind: StepKind, about: object, work: Callable[[RunStep], Awaitable[RunStep]]
-    ) -> None:
+    async def _nothing(self, place: Place | None, kind: StepKind, about: object, work: Work) -> None:
         await self._take(place, kind, about, work)
 
-    async def _control(self, place: Place, name: str, given: Mapping[str, Any]) -> None:
+    async def _control(self, place: Place | None, name: str, given: Mapping[str, Any]) -> None:
         """Carry out a step that is not recorded: its effect is lost with the attempt, so it is repeated."""
+        await self._numbered(place)
         problem = await self._guarded(self._begin_control(name, json.dumps(given, ensure_ascii=False)))
         raise ToolFailed(problem, is_refused=True)
 
@@ -210,11 +224,12 @@ class CoroutineSteps:
             await self.never()
         return problem
 
-    async def _gather(self, place: Place, branches: tuple[Awaitable[Any], ...]) -> list[Any]:
-        if len(branches) > MAX_BRANCHES:
+    async def _gather(self, place: Place | None, branches: tuple[Awaitable[Any], ...]) -> list[Any]:
+        if place is None or len(branches) > MAX_BRANCHES:
             for branch in branches:
                 if asyncio.iscoroutine(branch):
                     branch.close()
+            place = await self._numbered(place)
             self.end(RunLimitReached(f"gather takes at most {MAX_BRANCHES} branches, and has {len(branches)}."))
             await self.never()
         begun = [
@@ -225,21 +240,30 @@ class CoroutineSteps:
 
     async def _take(
         self,
-        place: Place,
+        place: Place | None,
         kind: StepKind,
         about: object,
-        work: Callable[[RunStep], Awaitable[RunStep]],
+        work: Work,
         at_once: asyncio.Semaphore | None = None,
         *,
         may_wait: bool = False,
     ) -> RunStep:
         """Return a step from its record, or carry it out and record it."""
-        task = asyncio.current_task()
+        place, task = await self._numbered(place), asyncio.current_task()
         if task is not None:
             self._tasks.add(task)
         step = await self._guarded(self._recorded(place.path, kind, about, work, at_once, may_wait=may_wait))
         place.branch.note_end(step.ended_at)
         return step
+
+    async def _numbered(self, place: Place | None) -> Place:
+        """Return the place of a step. Raises ``RuntimeError``, once others have worked, if it has none."""
+        if place is None:
+            if self._ended.done():
+                await self.never()
+            await asyncio.sleep(0)
+            raise RuntimeError(FOREIGN)
+        return place
 
     async def _guarded(self, work: Awaitable[T]) -> T:
         """Await a part of a step. An error of the turn ends the coroutine instead of being raised in its code."""
@@ -254,7 +278,7 @@ class CoroutineSteps:
         path: str,
         kind: StepKind,
         about: object,
-        work: Callable[[RunStep], Awaitable[RunStep]],
+        work: Work,
         at_once: asyncio.Semaphore | None,
         *,
         may_wait: bool,

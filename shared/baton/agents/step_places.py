@@ -76,16 +76,27 @@ class StepPlaces:
     @property
     def branch(self) -> Branch:
         """The branch that the caller is in. Raises ``RuntimeError`` in any other task."""
-        branch = _current.get()
-        if branch is None or branch.owner is not self or branch.task is not asyncio.current_task():
+        branch = self._find_branch()
+        if branch is None:
             raise RuntimeError(FOREIGN)
         return branch
 
-    def next(self) -> Place:
-        """Return the place of the caller's next step."""
-        branch = self.branch
+    def next(self) -> Place | None:
+        """Return the place of the caller's next step; None in any other task."""
+        branch = self._find_branch()
+        if branch is None:
+            return None
         branch.steps += 1
         return Place(f"{branch.path}{branch.steps}", branch)
+
+    def _find_branch(self) -> Branch | None:
+        branch = _current.get()
+        if branch is None or branch.owner is not self:
+            return None
+        try:
+            return branch if branch.task is asyncio.current_task() else None
+        except RuntimeError:  # the coroutine is being collected, after its event loop has ended
+            return None
 
     def new_id(self) -> uuid.UUID:
         """Return the branch's next id."""

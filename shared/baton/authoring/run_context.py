@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from random import Random
 from typing import Any, Protocol, TypeVar, get_args, get_origin, overload
 from uuid import UUID
@@ -24,6 +25,8 @@ from baton.ports.tools import ToolFailed, ToolResult, TurnContext
 R = TypeVar("R")
 T = TypeVar("T")
 
+Convert = Callable[[str], Any]
+
 
 class Steps(Protocol):
     """The steps of a coroutine. Each method numbers its step when it is called, and carries it out when awaited."""
@@ -32,12 +35,14 @@ class Steps(Protocol):
         """Consult an agent. Raises ``ToolFailed``."""
         ...
 
-    def call(self, name: str, arguments: Mapping[str, Any]) -> Awaitable[str]:
-        """Call a tool. Raises ``ToolFailed``."""
+    def call(self, name: str, arguments: Mapping[str, Any], convert: Convert) -> Awaitable[Any]:
+        """Call a tool, and return its result as ``convert`` makes it. Raises ``ToolFailed``."""
         ...
 
-    def model(self, instruction: str, schema: dict[str, Any] | None, *, history: bool) -> Awaitable[str]:
-        """Ask the agent's model once, for text or for JSON."""
+    def model(
+        self, instruction: str, schema: dict[str, Any] | None, convert: Convert, *, history: bool
+    ) -> Awaitable[Any]:
+        """Ask the agent's model once, for text or for JSON, and return its answer as ``convert`` makes it."""
         ...
 
     def answer(self, instruction: str | None) -> Awaitable[None]:
@@ -124,8 +129,7 @@ class RunContext(TurnContext):
             ToolFailed: The call failed. ``is_refused``: it was not made, because a person, a hook or a rule refused it.
         """
         name = _name_of(tool)
-        made = self.steps.call(name, arguments)
-        return _converted(name, made, tool.function) if isinstance(tool, Tool) else made
+        return self.steps.call(name, arguments, partial(_read_result, name, tool))
 
     @overload
     def model(self, instruction: str, *, history: bool = True) -> Awaitable[str]: ...
@@ -144,12 +148,12 @@ class RunContext(TurnContext):
             The answer as text, or as ``output_type``.
         """
         if output_type is None:
-            return self.steps.model(instruction, None, history=history)
+            return self.steps.model(instruction, None, str, history=history)
         try:
             schema = check_answer_schema(object_schema(output_type))
         except ValueError as problem:
             raise WrongArgument(f"output_type: {problem}") from problem
-        return _validated(self.steps.model(instruction, schema, history=history), output_type)
+        return self.steps.model(instruction, schema, TypeAdapter(output_type).validate_json, history=history)
 
     def answer(self, instruction: str | None = None) -> Awaitable[None]:
         """Let the agent's model answer the user, without tools. The text is shown while the model writes it.
@@ -231,9 +235,8 @@ def _name_of(tool: Any) -> str:
     raise WrongArgument(f"{tool!r} is no tool: give the function with @tool, or the tool's name")
 
 
-async def _converted(name: str, made: Awaitable[str], function: Any) -> Any:
-    hint = _returned(function)
-    text = await made
+def _read_result(name: str, tool: Any, text: str) -> Any:
+    hint = _returned(tool.function) if isinstance(tool, Tool) else None
     if hint is None or hint is str:
         return text
     try:
@@ -249,7 +252,3 @@ def _returned(function: Any) -> Any:
     while get_origin(hint) in (Awaitable, Coroutine):
         hint = get_args(hint)[-1]
     return None if hint in (None, type(None), Any, object, ToolResult) else hint
-
-
-async def _validated(made: Awaitable[str], kind: Any) -> Any:
-    return TypeAdapter(kind).validate_json(await made)
