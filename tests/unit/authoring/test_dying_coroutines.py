@@ -177,7 +177,7 @@ class Worker:
 
     @property
     def asked(self) -> Counter[str]:
-        """What the model was asked."""
+        """The questions to the model."""
         return Counter(f"[{each.prompts[-1].content}]" for each in self.harness.model.asked)
 
 
