@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from baton_client import BatonError
-from baton_client.agent_folders import OwnedFile, owned_files
+from baton_client.agent_folders import OwnedFile, no_such_agent, owned_files
 from baton_local.folder_documents import FolderDocuments, NotTaken
 
 POLL_SECONDS = 0.25
@@ -73,9 +73,7 @@ class DocumentFolder:
         for each in owned_files(self.folder):
             files.setdefault(each.agent_id, []).append(each)
         for unknown in sorted(set(files) - set(agents)):
-            done.problems.append(
-                f"{self.folder.name}/{unknown}: there is no agent {unknown!r}. Name the folder by the id of one."
-            )
+            done.problems.append(f"{self.folder.name}/{unknown}: {no_such_agent(unknown, agents)}")
         for agent_id in agents:
             self._of_agent(agent_id, files.get(agent_id, []), done)
         self._report(done)

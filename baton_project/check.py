@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from baton_client.agent_folders import no_such_agent, owned_files
 from baton_local.environment import applied
 from baton_local.project_tools import importable
 from baton_project.errors import CheckFailed
@@ -67,7 +68,23 @@ def examined(project: Project) -> tuple[list[str], list[Problem]]:
         return [], problems
     with _settings_of(project):
         agents = [agent.id for agent in read_agents().all()]
-        return agents, _within(project, event_loop.run(checks.problems()))
+        found = _within(project, event_loop.run(checks.problems()))
+        return agents, sorted([*found, *_unowned(project, agents)], key=_by_place)
+
+
+def _unowned(project: Project, agents: Sequence[str]) -> Iterator[Problem]:
+    """Yield the files of documents and procedures that belong to no agent."""
+    for folder in (project.documents, project.folder / "procedures"):
+        for owner in sorted({each.agent_id for each in owned_files(folder)} - set(agents)):
+            yield Problem(no_such_agent(owner, agents), f"{folder.name}/{owner}")
+        for file in sorted(folder.glob("[!.]*[!~]")):
+            if file.is_file():
+                what = "it belongs to no agent; move it into a folder with the id of one"
+                yield Problem(what, f"{folder.name}/{file.name}")
+
+
+def _by_place(problem: Problem) -> tuple[str, int, str, str]:
+    return problem.file or "", problem.line or 0, problem.field or "", problem.message
 
 
 def unreadable(project: Project) -> list[Problem]:
@@ -79,7 +96,7 @@ def unreadable(project: Project) -> list[Problem]:
         try:
             read_agents()
         except AgentFileError as problem:
-            return _within(project, str(problem).splitlines())
+            return sorted(_within(project, str(problem).splitlines()), key=_by_place)
     return []
 
 

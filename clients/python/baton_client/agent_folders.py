@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
+
+CLOSENESS = 0.75
+"""The least similarity of a suggestion, as ``difflib`` measures it from 0 to 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +33,13 @@ class OwnedFile:
         """
         place = f"{self.agent_id}/{self.relative}" + (f"/{times}" if times else "")
         return f"doc_{hashlib.sha256(place.encode()).hexdigest()[:32]}"
+
+
+def no_such_agent(agent_id: str, known: Sequence[str]) -> str:
+    """Return what is wrong with a folder whose name is the id of no agent, with the id that it resembles."""
+    similar = get_close_matches(agent_id, sorted(known), n=1, cutoff=CLOSENESS)
+    advice = f"did you mean {similar[0]}?" if similar else "name the folder by the id of one"
+    return f"there is no agent {agent_id!r} ({advice})"
 
 
 def owned_files(folder: Path) -> list[OwnedFile]:

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 import baton
 from baton.authoring.agent import Agent
+from baton.authoring.call_advice import unknown_argument
 from baton.authoring.call_site import call_in
 from baton.authoring.errors import UnusableDefinition, WrongArgument
 from baton.authoring.modules import fresh_package, import_agents, module_files
@@ -55,6 +56,10 @@ def _describe(path: Path, problem: BaseException) -> Iterator[str]:
     site = call_in(path.parent, problem.__traceback__)
     if isinstance(problem, ValidationError) and site is not None:
         yield from (site.problem(each.place, each.what) for each in validation_problems({}, problem))
+        return
+    misspelt = unknown_argument(problem)
+    if misspelt is not None and site is not None:
+        yield site.problem((misspelt[0],), misspelt[1])
         return
     place = _place(problem) or (f"{site.file}:{site.line}" if site is not None else f"{path}:1")
     if isinstance(problem, WrongArgument):

@@ -7,6 +7,7 @@ import traceback
 from pathlib import Path
 
 import baton
+from baton.authoring.call_advice import unknown_argument
 
 INSTALLED = ("stdlib", "platstdlib", "purelib", "platlib")
 """Folders of code that is not the developer's, by their names in ``sysconfig``."""
@@ -20,7 +21,8 @@ def describe_code_problem(problem: BaseException, folder: Path | None = None) ->
     """
     if isinstance(problem, SyntaxError) and problem.filename:
         return f"{problem.filename}:{problem.lineno}: {type(problem).__name__}: {problem.msg}"
-    what = f"{type(problem).__name__}: {problem}"
+    misspelt = unknown_argument(problem)
+    what = f"{type(problem).__name__}: {problem if misspelt is None else ': '.join(misspelt)}"
     for frame in reversed(traceback.extract_tb(problem.__traceback__)):
         if _is_within(Path(frame.filename), folder):
             return f"{frame.filename}:{frame.lineno}: {what}"

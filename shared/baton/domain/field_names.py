@@ -15,11 +15,16 @@ CLOSENESS = 0.75
 
 def unknown_field(name: object, known: Iterable[str]) -> str:
     """Return what is wrong about a field that does not exist, with the existing one that it resembles."""
+    similar = similar_name(str(name), known)
+    return f"there is no such field (did you mean {similar}?)" if similar else "there is no such field"
+
+
+def similar_name(name: str, known: Iterable[str]) -> str | None:
+    """Return the name that another one resembles; None without one."""
     # Imported for errors only.
     from difflib import get_close_matches
 
-    similar = get_close_matches(str(name), sorted(known), n=1, cutoff=CLOSENESS)
-    return f"there is no such field (did you mean {similar[0]}?)" if similar else "there is no such field"
+    return next(iter(get_close_matches(name, sorted(known), n=1, cutoff=CLOSENESS)), None)
 
 
 @lru_cache(maxsize=8)

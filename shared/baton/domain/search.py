@@ -177,6 +177,8 @@ LEAST_SPREAD = 0.1
 
 Where similarities hardly differ, they say little about which document is meant.
 """
+LEAST_WORDS_SPREAD = 0.3
+"""The same for scores by words (BM25). A word that nearly every document has scores close to 0 in all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,17 +211,17 @@ def fuse_scores(
 ) -> dict[str, float]:
     """Return the score of each candidate of the weighted rankings, from 0 to 1, by its id.
 
-    The scores of a ranking are scaled so that its best candidate has 1 and its worst 0; by meaning it has more if they
-    differ by less than ``least_spread``. One that was added to a ranking is scaled alike, to 0 at least; one that a
-    ranking does not have has 0 there. Rankings that found nothing do not count: without an embedding, words count
-    alone.
+    The scores of a ranking are scaled so that its best candidate has 1 and its worst 0, or more if they differ by less
+    than ``least_spread`` by meaning, or ``LEAST_WORDS_SPREAD`` by words. One that was added to a ranking is scaled
+    alike, to 0 at least; one that a ranking does not have has 0 there. Rankings that found nothing do not count:
+    without an embedding, words count alone.
     """
     used = {clause: weight for clause, weight in weights.items() if candidates.get(clause)}
     whole = sum(used.values())
     scores: dict[str, float] = {}
     for clause, weight in used.items():
         ranking = candidates[clause]
-        least = least_spread if clause.signal is Signal.MEANING else 0.0
+        least = least_spread if clause.signal is Signal.MEANING else LEAST_WORDS_SPREAD
         for candidate, scaled in zip(ranking, _scale(ranking, least), strict=True):
             scores[candidate.id] = scores.get(candidate.id, 0.0) + weight * scaled / whole
     return {id_: min(score, 1.0) for id_, score in scores.items()}

@@ -61,6 +61,11 @@ def test_candidates_of_equal_scores_are_all_the_best() -> None:
     assert list(scores(result(words={"b": 3.0, "a": 3.0}))) == ["a", "b"]
 
 
+def test_a_word_that_every_document_has_does_not_decide() -> None:
+    found = result(words={"a": 1.9e-6, "b": 1.6e-6, "c": 1.8e-6}, meaning={"b": 0.67, "a": 0.52, "c": 0.47})
+    assert list(scores(found)) == ["b", "a", "c"]
+
+
 def test_similarities_that_hardly_differ_count_less_than_words_that_do() -> None:
     alike = {f"other-{n}": 0.78 - n / 1000 for n in range(80)}
     found = result(words={"code": 5.0, **dict.fromkeys(alike, 0.01)}, meaning=alike | {"code": 0.70})

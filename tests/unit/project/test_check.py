@@ -41,6 +41,65 @@ def test_problems_of_modules_are_reported_like_those_of_files(coded: Project) ->
     assert (problem.file, problem.line, problem.field) == ("agents/assistant.py", 34, "main")
 
 
+@pytest.mark.parametrize(
+    ("written", "misspelt", "line", "what"),
+    [
+        ("    main=True,", "    mian=True,", 34, "mian: Agent has no such argument (did you mean main?)"),
+        ("@tool\n", "@tool(aproval='always')\n", 7, "aproval: tool has no such argument (did you mean approval?)"),
+        (
+            "    main=True,",
+            "    main=True, handoffs=[Handoff('x', mode='full')],",
+            34,
+            "mode: Handoff has no such argument",
+        ),
+        ("    main=True,", "    main=True, workflow=Workflow('x', [], titel='X'),", 34, "titel: Workflow has no such"),
+    ],
+)
+def test_a_misspelt_argument_is_reported_with_the_one_that_it_resembles(
+    coded: Project, written: str, misspelt: str, line: int, what: str
+) -> None:
+    file = coded.agents / "assistant.py"
+    edited(file, "from baton import Agent", "from baton import Handoff, Workflow, Agent")
+    edited(file, written, misspelt)
+    _, [problem] = examined(coded)
+    assert (problem.file, problem.line) == ("agents/assistant.py", line)
+    assert f"{problem.field}: {problem.message}".startswith(what)
+
+
+def test_a_misspelt_argument_in_a_package_of_tools_is_explained_too(project: Project) -> None:
+    file = project.tools / "shop_tools" / "orders.py"
+    file.write_text(f"import baton\n\n\n@baton.tool(discription='x')\ndef f(): ...\n\n\n{file.read_text()}")
+    _, [problem] = examined(project)
+    assert (
+        "orders.py:4: TypeError: discription: tool has no such argument (did you mean description?)" in problem.message
+    )
+
+
+def test_folders_of_documents_and_procedures_belong_to_agents(project: Project) -> None:
+    for path in ("documents/order/a.md", "documents/nobody/a.md", "documents/b.md", "procedures/assistent/x.md"):
+        file = project.folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("text")
+    _, problems = examined(project)
+    assert list(map(str, problems)) == [
+        "documents/b.md: it belongs to no agent; move it into a folder with the id of one",
+        "documents/nobody: there is no agent 'nobody' (name the folder by the id of one)",
+        "documents/order: there is no agent 'order' (did you mean orders?)",
+        "procedures/assistent: there is no agent 'assistent' (did you mean assistant?)",
+    ]
+
+
+def test_problems_are_sorted_by_file_and_line(project: Project) -> None:
+    edited(project.agents / "orders.yaml", "id: orders", "id: orders\nmian: true\nnmae: x")
+    edited(project.agents / "assistant.yaml", "main: true", "main: 3")
+    _, problems = examined(project)
+    assert [(each.file, each.field) for each in problems] == [
+        ("agents/assistant.yaml", "main"),
+        ("agents/orders.yaml", "mian"),
+        ("agents/orders.yaml", "nmae"),
+    ]
+
+
 def test_a_function_that_cannot_be_a_tool_is_reported_with_its_line(coded: Project) -> None:
     edited(coded.agents / "assistant.py", "number: str)", "number: object, other)")
     _, [problem] = examined(coded)

@@ -94,8 +94,10 @@ class SignIn:
         stored = self._store.read()
         if stored is None:
             raise CommandError("You are not signed in. Run `baton login`, or set BATON_TOKEN.", ExitCode.FORBIDDEN)
-        if self._given == stored.access_token or stored.expires_at < time.time() + EARLY_SECONDS:
-            is_local = stored.local is not None
+        is_local = stored.local is not None
+        # Another project's local cloud may be at the address by now. It would refuse the token, and log that.
+        is_unknown = is_local and self._given is None
+        if is_unknown or self._given == stored.access_token or stored.expires_at < time.time() + EARLY_SECONDS:
             stored = await (renewed_local(self._http, self._url, stored) if is_local else renewed(self._http, stored))
             self._store.write(stored)
         self._given = stored.access_token
