@@ -7,7 +7,7 @@ import contextvars
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import botocore
@@ -92,6 +92,26 @@ def client(
     made = make(service, endpoint_url=endpoint_url, config=merged)
     send_directly(made)
     return made
+
+
+class _DeferredClient:
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make = make
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._made, name)
+
+    @cached_property
+    def _made(self) -> Any:
+        return self._make()
+
+
+def deferred_client(service: str | Callable[[], Any]) -> Any:
+    """Return a client of a service, or the one that a function returns. Its first use makes it.
+
+    Few requests need some services, and making a client takes ten milliseconds.
+    """
+    return _DeferredClient(partial(client, service) if isinstance(service, str) else service)
 
 
 async def call(fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:

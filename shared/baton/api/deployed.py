@@ -30,7 +30,9 @@ Both functions load the rest, such as other nouns and the protocols A2A and MCP,
 
 def short_app() -> CountedRequests:
     """Return the API for the function ``http``."""
-    return _deployed_app(SHORT_ROUTES, SHORT)
+    app = _deployed_app(SHORT_ROUTES, SHORT)
+    composition.keep_start()
+    return app
 
 
 def streams_app() -> CountedRequests:

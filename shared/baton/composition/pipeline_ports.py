@@ -29,7 +29,7 @@ class PipelinePorts(StorePorts):
     @cached_property
     def admission(self) -> Admission:
         """Admission of the pipelines' runs."""
-        from baton.adapters.aws import client
+        from baton.adapters.aws import deferred_client
         from baton.adapters.dynamodb.pipeline_queue import DynamoPipelineQueue
         from baton.adapters.step_functions import StepFunctionsExecutions
         from baton.domain.pipelines import Pipeline
@@ -37,7 +37,7 @@ class PipelinePorts(StorePorts):
         from baton.settings.resources import CaptureSettings, ClosingSettings, IngestionSettings, PipelineSettings
 
         executions = StepFunctionsExecutions(
-            client("stepfunctions"),
+            deferred_client("stepfunctions"),
             {
                 Pipeline.CLOSING: lambda: ClosingSettings().close_session_arn,
                 Pipeline.CAPTURE: lambda: CaptureSettings().capture_procedure_arn,

@@ -43,36 +43,38 @@ class Ports(SearchPorts, PipelinePorts):
     @cached_property
     def files(self) -> Files:
         """Uploads."""
+        from baton.adapters.aws import deferred_client
         from baton.adapters.s3_files import S3Files, s3_client
         from baton.settings.resources import StoreSettings
 
-        return S3Files(s3_client(), StoreSettings().bucket, self.clock)
+        return S3Files(deferred_client(s3_client), StoreSettings().bucket, self.clock)
 
     @cached_property
     def source_objects(self) -> SourceObjects:
         """Objects in the buckets that sources may read."""
-        from baton.adapters.aws import client
+        from baton.adapters.aws import deferred_client
         from baton.adapters.s3_documents import S3SourceObjects
 
-        return S3SourceObjects(client("s3"))
+        return S3SourceObjects(deferred_client("s3"))
 
     @cached_property
     def document_files(self) -> DocumentFiles:
         """The content of documents."""
+        from baton.adapters.aws import deferred_client
         from baton.adapters.s3_documents import S3Documents
         from baton.adapters.s3_files import s3_client
         from baton.settings.resources import StoreSettings
 
-        return S3Documents(s3_client(), StoreSettings().bucket, self.clock)
+        return S3Documents(deferred_client(s3_client), StoreSettings().bucket, self.clock)
 
     @cached_property
     def objects(self) -> ObjectErasure:
         """Removal of objects from the bucket."""
-        from baton.adapters.aws import client
+        from baton.adapters.aws import deferred_client
         from baton.adapters.s3_erasure import S3Erasure
         from baton.settings.resources import StoreSettings
 
-        return S3Erasure(client("s3"), StoreSettings().bucket)
+        return S3Erasure(deferred_client("s3"), StoreSettings().bucket)
 
     # Memory
 
@@ -134,11 +136,11 @@ class Ports(SearchPorts, PipelinePorts):
     @cached_property
     def announcements(self) -> Announcements:
         """Events for other systems."""
-        from baton.adapters.aws import client
+        from baton.adapters.aws import deferred_client
         from baton.adapters.event_bridge import EventBridgeAnnouncements
         from baton.settings.resources import AnnouncementSettings
 
-        return EventBridgeAnnouncements(client("events"), AnnouncementSettings().event_bus)
+        return EventBridgeAnnouncements(deferred_client("events"), AnnouncementSettings().event_bus)
 
     @cached_property
     def with_learning(self) -> bool:
@@ -152,11 +154,11 @@ class Ports(SearchPorts, PipelinePorts):
     @cached_property
     def forgettings(self) -> Forgettings:
         """The pipeline that forgets."""
-        from baton.adapters.aws import client
+        from baton.adapters.aws import deferred_client
         from baton.adapters.step_functions import StepFunctionsForgettings
         from baton.settings.resources import ForgettingSettings
 
-        return StepFunctionsForgettings(client("stepfunctions"), ForgettingSettings().forget_user_arn)
+        return StepFunctionsForgettings(deferred_client("stepfunctions"), ForgettingSettings().forget_user_arn)
 
     @cached_property
     def forget_wait_seconds(self) -> float:

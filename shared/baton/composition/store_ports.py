@@ -69,11 +69,11 @@ class StorePorts:
     @cached_property
     def bodies(self) -> S3Bodies:
         """Bodies in S3 that are too large for the table."""
-        from baton.adapters.aws import client
+        from baton.adapters.aws import deferred_client
         from baton.adapters.s3_records import S3Bodies
         from baton.settings.resources import StoreSettings
 
-        return S3Bodies(client("s3"), StoreSettings().bucket)
+        return S3Bodies(deferred_client("s3"), StoreSettings().bucket)
 
     @cached_property
     def context_records(self) -> ContextRecords:

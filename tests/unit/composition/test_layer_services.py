@@ -6,7 +6,7 @@ import re
 
 from baton_local.root import ROOT
 
-NAMED = re.compile(r"""(?:\bclient\(\s*|hasty_client, )"([a-z0-9-]+)"(?!\.)""")
+NAMED = re.compile(r"""(?:\b(?:deferred_)?client\(\s*|hasty_client, )"([a-z0-9-]+)"(?!\.)""")
 CREDENTIALS = {"sts"}
 """Services that botocore itself calls."""
 OTHER_CLIENTS = {"httpx", "httpx2"}
