@@ -45,7 +45,7 @@ def test_problems_of_modules_are_reported_like_those_of_files(coded: Project) ->
     ("written", "misspelt", "line", "what"),
     [
         ("    main=True,", "    mian=True,", 34, "mian: Agent has no such argument (did you mean main?)"),
-        ("@tool\n", "@tool(aproval='always')\n", 7, "aproval: tool has no such argument (did you mean approval?)"),
+        ("@tool\n", "@tool(aproval='always')\n", 8, "aproval: tool has no such argument (did you mean approval?)"),
         (
             "    main=True,",
             "    main=True, handoffs=[Handoff('x', mode='full')],",

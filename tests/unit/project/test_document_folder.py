@@ -103,7 +103,7 @@ def test_what_cannot_be_a_document_is_reported_once_and_keeps_nothing_else_back(
     developer.writes("orders/.hidden.md", "# Hidden")
     developer.writes("orders/returns.md~", "# Returns, as it was")
     assert developer.looks()[1:] == [
-        "Not known to agents: documents/nobody: there is no agent 'nobody'. Name the folder by the id of one.",
+        "Not known to agents: documents/nobody: there is no agent 'nobody' (name the folder by the id of one)",
         "Not known to agents: documents/orders/empty.md: size must be at least 1 byte.",
         "Not known to agents: documents/orders/odd.md: It has no text.",
     ]
