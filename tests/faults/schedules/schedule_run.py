@@ -85,6 +85,11 @@ class ScheduleRun:
             self.loop.run_until_complete(self.simulation.end(self._processes))
             self.loop.close()
 
+    @property
+    def first_requests(self) -> int:
+        """The number of requests of the first process."""
+        return self._processes[0].operations
+
     async def _carry_out(self) -> None:
         expires = self._harness.clock.now().replace(year=2041)
         await self._harness.live.attach(self._harness.ada, self.simulation.thread_id, "tab", expires)
