@@ -33,8 +33,8 @@ def model() -> Any:
 
 
 @pytest.fixture(scope="module")
-async def heavy(moto_table: TableAt, moto_server: str, model: FaultModel) -> AsyncIterator[Heavy]:
-    heavy = Heavy(moto_table, moto_server, model.base_url)
+async def heavy(dynamodb_local_table: TableAt, moto_server: str, model: FaultModel) -> AsyncIterator[Heavy]:
+    heavy = Heavy(dynamodb_local_table, moto_server, model.base_url)
 
     async def look(**arguments: Any) -> str:
         return "Seen."

@@ -88,8 +88,8 @@ def objects_client(moto_server: str) -> Iterator[S3Client]:
 
 
 @pytest.fixture(scope="session")
-def table_client(moto_server: str) -> Iterator[DynamoDBClient]:
-    dynamodb = client("dynamodb", moto_server, max_pool_connections=64)
+def table_client(dynamodb_local: str) -> Iterator[DynamoDBClient]:
+    dynamodb = client("dynamodb", dynamodb_local, max_pool_connections=64)
     yield dynamodb
     dynamodb.close()
 
@@ -109,16 +109,16 @@ def new_bucket(objects_client: S3Client) -> Callable[[], str]:
 
 @pytest.fixture(scope="session")
 def new_world(
-    moto_server: str,
+    dynamodb_local: str,
     new_table: Callable[[str], TableAt],
     new_bucket: Callable[[], str],
     table_client: DynamoDBClient,
     objects_client: S3Client,
 ) -> Callable[[], World]:
-    """Make worlds on moto. Only the clients are shared: a test may look at everything in its world."""
+    """Make worlds on DynamoDB Local and moto. Only clients are shared: a test may look at everything in its world."""
 
     def make() -> World:
-        return World(table_client, new_table(moto_server).name, objects_client, new_bucket())
+        return World(table_client, new_table(dynamodb_local).name, objects_client, new_bucket())
 
     return make
 
