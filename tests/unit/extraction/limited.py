@@ -6,6 +6,7 @@ import contextlib
 import multiprocessing
 import os
 import resource
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -20,36 +21,54 @@ SECONDS = 20
 PATIENCE_SECONDS = 120.0
 
 _CONTEXT = multiprocessing.get_context("forkserver")
-_CONTEXT.set_forkserver_preload([f"baton.adapters.extraction.{each}" for each in ("pdf", "html_page", "markdown")])
+_READERS = ("docx", "html_page", "markdown", "pdf", "pptx", "xlsx")
+_CONTEXT.set_forkserver_preload([f"baton.adapters.extraction.{each}" for each in _READERS])
+
+
+@dataclass(frozen=True)
+class Found:
+    """The result of reading a document."""
+
+    refusal: str | None = None
+    """The code of its refusal."""
+    errors: tuple[str, ...] = ()
+    """The errors of its pages."""
+    blocks: int = 0
 
 
 def outcome(body: bytes, content_type: str) -> str:
     """Read a document. Return the code of a refusal, the errors of its pages, or the number of its blocks."""
+    found = read(body, content_type)
+    return found.refusal or "; ".join(found.errors) or str(found.blocks)
+
+
+def read(body: bytes, content_type: str, memory: int = MEMORY) -> Found:
+    """Read a document in a process that has so many bytes of memory."""
     ours, theirs = _CONTEXT.Pipe()
-    process = _CONTEXT.Process(target=_read, args=(theirs, body, content_type), daemon=True)
+    process = _CONTEXT.Process(target=_read, args=(theirs, body, content_type, memory), daemon=True)
     with contextlib.chdir(ROOT):  # where the process that others are forked from finds the tests
         process.start()
     theirs.close()
     assert ours.poll(PATIENCE_SECONDS), "It says nothing."
     try:
-        found = str(ours.recv())
+        found: Found = ours.recv()
     except EOFError:
-        found = "It has ended."
+        found = Found("It has ended.")
     process.join(PATIENCE_SECONDS)
     assert process.exitcode == 0, f"It ended with {process.exitcode}."
     return found
 
 
-def _read(connection: Connection, body: bytes, content_type: str) -> None:
+def _read(connection: Connection, body: bytes, content_type: str, memory: int) -> None:
     used = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-    resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, used + MEMORY))
+    resource.setrlimit(resource.RLIMIT_AS, (used + memory, used + memory))
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
     extractor = Extractor()
     try:
         form = extractor.detect(body, "file", content_type)
         texts = [extractor.extract(body, form, part) for part in extractor.parts(body, form)]
     except DocumentUnreadable as problem:
-        connection.send(problem.reason)
+        connection.send(Found(problem.reason))
         return
-    errors = [error.message for text in texts for error in text.page_errors]
-    connection.send("; ".join(errors) or str(sum(len(text.blocks) for text in texts)))
+    errors = tuple(error.message for text in texts for error in text.page_errors)
+    connection.send(Found(errors=errors, blocks=sum(len(text.blocks) for text in texts)))

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import io
 import struct
-import subprocess
-import sys
 import zipfile
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -23,24 +20,10 @@ from tests.office_files import (
     slide_parts,
     word_parts,
 )
+from tests.unit.extraction.limited import read
 
-ROOT = Path(__file__).parents[3]
-MEMORY = 512 * 1024 * 1024
-"""The address space that a process has which reads attachments."""
-READ = """
-import resource, sys
-resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[1]), int(sys.argv[1])))
-from baton.adapters.extraction.extractor import Extractor
-from baton.domain.errors import DocumentUnreadable
-extractor, body = Extractor(), sys.stdin.buffer.read()
-try:
-    form = extractor.detect(body, "a", sys.argv[2])
-    texts = [extractor.extract(body, form, part) for part in extractor.parts(body, form)]
-except DocumentUnreadable as refused:
-    print(refused.reason)
-else:
-    print("read", [error.message for text in texts for error in text.page_errors])
-"""
+MEMORY = 480 * 1024 * 1024
+"""The address space that a process which reads attachments has beyond its libraries: 512 MB in all."""
 Parts = dict[str, str | bytes]
 TOO_LARGE, TOO_LONG, TOO_DEEP = "document_too_large_unpacked", "document_too_long", "document_too_deep"
 DAMAGED, MISLABELLED = "document_damaged", "document_mislabelled"
@@ -50,11 +33,8 @@ EMPTY = "<w:p><w:r><w:t>Hello</w:t></w:r></w:p>"
 
 def read_in_bounds(body: bytes, content_type: str) -> str:
     """The reason for which a separate process refuses a file, or what it found."""
-    command = [sys.executable, "-c", READ, str(MEMORY), content_type]
-    environment = {"PYTHONPATH": str(ROOT / "shared")}
-    done = subprocess.run(command, input=body, capture_output=True, cwd=ROOT, env=environment, check=False)
-    assert done.returncode == 0, done.stderr.decode()[-2000:]
-    return done.stdout.decode().strip()
+    found = read(body, content_type, MEMORY)
+    return found.refusal or f"read {list(found.errors)}"
 
 
 def headers(count: int, size: int) -> Parts:
