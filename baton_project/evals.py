@@ -11,8 +11,10 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 from typer.core import TyperGroup
@@ -22,6 +24,7 @@ from baton_project.extras import TEST, require_extra
 
 if TYPE_CHECKING:
     from baton_project.project import Project
+    from baton_testing.evals.collecting import Wanted
     from baton_testing.evals.comparison import Comparison
     from baton_testing.evals.evaluation import Evaluation
     from baton_testing.evals.project_run import Plan
@@ -63,6 +66,7 @@ class Options:
     max_usd: float | None
     junit: Path | None
     html: Path | None
+    publish: str | None
     results: Path | None
 
 
@@ -90,6 +94,9 @@ def run_evaluation(
     ] = None,
     max_usd: Annotated[float | None, typer.Option(min=0, help="Begin no further run when so much is spent.")] = None,
     junit: Annotated[Path | None, typer.Option(help="Write a report as JUnit XML.")] = None,
+    publish: Annotated[
+        str | None, typer.Option(help="Publish the results to the console of this server. Needs agent:write.")
+    ] = None,
     html: Annotated[Path | None, typer.Option(help="Write a page, one file that loads nothing.")] = None,
     results: Annotated[Path | None, typer.Option("--json", help="Write all results as JSON.")] = None,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of a line, for editors.")] = False,
@@ -116,11 +123,41 @@ def run_evaluation(
         max_usd=max_usd,
         junit=junit,
         html=html,
+        publish=publish,
         results=results,
     )
     with _problems_printed():
         require_extra(TEST, "eval")
         raise typer.Exit(_run(options))
+
+
+class CollectedRating(StrEnum):
+    """The feedback by which turns are collected."""
+
+    NEGATIVE = "negative"
+    POSITIVE = "positive"
+
+
+@app.command("collect")
+def collect_cases(
+    out: Annotated[Path, typer.Option(help="The data set to write. It must not be there.")],
+    url: Annotated[
+        str | None, typer.Option(help="The server that stores them. It and the token are as for other commands.")
+    ] = None,
+    feedback: Annotated[CollectedRating | None, typer.Option(help="Turns with an answer that was rated so.")] = None,
+    errors: Annotated[bool, typer.Option("--errors", help="Turns that ended with an error.")] = False,
+    agent: Annotated[str | None, typer.Option(help="Only conversations with this agent.")] = None,
+    since: Annotated[datetime | None, typer.Option(help="Only turns that began at this time (UTC) or later.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="The most cases.")] = 100,
+) -> None:
+    """Make a data set of stored conversations of all users, without personal data. Needs thread:read_all."""
+    from baton_testing.evals.collecting import Wanted
+
+    rating = {CollectedRating.NEGATIVE: "down", CollectedRating.POSITIVE: "up", None: None}[feedback]
+    moment = since.replace(tzinfo=UTC) if since is not None and since.tzinfo is None else since
+    with _problems_printed():
+        require_extra(TEST, "eval")
+        raise typer.Exit(_collect(url, Wanted(rating, errors, agent, moment, limit), out))
 
 
 @contextmanager
@@ -152,6 +189,8 @@ def _run(options: Options) -> int:
     comparison = compare(before, record) if before is not None else None
     EvaluationTerminal().show(record, summary, comparison)
     _write(options, record, summary, comparison)
+    if options.publish is not None:
+        _publish(options.publish, record, summary)
     if INTERRUPTED in (record.stopped, before.stopped if before is not None else None):
         return 130
     return _exit_code(options, summary, comparison)
@@ -214,6 +253,56 @@ def _evaluate_server(options: Options) -> EvaluationRecord:
         max_usd=options.max_usd,
     )
     return evaluate_server(plan, _show_progress)
+
+
+def _publish(url: str, record: EvaluationRecord, summary: Summary) -> None:
+    import asyncio
+
+    from baton_client.command.exits import advice
+    from baton_client.errors import BatonError
+    from baton_testing.evals.publishing import make_request
+    from baton_testing.evals.server_run import signed_in
+
+    async def publish() -> str:
+        async with signed_in(url) as client:
+            return (await client.evaluations.publish(make_request(record, summary))).id
+
+    try:
+        typer.echo(f"published: {asyncio.run(publish())}", err=True)
+    except BatonError as problem:
+        raise ProjectProblem(f"--publish: {advice(problem)}") from None
+
+
+def _collect(url: str | None, wanted: Wanted, out: Path) -> int:
+    import asyncio
+
+    from baton_client.command.exits import advice
+    from baton_client.errors import BatonError
+    from baton_testing.evals.collecting import collect, write_cases
+    from baton_testing.evals.server_run import signed_in
+
+    if out.exists():
+        raise ProjectProblem(f"{out} is there already. Name another file: --out")
+    unfinished = out.with_name(f".{out.name}.unfinished")
+
+    async def write(file: TextIO) -> int:
+        async with signed_in(url) as client:
+            return await write_cases(collect(client, wanted), file)
+
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with unfinished.open("w", encoding="utf-8") as file:
+            count = asyncio.run(write(file))
+        if count:
+            unfinished.rename(out)
+    except BatonError as problem:
+        raise ProjectProblem(advice(problem)) from None
+    except OSError as problem:
+        raise ProjectProblem(f"{problem.filename} cannot be written: {problem.strerror}.") from None
+    finally:
+        unfinished.unlink(missing_ok=True)
+    typer.echo(f"{count} cases in {out}. Read them before you commit them." if count else "No turn fits.", err=True)
+    return 0 if count else 1
 
 
 def _plan(project: Project, options: Options) -> Plan:

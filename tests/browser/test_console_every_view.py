@@ -27,6 +27,7 @@ PLACES = {
     "/compare": "thread:read_all",
     "/audit": "audit:read",
     "/agents": "agent:write",
+    "/evaluations": "agent:write",
     "/procedures": "procedure:approve",
     "/documents": "document:write",
     "/users": "user:manage",

@@ -19,6 +19,7 @@ from tests.fakes.captures import FakeAnnouncements, FakeCaptures, FakeCaptureSto
 from tests.fakes.chat_model import ScriptedChatModel
 from tests.fakes.documents import FakeDocumentFiles, FakeIngestions
 from tests.fakes.erasure import FakeErasure, FakeForgettings, FakeObjectErasure, FakeRetentions
+from tests.fakes.evaluations import FakeEvaluations
 from tests.fakes.feedback import FakeFeedback
 from tests.fakes.mcp_calls import FakeMcpCalls
 from tests.fakes.pipelines import FakeExecutions, FakePipelineQueue
@@ -68,6 +69,10 @@ class FakePorts(MemoryPorts):
     @cached_property
     def feedback(self) -> FakeFeedback:
         return FakeFeedback(self.store)
+
+    @cached_property
+    def evaluations(self) -> FakeEvaluations:
+        return FakeEvaluations(self.clock)
 
     @cached_property
     def mcp_calls(self) -> FakeMcpCalls:

@@ -48,6 +48,7 @@ NOUNS: Mapping[str, tuple[str, ...]] = {
         "/agents/{}/procedures/{}/decline",
     ),
     "overview": ("/overview",),
+    "evaluations": ("/evaluations", "/evaluations/{}"),
     "limits": ("/tenant/limits",),
     "models": ("/models", "/models/check"),
     "docs_page": ("/docs", "/docs/{}"),

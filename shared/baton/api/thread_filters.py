@@ -70,6 +70,13 @@ async def thread_filters(
     has_error: Annotated[
         bool | None, Query(alias="hasError", description="Only those in which a turn has failed, or none has.")
     ] = None,
+    has_feedback: Annotated[
+        bool | None,
+        Query(
+            alias="hasFeedback",
+            description="Only those with an answer that was rated, or none; a rating that was withdrawn counts.",
+        ),
+    ] = None,
     min_tokens: Annotated[
         int, Query(alias="minTokens", ge=0, le=MAX_TOKENS, description="Only those that used at least this many.")
     ] = 0,
@@ -92,6 +99,7 @@ async def thread_filters(
         agent_id=agent_id,
         state=state,
         has_error=has_error,
+        has_feedback=has_feedback,
         min_tokens=min_tokens,
         min_cost=min_cost,
         active_from=start,

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from baton.rates import PlaceLimits, RunLimits
     from baton.registry.agent_editing import AgentEditing
     from baton.registry.agent_registry import AgentRegistry
+    from baton.registry.evaluations import Evaluations
     from baton.registry.own_agents import OwnAgents
     from baton.tenant_copies import CurrentLimits
     from baton.turns.branch_selection import BranchSelection
@@ -303,6 +304,14 @@ class App:
         from baton.registry.agent_registry import AgentRegistry
 
         return AgentRegistry(self.ports.shipped_agents, self.own_agents)
+
+    @cached_property
+    def evaluations(self) -> Evaluations:
+        """Takes, lists and removes published evaluations."""
+        from baton.registry.evaluations import Evaluations
+
+        ports = self.ports
+        return Evaluations(ports.evaluations, self.privacy.readers, ports.audit, ports.clock)
 
     @cached_property
     def own_agents(self) -> OwnAgents:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from baton.ports.connections import LiveRegistry
     from baton.ports.documents import DocumentStore
     from baton.ports.episodes import Episodes
+    from baton.ports.evaluations import EvaluationStore
     from baton.ports.handoffs import HandoffStore, WorkflowStore
     from baton.ports.messages import FeedbackStore
     from baton.ports.privacy import Erasure, ForgetRequests
@@ -221,6 +222,13 @@ class StorePorts:
         from baton.adapters.dynamodb.tenant_limits import DynamoTenantLimits
 
         return DynamoTenantLimits(self.table)
+
+    @cached_property
+    def evaluations(self) -> EvaluationStore:
+        """Published results of evaluations."""
+        from baton.adapters.dynamodb.evaluations import DynamoEvaluations
+
+        return DynamoEvaluations(self.table, self.clock)
 
     @cached_property
     def activity(self) -> ActivityCounts:

@@ -55,6 +55,8 @@ class ThreadQuery:
     state: ThreadState | None = None
     has_error: bool | None = None
     """Whether a run has ended with an error."""
+    has_feedback: bool | None = None
+    """Whether an answer was ever rated. A rating that was withdrawn counts."""
     min_tokens: int = 0
     min_cost: float = 0.0
     """Threads without a known cost have none of it."""
@@ -71,6 +73,7 @@ class ThreadQuery:
             and (self.agent_id is None or self.agent_id in (thread.agent_id, thread.active_agent_id))
             and (self.state is None or self.state.is_of(thread))
             and (self.has_error is None or self.has_error == (thread.last_error is not None))
+            and (self.has_feedback is None or self.has_feedback == thread.has_feedback)
             and thread.usage.total_tokens >= self.min_tokens
             and (not self.min_cost or (self.prices.cost(thread.spent, thread.usage) or 0.0) >= self.min_cost)
             and self._has_words(thread)

@@ -27,6 +27,7 @@ from baton_testing.fakes.agent_client import Reply
 from baton_testing.fakes.clock import NOON
 from baton_testing.fakes.files import FakeFiles
 from tests.contracts.documents import new_document, processing, waiting
+from tests.contracts.evaluations import made
 from tests.contracts.sources import new_source
 from tests.contracts.stores import Stores, said
 from tests.fakes.chat_model import Answer, ScriptedChatModel
@@ -186,6 +187,7 @@ class RecordedHarness(HandoffHarness):
         await self.handovers()
         await self.forks_made()
         await self.agents_made()
+        await self.evaluations_published()
         await self.sessions_ended()
         await self.denials()
         await self.unfinished()
@@ -196,6 +198,11 @@ class RecordedHarness(HandoffHarness):
             await self.make_agent("tutor", prompt)
         await self.make_agent("left", "Ask.")
         await self.app.agent_editing.delete(self.ada, "left")
+
+    async def evaluations_published(self) -> None:
+        """Three evaluations."""
+        for number in range(3):
+            await self.evaluations.put(self.ada, made(self.clock, number))
 
     async def make_agent(self, agent_id: str, prompt: str) -> None:
         """A version of an own agent."""

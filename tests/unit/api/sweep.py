@@ -239,6 +239,9 @@ class Sweep:
             case ["episode_id"]:
                 episodes = (await client.get("/v1/episodes", params={"limit": 100})).json()["items"]
                 there = [(each["id"],) for each in episodes]
+            case ["evaluation_id"]:
+                listed = await client.get("/v1/evaluations", params={"limit": 100})
+                there = [(each["id"],) for each in listed.json().get("items", [])]
             case ["thread_id", "branch_id"]:
                 there = [(each, "b0") for each in threads]
                 others = [(threads[0], each) for each in WRONG_IDS]
@@ -290,7 +293,7 @@ class Sweep:
                 return ["hello", "H", "nothing-like-it"], ["", " ", "x" * 101]
             case "agentId":
                 return ["assistant", "librarian"], ["", "x" * 65]
-            case "hasError":
+            case "hasError" | "hasFeedback":
                 return ["true", "false"], ["", "x", "2"]
             case "minCost":
                 return ["0"], ["", "x", "-1", "nan", "inf", "1e13", "0.5"]

@@ -53,6 +53,8 @@ async def test_a_failed_turn_shows_its_error_and_its_thread_remembers_it() -> No
     assert (await served.get(f"/threads/{harness.thread_id}")).json()["lastError"] == "model_unavailable"
     assert await found(served, hasError="true") == ["ada"]
     assert await found(served, hasError="false") == []
+    assert await found(served, hasFeedback="true") == []
+    assert await found(served, hasFeedback="false") == ["ada"]
 
 
 async def test_without_a_models_price_costs_are_unknown_and_cannot_be_asked_for() -> None:

@@ -18,6 +18,15 @@ from tests.unit.client.scripted import Script
 
 DAY = datetime(2026, 11, 1, tzinfo=UTC)
 FILE = b"# Notes"
+EVALUATION: dict[str, Any] = {
+    "name": "5d0ad1c6d1b0",
+    "label": "my-shop",
+    "model": "gpt-6-luna",
+    "beganAt": "2026-11-01T10:00:00Z",
+    "seconds": 1.5,
+    "metrics": [{"name": "passed", "mean": 0.5, "low": 0.1, "high": 0.9, "runs": 2}],
+    "cases": [{"name": "Refund", "runs": 2, "judged": 2, "passes": 1}],
+}
 STREAMS: dict[str, Callable[[Baton], Any]] = {
     "POST /v1/runs": lambda b: b.runs.create("Hello", agent_id="a", context={"page": "Settings"}),
     "GET /v1/threads/{thread_id}/events": lambda b: b.runs.follow("t", after=3).result(),
@@ -26,7 +35,15 @@ CALLS: dict[str, Callable[[Baton], Any]] = {
     "GET /health": lambda b: b.health(),
     "POST /v1/messages": lambda b: b.messages.create("Hello", thread_id="t", agent_id="a"),
     "GET /v1/threads": lambda b: b.threads.list(
-        scope="tenant", query="x", user_id="u", state="active", has_error=True, min_tokens=1, min_cost=0.1, since=DAY
+        scope="tenant",
+        query="x",
+        user_id="u",
+        state="active",
+        has_error=True,
+        has_feedback=True,
+        min_tokens=1,
+        min_cost=0.1,
+        since=DAY,
     ).page(),
     "GET /v1/threads/{thread_id}": lambda b: b.threads.get("t"),
     "PATCH /v1/threads/{thread_id}": lambda b: b.threads.rename("t", "Title"),
@@ -83,6 +100,10 @@ CALLS: dict[str, Callable[[Baton], Any]] = {
     "GET /v1/forget-requests/{request_id}": lambda b: b.users.forget_request("r"),
     "GET /v1/users/{user_id}/export": lambda b: list(b.users.export("me", only_sessions=True)),
     "GET /v1/users/me": lambda b: b.users.me(),
+    "GET /v1/evaluations": lambda b: b.evaluations.list(limit=3).page(),
+    "POST /v1/evaluations": lambda b: b.evaluations.publish(EVALUATION),
+    "GET /v1/evaluations/{evaluation_id}": lambda b: b.evaluations.get("e"),
+    "DELETE /v1/evaluations/{evaluation_id}": lambda b: b.evaluations.delete("e"),
     "GET /v1/retention": lambda b: b.tenant.retention(),
     "PUT /v1/retention": lambda b: b.tenant.set_retention(threads=30),
     "GET /v1/tenant/limits": lambda b: b.tenant.limits(),

@@ -42,7 +42,7 @@ DATA = REFERENCE / "data-model.md"
 DEPLOY = ROOT / "docs" / "how-to" / "deploy.md"
 
 AUDITED_NOUNS = (
-    "agent|audit|context|document|file|limits|message|model|overview|"
+    "agent|audit|context|document|evaluation|file|limits|message|model|overview|"
     "procedure|retention|run|skill|source|task|thread|tool|user"
 )
 """The first words of audited actions, as in ``thread.close``; besides there is ``handoff``."""

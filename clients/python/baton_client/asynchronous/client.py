@@ -14,6 +14,7 @@ from baton_client.asynchronous.resources.agents import AsyncAgents
 from baton_client.asynchronous.resources.audit import AsyncAudit
 from baton_client.asynchronous.resources.documents import AsyncDocuments
 from baton_client.asynchronous.resources.episodes import AsyncEpisodes
+from baton_client.asynchronous.resources.evaluations import AsyncEvaluations
 from baton_client.asynchronous.resources.messages import AsyncMessages
 from baton_client.asynchronous.resources.models import AsyncModels
 from baton_client.asynchronous.resources.procedures import AsyncProcedures
@@ -88,6 +89,7 @@ class AsyncBaton:
         self.audit = AsyncAudit(transport)
         self.documents = AsyncDocuments(transport)
         self.episodes = AsyncEpisodes(transport)
+        self.evaluations = AsyncEvaluations(transport)
         self.messages = AsyncMessages(transport)
         self.models = AsyncModels(transport)
         self.procedures = AsyncProcedures(transport)

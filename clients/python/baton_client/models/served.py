@@ -449,6 +449,52 @@ class ErrorCount(Model):
     turns: int
 
 
+class EvaluationCase(Model):
+    """
+    The result of one case.
+    """
+
+    name: str
+    runs: int
+    judged: int
+    """
+    Runs that passed or failed.
+    """
+    passes: int
+    metrics: dict[str, float | None]
+    """
+    The mean of each metric.
+    """
+    reasons: list[str]
+    tags: list[str]
+
+
+class EvaluationMetric(Model):
+    """
+    The mean of a metric, with its 95% interval.
+    """
+
+    name: str
+    """
+    `passed` is the metric of whole runs.
+    """
+    mean: float | None = None
+    """
+    null: nothing was judged.
+    """
+    low: float | None = None
+    high: float | None = None
+    runs: int
+    """
+    Runs with a value.
+    """
+    not_judged: int = Field(..., alias="notJudged")
+    is_rate: bool = Field(..., alias="isRate")
+    """
+    Whether every value is 0 or 1.
+    """
+
+
 class Feedback(Model):
     """
     The user's feedback on an answer.
@@ -871,6 +917,41 @@ class ProcedureStep(Model):
     """
     The condition under which it is (not) taken.
     """
+
+
+class PublishedEvaluation(Model):
+    """
+    An evaluation in a list.
+    """
+
+    id: str
+    label: str
+    """
+    The version that was evaluated.
+    """
+    model: str
+    judge: str | None = None
+    """
+    The model that judged, with the version of its prompt.
+    """
+    began_at: AwareDatetime = Field(..., alias="beganAt")
+    published_by: str = Field(..., alias="publishedBy")
+    published_at: AwareDatetime = Field(..., alias="publishedAt")
+    expires_at: AwareDatetime = Field(..., alias="expiresAt")
+    """
+    The time from which on it is no longer served.
+    """
+    cases: int
+    runs: int
+    passed: float | None = None
+    """
+    The share of runs that passed; null: none was judged.
+    """
+    low: float | None = None
+    """
+    The lower end of its 95% interval.
+    """
+    high: float | None = None
 
 
 class RatedMessage(Model):
@@ -1466,6 +1547,20 @@ class EpisodeWithMessages(Model):
     """
 
 
+class EvaluationDetails(Model):
+    """
+    The numbers and cases of an evaluation.
+    """
+
+    seconds: float
+    tokens: int
+    usd: float | None = None
+    not_run: int = Field(..., alias="notRun")
+    metrics: list[EvaluationMetric]
+    cases: list[EvaluationCase]
+    cases_left_out: int = Field(..., alias="casesLeftOut")
+
+
 class FoundEpisode(Model):
     """
     An episode, and what of it matches.
@@ -1991,6 +2086,42 @@ class UploadAnswer(Model):
     file_id: str = Field(..., alias="fileId")
     upload: UploadTarget
     part: dict[str, Any]
+
+
+class WholeEvaluation(Model):
+    """
+    An evaluation with its metrics and cases.
+    """
+
+    id: str
+    label: str
+    """
+    The version that was evaluated.
+    """
+    model: str
+    judge: str | None = None
+    """
+    The model that judged, with the version of its prompt.
+    """
+    began_at: AwareDatetime = Field(..., alias="beganAt")
+    published_by: str = Field(..., alias="publishedBy")
+    published_at: AwareDatetime = Field(..., alias="publishedAt")
+    expires_at: AwareDatetime = Field(..., alias="expiresAt")
+    """
+    The time from which on it is no longer served.
+    """
+    cases: int
+    runs: int
+    passed: float | None = None
+    """
+    The share of runs that passed; null: none was judged.
+    """
+    low: float | None = None
+    """
+    The lower end of its 95% interval.
+    """
+    high: float | None = None
+    details: EvaluationDetails
 
 
 class ContextBlock(Model):

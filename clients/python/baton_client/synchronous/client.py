@@ -19,6 +19,7 @@ from baton_client.synchronous.resources.agents import Agents
 from baton_client.synchronous.resources.audit import Audit
 from baton_client.synchronous.resources.documents import Documents
 from baton_client.synchronous.resources.episodes import Episodes
+from baton_client.synchronous.resources.evaluations import Evaluations
 from baton_client.synchronous.resources.messages import Messages
 from baton_client.synchronous.resources.models import Models
 from baton_client.synchronous.resources.procedures import Procedures
@@ -90,6 +91,7 @@ class Baton:
         self.audit = Audit(transport)
         self.documents = Documents(transport)
         self.episodes = Episodes(transport)
+        self.evaluations = Evaluations(transport)
         self.messages = Messages(transport)
         self.models = Models(transport)
         self.procedures = Procedures(transport)

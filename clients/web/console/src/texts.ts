@@ -22,6 +22,7 @@ export const texts = {
   threads: "Conversations",
   audit: "Audit",
   agents: "Agents",
+  evaluations: "Evaluations",
   procedures: "Procedures",
   documents: "Documents",
   users: "Users",

@@ -12,6 +12,7 @@ PRIVATE_SKILL = "SKILL#"
 DOCUMENT = "DOC#"
 SOURCE = "SOURCE#"
 SOURCE_PAGE = "PAGE#"
+EVALUATION = "EVAL#"
 INGESTION_SHARDS = 2
 """Partitions of the idle index with documents. It is written a few times a document."""
 SOURCE_SHARDS = 2
@@ -158,3 +159,23 @@ def ingestion_shard(document_id: str) -> str:
 def capture_allowance(scope: Scope, agent_id: str, day: str) -> Key:
     """Return the key of the count of an agent's captures on a day."""
     return {"PK": f"{scope.tenant_id}#~LEARNING", "SK": f"DAY#{day}#{agent_id}"}
+
+
+def evaluations(scope: Scope) -> str:
+    """Return the partition of a tenant's published evaluations."""
+    return f"{scope.tenant_id}#~EVALUATIONS"
+
+
+def evaluation(scope: Scope, evaluation_id: str) -> Key:
+    """Return the key of an evaluation in the list, whose ids are in the order of time."""
+    return {"PK": evaluations(scope), "SK": f"{EVALUATION}{evaluation_id}"}
+
+
+def evaluation_id_of(sort: str) -> str:
+    """Return the id in a sort key of ``evaluation``."""
+    return sort.removeprefix(EVALUATION)
+
+
+def evaluation_details(scope: Scope, evaluation_id: str) -> Key:
+    """Return the key of an evaluation's metrics and cases, which lists do not read."""
+    return {"PK": evaluations(scope), "SK": f"DETAILS#{evaluation_id}"}

@@ -75,6 +75,14 @@ export const VIEWS: readonly ViewKind[] = [
     load: () => import("./agents/agents-view.ts"),
   },
   {
+    element: "console-evaluations",
+    permission: "agent:write",
+    label: "evaluations",
+    root: "evaluations",
+    shows: upTo(1),
+    load: () => import("./evaluations/evaluations-view.ts"),
+  },
+  {
     element: "console-procedures",
     permission: "procedure:approve",
     label: "procedures",

@@ -1,0 +1,161 @@
+"""Make a data set of stored conversations, over the administration API and without personal data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TextIO
+
+from baton.adapters.pii.in_process import InProcessPiiDetector
+from baton.privacy.readers import may_be_said, replace_texts
+from baton.privacy.redaction import Redactor
+from baton_client import AsyncBaton
+from baton_client.models import Message, Thread, Turn
+from baton_testing.evals.dataset import MAX_TURNS
+
+MAX_COLLECTED = 1_000
+MAX_THREADS = 5_000
+"""Conversations that are looked at."""
+MAX_MESSAGES = 2_000
+"""Messages of a conversation that are read, the newest."""
+MAX_TEXT = 100_000
+"""Characters of one text of a case."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The turns to collect. Without a condition all are."""
+
+    rating: str | None = None
+    """``up`` or ``down``: turns with an answer that was rated so."""
+    errors: bool = False
+    """Turns that ended with an error; with a rating, turns that fit one of both."""
+    agent: str | None = None
+    since: datetime | None = None
+    limit: int = 100
+
+    def takes(self, turn: Turn) -> bool:
+        """Return whether a turn is wanted."""
+        if turn.status in {"running", "interrupted"} or turn.started_at is None:
+            return False
+        if self.since is not None and turn.started_at < self.since:
+            return False
+        if self.rating is None and not self.errors:
+            return True
+        is_rated = any(each.rating == self.rating for each in turn.feedback or ())
+        return (self.rating is not None and is_rated) or (self.errors and turn.error_code is not None)
+
+
+async def collect(client: AsyncBaton, wanted: Wanted) -> AsyncIterator[dict[str, Any]]:
+    """Yield a case for each wanted turn of the tenant, without personal data, the newest conversations first.
+
+    Raises the client's errors.
+    """
+    found = 0
+    looked_at = 0
+    async for thread in _threads(client, wanted):
+        looked_at += 1
+        if looked_at > MAX_THREADS:
+            return
+        turns = [turn async for turn in client.threads.turns(thread.id, limit=100) if wanted.takes(turn)]
+        if not turns:
+            continue
+        messages = await _messages(client, thread.id)
+        for turn in turns:
+            case = _case(thread, turn, messages)
+            if case is None:
+                continue
+            yield await _redact(case)
+            found += 1
+            if found >= wanted.limit:
+                return
+
+
+async def _threads(client: AsyncBaton, wanted: Wanted) -> AsyncIterator[Thread]:
+    has_error = True if wanted.errors and wanted.rating is None else None
+    has_feedback = True if wanted.rating is not None and not wanted.errors else None
+    listed = client.threads.list(
+        scope="tenant",
+        agent_id=wanted.agent,
+        has_error=has_error,
+        has_feedback=has_feedback,
+        since=wanted.since,
+        limit=100,
+    )
+    async for thread in listed:
+        yield thread
+
+
+async def _messages(client: AsyncBaton, thread_id: str) -> list[Message]:
+    found: list[Message] = []
+    async for page in client.threads.messages(thread_id, roles=["user", "assistant"], limit=100).pages():
+        found = [*page.items, *found]  # pages go back in time
+        if len(found) >= MAX_MESSAGES:
+            break
+    return found
+
+
+def _case(thread: Thread, turn: Turn, messages: Sequence[Message]) -> dict[str, Any] | None:
+    """Return the case of a turn; None if its messages are not there, or it began without one."""
+    run = [each for each in messages if each.metadata.run_id == turn.run_id]
+    if not run or run[0].role != "user":
+        return None
+    before = [each for each in messages if each.role == "user" and each.metadata.ordinal < run[0].metadata.ordinal]
+    asked = [_text(each) for each in (*before, run[0])][-MAX_TURNS:]
+    if not all(asked):
+        return None  # a turn with files only cannot be asked again
+    reference = "\n".join(_text(each) for each in run if each.role == "assistant" and _text(each))
+    feedback = list(turn.feedback or ())
+    metadata: dict[str, Any] = {"threadId": thread.id, "runId": turn.run_id, "agentId": turn.agent_id}
+    if turn.error_code is not None:
+        metadata["errorCode"] = turn.error_code
+    if feedback:
+        metadata["rating"] = feedback[-1].rating
+        if feedback[-1].comment:
+            metadata["comment"] = feedback[-1].comment
+    left_out = [name for each in (*before, run[0]) for name in _files(each)]
+    if left_out:
+        metadata["filesLeftOut"] = len(left_out)
+    tags = ["collected", *([f"feedback-{feedback[-1].rating}"] if feedback else [])]
+    tags += ["error"] if turn.error_code is not None else []
+    return {
+        "name": f"{thread.id[:8]} {turn.run_id}"[:200],
+        "input": [text[:MAX_TEXT] for text in asked] if len(asked) > 1 else asked[0][:MAX_TEXT],
+        "agent": thread.agent_id,
+        "expected": None,
+        "reference": reference[:MAX_TEXT] or None,
+        "checks": [],
+        "tags": tags,
+        "metadata": metadata,
+    }
+
+
+async def _redact(case: dict[str, Any]) -> dict[str, Any]:
+    """Return the case with placeholders for personal data, one for one value."""
+    texts = {"input": case["input"], "reference": case["reference"], "comment": case["metadata"].get("comment")}
+    clean = await replace_texts(texts, Redactor(InProcessPiiDetector()), may_be_said)
+    metadata = case["metadata"] | ({"comment": clean["comment"]} if clean["comment"] else {})
+    return case | {"input": clean["input"], "reference": clean["reference"], "metadata": metadata}
+
+
+async def write_cases(cases: AsyncIterator[dict[str, Any]], file: TextIO) -> int:
+    """Write cases, a line each, and return their number."""
+    count = 0
+    async for case in cases:
+        file.write(json.dumps(case, ensure_ascii=True) + "\n")
+        count += 1
+    return count
+
+
+def _text(message: Message) -> str:
+    content = message.content or ""
+    if isinstance(content, str):
+        return content
+    return "\n".join(str(part.get("text", "")) for part in content if part.get("type") == "text")
+
+
+def _files(message: Message) -> list[str]:
+    content = message.content if isinstance(message.content, list) else []
+    return [str(part.get("type")) for part in content if part.get("type") != "text"]

@@ -1,0 +1,64 @@
+"""Published results of evaluations."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from baton.domain.times import to_millis
+
+KEPT = timedelta(days=180)
+"""The time for which results are kept."""
+MAX_EVALUATIONS = 200
+"""Results that a tenant has. The oldest make room for others."""
+MAX_CASES = 500
+MAX_METRICS = 100
+MAX_EVALUATION_BYTES = 256 * 1024
+"""Bytes of the cases and metrics of one evaluation, as JSON."""
+NAME = re.compile(r"[0-9a-f]{12,32}")
+"""The name that its publisher gives an evaluation. It makes a repeated request recognisable."""
+EVALUATION_ID = re.compile(r"\d{15}-[0-9a-f]{12,32}")
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationEntry:
+    """An evaluation in a list."""
+
+    id: str
+    """``evaluation_id`` of its beginning and its name. Ids are in the order of time."""
+    label: str
+    """The version of the agents or models that was evaluated."""
+    model: str
+    judge: str | None
+    began_at: datetime
+    published_by: str
+    published_at: datetime
+    cases: int
+    runs: int
+    passed: float | None
+    """The share of runs that passed; None if none was judged."""
+    low: float | None
+    """The lower end of its 95% interval."""
+    high: float | None
+
+    @property
+    def expires_at(self) -> datetime:
+        """The time from which on it is no longer served."""
+        return self.published_at + KEPT
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """An evaluation with its details."""
+
+    entry: EvaluationEntry
+    details: Mapping[str, Any]
+    """Metrics and cases, as they are served."""
+
+
+def evaluation_id(began_at: datetime, name: str) -> str:
+    """Return the id of an evaluation."""
+    return f"{to_millis(began_at):015d}-{name}"

@@ -1,0 +1,79 @@
+"""Published results of evaluations of a tenant's agents."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from baton.domain.errors import InvalidRequest, NotFound
+from baton.domain.evaluation import EVALUATION_ID, MAX_EVALUATIONS, Evaluation, EvaluationEntry
+from baton.domain.identity import Scope
+from baton.ports.audit import AuditLog
+from baton.ports.clock import Clock
+from baton.ports.evaluations import EvaluationStore
+from baton.privacy.readers import Readers
+
+PAGE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluations:
+    """Takes, lists and removes evaluations. The caller has checked permissions."""
+
+    store: EvaluationStore
+    readers: Readers
+    audit: AuditLog
+    clock: Clock
+
+    async def publish(
+        self, scope: Scope, entry: EvaluationEntry, details: Mapping[str, Any]
+    ) -> tuple[Evaluation, bool]:
+        """Store an evaluation without personal data, and return it with whether it is new.
+
+        A repetition gets the stored one. Beyond ``MAX_EVALUATIONS`` the oldest are removed. Raises ``InvalidRequest``
+        for one that is said to have begun in the future.
+        """
+        now = self.clock.now()
+        if entry.began_at > now:
+            raise InvalidRequest("beganAt must not be in the future.")
+        known = await self.store.get(scope, entry.id)
+        if known is not None:
+            return known, False
+        clean: dict[str, Any] = await self.readers.redact({"label": entry.label, "details": dict(details)})
+        made = replace(entry, label=clean["label"], published_by=scope.user_id, published_at=now)
+        evaluation = Evaluation(made, clean["details"])
+        if not await self.store.put(scope, evaluation):
+            return await self.get(scope, entry.id), False
+        detail = {"evaluationId": made.id, "cases": made.cases, "runs": made.runs}
+        await self.audit.record(scope, "evaluation.publish", thread_id=None, outcome="published", detail=detail)
+        await self._make_room(scope)
+        return evaluation, True
+
+    async def get(self, scope: Scope, evaluation_id: str) -> Evaluation:
+        """Return an evaluation. Raises ``NotFound``."""
+        found = None
+        if EVALUATION_ID.fullmatch(evaluation_id):
+            found = await self.store.get(scope, evaluation_id)
+        if found is None:
+            raise NotFound("There is no such evaluation. It may have expired.")
+        return found
+
+    async def remove(self, scope: Scope, evaluation_id: str) -> None:
+        """Remove an evaluation. Raises ``NotFound`` for an id that none can have."""
+        if not EVALUATION_ID.fullmatch(evaluation_id):
+            raise NotFound("There is no such evaluation.")
+        await self.store.remove(scope, evaluation_id)
+        detail = {"evaluationId": evaluation_id}
+        await self.audit.record(scope, "evaluation.delete", thread_id=None, outcome="deleted", detail=detail)
+
+    async def _make_room(self, scope: Scope) -> None:
+        cursor: str | None = None
+        seen = 0
+        while True:
+            page, cursor = await self.store.page(scope, limit=PAGE, cursor=cursor)
+            for each in page[max(0, MAX_EVALUATIONS - seen) :]:
+                await self.store.remove(scope, each.id)
+            seen += len(page)
+            if cursor is None:
+                return

@@ -1,0 +1,43 @@
+"""Evaluations in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from baton.domain.cursors import decode_text, encode_text
+from baton.domain.errors import InvalidRequest
+from baton.domain.evaluation import EVALUATION_ID, Evaluation, EvaluationEntry
+from baton.domain.identity import Scope
+from baton.ports.clock import Clock
+
+
+class FakeEvaluations:
+    """``ports.evaluations.EvaluationStore``."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._kept: dict[tuple[str, str], Evaluation] = {}
+
+    async def put(self, scope: Scope, evaluation: Evaluation) -> bool:
+        place = scope.tenant_id, evaluation.entry.id
+        return self._kept.setdefault(place, evaluation) is evaluation
+
+    async def get(self, scope: Scope, evaluation_id: str) -> Evaluation | None:
+        found = self._kept.get((scope.tenant_id, evaluation_id))
+        return found if found is not None and found.entry.expires_at > self._clock.now() else None
+
+    async def page(
+        self, scope: Scope, *, limit: int, cursor: str | None
+    ) -> tuple[Sequence[EvaluationEntry], str | None]:
+        before = decode_text(cursor) if cursor else None
+        if before is not None and not EVALUATION_ID.fullmatch(before):
+            raise InvalidRequest("cursor was not handed out by this list.")
+        listed = [each.entry for (tenant, _), each in self._kept.items() if tenant == scope.tenant_id]
+        newest = sorted(listed, key=lambda each: each.id, reverse=True)
+        found = [
+            each for each in newest if (before is None or each.id < before) and each.expires_at > self._clock.now()
+        ]
+        return found[:limit], encode_text(found[limit - 1].id) if len(found) > limit else None
+
+    async def remove(self, scope: Scope, evaluation_id: str) -> None:
+        self._kept.pop((scope.tenant_id, evaluation_id), None)

@@ -1,0 +1,138 @@
+"""A server's agents are evaluated over its API, and its stored conversations become data sets."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from baton_client import AsyncBaton
+from baton_testing.errors import CannotRun
+from baton_testing.evals.collecting import Wanted, collect, write_cases
+from baton_testing.evals.dataset import EvalCase
+from baton_testing.evals.publishing import make_request
+from baton_testing.evals.reading import ReadCase, read_datasets
+from baton_testing.evals.server_target import ServerTarget, check_for_server
+from baton_testing.evals.summary import summarise
+from tests.harness.handoffs import calling
+from tests.harness.harness import Harness
+from tests.unit.api.served import Served
+from tests.unit.evals.records import record
+
+MAIL = "ada.lovelace@example.com"
+
+
+def client_of(served: Served, user: str, *permissions: str) -> AsyncBaton:
+    """Return a client over the API of a harness."""
+    token = ",".join([served.harness.ada.tenant_id, user, *permissions])
+    http = httpx.AsyncClient(transport=httpx.ASGITransport(served.app))
+    return AsyncBaton("http://baton.test", token=token, http_client=http, time_zone="", max_retries=0)
+
+
+def case(**fields: Any) -> ReadCase:
+    values = {"name": "A case", "input": ["Hello", "Where is A-1001?"], **fields}
+    return ReadCase(Path("cases.jsonl"), 1, EvalCase.model_validate(values))
+
+
+async def test_a_case_is_held_in_a_new_conversation_with_its_calls() -> None:
+    harness = Harness()
+
+    async def order_status(number: str) -> str:
+        return f"{number} is on its way."
+
+    parameters = {"type": "object", "properties": {"number": {"type": "string"}}, "required": ["number"]}
+    harness.tools.add("order_status", order_status, parameters=parameters)
+    harness.model.script("Hello.", calling("order_status", number="A-1001"), "It is on its way.", "Hi.", "No idea.")
+    target = ServerTarget(client_of(Served(harness), "bob"))
+    first, second = await target.hold(case(), 0), await target.hold(case(), 1)
+    assert (first.text, first.error) == ("It is on its way.", None)
+    assert [(call.tool, call.arguments) for call in first.calls] == [("order_status", {"number": "A-1001"})]
+    assert first.tokens > 0
+    assert first.retrieved is None  # the token may not read the inspector's records
+    assert (second.text, second.calls) == ("No idea.", ())
+    assert first.thread_id != second.thread_id
+
+
+async def test_a_model_that_fails_fails_the_run_and_a_refused_token_ends_the_evaluation() -> None:
+    harness = Harness()
+    harness.model.script(RuntimeError("down"))
+    served = Served(harness)
+    found = await ServerTarget(client_of(served, "bob")).hold(case(input="Hello"), 0)
+    assert found.error is not None
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(served.app)) as http:
+        client = AsyncBaton("http://baton.test", token="", http_client=http, max_retries=0)
+        with pytest.raises(CannotRun):
+            await ServerTarget(client).hold(case(input="Hello"), 0)
+
+
+def test_what_only_a_project_can_do_is_refused_with_its_place() -> None:
+    with pytest.raises(CannotRun) as raised:
+        check_for_server([case(input=["Hello", {"approve": True}]), case(reach=["weather"])])
+    assert [line.split(": ")[:2] for line in str(raised.value).splitlines()] == [
+        ["cases.jsonl:1", "input"],
+        ["cases.jsonl:1", "tools, reach"],
+    ]
+
+
+async def rated() -> Served:
+    """Two conversations: one with an answer that was rated down, one without."""
+    harness = Harness()
+    harness.model.script(f"Noted, {MAIL}.", "It is lost.", "Hello.")
+    await harness.say("m1", f"I am {MAIL}.")
+    await harness.say("m2", "Where is A-1001?")
+    served = Served(harness)
+    listed = (await served.get(f"/threads/{harness.thread_id}/messages")).json()["items"]
+    path = f"/threads/{harness.thread_id}/messages/{listed[-1]['id']}/feedback"
+    (await served.post(path, {"rating": "down", "comment": f"Wrong. {MAIL}"})).raise_for_status()
+    harness.thread_id = "another"
+    await harness.say("m3", "Hello")
+    return served
+
+
+async def test_rated_turns_become_cases_without_personal_data(tmp_path: Path) -> None:
+    served, file = await rated(), io.StringIO()
+    admin = client_of(served, "boss", "thread:read_all", "pii:read")
+    assert await write_cases(collect(admin, Wanted(rating="down")), file) == 1
+    assert "lovelace" not in file.getvalue()
+    path = tmp_path / "collected.jsonl"
+    path.write_text(file.getvalue())
+    [found] = read_datasets([path])
+    assert [turn.say for turn in found.case.input] == ["I am [email].", "Where is A-1001?"]
+    assert (found.case.reference, found.case.expected, found.case.checks) == ("It is lost.", None, ())
+    assert found.case.metadata["comment"] == "Wrong. [email]"
+    assert found.case.tags == ("collected", "feedback-down")
+    actions = [(each.action, each.scope.user_id) for each in served.harness.audit.records]
+    assert ("thread.list", "boss") in actions
+    assert ("thread.read", "boss") in actions
+
+
+async def test_collecting_is_bounded_and_needs_the_permission() -> None:
+    served = await rated()
+    admin = client_of(served, "boss", "thread:read_all")
+    assert len([each async for each in collect(admin, Wanted())]) == 3
+    assert len([each async for each in collect(admin, Wanted(limit=2))]) == 2
+    assert [each async for each in collect(admin, Wanted(errors=True))] == []
+    assert [each async for each in collect(admin, Wanted(rating="up"))] == []
+    with pytest.raises(Exception, match="thread:read_all"):
+        _ = [each async for each in collect(client_of(served, "bob"), Wanted())]
+
+
+async def test_results_are_published_as_numbers_and_reasons() -> None:
+    served = Served()
+    found = record([True, False], [True], [None])
+    body = make_request(found, summarise(found)) | {"beganAt": served.harness.clock.now().isoformat()}
+    published = await client_of(served, "boss", "agent:write").evaluations.publish(body)
+    assert (published.passed, published.runs, published.cases) == (pytest.approx(2 / 3), 4, 3)
+    assert [each.name for each in published.details.cases] == ["case 0", "case 1", "case 2"]
+    assert "transcript" not in json.dumps(body)
+
+
+def test_what_does_not_fit_is_left_out_and_counted() -> None:
+    found = record(*([[True]] * 600))
+    body = make_request(found, summarise(found))
+    assert len(body["cases"]) + body["casesLeftOut"] == 600
+    assert len(json.dumps(body)) < 256 * 1024
