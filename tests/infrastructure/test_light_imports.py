@@ -81,8 +81,11 @@ UNUSED_BY_MOST_TURNS = {
     "boto3",
     "click",
     "httpx",
+    "jsonschema",
     "jwt",
+    "referencing",
     "s3transfer",
+    "tiktoken",
 }
 
 

@@ -13,6 +13,7 @@ from referencing import Registry
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT202012
 
+from baton.adapters.tool_source import UnusableDocument
 from baton.domain.json_values import count_values
 from baton.domain.web_url import has_credentials
 from baton.domain.yaml_text import MAX_VALUES, InvalidYaml, read_yaml
@@ -28,10 +29,6 @@ METHODS = ("get", "head", "post", "put", "patch", "delete")
 _NOT_PARAMETERS = frozenset({"accept", "content-type", "authorization"})
 """Header parameters that OpenAPI says to ignore."""
 _JSON = re.compile(r"application/(json|[\w.+-]+\+json)\s*(;.*)?")
-
-
-class UnusableDocument(Exception):
-    """The document, or the operation in it, cannot be used. The message gives the operator the reason."""
 
 
 @dataclass(frozen=True, slots=True)

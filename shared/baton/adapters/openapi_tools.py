@@ -17,8 +17,8 @@ from baton.adapters import openapi_document
 from baton.adapters.egress import EgressRefused, ResponseTooLarge
 from baton.adapters.http_requests import HttpCall, HttpRequests, text_of
 from baton.adapters.http_tools import filled, query_of
-from baton.adapters.openapi_document import MAX_FETCHED_BYTES, SHIP_IT, Operation, UnusableDocument
-from baton.adapters.tool_source import SourceTool, Unreachable
+from baton.adapters.openapi_document import MAX_FETCHED_BYTES, SHIP_IT, Operation
+from baton.adapters.tool_source import SourceTool, Unreachable, UnusableDocument
 from baton.concurrency import off_loop
 from baton.domain.text_encoding import GUESSING
 from baton.domain.tool import OpenApiTool

@@ -68,6 +68,10 @@ class Unreachable(ToolFailed):
     """The endpoint failed. Circuit breakers count this, but not refusals."""
 
 
+class UnusableDocument(Exception):
+    """An OpenAPI document, or the operation in it, cannot be used. The message gives the operator the reason."""
+
+
 @dataclass(frozen=True, slots=True)
 class SourceTool:
     """A tool as its source knows it."""

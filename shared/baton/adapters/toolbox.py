@@ -15,9 +15,8 @@ from typing import Any, Protocol, TypeVar
 
 from baton.adapters.circuit_breaker import CircuitOpen
 from baton.adapters.header_values import HeaderValues
-from baton.adapters.openapi_document import UnusableDocument
 from baton.adapters.tool_listings import Listings
-from baton.adapters.tool_source import SourceTool, ToolSource, Unreachable, assigned, prefixed
+from baton.adapters.tool_source import SourceTool, ToolSource, Unreachable, UnusableDocument, assigned, prefixed
 from baton.authoring.errors import CannotLoad
 from baton.concurrency import gather_all
 from baton.domain.agent import AgentDefinition

@@ -14,6 +14,7 @@ from pydantic import AfterValidator
 
 from baton.domain.patterns import compiled
 from baton.domain.text_formats import has_format
+from baton.domain.usual_schemas import is_usual
 
 Schema = Mapping[str, Any]
 
@@ -52,13 +53,14 @@ class Problem:
 
 def check_object_schema(schema: dict[str, Any]) -> dict[str, Any]:
     """Check the schema of an object and return it. Raises ``ValueError`` with the reason."""
-    # Imported only for agents with a schema, so that functions without one start faster.
-    from jsonschema import SchemaError
+    if not is_usual(schema):
+        # Imported only for agents with such a schema, so that functions without one start faster.
+        from jsonschema import SchemaError
 
-    try:
-        _validator().check_schema(schema)
-    except SchemaError as error:
-        raise ValueError(f"is no JSON Schema: {error.message}") from None
+        try:
+            _validator().check_schema(schema)
+        except SchemaError as error:
+            raise ValueError(f"is no JSON Schema: {error.message}") from None
     if schema.get("type") != "object":
         raise ValueError("must be a JSON Schema of type object")
     for part in subschemas(schema):

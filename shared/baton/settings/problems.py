@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, get_args
 
 from pydantic import BaseModel
@@ -41,6 +40,8 @@ def in_plain_words(error: ErrorDetails, document: type[BaseModel]) -> str:
 
 
 def _suggestion(name: str, fields: Mapping[str, Any]) -> str:
+    from difflib import get_close_matches  # only for faults
+
     close = get_close_matches(name, fields, n=1)
     return f": is {close[0]} meant?" if close else f". There are: {', '.join(sorted(fields))}"
 

@@ -10,7 +10,8 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from baton.adapters.openapi_document import UnusableDocument, operation, parsed
+from baton.adapters.openapi_document import operation, parsed
+from baton.adapters.tool_source import UnusableDocument
 from baton.ports.tools import ToolFailed
 from tests.integration.tools.harness import ADA, Harness, agent_with
 from tests.integration.tools.http_server import SPEC

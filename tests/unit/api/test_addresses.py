@@ -10,7 +10,8 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from baton.adapters.a2a.parts import _address
-from baton.adapters.openapi_document import UnusableDocument, operation
+from baton.adapters.openapi_document import operation
+from baton.adapters.tool_source import UnusableDocument
 from baton.domain.agent import AgentDefinition, CardSignature, RemoteAgent
 from baton.domain.egress_policy import EgressPolicy
 from baton.domain.guardrail import Guardrail
