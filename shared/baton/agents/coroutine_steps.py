@@ -128,7 +128,7 @@ class CoroutineSteps:
     def return_to_main(self, summary: str, outcome: str) -> Awaitable[None]:
         return self._control(self._places.next(), RETURN, {"summary": summary, "outcome": outcome})
 
-    def gather(self, branches: tuple[Awaitable[Any], ...]) -> Awaitable[list[Any]]:
+    def branch_out(self, branches: tuple[Awaitable[Any], ...]) -> Awaitable[list[Any]]:
         return self._gather(self._places.next(), branches)
 
     def now(self) -> datetime:

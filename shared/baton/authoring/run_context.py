@@ -61,7 +61,7 @@ class Steps(Protocol):
         """Hand the conversation back. Raises ``ToolFailed``."""
         ...
 
-    def gather(self, branches: tuple[Awaitable[Any], ...]) -> Awaitable[list[Any]]:
+    def branch_out(self, branches: tuple[Awaitable[Any], ...]) -> Awaitable[list[Any]]:
         """Wait for branches that work at the same time."""
         ...
 
@@ -205,7 +205,7 @@ class RunContext(TurnContext):
         Args:
             branches: At most 100 of them.
         """
-        return self.steps.gather(branches)
+        return self.steps.branch_out(branches)
 
     def now(self) -> datetime:
         """Return the time at which the last step ended, in UTC. It is the same when ``run`` begins again."""

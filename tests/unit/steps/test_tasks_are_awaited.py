@@ -11,6 +11,8 @@ AWAITED = {
     "shared/baton/concurrency.py": "waits for the steps that it begins",
     "shared/baton/adapters/sqs.py": "SqsRecords.hidden waits for the end of the extensions",
     "shared/baton/adapters/models/embedding_calls.py": "a TaskGroup",
+    "shared/baton/agents/coroutine_agent.py": "CoroutineAgent waits for the coroutine, and cancels what is left",
+    "shared/baton/agents/coroutine_steps.py": "gather_all, and CoroutineAgent cancels what is left",
     "shared/baton/agents/progress.py": "ProgressIndicator.__aexit__",
     "shared/baton/agents/run_context.py": "Writes.done and Writes.stop",
     "shared/baton/agents/screening.py": "Screening waits for what it begins, and cancels what is left",
