@@ -24,7 +24,7 @@ FOLDER = ROOT / "examples" / "projects"
 AGENTS = {
     "booking": ["booking", "host"],
     "gateway": ["gateway"],
-    "research": ["figures", "library", "research"],
+    "research": ["compare", "figures", "library", "research"],
     "support": ["faq", "repairs", "support"],
     "support-yaml": ["faq", "repairs", "support"],
 }
