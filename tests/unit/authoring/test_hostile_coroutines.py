@@ -19,6 +19,7 @@ from tests.harness.coded import coded
 from tests.harness.failing_store import failing_once
 from tests.harness.harness import Harness, Said
 from tests.harness.timed import in_virtual_time
+from tests.harness.wiki import answer, yes
 
 Run = Callable[[RunContext, str], Awaitable[Any]]
 LARGE = 100 * 1024
@@ -242,6 +243,34 @@ async def test_code_that_takes_another_step_than_the_recorded_one_ends_the_turn(
     said = await harness.say()
     assert said.last["code"] == "run_changed"
     assert "Step 1 was ask, and is another ask now." in said.last["message"]
+
+
+@pytest.mark.parametrize("place", ["before", "after"])
+async def test_code_may_change_behind_the_step_that_a_turn_waits_for(place: str) -> None:
+    refunds: list[int] = []
+
+    @tool(approval="always")
+    async def refund(euros: int) -> str:
+        """Refund."""
+        refunds.append(euros)
+        return f"refunded {euros}"
+
+    async def run(context: RunContext, message: str) -> str:
+        await context.say("First.")
+        return await context.call(refund, euros=1)
+
+    async def changed(context: RunContext, message: str) -> str:
+        await context.say("First." if place == "after" else "Changed.")
+        return f"{await context.call(refund, euros=1)}!"
+
+    agent = Agent("assistant", "Sell.", main=True, tools=[refund])
+    agent.run(run)
+    harness = coded(agent)
+    said = await harness.say()
+    agent.definition.code.run = changed
+    said = await answer(harness, *[yes(interrupt) for interrupt in said.last["outcome"]["interrupts"]])
+    assert refunds == [1]
+    assert (said.text, said.last.get("code")) == (("refunded 1!", None) if place == "after" else ("", "run_changed"))
 
 
 def test_what_cannot_be_a_coroutine_is_refused_when_it_is_declared() -> None:

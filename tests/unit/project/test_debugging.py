@@ -1,0 +1,106 @@
+"""``breakpoint()`` stops in an agent's ``run`` and in its tools, in tests and in the local cloud."""
+
+from __future__ import annotations
+
+import io
+import pdb
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from baton import Agent, RunContext, tool
+from baton.composition import event_loop
+from baton_project.project import Project
+from tests.harness.coded import coded
+from tests.unit.testing.command import run, written
+
+CODE = '''
+from baton import Agent, RunContext, tool
+
+
+@tool
+async def double(number: int) -> int:
+    """Double a number."""
+    result = 2 * number
+    breakpoint()
+    return result
+
+
+doubler = Agent("doubler", "You double numbers.", main=True, tools=[double])
+
+
+@doubler.run
+async def answer(context: RunContext, message: str) -> str:
+    before = message.upper()
+    breakpoint()
+    after = await context.call(double, number=4)
+    return f"{before} {after}"
+'''
+
+
+class Debugger:
+    """A developer at the prompt of pdb, who types the same at each stop."""
+
+    def __init__(self, *commands: str) -> None:
+        self.output = io.StringIO()
+        self.threads: list[str] = []
+        self._commands = commands
+
+    def stop(self, *args: object, **kwargs: object) -> None:
+        """Stop in the caller, as ``sys.breakpointhook``."""
+        self.threads.append(threading.current_thread().name)
+        typed = io.StringIO("\n".join([*self._commands, "continue", ""]))
+        pdb.Pdb(stdin=typed, stdout=self.output, nosigint=True, readrc=False).set_trace(sys._getframe(1))
+
+
+@pytest.fixture
+def debugger(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Debugger]:
+    def begin(*commands: str) -> Debugger:
+        found = Debugger(*commands)
+        monkeypatch.setattr(sys, "breakpointhook", found.stop)
+        return found
+
+    return begin
+
+
+def test_a_debugger_stops_in_run_and_in_a_tool_of_a_conversation_test(
+    project: Project, debugger: Callable[..., Debugger]
+) -> None:
+    (project.folder / "agents" / "doubler.py").write_text(CODE)
+    path = written(project, {"say": "Four", "expect": [{"says": "FOUR 8"}]}, conversation={"agent": "doubler"})
+    pdb_session = debugger("p 'seen', locals().get('before'), locals().get('result')", "next")
+    ran = run(project, path, "--jobs", "1")
+    assert ran.code == 0, ran.output
+    assert "('seen', 'FOUR', None)" in pdb_session.output.getvalue()
+    assert "('seen', None, 8)" in pdb_session.output.getvalue()
+    assert f"{Path('agents') / 'doubler.py'}" in pdb_session.output.getvalue()
+    assert pdb_session.threads == [threading.main_thread().name] * 2
+
+
+def test_a_debugger_stops_in_the_thread_in_which_the_local_cloud_runs_agents(
+    debugger: Callable[..., Debugger],
+) -> None:
+    @tool
+    async def double(number: int) -> int:
+        """Double a number."""
+        breakpoint()
+        return 2 * number
+
+    agent = Agent("assistant", "Double.", main=True, tools=[double])
+
+    @agent.run
+    async def answer(context: RunContext, message: str) -> str:
+        breakpoint()
+        return f"{await context.call(double, number=4)}"
+
+    pdb_session = debugger("p message if 'message' in dir() else number", "next")
+
+    async def converse() -> str:
+        return (await coded(agent).say("m1", "Four")).text
+
+    assert event_loop.run(converse()) == "8"
+    assert "'Four'" in pdb_session.output.getvalue()
+    assert pdb_session.threads == ["baton-loop", "baton-loop"]
