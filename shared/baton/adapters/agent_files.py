@@ -162,13 +162,14 @@ def _reference_problems(read: _Read, agents: Mapping[str, _Read]) -> Iterator[st
     known = {agent_id: each.definition for agent_id, each in agents.items()}
     for problem in reference_problems(definition, known):
         yield read.source.problem(problem.place, problem.what)
-    named = [("sub_agents", definition.sub_agents), ("handoffs", [each.agent for each in definition.handoffs])]
-    for field, ids in named:
-        for place, agent_id in enumerate(ids):
-            if agent_id in agents and not agents[agent_id].is_described:
-                reader = f"the model of {definition.id!r}"
-                what = f"{agent_id!r} has no description, from which {reader} knows when to turn to it"
-                yield read.source.problem([field, place], what)
+    asked = [(("sub_agents", place), agent_id) for place, agent_id in enumerate(definition.sub_agents)]
+    # The reason of a handoff says it as well.
+    given = [(("handoffs", place), each.agent) for place, each in enumerate(definition.handoffs) if not each.reason]
+    for place, agent_id in (*asked, *given):
+        if agent_id in agents and not agents[agent_id].is_described:
+            reader = f"the model of {definition.id!r}"
+            what = f"{agent_id!r} has no description, from which {reader} knows when to turn to it"
+            yield read.source.problem(place, what)
 
 
 def read_agent(path: Path) -> tuple[YamlDocument, AgentDefinition]:

@@ -304,6 +304,17 @@ def test_an_agent_that_others_turn_to_needs_a_description(tmp_path: Path) -> Non
     ]
 
 
+@pytest.mark.parametrize(("reason", "count"), [("", 1), (", reason='Things are broken.'", 0)])
+def test_the_reason_of_a_handoff_is_enough_of_a_description(tmp_path: Path, reason: str, count: int) -> None:
+    agents = f'fix = Agent("fix", "Mend.")\ndesk = Agent("desk", "Help.", main=True, handoffs=[Handoff(fix{reason})])\n'
+    module = f"from baton import Agent, Handoff\n\n{agents}"
+    if count:
+        assert len(problems(tmp_path, desk=module)) == count
+    else:
+        (tmp_path / "desk.py").write_text(module)
+        assert {agent.id for agent in AgentFiles.load(tmp_path).all()} == {"desk", "fix"}
+
+
 def test_an_agent_that_is_made_elsewhere_names_the_line_of_its_call() -> None:
     with pytest.raises(UnusableDefinition) as refusal:
         Agent("ok", "Help.", model=Model(), triggers_in_session=["("])

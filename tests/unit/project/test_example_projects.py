@@ -15,6 +15,8 @@ from packaging.requirements import Requirement
 from baton import __version__
 from baton.adapters.agent_files import AgentFiles
 from baton.composition.environment import current
+from baton.domain.agent_code import HookPoint
+from baton.domain.yaml_text import read_yaml
 from baton_local.root import ROOT
 from baton_project.check import examined
 from baton_project.project import Project
@@ -80,10 +82,32 @@ def test_a_project_needs_this_version_and_fits_its_folder(example: Project) -> N
     assert Requirement(needed).specifier.contains(__version__)
 
 
-@pytest.mark.parametrize("path", ["tests/support.yaml", "demo.yaml", "documents/faq/returns.md"])
-def test_support_in_yaml_is_tested_as_support_in_python(path: str) -> None:
+@pytest.mark.parametrize("path", ["demo.yaml", "documents/faq/returns.md"])
+def test_support_in_yaml_has_the_files_of_support_in_python(path: str) -> None:
     in_python, in_yaml = ((FOLDER / name / path).read_text() for name in ("support", "support-yaml"))
     assert in_python == in_yaml
+
+
+def test_support_in_yaml_is_tested_by_the_conversations_of_support_in_python() -> None:
+    names = ("support", "support-yaml")
+    tests = [read_yaml((FOLDER / name / "tests/support.yaml").read_text()).values for name in names]
+    in_python, in_yaml = (each["conversations"] for each in tests)
+    assert in_python == in_yaml
+
+
+def test_support_in_python_has_at_most_40_lines() -> None:
+    """A tool, an approval, documents, a handoff, a typed answer and a guardrail."""
+    modules = list((FOLDER / "support").rglob("*.py"))
+    assert sum(len(module.read_text().splitlines()) for module in modules) <= 40
+
+
+@pytest.mark.parametrize("text", ["My LAWYER will write to you.", "My lamp is broken."])
+def test_the_guardrails_of_support_in_python_and_in_yaml_judge_alike(text: str) -> None:
+    [support] = [each for each in AgentFiles.load(FOLDER / "support" / "agents").all() if each.main]
+    [guardrail] = support.code.at(HookPoint.INPUT_GUARDRAIL)
+    verdict = guardrail.function(text)
+    judged = runpy.run_path(str(FOLDER / "support-yaml" / "no_lawsuits.py"))["judge"](text)
+    assert judged.get("sentence") == (verdict.sentence if verdict is not None else None)
 
 
 def test_support_has_the_same_agents_in_both() -> None:
@@ -95,7 +119,7 @@ def test_support_has_the_same_agents_in_both() -> None:
 def _definitions(files: AgentFiles) -> list[dict[str, Any]]:
     """Return the agents without the names of Python's functions and the titles of its types."""
     return [
-        agent.model_dump(exclude={"tools", "answer_schema", "code"})
+        agent.model_dump(exclude={"tools", "answer_schema", "code", "guardrails"})
         | {"approvals": [getattr(tool, "requires_approval", None) for tool in agent.tools]}
         | {"answers": (agent.answer_schema or {}).get("required")}
         for agent in files.all()
