@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import replace
 from datetime import UTC, datetime
 
 from baton.domain.identity import Scope
@@ -23,7 +22,7 @@ class TenantLimitContract:
         assert await limits.put(ada, first)
         assert await limits.get(ada) == first
         assert await limits.get(Scope(f"{ada.tenant_id}-2", "ada")) == TenantLimits()
-        assert await limits.put(ada, replace(first, agents=None, revision=2))
+        assert await limits.put(ada, first.model_copy(update={"agents": None, "revision": 2}))
         assert (await limits.get(ada)).agents is None
 
     async def test_a_change_of_what_has_changed_since_is_not_stored(self, limits: TenantLimitStore) -> None:
@@ -31,9 +30,9 @@ class TenantLimitContract:
         first = TenantLimits(agents=1, revision=1, changed_by="ada")
         assert await limits.put(ada, first)
         assert await limits.put(ada, first)
-        assert not await limits.put(ada, replace(first, agents=2))
-        assert not await limits.put(ada, replace(first, revision=3))
-        second = replace(first, agents=3, revision=2)
+        assert not await limits.put(ada, first.model_copy(update={"agents": 2}))
+        assert not await limits.put(ada, first.model_copy(update={"revision": 3}))
+        second = first.model_copy(update={"agents": 3, "revision": 2})
         assert await limits.put(ada, second)
-        assert not await limits.put(ada, replace(first, changed_by="bob"))
+        assert not await limits.put(ada, first.model_copy(update={"changed_by": "bob"}))
         assert await limits.get(ada) == second

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated
 
@@ -20,61 +19,59 @@ Amount = Annotated[int, Field(ge=0, le=MAX_LIMIT)]
 AtOnce = Annotated[int, Field(ge=0, le=MAX_AT_ONCE)]
 
 
-class DeploymentLimits(BaseModel):
-    """The limits of every tenant, as an operator writes them in ``tenantLimits`` of the settings. None: no limit."""
+class LimitFields(BaseModel):
+    """The limits of a tenant. None: no limit, or the deployment's."""
 
     model_config = ConfigDict(
-        frozen=True, extra="forbid", strict=True, alias_generator=to_camel, populate_by_name=True, from_attributes=True
+        frozen=True, strict=True, alias_generator=to_camel, populate_by_name=True, from_attributes=True
     )
 
+    agents: Amount | None = Field(default=None, description="Agents that the tenant has made.", examples=[20])
+    documents_per_agent: Amount | None = Field(default=None, description="Documents of one agent.", examples=[500])
+    captures_per_day: Amount | None = Field(
+        default=None, description="Procedures captured in a day of UTC, of all agents together.", examples=[100]
+    )
+    """Agents' own limits remain."""
+    thread_tokens: Amount | None = Field(
+        default=None, description="Tokens of one conversation, of all its models.", examples=[500_000]
+    )
+    """A turn that has begun may exceed it."""
+    runs_at_once: AtOnce | None = Field(default=None, description="Runs in progress at the same time.", examples=[50])
+    user_runs_at_once: AtOnce | None = Field(default=None, description="The same of one user.", examples=[3])
+    messages_per_minute: Amount | None = Field(
+        default=None, description="Messages in a minute of the clock.", examples=[300]
+    )
+    """Only those that begin a run count."""
+    user_messages_per_minute: Amount | None = Field(default=None, description="The same of one user.", examples=[20])
+    tokens_per_day: Amount | None = Field(
+        default=None, description="Tokens in a day of UTC, of all conversations and models.", examples=[20_000_000]
+    )
+    """A turn that has begun may exceed it."""
+    user_tokens_per_day: Amount | None = Field(default=None, description="The same of one user.", examples=[1_000_000])
+    connections: AtOnce | None = Field(default=None, description="Open WebSocket connections.", examples=[400])
+    user_connections: AtOnce | None = Field(default=None, description="The same of one user.", examples=[10])
+    follow_streams: AtOnce | None = Field(
+        default=None,
+        description="Open streams of `GET /v1/threads/{id}/events` and of subscriptions to A2A tasks.",
+        examples=[100],
+    )
+    user_follow_streams: AtOnce | None = Field(default=None, description="The same of one user.", examples=[5])
+
+
+LIMITS = tuple(LimitFields.model_fields)
+
+
+class DeploymentLimits(LimitFields):
+    """The limits of every tenant, as an operator writes them in ``tenantLimits`` of the settings. None: no limit."""
+
+    model_config = ConfigDict(extra="forbid")
+
     agents: Annotated[int, Field(ge=0, le=MAX_AGENTS)] = MAX_AGENTS
-    """Agents that the tenant has made."""
-    documents_per_agent: Amount | None = None
-    """Documents of one agent."""
-    captures_per_day: Amount | None = None
-    """Procedures captured in a day of UTC, of all agents together. Agents' own limits remain."""
-    thread_tokens: Amount | None = None
-    """Tokens of one conversation, of all its models. A turn that has begun may exceed it."""
-    runs_at_once: AtOnce | None = None
-    """Runs of the tenant that are in progress at the same time."""
-    user_runs_at_once: AtOnce | None = None
-    """The same of one user."""
-    messages_per_minute: Amount | None = None
-    """Messages of the tenant that begin a run, in a minute of the clock."""
-    user_messages_per_minute: Amount | None = None
-    """The same of one user."""
-    tokens_per_day: Amount | None = None
-    """Tokens of the tenant's conversations in a day of UTC, of all models. A turn that has begun may exceed it."""
-    user_tokens_per_day: Amount | None = None
-    """The same of one user."""
-    connections: AtOnce | None = None
-    """Open WebSocket connections of the tenant."""
-    user_connections: AtOnce | None = None
-    """The same of one user."""
-    follow_streams: AtOnce | None = None
-    """Open streams of ``GET /v1/threads/{id}/events`` and of subscriptions to A2A tasks, of the tenant."""
-    user_follow_streams: AtOnce | None = None
-    """The same of one user."""
 
 
-@dataclass(frozen=True, slots=True)
-class TenantLimits:
+class TenantLimits(LimitFields):
     """The limits that a tenant has chosen. None: the deployment's."""
 
-    agents: int | None = None
-    documents_per_agent: int | None = None
-    captures_per_day: int | None = None
-    thread_tokens: int | None = None
-    runs_at_once: int | None = None
-    user_runs_at_once: int | None = None
-    messages_per_minute: int | None = None
-    user_messages_per_minute: int | None = None
-    tokens_per_day: int | None = None
-    user_tokens_per_day: int | None = None
-    connections: int | None = None
-    user_connections: int | None = None
-    follow_streams: int | None = None
-    user_follow_streams: int | None = None
     revision: int = 0
     """The number of changes."""
     changed_by: str = ""
@@ -94,9 +91,6 @@ class TenantLimits:
             if own is not None and most is not None and own > most:
                 return name
         return None
-
-
-LIMITS = tuple(DeploymentLimits.model_fields)
 
 
 def _lower(own: int | None, most: int | None) -> int | None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
+import re
 from typing import Any
 
 import httpx
@@ -12,6 +14,8 @@ from pydantic.alias_generators import to_camel
 from baton.domain.errors import LimitReached, StoreUnavailable
 from baton.domain.identity import Scope
 from baton.domain.tenant_limits import LIMITS, DeploymentLimits, TenantLimits
+from baton_client.asynchronous.resources.tenant import AsyncTenant
+from baton_local.root import ROOT
 from baton_testing.fakes.tenant_limits import FakeTenantLimits
 from tests.harness.harness import Harness
 from tests.unit.api.served import Served
@@ -39,6 +43,15 @@ def harness_with(**limits: Any) -> Harness:
 async def put(served: Served, body: Any, *, read: str | None = None, user: str = "boss") -> httpx.Response:
     headers = {"If-Match": read} if read is not None else {}
     return await served.put("/tenant/limits", body, MANAGE, user=user, headers=headers)
+
+
+def test_client_console_and_reference_have_every_limit() -> None:
+    parameters = inspect.signature(AsyncTenant.set_limits).parameters
+    console = (ROOT / "clients/web/console/src/views/limits/limits-view.ts").read_text()
+    reference = "".join((ROOT / f"docs/reference/{page}.md").read_text() for page in ("limits", "settings"))
+    assert set(LIMITS) == parameters.keys() - {"self", "version"}
+    assert set(NONE) == set(re.findall(r'^  "(\w+)",$', console, re.MULTILINE))
+    assert set(NONE) <= set(re.findall(r"\w+", reference))
 
 
 async def test_limits_that_were_never_set_are_the_deployments() -> None:

@@ -677,19 +677,61 @@ class Limits(Model):
     """
 
     agents: int | None = None
+    """
+    Agents that the tenant has made.
+    """
     documents_per_agent: int | None = Field(None, alias="documentsPerAgent")
+    """
+    Documents of one agent.
+    """
     captures_per_day: int | None = Field(None, alias="capturesPerDay")
+    """
+    Procedures captured in a day of UTC, of all agents together.
+    """
     thread_tokens: int | None = Field(None, alias="threadTokens")
+    """
+    Tokens of one conversation, of all its models.
+    """
     runs_at_once: int | None = Field(None, alias="runsAtOnce")
+    """
+    Runs in progress at the same time.
+    """
     user_runs_at_once: int | None = Field(None, alias="userRunsAtOnce")
+    """
+    The same of one user.
+    """
     messages_per_minute: int | None = Field(None, alias="messagesPerMinute")
+    """
+    Messages in a minute of the clock.
+    """
     user_messages_per_minute: int | None = Field(None, alias="userMessagesPerMinute")
+    """
+    The same of one user.
+    """
     tokens_per_day: int | None = Field(None, alias="tokensPerDay")
+    """
+    Tokens in a day of UTC, of all conversations and models.
+    """
     user_tokens_per_day: int | None = Field(None, alias="userTokensPerDay")
+    """
+    The same of one user.
+    """
     connections: int | None = None
+    """
+    Open WebSocket connections.
+    """
     user_connections: int | None = Field(None, alias="userConnections")
+    """
+    The same of one user.
+    """
     follow_streams: int | None = Field(None, alias="followStreams")
+    """
+    Open streams of `GET /v1/threads/{id}/events` and of subscriptions to A2A tasks.
+    """
     user_follow_streams: int | None = Field(None, alias="userFollowStreams")
+    """
+    The same of one user.
+    """
 
 
 class MatchedFact(Model):
