@@ -123,7 +123,7 @@ class FairGate:
 
     def charge_group(self, group: str, seconds: float) -> None:
         """Charge the work of a queue's message to the tenant with which the name of its group begins."""
-        self.charge(f"tenant {group.partition('#')[0]}", seconds)
+        self.charge(lane_of(group.partition("#")[0]), seconds)
 
     def _rest(self, tenant: str, lane: _Lane, seconds: float) -> None:
         if lane.waiting and self._is_contended(tenant):
@@ -192,6 +192,11 @@ class FairGate:
         self._lateness = 0.0
 
 
+def lane_of(tenant: str) -> str:
+    """Return the name of a tenant's lane."""
+    return f"tenant {tenant}"
+
+
 def tenant_of(scope: Scope) -> str:
     """Return the tenant that a request's token names, unverified, or the client's address.
 
@@ -205,6 +210,6 @@ def tenant_of(scope: Scope) -> str:
         with contextlib.suppress(ValueError):
             claims: Any = json.loads(base64.urlsafe_b64decode(parts[1] + b"=" * (-len(parts[1]) % 4)))
             if isinstance(claims, dict) and isinstance(claims.get("tenant"), str):
-                return f"tenant {claims['tenant']}"
+                return lane_of(claims["tenant"])
     client = scope.get("client")
     return f"client {client[0] if client else ''}"

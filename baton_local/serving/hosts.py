@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from urllib.parse import urlsplit
 
 from baton.api.middleware import DEFAULTS
+from baton.domain.egress_policy import LOOPBACK_HOSTS
 from baton_local.serving.asgi import Scope, Send, answer
 
-LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -20,7 +20,7 @@ class LocalHosts:
 
     def __init__(self, more: Iterable[str] = ()) -> None:
         """``more`` are names beside localhost, ``*.localhost``, 127.0.0.1 and [::1]; without ports."""
-        self._names = LOCAL | {name.strip("[]").lower() for name in more}
+        self._names = LOOPBACK_HOSTS | {name.strip("[]").lower() for name in more}
 
     def refusal(self, scope: Scope) -> str | None:
         """Return why a request must not be served, or ``None``.

@@ -303,7 +303,7 @@ def test_sweeper_and_sources_are_fired_every_minute_and_never_late(stack: Stack)
 @pytest.mark.parametrize(
     ("variable", "functions"),
     [
-        ("BATON_CLOSE_SESSION_ARN", {"Turns", "DeadTurns", "Streams", "Http", "Sweeper", "Closing"}),
+        ("BATON_CLOSE_SESSION_ARN", {"Turns", "DeadTurns", "Streams", "Sweeper", "Closing"}),
         ("BATON_CAPTURE_PROCEDURE_ARN", {"Turns", "Streams", "Sweeper", "Closing", "Learning"}),
         ("BATON_INGEST_DOCUMENT_ARN", {"Http", "Ingestion", "Search", "Sweeper"}),
         ("BATON_SOURCE_PREFIXES", {"Http", "Ingestion"}),

@@ -48,12 +48,12 @@ def repeated_read(scope: Scope, what: str, now: datetime) -> Once:
 KnowledgeAgentId = Annotated[str, Path(description="The agent's id.", max_length=64, examples=["knowledge"])]
 
 
-async def managed_agent(app: App, scope: Scope, agent_id: str, permission: Permission, action: str) -> str:
-    """Return the id of an agent that the caller may see, if the caller holds the permission as well.
+async def managed_agent(app: App, scope: Scope, agent_id: str, action: str) -> str:
+    """Return the id of an agent that the caller may see and whose documents the caller may change.
 
     Refusals are audited as ``action``. Raises ``Forbidden`` and ``UnknownAgent``.
     """
-    scope.require(permission, action)
+    scope.require(Permission.DOCUMENT_WRITE, action)
     return (await agent_of(scope, app, agent_id, action=action)).id
 
 

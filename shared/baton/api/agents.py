@@ -43,7 +43,7 @@ from baton.domain.identity import Permission, Scope, is_printable
 from baton.registry.agent_drafts import wire
 from baton.registry.agent_editing import AgentChange as EditedAgent
 
-router = APIRouter(prefix="/v1/agents", tags=["agents"])
+router = APIRouter(prefix="/v1/agents", tags=["agents"], responses=responses(StoreUnavailable))
 
 Comment = Annotated[
     str | None, Query(description="The reason, for readers of the versions.", max_length=MAX_COMMENT, examples=[None])
@@ -94,14 +94,14 @@ _SENT: dict[str, Any] = {
 }
 
 
-@router.get("", summary="List agents", responses=responses(StoreUnavailable))
+@router.get("", summary="List agents")
 async def list_agents(scope: Caller, app: UseCases) -> Listing[Agent]:
     """Return the agents that the caller has the permissions for, ordered by id: those that ship and the tenant's."""
     shown = [_to_agent(scope, agent) for agent in (await app.agents.current(scope)).visible(scope)]
     return Listing[Agent](items=shown, next_cursor=None)
 
 
-@router.get("/{agent_id}", summary="Read an agent", responses=_AS_YAML | responses(Forbidden, StoreUnavailable))
+@router.get("/{agent_id}", summary="Read an agent", responses=_AS_YAML | responses(Forbidden))
 async def get_agent(agent_id: AgentId, scope: Caller, app: UseCases, request: Request, response: Response) -> Agent:
     """Return one agent. Holders of `agent:write` get its whole definition, and its version as `ETag`.
 
@@ -127,15 +127,7 @@ async def get_agent(agent_id: AgentId, scope: Caller, app: UseCases, request: Re
     summary="Make or replace an agent",
     openapi_extra=_SENT,
     responses=_MADE
-    | responses(
-        Forbidden,
-        AgentIdTaken,
-        AgentLimitReached,
-        AgentVersionMismatch,
-        MessageTooLarge,
-        InvalidAgent,
-        StoreUnavailable,
-    ),
+    | responses(Forbidden, AgentIdTaken, AgentLimitReached, AgentVersionMismatch, MessageTooLarge, InvalidAgent),
 )
 async def put_agent(
     agent_id: AgentId,
@@ -175,7 +167,7 @@ async def put_agent(
     "/{agent_id}",
     summary="Delete an agent",
     status_code=204,
-    responses=responses(Forbidden, AgentIdTaken, AgentInUse, AgentVersionMismatch, StoreUnavailable),
+    responses=responses(Forbidden, AgentIdTaken, AgentInUse, AgentVersionMismatch),
 )
 async def delete_agent(agent_id: AgentId, scope: Caller, app: UseCases, request: Request) -> None:
     """Delete an agent of the tenant. Needs `agent:write`. Its versions are kept, so that it can be rolled back to one.
@@ -188,9 +180,7 @@ async def delete_agent(agent_id: AgentId, scope: Caller, app: UseCases, request:
         await app.agent_editing.delete(scope, agent_id, expected=read_expected(request, None))
 
 
-@router.get(
-    "/{agent_id}/versions", summary="List an agent's versions", responses=responses(Forbidden, StoreUnavailable)
-)
+@router.get("/{agent_id}/versions", summary="List an agent's versions", responses=responses(Forbidden))
 async def list_versions(
     agent_id: AgentId,
     scope: Caller,
@@ -210,7 +200,7 @@ async def list_versions(
 @router.get(
     "/{agent_id}/versions/{number}",
     summary="Read a version of an agent",
-    responses=_AS_YAML | responses(Forbidden, UnknownAgentVersion, StoreUnavailable),
+    responses=_AS_YAML | responses(Forbidden, UnknownAgentVersion),
 )
 async def get_version(
     agent_id: AgentId, number: Number, scope: Caller, app: UseCases, request: Request
@@ -231,13 +221,7 @@ async def get_version(
     "/{agent_id}/rollback",
     summary="Roll an agent back",
     responses=responses(
-        Forbidden,
-        UnknownAgentVersion,
-        AgentIdTaken,
-        AgentLimitReached,
-        AgentVersionMismatch,
-        InvalidAgent,
-        StoreUnavailable,
+        Forbidden, UnknownAgentVersion, AgentIdTaken, AgentLimitReached, AgentVersionMismatch, InvalidAgent
     ),
 )
 async def roll_back(

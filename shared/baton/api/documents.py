@@ -20,14 +20,12 @@ from baton.domain.errors import (
     StoreUnavailable,
     UnsupportedDocument,
 )
-from baton.domain.identity import Permission
 from baton.knowledge.document_rules import check_request
 from baton.knowledge.documents import Details
 
-router = APIRouter(prefix="/v1/agents/{agent_id}/documents", tags=["documents"])
+router = APIRouter(prefix="/v1/agents/{agent_id}/documents", tags=["documents"], responses=responses(Forbidden))
 
 DocumentId = Annotated[str, Path(description="The document's id.", max_length=64, examples=[DOCUMENT_ID])]
-WRITE = Permission.DOCUMENT_WRITE
 
 
 @router.post(
@@ -35,7 +33,7 @@ WRITE = Permission.DOCUMENT_WRITE
     summary="Add or replace a document",
     status_code=201,
     responses=responses(
-        Forbidden, DocumentBusy, LimitReached, DocumentOfSource, DocumentTooLarge, UnsupportedDocument, StoreUnavailable
+        DocumentBusy, LimitReached, DocumentOfSource, DocumentTooLarge, UnsupportedDocument, StoreUnavailable
     ),
 )
 async def add_document(
@@ -51,7 +49,7 @@ async def add_document(
     version that was uploaded, `sha256` shows that it is equal. Without a `documentId`, the id is derived from `name`,
     `contentType` and `sha256`, if that is given.
     """
-    agent = await managed_agent(app, caller, agent_id, WRITE, "document.create")
+    agent = await managed_agent(app, caller, agent_id, "document.create")
     details: Details = {}
     for name in ("title", "url", "required_permission"):
         if name in asked.model_fields_set:
@@ -71,20 +69,20 @@ async def add_document(
     )
 
 
-@router.get("", summary="List documents", responses=responses(Forbidden))
+@router.get("", summary="List documents")
 async def list_documents(
     agent_id: KnowledgeAgentId, caller: Caller, app: UseCases, limit: Limit = 20, cursor: Cursor = None
 ) -> Listing[Document]:
     """Return the agent's documents, newest first. Needs `document:write`."""
-    agent = await managed_agent(app, caller, agent_id, WRITE, "document.list")
+    agent = await managed_agent(app, caller, agent_id, "document.list")
     found, next_cursor = await app.knowledge.documents.of_agent(caller, agent, limit=limit, cursor=cursor)
     return Listing[Document](items=[Document.from_record(each) for each in found], next_cursor=next_cursor)
 
 
-@router.get("/{document_id}", summary="Read a document's status", responses=responses(Forbidden))
+@router.get("/{document_id}", summary="Read a document's status")
 async def get_document(agent_id: KnowledgeAgentId, document_id: DocumentId, caller: Caller, app: UseCases) -> Document:
     """Return one document, with how far its newest version has been taken in. Needs `document:write`."""
-    agent = await managed_agent(app, caller, agent_id, WRITE, "document.read")
+    agent = await managed_agent(app, caller, agent_id, "document.read")
     return Document.from_record(await app.knowledge.documents.get(caller, agent, document_id))
 
 
@@ -92,7 +90,7 @@ async def get_document(agent_id: KnowledgeAgentId, document_id: DocumentId, call
     "/{document_id}",
     summary="Delete a document",
     status_code=202,
-    responses=responses(Forbidden, DocumentBusy, DocumentOfSource, StoreUnavailable),
+    responses=responses(DocumentBusy, DocumentOfSource, StoreUnavailable),
 )
 async def delete_document(
     agent_id: KnowledgeAgentId, document_id: DocumentId, caller: Caller, app: UseCases
@@ -102,5 +100,5 @@ async def delete_document(
     Turns do not use it from now on. Its file and its chunks are removed within minutes; until then its id cannot be
     used again.
     """
-    agent = await managed_agent(app, caller, agent_id, WRITE, "document.delete")
+    agent = await managed_agent(app, caller, agent_id, "document.delete")
     return DeletedDocument.of(await app.knowledge.documents.delete(caller, agent, document_id))

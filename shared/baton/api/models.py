@@ -15,7 +15,7 @@ from baton.domain.identity import Permission
 from baton.domain.model_providers import Ability, ModelKind, ModelUse
 from baton.domain.served import Served
 
-router = APIRouter(prefix="/v1/models", tags=["models"])
+router = APIRouter(prefix="/v1/models", tags=["models"], responses=responses(Forbidden))
 
 MODEL = "gpt-6-luna"
 
@@ -74,7 +74,7 @@ class ModelReport(Served):
     )
 
 
-@router.get("", summary="List the deployment's models", responses=responses(Forbidden))
+@router.get("", summary="List the deployment's models")
 async def list_models(caller: Caller, app: UseCases) -> Listing[ConfiguredModel]:
     """Return the models that the deployment and its own agents use, with who uses them. Needs `tenant:manage`."""
     caller.require(Permission.TENANT_MANAGE, "model.list")
@@ -82,7 +82,7 @@ async def list_models(caller: Caller, app: UseCases) -> Listing[ConfiguredModel]
     return Listing[ConfiguredModel](items=models, next_cursor=None)
 
 
-@router.post("/check", summary="Check a model", responses=responses(Forbidden, NotFound, RateLimited))
+@router.post("/check", summary="Check a model", responses=responses(NotFound, RateLimited))
 async def check_model(asked: ModelCheckRequest, caller: Caller, app: UseCases) -> ModelReport:
     """Try what one of these models can do, with a few short requests to it. Needs `tenant:manage`, and is audited.
 

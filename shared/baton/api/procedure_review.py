@@ -16,10 +16,10 @@ from baton.domain.identity import Permission
 from baton.domain.procedure import REVIEWED, ProcedureStatus
 from baton.procedures.procedure_sources import READ
 
-router = APIRouter(prefix="/v1", tags=["procedures"])
+router = APIRouter(prefix="/v1", tags=["procedures"], responses=responses(Forbidden, StoreUnavailable))
 
 
-@router.get("/procedures", summary="List all agents' procedures", responses=responses(Forbidden, StoreUnavailable))
+@router.get("/procedures", summary="List all agents' procedures")
 async def list_all_procedures(
     scope: Caller,
     app: UseCases,
@@ -46,9 +46,7 @@ async def list_all_procedures(
     return Listing[Procedure](items=[Procedure.from_record(each) for each in found], next_cursor=after)
 
 
-@router.get(
-    f"{PROCEDURE}/source", summary="Read what a procedure was made of", responses=responses(Forbidden, StoreUnavailable)
-)
+@router.get(f"{PROCEDURE}/source", summary="Read what a procedure was made of")
 async def get_source(
     agent: Agent, procedure_id: ProcedureId, scope: Caller, app: UseCases, version: Version = None
 ) -> ProcedureSourceTurns:

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from pydantic.alias_generators import to_camel
 
 from baton.domain.agent import AgentDefinition
+from baton.domain.egress_policy import LOOPBACK_HOSTS
 from baton.domain.field_names import field_names, unknown_field
 from baton.domain.guardrail import Guardrail
 from baton.domain.identity import Permission
@@ -128,7 +129,7 @@ def _plain_http(place: tuple[str | int, ...], tool: ToolDefinition | Guardrail) 
     """Yield addresses without TLS. Those of this machine are left to the egress policy, as in agents' files."""
     for field in ("url", "base_url", "spec"):
         address = urlsplit(getattr(tool, field, None) or "")
-        if address.scheme == "http" and address.hostname not in ("localhost", "127.0.0.1", "::1"):
+        if address.scheme == "http" and address.hostname not in LOOPBACK_HOSTS:
             yield Problem((*place, field), "must be an https URL")
 
 

@@ -54,6 +54,10 @@ _NAT64 = IPv6Network("64:ff9b::/96")
 """The prefix by which DNS64 embeds an IPv4 address (RFC 6052). The embedded address decides."""
 
 
+LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
+"""The names of this machine in addresses of web pages and agents."""
+
+
 class EgressRefused(Exception):
     """The deployment does not allow this connection; the message names the host, for operators and models."""
 

@@ -12,12 +12,12 @@ from starlette.requests import Request
 from baton.api.current_cors import Origins, allow_any_origin
 from baton.api.sse import Timing
 from baton.composition.app import App
+from baton.domain.egress_policy import LOOPBACK_HOSTS
 from baton.domain.errors import OriginRefused
 from baton.domain.identity import Scope
 
 PATH = "/mcp"
 METADATA_PATH = "/.well-known/oauth-protected-resource"
-LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class McpAccess:
         """Raise ``OriginRefused`` for the ``Origin`` of a page that may not call. Programs send none."""
         if origin is None or origin in (origins := self.origins()):
             return
-        if "*" not in origins or (self.is_local and _host(origin) not in LOOPBACK):
+        if "*" not in origins or (self.is_local and _host(origin) not in LOOPBACK_HOSTS):
             raise OriginRefused
 
 
