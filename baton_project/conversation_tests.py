@@ -6,7 +6,6 @@ Exit codes: 0, all passed; 1, some failed; 2, nothing could be tested; 130, Ctrl
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from baton_project.errors import ProjectProblem
+from baton_project.errors import as_given, problems_printed
 from baton_project.extras import TEST, require_extra
 
 if TYPE_CHECKING:
@@ -71,20 +70,15 @@ def run_tests(
     folder: Annotated[Path, typer.Option(help="The project's folder, or one in it.")] = Path(),
 ) -> None:
     """Hold conversations with a project's agents, and check what happens."""
-    from baton_testing.errors import CannotRun
-
     if schema:
         from baton_testing.schema import conversation_schema
 
         typer.echo(json.dumps(conversation_schema(), indent=1, ensure_ascii=False))
         return
-    try:
+    with problems_printed():
         require_extra(TEST, "test")
         options = Options(paths or (), folder, model, record, runs, name, processes, thread_id, url, junit, as_json)
         raise typer.Exit(_run(options))
-    except (CannotRun, ProjectProblem) as problem:
-        typer.echo(str(problem).replace(f"{Path.cwd()}{os.sep}", ""), err=True)
-        raise typer.Exit(2) from None
 
 
 def _run(options: Options) -> int:
@@ -99,15 +93,10 @@ def _run(options: Options) -> int:
         if options.thread_id is not None:
             return _write_test(place, options.thread_id, options)
         agents = place.load()
-        paths = options.paths or [_as_given(project.folder / "tests")]
+        paths = options.paths or [as_given(project.folder / "tests")]
         files = read_files(find_files(paths), KnownNames.of(agents))
         check_functions(agents)
         return _reported(_batch(place, files, options), options)
-
-
-def _as_given(path: Path) -> Path:
-    """Return a path as a person in this folder names it."""
-    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
 def _place(project: Project) -> AgentPlace:
@@ -186,7 +175,7 @@ def _write_test(place: AgentPlace, thread_id: str, options: Options) -> int:
         async with httpx.AsyncClient(base_url=profile.url, headers=headers, timeout=SECONDS) as client:
             return await (await read_thread(client, thread_id)).redact()
 
-    chosen = options.paths[0] if options.paths else _as_given(place.folder / "tests" / f"{_file_name(thread_id)}.yaml")
+    chosen = options.paths[0] if options.paths else as_given(place.folder / "tests" / f"{_file_name(thread_id)}.yaml")
     written = write_test(asyncio.run(stored()), place, chosen)
     Terminal().result(written.result)
     typer.echo(f"written: {written.test}, {written.cassette}", err=True)

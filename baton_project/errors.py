@@ -1,5 +1,14 @@
 """Errors that a developer can fix. Every message says how."""
 
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import typer
+
 
 class ProjectProblem(Exception):
     """The project cannot be used, or there is none."""
@@ -7,3 +16,20 @@ class ProjectProblem(Exception):
 
 class CheckFailed(Exception):
     """A part of the project cannot be used; the problem is printed already."""
+
+
+@contextmanager
+def problems_printed() -> Iterator[None]:
+    """End the command with exit code 2 after printing a problem of the project or of its tests."""
+    from baton_testing.errors import CannotRun
+
+    try:
+        yield
+    except (CannotRun, ProjectProblem) as problem:
+        typer.echo(str(problem).replace(f"{Path.cwd()}{os.sep}", ""), err=True)
+        raise typer.Exit(2) from None
+
+
+def as_given(path: Path) -> Path:
+    """Return a path as a person in this folder names it."""
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path

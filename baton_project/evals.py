@@ -6,10 +6,9 @@ Exit codes: 0, as good as demanded; 1, worse; 2, nothing could be evaluated; 130
 from __future__ import annotations
 
 import json
-import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -19,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import typer
 from typer.core import TyperGroup
 
-from baton_project.errors import ProjectProblem
+from baton_project.errors import as_given, problems_printed
 from baton_project.extras import TEST, require_extra
 
 if TYPE_CHECKING:
@@ -126,7 +125,7 @@ def run_evaluation(
         publish=publish,
         results=results,
     )
-    with _problems_printed():
+    with problems_printed():
         require_extra(TEST, "eval")
         raise typer.Exit(_run(options))
 
@@ -155,20 +154,9 @@ def collect_cases(
 
     rating = {CollectedRating.NEGATIVE: "down", CollectedRating.POSITIVE: "up", None: None}[feedback]
     moment = since.replace(tzinfo=UTC) if since is not None and since.tzinfo is None else since
-    with _problems_printed():
+    with problems_printed():
         require_extra(TEST, "eval")
         raise typer.Exit(_collect(url, Wanted(rating, errors, agent, moment, limit), out))
-
-
-@contextmanager
-def _problems_printed() -> Iterator[None]:
-    from baton_testing.errors import CannotRun
-
-    try:
-        yield
-    except (CannotRun, ProjectProblem) as problem:
-        typer.echo(str(problem).replace(f"{Path.cwd()}{os.sep}", ""), err=True)
-        raise typer.Exit(2) from None
 
 
 def _run(options: Options) -> int:
@@ -309,7 +297,7 @@ def _plan(project: Project, options: Options) -> Plan:
     from baton_testing.evals.project_run import Plan
     from baton_testing.evals.reading import read_datasets
 
-    paths = options.paths or [_as_given(project.folder / "evals")]
+    paths = options.paths or [as_given(project.folder / "evals")]
     return Plan(
         **_place(project, {}),
         cases=tuple(read_datasets(paths, tags=options.tags)),
@@ -335,11 +323,6 @@ def _place(project: Project, below: Mapping[str, str]) -> dict[str, Any]:
         "documents": project.documents,
         "script": Path(own.get("BATON_DEMO_SCRIPT") or SCRIPT),
     }
-
-
-def _as_given(path: Path) -> Path:
-    """Return a path as a person in this folder names it."""
-    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
 def _show_progress(evaluation: Evaluation) -> None:

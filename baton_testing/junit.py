@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from junitparser import Failure as JUnitFailure
@@ -17,11 +18,16 @@ _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 def write_junit(report: Report, path: Path) -> None:
     """Write a suite for each file, with a case for each conversation."""
-    suites: dict[Path, TestSuite] = {}
-    for result in report.results:
-        suite = suites.setdefault(result.file, TestSuite(clean_for_xml(str(result.file))))
-        suite.add_testcase(_case(result))
-    xml = JUnitXml("baton test")
+    cases = ((str(result.file), _case(result)) for result in report.results)
+    write_suites("baton test", cases, path)
+
+
+def write_suites(name: str, cases: Iterable[tuple[str, TestCase]], path: Path) -> None:
+    """Write cases in suites by the names of their files."""
+    suites: dict[str, TestSuite] = {}
+    for file, case in cases:
+        suites.setdefault(file, TestSuite(clean_for_xml(file))).add_testcase(case)
+    xml = JUnitXml(clean_for_xml(name))
     for suite in suites.values():
         xml.add_testsuite(suite)
     xml.update_statistics()  # type: ignore[no-untyped-call]

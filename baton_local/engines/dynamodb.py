@@ -1,15 +1,12 @@
 """DynamoDB Local, Amazon's own emulator: the table of the local cloud."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 from botocore.exceptions import BotoCoreError
 
 from baton_local.engines import java
 from baton_local.engines.clients import client
-from baton_local.engines.process import start_on_free_port, start_on_port
-from baton_local.engines.supervision import Supervisor
-from baton_local.errors import EngineFailed
+from baton_local.engines.supervision import SupervisedEngine
 
 NAME = "DynamoDB Local"
 ARTIFACT = "com.amazonaws:DynamoDBLocal:2.6.1"
@@ -19,27 +16,8 @@ MAIN_CLASS = "org.eclipse.jetty.xml.XmlConfiguration"
 CONFIGURATION = Path(__file__).with_suffix(".xml")
 
 
-class DynamoDBLocal:
-    """One DynamoDB Local; in memory unless ``data_dir`` is given."""
-
-    def __init__(
-        self,
-        cache_dir: Path,
-        data_dir: Path | None = None,
-        progress: java.Progress = print,
-        restarted: Callable[[], None] = lambda: None,
-        given_up: Callable[[EngineFailed], None] = lambda _: None,
-    ) -> None:
-        """``restarted`` is called after an unexpected end and a restart at the same endpoint; see ``Supervisor``.
-
-        What was in memory is lost then.
-        """
-        self._cache_dir = cache_dir
-        self._data_dir = data_dir
-        self._progress = progress
-        self._restarted = restarted
-        self._given_up = given_up
-        self._supervisor: Supervisor | None = None
+class DynamoDBLocal(SupervisedEngine):
+    """One DynamoDB Local; in memory unless ``data_dir`` is given. A restart loses what was in memory."""
 
     def start(self) -> str:
         """Start it and return its endpoint URL. Raises ``EngineFailed``."""
@@ -63,17 +41,7 @@ class DynamoDBLocal:
                 *(f"baton.port={port}", *where, str(CONFIGURATION)),
             ]
 
-        child, port = start_on_free_port(NAME, command, _answers)
-        self._supervisor = Supervisor(
-            child, lambda: start_on_port(NAME, command, _answers, port), self._restarted, self._given_up
-        )
-        return f"http://127.0.0.1:{port}"
-
-    def stop(self) -> None:
-        """End it. Harmless when it does not run."""
-        if self._supervisor:
-            self._supervisor.stop()
-            self._supervisor = None
+        return self._run(NAME, command, _answers)
 
 
 def _answers(port: int) -> bool:

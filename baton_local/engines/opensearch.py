@@ -11,13 +11,10 @@ points, so that Java is started here and not by ``bin/opensearch``:
 
 import http.client
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 from baton_local.engines import java
-from baton_local.engines.process import start_on_free_port, start_on_port
-from baton_local.engines.supervision import Supervisor
-from baton_local.errors import EngineFailed
+from baton_local.engines.supervision import SupervisedEngine
 from baton_local.run_folders import RunFolder
 
 NAME = "OpenSearch"
@@ -48,28 +45,10 @@ OPTIONS = (
 )
 
 
-class OpenSearch:
-    """One node of OpenSearch; its data are deleted when it stops unless ``data_dir`` is given."""
+class OpenSearch(SupervisedEngine):
+    """One node of OpenSearch. Its data survive a restart; without ``data_dir`` they are deleted when it stops."""
 
-    def __init__(
-        self,
-        cache_dir: Path,
-        data_dir: Path | None = None,
-        progress: java.Progress = print,
-        restarted: Callable[[], None] = lambda: None,
-        given_up: Callable[[EngineFailed], None] = lambda _: None,
-    ) -> None:
-        """``restarted`` is called after an unexpected end and a restart at the same endpoint; see ``Supervisor``.
-
-        The data are still there then.
-        """
-        self._cache_dir = cache_dir
-        self._data_dir = data_dir
-        self._progress = progress
-        self._restarted = restarted
-        self._given_up = given_up
-        self._supervisor: Supervisor | None = None
-        self._own: RunFolder | None = None
+    _own: RunFolder | None = None
 
     def start(self) -> str:
         """Start it and return its endpoint URL. Raises ``EngineFailed``."""
@@ -108,23 +87,14 @@ class OpenSearch:
             ]
 
         try:
-            child, port = start_on_free_port(NAME, command, _answers, START_SECONDS)
+            return self._run(NAME, command, _answers, START_SECONDS)
         except BaseException:
             self._remove_own()
             raise
-        self._supervisor = Supervisor(
-            child,
-            lambda: start_on_port(NAME, command, _answers, port, START_SECONDS),
-            self._restarted,
-            self._given_up,
-        )
-        return f"http://127.0.0.1:{port}"
 
     def stop(self) -> None:
         """End it. Harmless when it does not run."""
-        if self._supervisor:
-            self._supervisor.stop()
-            self._supervisor = None
+        super().stop()
         self._remove_own()
 
     def _home(self) -> Path:

@@ -3,11 +3,13 @@
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from baton_local.engines.process import ChildProcess
+from baton_local.engines import java
+from baton_local.engines.process import ChildProcess, start_on_free_port, start_on_port
 from baton_local.errors import EngineFailed
 
 logger = logging.getLogger("baton_local.engines")
@@ -83,3 +85,39 @@ class Supervisor:
             self._child = child
             if self._stopping.is_set():
                 child.stop()
+
+
+class SupervisedEngine:
+    """An engine in a child process. After an unexpected end it is started again at the same endpoint."""
+
+    def __init__(
+        self,
+        cache_dir: Path,
+        data_dir: Path | None = None,
+        progress: java.Progress = print,
+        restarted: Callable[[], None] = lambda: None,
+        given_up: Callable[[EngineFailed], None] = lambda _: None,
+    ) -> None:
+        """Its data are in memory or in a temporary folder unless ``data_dir`` is given. See ``Supervisor``."""
+        self._cache_dir = cache_dir
+        self._data_dir = data_dir
+        self._progress = progress
+        self._restarted = restarted
+        self._given_up = given_up
+        self._supervisor: Supervisor | None = None
+
+    def _run(
+        self, name: str, command: Callable[[int], Sequence[str]], answers: Callable[[int], bool], seconds: float = 60.0
+    ) -> str:
+        """Start ``command(port)``, wait until it ``answers`` and return its endpoint URL. Raises ``EngineFailed``."""
+        child, port = start_on_free_port(name, command, answers, seconds)
+        self._supervisor = Supervisor(
+            child, lambda: start_on_port(name, command, answers, port, seconds), self._restarted, self._given_up
+        )
+        return f"http://127.0.0.1:{port}"
+
+    def stop(self) -> None:
+        """End it. Harmless when it does not run."""
+        if self._supervisor:
+            self._supervisor.stop()
+            self._supervisor = None

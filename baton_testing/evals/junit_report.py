@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from junitparser import Failure, JUnitXml, Skipped, TestCase, TestSuite
+from junitparser import Failure, Skipped, TestCase
 
 from baton_testing.evals.results import CaseRecord, EvaluationRecord
-from baton_testing.junit import clean_for_xml
+from baton_testing.junit import clean_for_xml, write_suites
 
 MAX_MESSAGE = 300
 
@@ -17,17 +17,8 @@ def write_junit(record: EvaluationRecord, path: Path) -> None:
 
     A case fails if one of its runs failed, and is skipped if none was judged or took place.
     """
-    suites: dict[str, TestSuite] = {}
-    for case in record.cases:
-        file = case.place.rpartition(":")[0]
-        suite = suites.setdefault(file, TestSuite(clean_for_xml(file)))
-        suite.add_testcase(_case(case, file))
-    xml = JUnitXml(clean_for_xml(f"baton eval {record.label}"))
-    for suite in suites.values():
-        xml.add_testsuite(suite)
-    xml.update_statistics()  # type: ignore[no-untyped-call]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    xml.write(str(path), pretty=True)
+    placed = ((case, case.place.rpartition(":")[0]) for case in record.cases)
+    write_suites(f"baton eval {record.label}", ((file, _case(case, file)) for case, file in placed), path)
 
 
 def _case(case: CaseRecord, file: str) -> TestCase:

@@ -18,7 +18,7 @@ from botocore.exceptions import ConnectionClosedError, ConnectTimeoutError, Read
 from urllib3.util import wait_for_read
 
 from baton.adapters import aws
-from baton.adapters.aws_http import connect, origin_of
+from baton.adapters.aws_http import connect, origin_of, take_open
 
 if TYPE_CHECKING:
     from socket import socket
@@ -63,7 +63,7 @@ class Connections:
         """
         loop = asyncio.get_running_loop()
         deadline = loop.time() + seconds
-        connection = self._idle_connection() or await self._connect(seconds)
+        connection = take_open(self._idle) or await self._connect(seconds)
         may_be_kept = False
         try:
             left = max(0.0, deadline - loop.time())
@@ -81,19 +81,6 @@ class Connections:
             else:
                 connection.close()
         return answer
-
-    def _idle_connection(self) -> HTTPConnection | None:
-        """Return the connection that was used last, of those that the server has not closed since."""
-        while self._idle:
-            try:
-                connection = self._idle.pop()
-            except IndexError:  # another thread took it
-                return None
-            # A closed connection can be read, and nothing else may come before the next request.
-            if not wait_for_read(connection.sock, timeout=0):
-                return connection
-            connection.close()
-        return None
 
     async def _connect(self, seconds: float) -> HTTPConnection:
         # In a thread: looking up an address and a TLS handshake block, and the threads may all be taken.

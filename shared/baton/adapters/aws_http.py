@@ -80,7 +80,7 @@ class DirectSender:
             return None
         url, origin = urlsplit(request.url), origin_of(request.url)
         target = f"{url.path or '/'}?{url.query}" if url.query else url.path or "/"
-        connection = self._idle_connection(origin) or self._connect(origin, request.url)
+        connection = take_open(self._idle.get(origin)) or self._connect(origin, request.url)
         may_be_kept = False
         try:
             connection.request(
@@ -108,20 +108,6 @@ class DirectSender:
         fields: Any = response.getheaders()  # which its headers take as well, and much faster than a mapping
         return AWSResponse(request.url, response.status, fields, Content(content))
 
-    def _idle_connection(self, origin: Origin) -> HTTPConnection | None:
-        """Return the connection that was used last, of those that the server has not closed since."""
-        idle = self._idle.get(origin)
-        while idle:
-            try:
-                connection = idle.pop()
-            except IndexError:  # another thread took it
-                return None
-            # A closed connection can be read, and nothing else may come before the next request.
-            if not wait_for_read(connection.sock, timeout=0):
-                return connection
-            connection.close()
-        return None
-
     def _connect(self, origin: Origin, url: str) -> HTTPConnection:
         connection = connect(origin, url, self._connect_seconds)
         connection.sock.settimeout(self._read_seconds)
@@ -143,6 +129,20 @@ def origin_of(url: str) -> Origin:
     parts = urlsplit(url)
     assert parts.hostname is not None  # noqa: S101 - botocore has checked the endpoint
     return parts.scheme, parts.hostname, parts.port
+
+
+def take_open(idle: deque[HTTPConnection] | None) -> HTTPConnection | None:
+    """Remove and return the connection that was used last, of those that the server has not closed since."""
+    while idle:
+        try:
+            connection = idle.pop()
+        except IndexError:  # another thread took it
+            return None
+        # A closed connection can be read, and nothing else may come before the next request.
+        if not wait_for_read(connection.sock, timeout=0):
+            return connection
+        connection.close()
+    return None
 
 
 def connect(origin: Origin, url: str, seconds: float) -> HTTPConnection:

@@ -17,6 +17,7 @@ from baton.outbox.connection_sender import WORKER_SECONDS, ConnectionSender
 from baton.outbox.frames import EncodedEvent, encode
 from baton.ports.clock import Clock
 from baton.ports.connections import ConnectionBusy, Connections, LiveRegistry
+from baton.ports.leases import Lease
 
 DRAIN_SECONDS = WORKER_SECONDS
 """Seconds that an ended run waits for slow connections. Their clients notice the gap or the silence, and resume."""
@@ -150,14 +151,29 @@ class Delivery:
 
 
 async def announce(
-    delivery: Delivery, events: Sequence[Event], logged_seq: int, subscriber: Subscriber | None = None
+    lease: Lease,
+    events: Sequence[Event],
+    last_seq: int,
+    *,
+    live: LiveRegistry,
+    connections: Connections,
+    clock: Clock,
+    subscriber: Subscriber | None = None,
 ) -> None:
-    """Deliver events outside a run, which are in the log, to the thread's connections and to ``subscriber``."""
+    """Deliver events outside a run, which are all in the log, to the thread's connections and to ``subscriber``."""
+    delivery = Delivery(
+        lease.scope,
+        lease.thread_id,
+        live=live,
+        connections=connections,
+        clock=clock,
+        lease_until=lambda: lease.until,
+    )
     try:
         with contextlib.suppress(BatonError):  # clients that miss them read them in the log
             if subscriber is not None:
                 await delivery.join(subscriber.connection_id, subscriber.token_expires_at)
-            await delivery.refresh(logged_seq)
+            await delivery.refresh(last_seq)
         delivery.post(events)
         await delivery.drain()
     finally:

@@ -191,6 +191,20 @@ def _is_content_of(body: dict[str, Any], message_id: str | None) -> bool:
     return bool(body["type"] == "TEXT_MESSAGE_CONTENT" and body["messageId"] == message_id)
 
 
+async def log_outside_run(log: StreamLog, lease: Lease, bodies: Sequence[BaseEvent]) -> tuple[list[Event], int]:
+    """Number and log the events of a lease that carries out no run; return them and the last number.
+
+    Raises ``LeaseLost``.
+    """
+    piece = EventLog(log, RunStamp(lease.thread_id, None, 1), first_seq=lease.first_seq)
+    jump = jump_from(lease)
+    if jump is not None:
+        bodies[0].metadata = {"previousSeq": jump}
+    numbered = [piece.number(body) for body in bodies]
+    await piece.write_piece(lease)
+    return numbered, piece.last_seq
+
+
 def jump_from(lease: Lease) -> int | None:
     """Return the last committed sequence number if the lease's first number leaves a gap after it; otherwise None.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ag_ui.core import BaseEvent
@@ -10,14 +9,14 @@ from ag_ui.core import BaseEvent
 from baton.concurrency import gather_all
 from baton.domain.episode import EndReason, ended_session, episode_id
 from baton.domain.errors import ThreadUnavailable
-from baton.domain.events import Event, RunStamp, thread_closed
+from baton.domain.events import thread_closed
 from baton.domain.identity import Scope
 from baton.domain.queued import Subscriber
 from baton.domain.thread import ConversationState, Thread, ThreadStatus
 from baton.handoffs.conversation_states import ConversationStates
 from baton.leases import holding
-from baton.outbox.delivery import Delivery, announce
-from baton.outbox.event_log import EventLog, jump_from
+from baton.outbox.delivery import announce
+from baton.outbox.event_log import log_outside_run
 from baton.outbox.task_notifications import TaskNotifications
 from baton.ports.clock import Clock
 from baton.ports.connections import Connections, LiveRegistry
@@ -84,41 +83,31 @@ class Endings:
             await self.sessions.record(lease, ref)
         closed = Closed(thread.id, ref.id if ref else None)
         resumable = await self.conversations.close(lease)
-        log = EventLog(self.log, RunStamp(thread.id, None, 1), first_seq=lease.first_seq)
         left = await self.conversations.events_of_change(
             scope,
             thread,
             ConversationState(thread.agent_id, resumable=resumable, data=thread.conversation.data),
         )
         bodies: list[BaseEvent] = [*left, thread_closed(reason, closed.episode_id)]
-        jump = jump_from(lease)
-        if jump is not None:
-            bodies[0].metadata = {"previousSeq": jump}
-        events = [log.number(body) for body in bodies]
-        await log.write_piece(lease)
+        events, last_seq = await log_outside_run(self.log, lease, bodies)
         is_queued = thread.notifies and await self.task_notifications.note_session_closed(lease)
-        if await self.store.close(lease, last_seq=log.last_seq, ended=ref, resumable=resumable) and not is_queued:
+        if await self.store.close(lease, last_seq=last_seq, ended=ref, resumable=resumable) and not is_queued:
             await self.task_notifications.note_session_closed(lease)
         # The pipeline need not wait for slow connections.
         await gather_all(
             self.sessions.finish(scope, thread.id, ref, reason.value),
-            self._announce(lease, events, log.logged_seq, subscriber),
+            # The thread is closed; clients that miss this read it in the log.
+            announce(
+                lease,
+                events,
+                last_seq,
+                live=self.live,
+                connections=self.connections,
+                clock=self.clock,
+                subscriber=subscriber,
+            ),
         )
         return closed
-
-    async def _announce(
-        self, lease: Lease, events: Sequence[Event], logged_seq: int, subscriber: Subscriber | None
-    ) -> None:
-        delivery = Delivery(
-            lease.scope,
-            lease.thread_id,
-            live=self.live,
-            connections=self.connections,
-            clock=self.clock,
-            lease_until=lambda: lease.until,
-        )
-        # The thread is closed; clients that miss this read it in the log.
-        await announce(delivery, events, logged_seq, subscriber)
 
 
 def last_episode(thread: Thread) -> str | None:

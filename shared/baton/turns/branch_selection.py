@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ag_ui.core import BaseEvent
 
 from baton.domain.branches import check_room, find_branch, tip_of
 from baton.domain.errors import ApprovalsWaiting, RunInProgress, ThreadLed, ThreadUnavailable
-from baton.domain.events import Event, RunStamp, branch_selected
+from baton.domain.events import branch_selected
 from baton.domain.identity import Scope
 from baton.domain.thread import Thread
 from baton.handoffs.forks import is_led_by_parent
 from baton.leases import give_back, holding
-from baton.outbox.delivery import Delivery, announce
-from baton.outbox.event_log import EventLog, jump_from
+from baton.outbox.delivery import announce
+from baton.outbox.event_log import log_outside_run
 from baton.ports.audit import AuditLog
 from baton.ports.leases import Lease, LeaseBusy, LeaseRequest, NoSuchThread
 from baton.requests.thread_access import distinguish_unavailable
@@ -95,30 +94,20 @@ class BranchSelection:
         if change is not None:
             conversation = await self.services.conversations.keep(lease, change)
             changes = list(await self.services.conversations.events_of_change(scope, thread, conversation))
-        log = EventLog(self.services.log, RunStamp(thread.id, None, 1), first_seq=lease.first_seq)
         bodies = [branch_selected(branch_id, after_id), *changes]
-        jump = jump_from(lease)
-        if jump is not None:
-            bodies[0].metadata = {"previousSeq": jump}
-        events = [log.number(body) for body in bodies]
-        await log.write_piece(lease)
+        events, last_seq = await log_outside_run(self.services.log, lease, bodies)
         await self.services.store.select(
             replace(lease, thread=before.thread),
-            last_seq=log.last_seq,
+            last_seq=last_seq,
             conversation=conversation,
             windows=before.thread.windows,
         )
-        await self._announce(lease, events, log.logged_seq)
-        return Selected(thread.id, branch_id, log.last_seq)
-
-    async def _announce(self, lease: Lease, events: Sequence[Event], logged_seq: int) -> None:
-        services = self.services
-        delivery = Delivery(
-            lease.scope,
-            lease.thread_id,
-            live=services.live,
-            connections=services.connections,
-            clock=services.agents.clock,
-            lease_until=lambda: lease.until,
+        await announce(
+            lease,
+            events,
+            last_seq,
+            live=self.services.live,
+            connections=self.services.connections,
+            clock=self.services.agents.clock,
         )
-        await announce(delivery, events, logged_seq)
+        return Selected(thread.id, branch_id, last_seq)

@@ -144,6 +144,6 @@ async def test_lanes_of_tenants_that_left_are_not_kept(monkeypatch: pytest.Monke
     monkeypatch.setattr(fair_gate, "MAX_TENANTS", 3)
     gate = FairGate(lambda: False)
     for number in range(10):
-        async with gate.turn(lane_of(str(number))):
+        async with gate.turn(f"tenant {number}"):
             pass
     assert len(gate._lanes) == 3

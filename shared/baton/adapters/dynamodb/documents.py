@@ -13,7 +13,7 @@ from baton.adapters.dynamodb import agent_keys, keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.conditional_writes import create_revised, save_revised
 from baton.adapters.dynamodb.shapes import DOCUMENT, SOURCE, SOURCE_PAGE
-from baton.adapters.dynamodb.shards import LISTING, due_entries, newest_first
+from baton.adapters.dynamodb.shards import LISTING, due_entries, read_page
 from baton.adapters.dynamodb.table import ConditionFailed, Table
 from baton.domain.cursors import decode_text, encode_text
 from baton.domain.document import Document, DocumentRef, IngestionStep, VersionStatus
@@ -180,19 +180,12 @@ class DynamoDocuments:
     async def of_agent(
         self, scope: Scope, agent_id: str, *, limit: int, cursor: str | None
     ) -> tuple[Sequence[Document], str | None]:
-        before = decode_text(cursor) if cursor else None
-        entries: list[Item] = []
-        listed = newest_first(self._table, [agent_keys.documents(scope, agent_id)], before=before, limit=limit + 1)
-        async with aclosing(listed):
-            async for entry in listed:
-                entries.append(entry)
-                if len(entries) > limit:
-                    break
-        loaded = await self._load({"PK": entry["PK"], "SK": entry["SK"]} for entry in entries[:limit])
+        listed = [agent_keys.documents(scope, agent_id)]
+        entries, next_cursor = await read_page(self._table, listed, limit=limit, cursor=cursor)
+        loaded = await self._load({"PK": entry["PK"], "SK": entry["SK"]} for entry in entries)
         found = {document.id: document for document in loaded if document.deleted_at is None}
-        ids = [agent_keys.document_place(entry)[2] for entry in entries[:limit]]
-        more = encode_text(entries[limit - 1]["listed_at"]) if len(entries) > limit else None
-        return [found[document_id] for document_id in ids if document_id in found], more
+        ids = [agent_keys.document_place(entry)[2] for entry in entries]
+        return [found[document_id] for document_id in ids if document_id in found], next_cursor
 
     async def count(self, scope: Scope, agent_id: str, *, up_to: int) -> int:
         counted = 0

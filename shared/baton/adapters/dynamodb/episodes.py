@@ -14,11 +14,10 @@ from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.bodies import ItemBodies, pack, unpack
 from baton.adapters.dynamodb.conditional_writes import put_fenced
 from baton.adapters.dynamodb.shapes import FACT
-from baton.adapters.dynamodb.shards import newest_first
+from baton.adapters.dynamodb.shards import newest_first, read_page
 from baton.adapters.dynamodb.table import ConditionFailed, Table
 from baton.adapters.s3_records import S3Bodies
 from baton.concurrency import gather_all, off_loop
-from baton.domain.cursors import decode_text, encode_text
 from baton.domain.episode import (
     MAX_ATTEMPTS,
     EndedSession,
@@ -191,17 +190,9 @@ class DynamoEpisodes:
             )
 
     async def of_user(self, scope: Scope, *, limit: int, cursor: str | None) -> tuple[Sequence[Episode], str | None]:
-        before = decode_text(cursor) if cursor else None
-        entries: list[Item] = []
-        listed = newest_first(self._table, [keys.user_episodes(scope)], before=before, limit=limit + 1)
-        async with aclosing(listed):
-            async for entry in listed:
-                entries.append(entry)
-                if len(entries) > limit:
-                    break
-        episodes = await self._load([{"PK": entry["PK"], "SK": entry["SK"]} for entry in entries[:limit]])
-        found = [episode for episode in episodes if episode.user_id == scope.user_id]
-        return found, encode_text(entries[limit - 1]["listed_at"]) if len(entries) > limit else None
+        entries, next_cursor = await read_page(self._table, [keys.user_episodes(scope)], limit=limit, cursor=cursor)
+        episodes = await self._load([{"PK": entry["PK"], "SK": entry["SK"]} for entry in entries])
+        return [episode for episode in episodes if episode.user_id == scope.user_id], next_cursor
 
     async def of_tenant(self, scope: Scope) -> AsyncIterator[Episode]:
         batch: list[dict[str, str]] = []

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Sequence
-from contextlib import aclosing
 from dataclasses import replace
 
 from baton.adapters.dynamodb import agent_keys, keys
@@ -15,9 +14,8 @@ from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.procedure_writes import ProcedurePlace, procedure_from_item, writes_of_version
 from baton.adapters.dynamodb.procedures import DynamoProcedures
 from baton.adapters.dynamodb.shapes import PROCEDURE
-from baton.adapters.dynamodb.shards import newest_first
+from baton.adapters.dynamodb.shards import read_page
 from baton.adapters.dynamodb.table import ConditionFailed, Table, TransactionFailed, Write
-from baton.domain.cursors import decode_text, encode_text
 from baton.domain.errors import ProcedureChanged, StoreUnavailable, UnknownProcedure
 from baton.domain.identity import Scope
 from baton.domain.private_skill import IN_USE, SkillDecision, name_taken, shared_version
@@ -89,23 +87,13 @@ class DynamoPrivateSkills:
     async def offered(
         self, scope: Scope, agent_ids: Collection[str], *, limit: int, cursor: str | None
     ) -> tuple[Sequence[Procedure], str | None]:
-        before = decode_text(cursor) if cursor else None
         listings = [agent_keys.procedure_listing(scope, each, ProcedureStatus.OFFERED) for each in agent_ids]
-        if not listings:
-            return [], None
-        entries: list[Item] = []
-        async with aclosing(newest_first(self._table, listings, before=before, limit=limit + 1)) as listed:
-            async for entry in listed:
-                entries.append(entry)
-                if len(entries) > limit:
-                    break
-        page = entries[:limit]
+        page, next_cursor = await read_page(self._table, listings, limit=limit, cursor=cursor)
         items = await self._table.get_many([{"PK": entry["PK"], "SK": entry["SK"]} for entry in page]) if page else []
         # The index may be a moment behind the items.
         offered = [item for item in items if "listed_at" in item]
         offered.sort(key=lambda item: str(item["listed_at"]), reverse=True)
-        found = [each for item in offered if (each := _skill(scope, item)) is not None]
-        return found, encode_text(page[-1]["listed_at"]) if len(entries) > limit else None
+        return [each for item in offered if (each := _skill(scope, item)) is not None], next_cursor
 
     async def change(
         self, scope: Scope, agent_id: str, skill_id: str, version: int, decision: SkillDecision

@@ -7,12 +7,10 @@ no turn ever finds a version that is not approved.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from contextlib import aclosing
 from dataclasses import replace
 from datetime import timedelta
 
 from baton.adapters.dynamodb import agent_keys
-from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.procedure_writes import (
     ProcedurePlace,
     owner_of,
@@ -22,9 +20,8 @@ from baton.adapters.dynamodb.procedure_writes import (
     writes_of_use,
     writes_of_version,
 )
-from baton.adapters.dynamodb.shards import newest_first
+from baton.adapters.dynamodb.shards import read_page
 from baton.adapters.dynamodb.table import Table, TransactionFailed
-from baton.domain.cursors import decode_text, encode_text
 from baton.domain.errors import ProcedureChanged, StoreUnavailable, UnknownProcedure
 from baton.domain.identity import Scope
 from baton.domain.procedure import (
@@ -132,21 +129,14 @@ class DynamoProcedures:
         limit: int,
         cursor: str | None,
     ) -> tuple[Sequence[Procedure], str | None]:
-        before = decode_text(cursor) if cursor else None
         listings = [agent_keys.procedure_listing(scope, owner, each) for owner in (*agent_ids, "") for each in statuses]
-        entries: list[Item] = []
-        async with aclosing(newest_first(self._table, listings, before=before, limit=limit + 1)) as listed:
-            async for entry in listed:
-                entries.append(entry)
-                if len(entries) > limit:
-                    break
-        page = entries[:limit]
+        page, next_cursor = await read_page(self._table, listings, limit=limit, cursor=cursor)
         items = await self._table.get_many([{"PK": entry["PK"], "SK": entry["SK"]} for entry in page]) if page else []
         items.sort(key=lambda item: str(item["listed_at"]), reverse=True)
         # The index may be a moment behind the items.
         found = [each for each in (procedure_from_item(scope, item) for item in items) if each.status in statuses]
         counted = await self._count_uses(ProcedurePlace.of(scope, "", ""), found)
-        return counted, encode_text(page[-1]["listed_at"]) if len(entries) > limit else None
+        return counted, next_cursor
 
     async def forget_source(self, scope: Scope, agent_id: str, procedure_id: str, version: int) -> None:
         place = ProcedurePlace.of(scope, agent_id, procedure_id)

@@ -11,6 +11,7 @@ from datetime import datetime
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.table import Table
 from baton.concurrency import gather_all
+from baton.domain.cursors import decode_text, encode_text
 from baton.domain.times import to_millis
 
 LISTING = ("listing", "listing", "listed_at")
@@ -61,6 +62,21 @@ async def newest_first(
             entry = newest.read.popleft()
             if entry["listed_at"] != before:
                 yield entry
+
+
+async def read_page(
+    table: Table, partitions: Sequence[str], *, limit: int, cursor: str | None
+) -> tuple[list[Item], str | None]:
+    """Return a page of ``newest_first``, after the one that ended at ``cursor``, and the next cursor."""
+    before = decode_text(cursor) if cursor else None
+    entries: list[Item] = []
+    if partitions:
+        async with aclosing(newest_first(table, partitions, before=before, limit=limit + 1)) as listed:
+            async for entry in listed:
+                entries.append(entry)
+                if len(entries) > limit:
+                    break
+    return entries[:limit], encode_text(entries[limit - 1]["listed_at"]) if len(entries) > limit else None
 
 
 async def batches(entries: AsyncGenerator[Item], size: int, oldest: str) -> AsyncGenerator[list[Item]]:
