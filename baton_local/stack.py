@@ -1,15 +1,16 @@
 """The template's declarations, as types of the local cloud."""
 
+import importlib
 import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from baton_local.apis import RestApi, SocketApi, read_rest_api, read_socket_api
 from baton_local.errors import TemplateProblem
-from baton_local.managed_policies import managed_policy
 from baton_local.template import Endpoints, Template, function_in
 
 
@@ -313,3 +314,20 @@ def _rate(expression: str) -> float:
     if not match:
         raise TemplateProblem(f"The local cloud knows schedules of the form rate(1 minute) only, not {expression}.")
     return int(match[1]) * {"minute": 60.0, "hour": 3600.0, "day": 86400.0}[match[2]]
+
+
+def managed_policy(arn: str) -> Mapping[str, Any]:
+    """Return the document of the policy with this ARN. Raises ``TemplateProblem`` if it is unknown."""
+    known = _managed_policies()
+    name = arn.rpartition("/")[2]
+    if name not in known:
+        raise TemplateProblem(f"A role in the template has the managed policy {arn}, which is not known here.")
+    document: Mapping[str, Any] = known[name]["Document"]
+    return document
+
+
+@cache
+def _managed_policies() -> dict[str, Any]:
+    module = importlib.import_module("moto.iam.aws_managed_policies")  # a megabyte: only when a role has one
+    known: dict[str, Any] = json.loads(module.aws_managed_policies_data)
+    return known

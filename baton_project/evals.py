@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import typer
 from typer.core import TyperGroup
 
-from baton_project.errors import as_given, problems_printed
+from baton_project.errors import ProjectProblem, as_given, problems_printed
 from baton_project.extras import TEST, require_extra
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def run_evaluation(
 ) -> None:
     """Hold the cases of data sets with a project's agents, score them, and print metrics with intervals."""
     if schema:
-        from baton_testing.evals.schema import case_schema
+        from baton_testing.schema import case_schema
 
         typer.echo(json.dumps(case_schema(), indent=1, ensure_ascii=False))
         return

@@ -10,8 +10,7 @@ from string import Template
 from baton import __version__
 from baton_local.agent_schema import agent_schema, written
 from baton_project.errors import ProjectProblem
-from baton_testing.evals.schema import case_schema
-from baton_testing.schema import conversation_schema
+from baton_testing.schema import case_schema, conversation_schema
 
 SKELETON = Path(__file__).parent / "skeleton"
 IN_PYTHON = Path(__file__).parent / "skeleton_python"

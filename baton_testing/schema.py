@@ -1,4 +1,4 @@
-"""The JSON Schema of files of conversation tests, by which editors complete and check."""
+"""The JSON Schemas of files of conversation tests and of data sets, by which editors complete and check."""
 
 from __future__ import annotations
 
@@ -6,8 +6,14 @@ from typing import Any
 
 from baton_local.agent_schema import described_schema
 from baton_testing.conversation_test import ConversationFile
+from baton_testing.evals.dataset import EvalCase
 
 
 def conversation_schema() -> dict[str, Any]:
     """Return the schema. Fields have the descriptions of their docstrings."""
     return described_schema(ConversationFile, "Conversation tests of Baton", by_alias=True)
+
+
+def case_schema() -> dict[str, Any]:
+    """Return the schema of a case. Fields have the descriptions of their docstrings."""
+    return described_schema(EvalCase, "A case of an evaluation of Baton", by_alias=True)

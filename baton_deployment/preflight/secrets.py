@@ -12,8 +12,8 @@ from botocore.exceptions import ClientError
 from baton.adapters.signing import parse_card_keys
 from baton.adapters.tokens.embed_keys import read_embed_keys
 from baton.adapters.tokens.subject_tokens import parse_delegation_keys
-from baton.adapters.tracing.headers import parse_trace_headers
 from baton.domain.errors import InternalError
+from baton.domain.tracing import parse_trace_headers
 from baton_deployment.account import Account, code_of, explain, is_denied
 from baton_deployment.checks import Check, Outcome, fails, fine, note, unknown
 from baton_deployment.template import DeployedTemplate

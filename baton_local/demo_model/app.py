@@ -19,12 +19,12 @@ from starlette.exceptions import HTTPException
 from baton.adapters.token_counter import TiktokenCounter
 from baton_local.demo_model import SCRIPT
 from baton_local.demo_model.completion import Completion
+from baton_local.demo_model.schema_instance import structured
 from baton_local.demo_model.script import ScriptError
 from baton_local.demo_model.script_file import ScriptFile
 from baton_local.demo_model.sentence_encoder import DIMENSIONS, SentenceEncoder
 from baton_local.demo_model.sentence_encoder import NAME as EMBEDDING_MODEL
 from baton_local.demo_model.situation import Situation
-from baton_local.demo_model.structured_reply import structured
 from baton_local.demo_model.wire import ChatRequest, EmbeddingRequest
 from baton_local.errors import LocalCloudError
 from baton_local.root import TOKENIZER

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
+
+from baton.domain.json_values import json_object
+from baton_local.demo_model.engine import Reply
+from baton_local.demo_model.wire import ChatRequest
 
 Schema = Mapping[str, Any]
 
@@ -106,3 +112,15 @@ def _number(schema: Schema, *, is_whole: bool) -> float | int:
     if not is_whole and (number > most or number >= below):  # between two whole numbers
         number = (max(least, above) + min(most, below)) / 2
     return int(number) if is_whole or number == int(number) else number
+
+
+def structured(reply: Reply, request: ChatRequest) -> Reply:
+    """Return the reply in the form that the request asks for.
+
+    Where the script says JSON, it stays as it is, also if it does not fit. Anything else becomes the smallest value
+    that is valid against the schema. Replies with calls, and what Baton wants for itself, are left to the script.
+    """
+    schema = request.answer_schema
+    if schema is None or reply.calls or (request.metadata or {}).get("task") or json_object(reply.text) is not None:
+        return reply
+    return replace(reply, text=json.dumps(instance_of(schema), ensure_ascii=False))

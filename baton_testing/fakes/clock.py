@@ -1,10 +1,14 @@
-"""A clock that tests move."""
+"""A clock that tests move, and the users' time zones."""
 
 from __future__ import annotations
 
 import random
 import uuid
 from datetime import UTC, datetime, timedelta
+
+from baton.domain.identity import Scope
+from baton.domain.times import from_millis, to_millis
+from baton.ports.clock import Clock, LastTimeZone
 
 NOON = datetime(2040, 3, 1, 12, tzinfo=UTC)
 """Far ahead, so that no engine's TTL collects what a test has written a moment ago."""
@@ -26,3 +30,22 @@ class FakeClock:
     def advance(self, seconds: float) -> None:
         """Move the time, backwards if ``seconds`` is negative."""
         self.time += timedelta(seconds=seconds)
+
+
+class FakeTimeZones:
+    """``ports.time_zones.TimeZones``."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.of_users: dict[tuple[str, str], LastTimeZone] = {}
+        """By tenant and user."""
+        self.asked = 0
+        """The number of reads."""
+
+    async def last(self, scope: Scope) -> LastTimeZone | None:
+        self.asked += 1
+        return self.of_users.get((scope.tenant_id, scope.user_id))
+
+    async def put(self, scope: Scope, name: str) -> None:
+        since = from_millis(to_millis(self._clock.now()))
+        self.of_users[scope.tenant_id, scope.user_id] = LastTimeZone(name, since)

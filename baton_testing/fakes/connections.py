@@ -1,4 +1,4 @@
-"""WebSocket connections in memory, whose other ends are the test."""
+"""WebSocket connections in memory, whose other ends are the test, and their frames."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from baton.ports.connections import ConnectionGone
-from baton_testing.fakes.frames import events_in
 
 MAX_FRAME = 32 * 1024
 """API Gateway's limit, in bytes."""
@@ -61,3 +60,9 @@ class FakeConnections:
                 events.append(json.loads(parts))
                 parts = ""
         return events
+
+
+def events_in(frame: str | bytes) -> list[dict[str, Any]]:
+    """Return the events of a server's frame: it is one, or a JSON array of several."""
+    received = json.loads(frame)
+    return received if isinstance(received, list) else [received]

@@ -22,8 +22,8 @@ from baton_testing.fakes.activity import FakeActivityCounts
 from baton_testing.fakes.agent_client import ScriptedAgentClient
 from baton_testing.fakes.agent_definitions import FakeAgentDefinitions
 from baton_testing.fakes.audit import FakeAuditLog
+from baton_testing.fakes.clock import FakeTimeZones
 from baton_testing.fakes.connections import FakeConnections
-from baton_testing.fakes.context_records import FakeContextRecords
 from baton_testing.fakes.documents import FakeDocuments
 from baton_testing.fakes.embedder import FakeEmbedder
 from baton_testing.fakes.episodes import FakeClosings, FakeEpisodes
@@ -34,14 +34,12 @@ from baton_testing.fakes.idle_threads import FakeIdleThreads
 from baton_testing.fakes.live import FakeLiveRegistry
 from baton_testing.fakes.private_skills import FakePrivateSkills
 from baton_testing.fakes.procedures import FakeProcedures
-from baton_testing.fakes.push_queue import FakePushQueue
-from baton_testing.fakes.run_records import FakeRunRecords
+from baton_testing.fakes.queues import FakePushQueue, FakeTurnQueue
+from baton_testing.fakes.run_records import FakeContextRecords, FakeRunRecords
 from baton_testing.fakes.search_index import FakeSearchIndex
 from baton_testing.fakes.stream_log import FakeStreamLog
 from baton_testing.fakes.tenant_limits import FakeTenantLimits
 from baton_testing.fakes.thread_store import FakeThreadStore
-from baton_testing.fakes.time_zones import FakeTimeZones
-from baton_testing.fakes.turn_queue import FakeTurnQueue
 from baton_testing.fakes.workflows import FakeWorkflows
 
 

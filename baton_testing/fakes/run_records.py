@@ -1,10 +1,10 @@
-"""Tool calls and sub-tasks in memory, under the same rules as the table."""
+"""Tool calls, sub-tasks and the Context Inspector's records in memory, under the same rules as the table."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import TypeVar
 
@@ -15,7 +15,7 @@ from baton.domain.task import RemoteTask, Task
 from baton.domain.times import from_millis, to_millis
 from baton.domain.tool_call import ToolCallRecord
 from baton.ports.leases import Lease
-from baton.ports.run_records import MAX_BETWEEN, PAGE_SIZE
+from baton.ports.run_records import MAX_BETWEEN, PAGE_SIZE, ContextRecord
 
 T = TypeVar("T", ToolCallRecord, Task)
 R = TypeVar("R", ToolCallRecord, Task, RemoteTask)
@@ -142,3 +142,22 @@ def _size(record: ToolCallRecord | Task) -> int:
 
 def _millis(moment: datetime) -> datetime:
     return from_millis(to_millis(moment))
+
+
+@dataclass
+class FakeContextRecords:
+    """``ports.run_records.ContextRecords``. ``records``: (tenant, thread, run) -> record."""
+
+    records: dict[tuple[str, str, str], ContextRecord] = field(default_factory=dict)
+    failure: Exception | None = None
+    """The error that every method raises."""
+
+    async def put(self, scope: Scope, thread_id: str, run_id: str, record: ContextRecord) -> None:
+        if self.failure is not None:
+            raise self.failure
+        self.records[scope.tenant_id, thread_id, run_id] = record
+
+    async def get(self, scope: Scope, thread_id: str, run_id: str) -> ContextRecord | None:
+        if self.failure is not None:
+            raise self.failure
+        return self.records.get((scope.tenant_id, thread_id, run_id))

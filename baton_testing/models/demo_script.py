@@ -13,9 +13,9 @@ from baton.ports.chat_model import FinishReason, ModelChunk, ModelSettings, Prom
 from baton.ports.files import ThreadFiles
 from baton_local.demo_model.completion import Completion
 from baton_local.demo_model.engine import Engine
+from baton_local.demo_model.schema_instance import structured
 from baton_local.demo_model.script import Script, ScriptError
 from baton_local.demo_model.situation import Situation
-from baton_local.demo_model.structured_reply import structured
 from baton_local.demo_model.wire import ChatRequest
 from baton_testing.errors import CannotRun
 from baton_testing.models.answering import ModelAnswer, model_error

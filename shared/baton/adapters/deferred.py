@@ -8,10 +8,9 @@ from contextlib import aclosing
 
 from baton.domain.agent import AgentDefinition
 from baton.domain.identity import Scope
-from baton.domain.pii import PiiSpan
 from baton.domain.search import Vector
 from baton.ports.agent_client import AgentChunk, AgentClient, AgentTask
-from baton.ports.privacy import PiiDetector
+from baton.ports.privacy import PiiDetector, PiiSpan
 from baton.ports.search import Embedder, EmbeddingPurpose
 
 

@@ -15,8 +15,7 @@ from pydantic_core import PydanticSerializationError, to_json
 from baton.adapters.tool_source import SourceTool
 from baton.authoring.docstrings import read_docstring
 from baton.authoring.errors import CannotLoad
-from baton.authoring.functions import Filled, Functions
-from baton.authoring.packages import is_of
+from baton.authoring.functions import Filled, Functions, is_of
 from baton.authoring.signatures import read_signature
 from baton.authoring.tools import Tool
 from baton.domain.tool import PythonTool

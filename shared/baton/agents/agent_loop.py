@@ -21,8 +21,7 @@ from baton.agents.structured_answer import HeldText, StructuredAnswer
 from baton.agents.tool_calls import Consult, ToolCalls, make_call_events
 from baton.agents.tool_set import CallIds, ToolSet
 from baton.agents.transcript import Transcript
-from baton.agents.turn_prompt import TurnPrompt
-from baton.agents.usage_estimates import estimate_usage
+from baton.agents.turn_prompt import TurnPrompt, estimate_usage
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import ContextTooLong, LeaseLost, StoreUnavailable
 from baton.domain.message import FollowedProcedure, Role

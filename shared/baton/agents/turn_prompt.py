@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from operator import is_not
 
+from baton.agents.tool_set import ToolSet
 from baton.concurrency import off_loop
 from baton.domain.message import Role
 from baton.domain.provider_parts import Replay
+from baton.domain.tool_call import ToolCall
+from baton.domain.usage import Usage
 from baton.memory.prompt.context import AssembledContext
 from baton.memory.prompt.growing_turn import fit
 from baton.memory.prompt.history_window import WindowedHistory
-from baton.memory.prompt.token_estimates import total_tokens
+from baton.memory.prompt.token_estimates import (
+    MESSAGE_FRAME_TOKENS,
+    REPLY_TOKENS,
+    answer_tokens,
+    prompt_tokens,
+    total_tokens,
+)
 from baton.ports.chat_model import Prompt, TokenCounter
 
 
@@ -114,3 +123,17 @@ def _drop_bound_parts(prompt: Prompt) -> Prompt:
     """Return a prompt of a turn that was shortened, without the parts that are bound to earlier prompts."""
     parts = prompt.provider_parts
     return prompt if parts is None or parts.replay is Replay.ALWAYS else replace(prompt, provider_parts=None)
+
+
+async def estimate_usage(
+    prompts: Sequence[Prompt], text: str, calls: Sequence[ToolCall], tools: ToolSet, counter: TokenCounter
+) -> Usage:
+    """Return the tokens of a request with ``prompts`` and ``tools``, and of its answer with ``text`` and ``calls``."""
+
+    def count_tokens() -> Usage:
+        asked = sum(prompt_tokens(prompt, counter) for prompt in prompts) + tools.tokens(counter)
+        said = answer_tokens(text, calls, counter) - MESSAGE_FRAME_TOKENS * (1 + len(calls))
+        return Usage(asked + REPLY_TOKENS, said)
+
+    size = sum(map(count_characters, prompts)) + len(text)
+    return await off_loop(size + sum(len(call.name) + len(call.arguments) for call in calls), count_tokens)

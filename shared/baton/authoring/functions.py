@@ -5,17 +5,40 @@ from __future__ import annotations
 import asyncio
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from types import ModuleType
-from typing import Any
+from typing import Any, get_type_hints
 
 from baton.authoring.errors import CannotLoad
-from baton.authoring.hints import is_context, read_hints
-from baton.authoring.packages import AGENTS_PACKAGE, is_of
 from baton.authoring.resources import OpenResources, Resource
 from baton.ports.tools import TurnContext
+
+CONTEXT = "context"
+"""The parameter that gets the context even if it has no annotation; the model does not see it."""
+
+
+def is_context(name: str, hint: Any) -> bool:
+    """Return whether a parameter gets the context of the turn or the call."""
+    return name == CONTEXT or (isinstance(hint, type) and issubclass(hint, TurnContext))
+
+
+def read_hints(function: Callable[..., Any]) -> dict[str, Any]:
+    """Return the annotations of a function. Raises ``CannotLoad`` if one names what is not there."""
+    try:
+        return get_type_hints(function, include_extras=True)
+    except (NameError, TypeError, SyntaxError) as problem:
+        raise CannotLoad(f"{function.__qualname__}: its annotations cannot be read: {problem}.") from problem
+
+
+AGENTS_PACKAGE = "project_agents"
+"""The name of the package of agents while it is loaded. Another distribution has the name ``agents``."""
+
+
+def is_of(module: str, packages: Collection[str]) -> bool:
+    """Return whether a module is one of the packages, or in one."""
+    return any(module == package or module.startswith(f"{package}.") for package in packages)
 
 
 @dataclass(frozen=True, slots=True)

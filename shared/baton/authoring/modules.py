@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from baton.authoring.agent import Agent
-from baton.authoring.packages import AGENTS_PACKAGE, is_of
+from baton.authoring.functions import AGENTS_PACKAGE, is_of
 
 
 def module_files(folder: Path) -> list[Path]:

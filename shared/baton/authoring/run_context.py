@@ -15,7 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from baton.authoring.agent import Agent, id_of
 from baton.authoring.errors import WrongArgument
-from baton.authoring.hints import read_hints
+from baton.authoring.functions import read_hints
 from baton.authoring.json_schemas import object_schema
 from baton.authoring.tools import Tool
 from baton.domain.answer_schema import check_answer_schema

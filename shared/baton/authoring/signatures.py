@@ -14,7 +14,7 @@ from pydantic_core import PydanticUndefined
 
 from baton.authoring.docstrings import read_docstring
 from baton.authoring.errors import CannotLoad
-from baton.authoring.hints import read_hints
+from baton.authoring.functions import read_hints
 from baton.authoring.json_schemas import PlainJsonSchema
 from baton.ports.tools import ToolResult
 

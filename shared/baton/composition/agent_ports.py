@@ -88,7 +88,7 @@ class AgentPorts(SettingsPorts):
     def tracer(self) -> Tracer:
         """The traces of runs."""
         from baton.composition.tracing import make_tracer
-        from baton.settings.traces import TraceSettings
+        from baton.settings.resources import TraceSettings
 
         return make_tracer(TraceSettings(), lambda: self.secrets)
 

@@ -12,7 +12,7 @@ from baton.ports.tracing import NO_TRACER, Tracer
 if TYPE_CHECKING:
     from baton.adapters.secrets import SecretsManager
     from baton.settings.models import ModelSettings
-    from baton.settings.traces import TraceSettings
+    from baton.settings.resources import TraceSettings
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -25,7 +25,6 @@ def make_tracer(settings: TraceSettings, secrets: Callable[[], SecretsManager]) 
     """Return the tracer. OpenTelemetry's SDK is loaded only if there is a collector."""
     if settings.endpoint is None:
         return NO_TRACER
-    from baton.adapters.tracing.headers import parse_trace_headers
     from baton.adapters.tracing.otel_tracer import OtelTracer
     from baton.adapters.tracing.sending import (
         MAX_WAITING,
@@ -34,7 +33,8 @@ def make_tracer(settings: TraceSettings, secrets: Callable[[], SecretsManager]) 
         RestingExporter,
         SpansDropped,
     )
-    from baton.settings.traces import TracedDeploymentSettings
+    from baton.domain.tracing import parse_trace_headers
+    from baton.settings.resources import TracedDeploymentSettings
 
     preload("requests", "netrc")  # the exporter loads them with the first spans, perhaps during a request
 

@@ -10,6 +10,7 @@ Names and attributes follow the semantic conventions for generative AI
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -291,3 +292,16 @@ def to_content(value: Any, limit: int = 16_384) -> str:
     """Return words for an attribute in ``CONTENT``: at most ``limit`` characters."""
     text = value if isinstance(value, str) else str(value)
     return text if len(text) <= limit else f"{text[:limit]} [cut]"
+
+
+def parse_trace_headers(text: str) -> dict[str, str]:
+    """Return the headers in a secret's value. Raises ``InternalError`` that does not quote it."""
+    try:
+        headers = json.loads(text)
+    except ValueError:
+        headers = None
+    if not isinstance(headers, dict) or not all(isinstance(value, str) for value in headers.values()):
+        raise InternalError('is no JSON object of headers with text values, such as {"x-api-key": "..."}')
+    if not all(name.isascii() and value.isascii() and value.isprintable() for name, value in headers.items()):
+        raise InternalError("has a header that is not printable ASCII, as HTTP wants it")
+    return headers

@@ -3,12 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import Protocol
 
 from baton.domain.forgetting import EpisodeTrace, ForgetRequest, ThreadTrace
 from baton.domain.identity import Scope
-from baton.domain.pii import PiiSpan
+
+
+class PiiKind(StrEnum):
+    """A kind of personal data. The value is the word of its placeholder, such as ``[email]``."""
+
+    EMAIL = "email"
+    PHONE = "phone"
+    CARD = "card"
+    IBAN = "iban"
+    NATIONAL_ID = "national id"
+
+
+@dataclass(frozen=True, slots=True)
+class PiiSpan:
+    """Personal data in a text, from ``start`` up to, but without, ``end`` (characters)."""
+
+    start: int
+    end: int
+    kind: PiiKind
 
 
 class Erasure(Protocol):

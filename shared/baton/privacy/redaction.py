@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from baton.concurrency import gather_all
-from baton.domain.pii import PiiKind, PiiSpan
-from baton.ports.privacy import PiiDetector
+from baton.ports.privacy import PiiDetector, PiiKind, PiiSpan
 
 _CASELESS: Final = frozenset({PiiKind.EMAIL, PiiKind.IBAN, PiiKind.NATIONAL_ID})
 _COMPACT: Final = frozenset({PiiKind.PHONE, PiiKind.CARD, PiiKind.IBAN, PiiKind.NATIONAL_ID})

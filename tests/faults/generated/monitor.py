@@ -9,7 +9,7 @@ from typing import Any
 
 from baton.domain.identity import Scope
 from baton.ports.leases import Lease
-from baton_testing.fakes.frames import events_in
+from baton_testing.fakes.connections import events_in
 from tests.faults.generated.actors import Actor, current
 
 Note = Callable[..., None]

@@ -10,8 +10,8 @@ import pytest
 
 from baton.api.sse import Timing
 from baton.domain.identity import Permission
-from baton.domain.pii import PiiKind, PiiSpan
 from baton.domain.procedure import Procedure, ProcedureScope, draft_from
+from baton.ports.privacy import PiiKind, PiiSpan
 from baton.privacy.export import ExportKind
 from tests.unit.api.recorded import RecordedHarness
 from tests.unit.api.served import Served

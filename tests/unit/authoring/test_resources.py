@@ -12,8 +12,7 @@ import pytest
 
 from baton import CallContext, resource
 from baton.authoring.errors import CannotLoad
-from baton.authoring.functions import Functions
-from baton.authoring.packages import AGENTS_PACKAGE
+from baton.authoring.functions import AGENTS_PACKAGE, Functions
 from baton.authoring.resources import OpenResources, Resource
 from baton.authoring.signatures import read_signature
 from baton.domain.identity import Scope

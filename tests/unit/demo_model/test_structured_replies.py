@@ -10,8 +10,7 @@ import pytest
 
 from baton.domain.answer_schema import check_answer_schema, violations
 from baton_local.demo_model.engine import Call, Reply
-from baton_local.demo_model.schema_instance import instance_of
-from baton_local.demo_model.structured_reply import structured
+from baton_local.demo_model.schema_instance import instance_of, structured
 from baton_local.demo_model.wire import ChatRequest
 from tests.unit.demo_model.playing import ask, engine
 

@@ -13,8 +13,7 @@ import yaml
 
 from baton import Agent, CallContext, Refuse, Replace
 from baton.adapters.agent_files import AgentFileError, AgentFiles
-from baton.authoring.functions import Functions
-from baton.authoring.packages import AGENTS_PACKAGE
+from baton.authoring.functions import AGENTS_PACKAGE, Functions
 from baton.domain.agent_checks import check_agent
 from baton.domain.agent_code import HOOK_ARGUMENTS, Hook
 from baton.domain.identity import Scope

@@ -13,7 +13,7 @@ from baton_local.root import ROOT
 from baton_testing.errors import CannotRun
 from baton_testing.evals import reading
 from baton_testing.evals.reading import read_datasets
-from baton_testing.evals.schema import case_schema
+from baton_testing.schema import case_schema
 
 GOOD = {"name": "A case", "input": "Hello", "checks": [{"type": "contains", "text": "Hello"}]}
 

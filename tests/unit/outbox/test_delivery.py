@@ -15,8 +15,7 @@ from baton.outbox.connection_sender import MAX_BACKLOG, send_to
 from baton.outbox.delivery import Delivery
 from baton.ports.connections import ConnectionBusy, ConnectionGone
 from baton_testing.fakes.clock import FakeClock
-from baton_testing.fakes.connections import FakeConnections
-from baton_testing.fakes.frames import events_in
+from baton_testing.fakes.connections import FakeConnections, events_in
 from baton_testing.fakes.live import FakeLiveRegistry
 
 EVENTS = [Event({"type": "X", "n": number}, number) for number in range(3)]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from baton.domain.events import MAX_FRAME_BYTES, Event
 from baton.outbox.frames import frames
-from baton_testing.fakes.frames import events_in
+from baton_testing.fakes.connections import events_in
 
 texts = st.tuples(st.sampled_from(["x", "ß", "🥊", '"']), st.integers(0, 8_000)).map(lambda pair: pair[0] * pair[1])
 event_lists = st.lists(texts, max_size=12).map(

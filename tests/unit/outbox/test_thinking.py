@@ -12,7 +12,7 @@ from baton.domain.events import Event, RunStamp, reasoning_content, reasoning_st
 from baton.domain.tool_call import ToolCall
 from baton.outbox.event_log import FIRST_PIECE_SECONDS, MAX_SECONDS, EventLog
 from baton_testing.fakes.clock import FakeClock
-from baton_testing.fakes.frames import events_in
+from baton_testing.fakes.connections import events_in
 from baton_testing.fakes.shipped_agents import agent
 from baton_testing.fakes.stream_log import FakeStreamLog
 from tests.e2e.ag_ui_rules import check_run

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from baton.adapters.pii.in_process import InProcessPiiDetector
-from baton.domain.pii import PiiKind, PiiSpan
+from baton.ports.privacy import PiiKind, PiiSpan
 from baton.privacy.redaction import Redactor, merge_spans
 
 

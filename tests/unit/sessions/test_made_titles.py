@@ -14,8 +14,7 @@ from baton.adapters.models.provider_models import ProviderModels
 from baton.domain.errors import ModelRateLimited
 from baton.domain.queued import QueuedTitle, RecordDelivery
 from baton.domain.thread_title import TitleSource
-from baton_testing.fakes.connections import FakeConnections
-from baton_testing.fakes.frames import events_in
+from baton_testing.fakes.connections import FakeConnections, events_in
 from tests.fakes.chat_model import Answer, ScriptedChatModel
 from tests.harness.harness import Harness
 

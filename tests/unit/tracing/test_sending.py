@@ -7,14 +7,14 @@ from collections.abc import Mapping
 
 import pytest
 
-from baton.adapters.tracing.headers import parse_trace_headers
 from baton.adapters.tracing.otel_tracer import OtelTracer
 from baton.adapters.tracing.sending import REST_SECONDS, BoundedSending, RestingExporter, SpansDropped
 from baton.composition.tracing import make_tracer
 from baton.domain.errors import InternalError
 from baton.domain.metrics import Metric, counting
+from baton.domain.tracing import parse_trace_headers
 from baton.ports.tracing import NO_TRACER, TracedRun
-from baton.settings.traces import TraceSettings
+from baton.settings.resources import TraceSettings
 from tests.collector import Collector
 
 RUN = TracedRun("acme", "550e8400-e29b-41d4-a716-446655440000", "assistant", "run-1")

@@ -22,7 +22,7 @@ from baton.domain.errors import (
 from baton.domain.identity import Scope
 from baton.domain.message import MessageStatus, Role
 from baton.memory.prompt.token_estimates import MESSAGE_FRAME_TOKENS, REPLY_TOKENS
-from baton_testing.fakes.frames import events_in
+from baton_testing.fakes.connections import events_in
 from tests.fakes.chat_model import Answer
 from tests.harness.failing_store import failing_once
 from tests.harness.harness import TODAY, Harness

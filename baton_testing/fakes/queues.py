@@ -1,4 +1,4 @@
-"""A queue of turns in memory."""
+"""The queues of turns and of push notifications, in memory."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from baton.domain.errors import StoreUnavailable
 from baton.domain.identity import Scope
+from baton.domain.push_config import PushNotice, TaskChange
 from baton.domain.queued import Queued
 
 
@@ -29,3 +30,24 @@ class FakeTurnQueue:
             for sender, message in self.sent
             if (sender.tenant_id, message.thread_id) == (scope.tenant_id, thread_id)
         ]
+
+
+@dataclass
+class FakePushQueue:
+    """``ports.push_queue.PushQueue``: in order, one of each name in a group."""
+
+    sent: list[TaskChange | PushNotice] = field(default_factory=list)
+    postponed: list[tuple[str, int]] = field(default_factory=list)
+    is_down: bool = False
+    _names: set[tuple[str, str, str]] = field(default_factory=set)
+
+    async def send(self, record: TaskChange | PushNotice) -> None:
+        if self.is_down:
+            raise StoreUnavailable
+        name = (record.record, record.group, record.name)
+        if name not in self._names:
+            self._names.add(name)
+            self.sent.append(record)
+
+    async def retry(self, receipt_handle: str, seconds: int) -> None:
+        self.postponed.append((receipt_handle, seconds))
