@@ -7,6 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+LONGEST = 200
+"""Characters of a text in a report."""
+
 
 @dataclass(frozen=True, slots=True)
 class Said:
@@ -115,6 +118,6 @@ def combine(parts: list[Observation]) -> Observation:
     )
 
 
-def _short(text: str, longest: int = 200) -> str:
+def _short(text: str) -> str:
     line = " ".join(text.split())
-    return line if len(line) <= longest else f"{line[: longest - 3]}..."
+    return line if len(line) <= LONGEST else f"{line[: LONGEST - 3]}..."

@@ -55,14 +55,14 @@ def pdf(
     return out.getvalue()
 
 
-def scanned_pdf(pages: int = 2) -> bytes:
+def scanned_pdf() -> bytes:
     """A file whose pages are pictures."""
     from PIL import Image
     from reportlab.lib.utils import ImageReader
 
     out = io.BytesIO()
     canvas = Canvas(out, invariant=1)
-    for _ in range(pages):
+    for _ in range(2):
         canvas.drawImage(ImageReader(Image.new("L", (200, 300), 255)), 0, 0, 400, 600)
         canvas.showPage()
     canvas.save()

@@ -89,9 +89,9 @@ def docx_bomb(parts: int, mib: int) -> bytes:
     )
 
 
-def nested_tables(depth: int, bytes_each: int = 1_500) -> bytes:
+def nested_tables(depth: int) -> bytes:
     """A web page with tables in cells of tables."""
-    return b"<!doctype html><body>" + (b"<table><tr><td>" + b"a" * bytes_each) * depth
+    return b"<!doctype html><body>" + (b"<table><tr><td>" + b"a" * 1_500) * depth
 
 
 def markdown_in_one_line(size: int) -> bytes:

@@ -72,7 +72,7 @@ def _effective_runs(groups: Sequence[Sequence[bool]], runs: int, share: float) -
     return min(float(runs), max(float(cases), wanted))
 
 
-def estimate_mean(values: Sequence[float], *, seed: int = SEED) -> Estimate | None:
+def estimate_mean(values: Sequence[float]) -> Estimate | None:
     """Return the mean with a percentile interval of the bootstrap (Efron 1979); None without values.
 
     With ``MANY`` values or more, the interval is that of the normal distribution.
@@ -82,15 +82,15 @@ def estimate_mean(values: Sequence[float], *, seed: int = SEED) -> Estimate | No
     mean = fmean(values)
     if len(values) == 1:
         return Estimate(mean, None, None)
-    low, high = _interval(values, mean, seed)
+    low, high = _interval(values, mean)
     return Estimate(mean, min(low, mean), max(high, mean))
 
 
-def _interval(values: Sequence[float], mean: float, seed: int) -> tuple[float, float]:
+def _interval(values: Sequence[float], mean: float) -> tuple[float, float]:
     if len(values) >= MANY:
         half = _Z * stdev(values) / sqrt(len(values))
         return mean - half, mean + half
-    draw = random.Random(seed)  # noqa: S311 - a statistic, not a secret
+    draw = random.Random(SEED)  # noqa: S311 - a statistic, not a secret
     means = sorted(fmean(draw.choices(values, k=len(values))) for _ in range(RESAMPLES))
     tail = int(RESAMPLES * (1 - CONFIDENCE) / 2)
     return means[tail], means[-1 - tail]

@@ -16,12 +16,12 @@ from tests.unit.docs.pages import ROOT, block
 GUIDE = ROOT / "docs" / "how-to" / "add-the-chat-widget.md"
 
 
-def foreign_site(folder: Path, product: str, attributes: str = "") -> AbstractContextManager[HostApplication]:
+def foreign_site(folder: Path, product: str) -> AbstractContextManager[HostApplication]:
     """Save the guide's files in an empty folder and start its server. ``product`` is Baton's address."""
     files = {
         "baton_token.py": block(EMBED_GUIDE, "embed_token"),
         "server.py": block(GUIDE, "widget_server"),
-        "public/index.html": block(GUIDE, "widget_page").replace("<baton-chat ", f"<baton-chat {attributes} "),
+        "public/index.html": block(GUIDE, "widget_page"),
     }
     return serving_guide(folder, product, files)
 

@@ -27,11 +27,11 @@ from baton.ports.agent_client import (
 from baton.ports.chat_model import TextDelta
 
 
-def a_task(message: str, *, remote_task_id: str | None = None, thread_id: str | None = None) -> AgentTask:
+def a_task(message: str, *, remote_task_id: str | None = None) -> AgentTask:
     """A separate task for ``message``."""
     return AgentTask(
         scope=Scope("acme", "ada"),
-        thread_id=thread_id or str(uuid.uuid4()),
+        thread_id=str(uuid.uuid4()),
         task_id=f"task-{uuid.uuid4()}",
         parent_task_id="run-1",
         message=message,

@@ -43,7 +43,7 @@ class DocumentRooms:
         self.stranger = Scope(f"{self.tenant}-2", "ada")
 
 
-def new_document(*, agent_id: str = "knowledge", at: datetime = NOON, number: int = 1) -> Document:
+def new_document(*, agent_id: str = "knowledge", at: datetime = NOON) -> Document:
     """A document whose first version waits for its content."""
     return Document(
         id=f"doc_{uuid.uuid4().hex}",
@@ -51,7 +51,7 @@ def new_document(*, agent_id: str = "knowledge", at: datetime = NOON, number: in
         title="Handbuch, größer 😀",
         created_at=at,
         updated_at=at,
-        next=waiting(number, at=at),
+        next=waiting(1, at=at),
         check_at=at + 60 * SECOND,
     )
 
@@ -60,12 +60,12 @@ def waiting(number: int, *, at: datetime = NOON) -> DocumentVersion:
     return DocumentVersion(number, VersionStatus.WAITING, "handbook.pdf", "application/pdf", 7, "ada", at)
 
 
-def processing(number: int, *, at: datetime = NOON) -> DocumentVersion:
-    return replace(waiting(number, at=at), status=VersionStatus.PROCESSING)
+def processing(number: int) -> DocumentVersion:
+    return replace(waiting(number), status=VersionStatus.PROCESSING)
 
 
-def ref_of(rooms: DocumentRooms, document: Document, version: int = 1) -> DocumentRef:
-    return DocumentRef(rooms.tenant, document.agent_id, document.id, version)
+def ref_of(rooms: DocumentRooms, document: Document) -> DocumentRef:
+    return DocumentRef(rooms.tenant, document.agent_id, document.id, 1)
 
 
 class DocumentStoreContract:

@@ -35,9 +35,9 @@ async def begun(stores: Stores, *, scope: Scope | None = None) -> EpisodeRef:
     return replace(ref, ended_at=ref.ended_at)
 
 
-def episode_of(stores: Stores, ref: EpisodeRef, user_id: str = "ada") -> Episode:
+def episode_of(stores: Stores, ref: EpisodeRef) -> Episode:
     """The episode of a session, as it is stored first."""
-    return Episode(ref, user_id, ("assistant",), EpisodeStatus.PENDING, stores.clock.now(), 2, Usage(10, 5))
+    return Episode(ref, "ada", ("assistant",), EpisodeStatus.PENDING, stores.clock.now(), 2, Usage(10, 5))
 
 
 async def stored(stores: Stores, *, scope: Scope | None = None) -> Episode:

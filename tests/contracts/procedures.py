@@ -375,10 +375,10 @@ def procedure(
     return replace(made, **fields)  # type: ignore[arg-type]
 
 
-async def add_approved(procedures: ProcedureStore, scope: Scope, made: Procedure, *, by: str = "bob") -> Procedure:
+async def add_approved(procedures: ProcedureStore, scope: Scope, made: Procedure) -> Procedure:
     """Save a procedure and approve it."""
     kept = await procedures.put(scope, made)
-    approval = ProcedureDecision(ProcedureAction.APPROVE, by, made.created_at)
+    approval = ProcedureDecision(ProcedureAction.APPROVE, "bob", made.created_at)
     return await procedures.decide(scope, kept.agent_id, kept.id, kept.version, approval)
 
 

@@ -40,12 +40,12 @@ def ends_after(*words: str) -> Behaviour:
     return behave
 
 
-def breaks_in_a_call(name: str, arguments: str, *words: str) -> Behaviour:
+def breaks_in_a_call(*words: str) -> Behaviour:
     """Streams ``words`` and the beginning of a tool call, and drops the connection."""
 
     async def behave(exchange: Exchange) -> None:
         await open_answer(exchange, words)
-        await exchange.event(chunk(tool_delta(0, id="call_0", name=name, arguments=arguments)))
+        await exchange.event(chunk(tool_delta(0, id="call_0", name="add", arguments='{"x": 1}')))
         raise Broken
 
     return behave

@@ -12,7 +12,6 @@ from tests.models.standins import StandIns
 from tests.models.talking import TOOLS, Talk
 
 CALLS = 'use the tool add with {"x": 1}'
-NO_TOOLS = {"gemma-no-tools"}
 MAX_LEARNED = 6
 """Refusals after which the adapter knows an endpoint of which nothing is declared."""
 

@@ -194,14 +194,12 @@ class Ranked:
     """Those of them that it was added to."""
 
 
-def clause_weights(
-    views: Mapping[str, float], signals: Mapping[Signal, float] = SIGNAL_WEIGHTS
-) -> dict[SearchClause, float]:
+def clause_weights(views: Mapping[str, float]) -> dict[SearchClause, float]:
     """Return a clause for each view and signal, with the product of their weights."""
     return {
         SearchClause(view, signal): weight * share
         for view, weight in views.items()
-        for signal, share in signals.items()
+        for signal, share in SIGNAL_WEIGHTS.items()
         if weight * share > 0
     }
 

@@ -93,7 +93,7 @@ async def test_an_answer_that_was_cut_gives_out_no_half_call(model: OpenAIChatMo
 async def test_a_stream_that_breaks_in_a_call_is_tried_again_as_nothing_was_given_out(
     model: OpenAIChatModel, fault_model: FaultModel
 ) -> None:
-    fault_model.script(fault.breaks_in_a_call("add", '{"x": 1}'), fault.calls_tools(("add", {"x": 2})))
+    fault_model.script(fault.breaks_in_a_call(), fault.calls_tools(("add", {"x": 2})))
     assert (await call_tools(model))[0] == ToolCall("call_0", "add", '{"x": 2}')
     assert len(fault_model.requests) == 2
 
@@ -101,7 +101,7 @@ async def test_a_stream_that_breaks_in_a_call_is_tried_again_as_nothing_was_give
 async def test_a_stream_that_breaks_in_a_call_after_text_gives_out_the_text_only(
     model: OpenAIChatModel, fault_model: FaultModel
 ) -> None:
-    fault_model.script(fault.breaks_in_a_call("add", '{"x": 1}', ONE_WORD))
+    fault_model.script(fault.breaks_in_a_call(ONE_WORD))
     heard: list[ModelChunk] = []
     with pytest.raises(ModelUnavailable):
         await call_tools(model, heard=heard)

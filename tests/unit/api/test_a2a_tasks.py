@@ -19,8 +19,6 @@ from tests.harness.wiki import wiki
 from tests.unit.api.a2a_client import A2AServed, Json, blocking, message, text_of
 from tests.unit.api.asked_tasks import asked, sent
 
-CURRENT_STATES = {"TASK_STATE_INPUT_REQUIRED": "input-required", "TASK_STATE_WORKING": "working"}
-
 
 @pytest.fixture
 def served() -> A2AServed:

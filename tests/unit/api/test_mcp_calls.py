@@ -244,10 +244,10 @@ async def test_a_client_that_gives_up_its_call_cancels_the_run(served: McpServed
         assert await settled(served) == [OutcomeType.CANCELLED]
 
 
-async def initialized(served: McpServed, user: str = "ada") -> str:
+async def initialized(served: McpServed) -> str:
     """The session of a client of the line before."""
     params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
-    answer = await served.send(request("initialize", **params), user=user)
+    answer = await served.send(request("initialize", **params))
     return answer.headers["mcp-session-id"]
 
 

@@ -69,14 +69,14 @@ def answer(*tail: dict[str, Any], text: str = ANSWER) -> StoredMessage:
     )
 
 
-def whole_tail(text: str = ANSWER) -> list[dict[str, Any]]:
+def whole_tail() -> list[dict[str, Any]]:
     """The events of an answer that streams for three seconds."""
-    step = len(text) // 12
+    step = len(ANSWER) // 12
     return [
         {"type": "RUN_STARTED", "threadId": THREAD, "runId": RUN, "protocolVersion": "1.0"},
         {"type": "STATE_SNAPSHOT", "snapshot": {"activeAgent": None, "workflow": None}},
         {"type": "TEXT_MESSAGE_START", "messageId": MESSAGE_ID, "role": "assistant", "name": "Assistant"},
-        *spans(*range(0, 12 * step, step), len(text)),
+        *spans(*range(0, 12 * step, step), len(ANSWER)),
         {"type": "TEXT_MESSAGE_END", "messageId": MESSAGE_ID, "metadata": {"sources": []}},
         {
             "type": "RUN_FINISHED",

@@ -17,9 +17,9 @@ from baton_local.roles.recorder import Recorder
 from baton_local.roles.requests import Names, Request
 
 
-def allows(request: Request, *statements: dict[str, Any]) -> bool:
+def allows(*statements: dict[str, Any]) -> bool:
     """Whether a role of these statements may."""
-    return Policies({"Role": [{"Statement": list(statements)}]}).allow("Role", request)
+    return Policies({"Role": [{"Statement": list(statements)}]}).allow("Role", GET)
 
 
 def statement(action: str | list[str], resource: str | list[str], **more: object) -> dict[str, Any]:
@@ -42,23 +42,23 @@ GET = Request("s3:GetObject", "arn:aws:s3:::b/k/1")
     ],
 )
 def test_patterns_are_those_of_iam(action: str | list[str], resource: str | list[str], *, allowed: bool) -> None:
-    assert allows(GET, statement(action, resource)) is allowed
+    assert allows(statement(action, resource)) is allowed
 
 
 def test_what_is_denied_is_denied_even_if_another_statement_allows_it() -> None:
     deny = {**statement("s3:*", "*"), "Effect": "Deny"}
-    assert not allows(GET, statement("*", "*"), deny)
+    assert not allows(statement("*", "*"), deny)
 
 
 def test_conditions_are_left_to_the_simulator() -> None:
     condition = {"Bool": {"aws:SecureTransport": "false"}}
-    assert allows(GET, statement("*", "*", Condition=condition))
-    assert allows(GET, statement("*", "*"), {**statement("*", "*", Condition=condition), "Effect": "Deny"})
+    assert allows(statement("*", "*", Condition=condition))
+    assert allows(statement("*", "*"), {**statement("*", "*", Condition=condition), "Effect": "Deny"})
 
 
 def test_exceptions_are_excepted() -> None:
-    assert not allows(GET, {"Effect": "Allow", "NotAction": "s3:*", "Resource": "*"})
-    assert allows(GET, {"Effect": "Allow", "Action": "*", "NotResource": "arn:aws:s3:::other/*"})
+    assert not allows({"Effect": "Allow", "NotAction": "s3:*", "Resource": "*"})
+    assert allows({"Effect": "Allow", "Action": "*", "NotResource": "arn:aws:s3:::other/*"})
 
 
 def test_a_role_that_is_not_known_allows_nothing() -> None:

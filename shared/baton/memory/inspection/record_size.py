@@ -14,30 +14,30 @@ TEXT_LIMITS = (65_536, 16_384, 4_096, 1_024, 256, 64)
 """Characters of a text, from the first limit that is enough."""
 
 
-def limit_size(record: dict[str, Any], most: int = MAX_RECORD_BYTES) -> bytes:
-    """Return the record as JSON of at most ``most`` bytes.
+def limit_size(record: dict[str, Any]) -> bytes:
+    """Return the record as JSON of at most ``MAX_RECORD_BYTES``.
 
     Long texts are cut first, evenly, then calls in the middle are left out, then items that were not used, then all of
     them. ``cut`` in the record says which of these was done.
     """
     lengths = _text_lengths(record)
-    if sum(lengths) <= most:
+    if sum(lengths) <= MAX_RECORD_BYTES:
         body = _json(record)
-        if len(body) <= most:
+        if len(body) <= MAX_RECORD_BYTES:
             return body
     shorter: dict[str, Any] = record
     for limit in TEXT_LIMITS:
         # Writing all of a long record only to measure it could take seconds.
-        if limit != TEXT_LIMITS[-1] and sum(min(length, limit) for length in lengths) > most:
+        if limit != TEXT_LIMITS[-1] and sum(min(length, limit) for length in lengths) > MAX_RECORD_BYTES:
             continue
         shorter = {**_shorten(record, limit), "cut": [f"texts after {limit} characters"]}
         body = _json(shorter)
-        if len(body) <= most:
+        if len(body) <= MAX_RECORD_BYTES:
             return body
     for what, step in (("calls in the middle", _drop_middle), ("items that were left out", _drop_left_out)):
         shorter = {**step(shorter), "cut": [*shorter["cut"], what]}
         body = _json(shorter)
-        if len(body) <= most:
+        if len(body) <= MAX_RECORD_BYTES:
             return body
     return _json({**shorter, "blocks": [], "calls": [], "cut": ["everything: the record is too large"]})
 
