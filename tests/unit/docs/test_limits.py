@@ -20,6 +20,7 @@ from baton.domain import (
     content,
     conversation_data,
     document,
+    evaluation,
     events,
     feedback,
     handoff,
@@ -104,6 +105,9 @@ LIMITS: dict[str, tuple[int, str]] = {
     "a procedure as SKILL.md": (skill_markdown.MAX_BYTES, "bytes"),
     "private skills of a user with an agent": (private_skill.MAX_PRIVATE, ""),
     "push configurations of an A2A task": (push_config.MAX_CONFIGS, ""),
+    "published evaluations of a tenant": (evaluation.MAX_EVALUATIONS, ""),
+    "cases of a published evaluation": (evaluation.MAX_CASES, ""),
+    "metrics and cases of a published evaluation together": (evaluation.MAX_EVALUATION_BYTES, "bytes"),
     "an inspector record": (record_size.MAX_RECORD_BYTES, "bytes"),
 }
 

@@ -20,6 +20,7 @@ from baton.domain.yaml_text import read_yaml
 from baton_local.root import ROOT
 from baton_project.check import examined
 from baton_project.project import Project
+from tests.unit.evals.command import run as evaluate
 from tests.unit.testing.command import run
 
 FOLDER = ROOT / "examples" / "projects"
@@ -67,6 +68,16 @@ def test_nothing_is_wrong_with_a_project(example: Project) -> None:
 
 def test_the_conversations_of_a_project_pass(example: Project) -> None:
     ran = run(example, "--jobs", "1")
+    assert ran.code == 0, f"{ran.output}{ran.errors}"
+
+
+@pytest.mark.parametrize("name", sorted(path.parent.name for path in FOLDER.glob("*/evals")))
+def test_the_cases_of_a_project_pass(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("BATON_AGENTS_DIR", "BATON_ALLOWED_HOSTS", "BATON_DEFAULT_AGENT", "BATON_TOOL_PACKAGES"):
+        monkeypatch.delenv(variable, raising=False)
+    token = current.set(f"cases of {name}")
+    ran = evaluate(Project.found(FOLDER / name), str(FOLDER / name / "evals"))
+    current.reset(token)
     assert ran.code == 0, f"{ran.output}{ran.errors}"
 
 
