@@ -13,7 +13,7 @@ from tests.faults import counts
 from tests.faults.schedules.schedule_run import Arrival, ArrivalKind, Plan, ScheduleRun
 from tests.faults.schedules.simulation import Fault
 
-FEWEST_REQUESTS = 10
+FEWEST_REQUESTS = 5
 """A turn makes more requests than these, and each may go wrong."""
 faults = st.tuples(st.integers(0, 1), st.one_of(st.integers(0, 6), st.integers(0, 35)), st.sampled_from(list(Fault)))
 
