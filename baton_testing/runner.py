@@ -98,7 +98,7 @@ class Runner:
         await model.aclose()
         await functions.aclose()
         return held.result(
-            notes=(*tools.notes, *model.notes),
+            notes=(*tools.notes, *model.notes, *functions.notes),
             tokens=ports.model.used.total_tokens,
             seconds=time.monotonic() - began,
             recordings=tuple(model.recordings),

@@ -80,6 +80,23 @@ def test_a_debugger_stops_in_run_and_in_a_tool_of_a_conversation_test(
     assert pdb_session.threads == [threading.main_thread().name] * 2
 
 
+def test_a_fault_in_run_is_named_with_file_and_line(project: Project) -> None:
+    code = CODE.replace("    before = message.upper()\n", "    before = message.higher()\n")
+    (project.folder / "agents" / "doubler.py").write_text(code)
+    path = written(project, {"say": "Four"}, conversation={"agent": "doubler"})
+    ran = run(project, path, "--jobs", "1")
+    line = code.splitlines().index("    before = message.higher()") + 1
+    assert ran.code == 1
+    [note] = ran_notes(ran.output)
+    assert note.endswith(f"agents/doubler.py:{line}: AttributeError: 'str' object has no attribute 'higher'")
+
+
+def ran_notes(output: str) -> list[str]:
+    """Return the notes of a report, each on one line."""
+    joined = output.replace("\n", " ")
+    return [part.partition("    > ")[0].strip() for part in joined.split("note: ")[1:]]
+
+
 def test_a_debugger_stops_in_the_thread_in_which_the_local_cloud_runs_agents(
     debugger: Callable[..., Debugger],
 ) -> None:
