@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from baton import Agent, RunContext, tool
 from baton.domain.agent import ModelChoice
 from baton.domain.agent_version import AgentList, AgentVersion
 from baton.domain.errors import ModelError, ModelUnavailable
@@ -18,6 +19,7 @@ from baton.domain.tool_call import ToolCall
 from tests.examples import examples
 from tests.fakes.chat_model import Answer
 from tests.harness.armed import CITY, armed, call
+from tests.harness.coded import coded
 from tests.harness.handoffs import HandoffHarness, transfer
 from tests.harness.harness import ASSISTANT, Harness
 from tests.harness.remembered import learn, remember
@@ -102,6 +104,38 @@ def test_whatever_a_dry_run_does_every_store_is_as_before(turns: int, about: int
         assert audited == ["context.rerun"] * times
 
     asyncio.run(play())
+
+
+async def test_code_answers_again_with_the_recorded_results_and_does_nothing() -> None:
+    paid: list[int] = []
+
+    @tool
+    async def pay(euros: int) -> int:
+        """Pay."""
+        paid.append(euros)
+        return euros + 1
+
+    faq = Agent("faq", "Answer.", description="Knows.")
+    agent = Agent("assistant", "Sell.", main=True, tools=[pay], sub_agents=[faq])
+
+    @agent.run
+    async def run(context: RunContext, message: str) -> str:
+        await context.say("One moment.")
+        rule, word = await context.ask(faq, message), await context.model("A word.")
+        return f"{rule} {word} {await context.call(pay, euros=7)}"
+
+    harness = coded(agent, faq, answers=("Rule.", "Word.", "Other word."))
+    served = Rerunning(harness)
+    said = await harness.say("m1", QUESTION)
+    before = served.stored()
+    ran = await served.ran()
+    assert ran["answer"] == "One moment.\n\nRule. Other word. 8"
+    assert said.text == "One moment.Rule. Word. 8"
+    assert {made["toolName"]: made["outcome"] for made in ran["toolCalls"]} == {
+        "pay": "recorded",
+        "ask_faq": "recorded",
+    }
+    assert (served.stored(), paid) == (before, [7])
 
 
 async def test_a_turn_is_answered_again_on_todays_day_in_the_users_time_zone(served: Rerunning) -> None:
