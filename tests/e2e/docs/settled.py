@@ -32,7 +32,7 @@ def touch(file: Path) -> None:
 def wait(url: str, folder: Path) -> None:
     """Wait for two reloads. Raises ``TimeoutError``."""
     ends_at = time.monotonic() + PATIENCE_SECONDS
-    file = min((folder / "agents").glob("*.yaml"))
+    file = min(file for file in (folder / "agents").iterdir() if file.suffix in {".yaml", ".py"})
     for _ in range(2):
         before = version(url)
         touch(file)

@@ -12,7 +12,7 @@ import pytest
 from baton.adapters.tokens.embed_keys import EmbedKeys
 from baton.adapters.tokens.verifier import JwtVerifier
 from baton.domain.identity import Scope
-from tests.unit.docs.pages import ROOT, anchors, block, links, name, pages
+from tests.unit.docs.pages import ROOT, anchors, block, blocks, links, name, pages
 from tests.unit.identity.signing import SECRET, OneSecret
 
 DECISIONS = ROOT / "docs" / "decisions"
@@ -103,3 +103,15 @@ def test_no_page_names_a_machine_or_a_path_outside_the_repository() -> None:
     private = re.compile(r"/(?:home|root|work|tmp|Users)/|localhost:\d{5}")
 
     assert [name(page) for page in pages() if private.search(page.read_text(encoding="utf-8"))] == []
+
+
+def test_the_tutorial_in_python_differs_from_that_in_yaml_in_the_agents_only() -> None:
+    folder = ROOT / "docs" / "tutorial"
+    in_yaml, in_python = folder / "build-an-assistant.md", folder / "build-an-assistant-in-python.md"
+    assert re.findall("^## .*", in_yaml.read_text(), re.M) == re.findall("^## .*", in_python.read_text(), re.M)
+    about_agents = re.compile("agents/|import Agent")
+    others = [
+        [each.text.replace(" --python", "") for each in blocks(page) if not about_agents.search(each.text)]
+        for page in (in_yaml, in_python)
+    ]
+    assert others[0] == others[1]
