@@ -214,6 +214,7 @@ def _evaluate_other(plan: Plan, project: Project, options: Options) -> Evaluatio
 
     if options.against is None:
         return None
+    typer.echo(f"Evaluating {options.against} first.", err=True)
     other = find_other(options.against, project.folder)
     if other.model is not None:
         return evaluate_apart(replace(plan, model=other.model, label=f"{plan.label} with {other.model}"))

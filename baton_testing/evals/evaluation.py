@@ -25,10 +25,12 @@ from baton_testing.evals.spending import Budget
 
 MAX_RUNS = 20_000
 """Runs of all cases together."""
-MAX_LINES = 400
+MAX_LINES = 200
 """Lines of a transcript that are kept, the last ones."""
-MAX_LINE = 2_000
+MAX_LINE = 1_000
 """Characters of a line."""
+MAX_KEPT = 64 * 1024 * 1024
+"""Characters of answers and transcripts of all runs that are kept. Further runs have only scores and reasons."""
 
 
 class Target(Protocol):
@@ -57,6 +59,7 @@ class Evaluation:
     """Runs by the number of their case and of their repetition."""
     stopped: str | None = None
     _judged: float = 0.0
+    _kept: int = 0
 
     def __post_init__(self) -> None:
         if self.total > MAX_RUNS:
@@ -114,18 +117,30 @@ class Evaluation:
         scores: list[Score] = []
         for check in case.case.checks if answer.error is None else ():
             scores += await self._score(check, case, answer)
+        passed = passed_as_a_whole(answer.error, tuple(scores))
+        # Of a case that passes again and again, one transcript is enough.
+        transcript = answer.transcript[-MAX_LINES:] if attempt == 0 or not passed else ()
+        text, lines = self._keep(answer.text[:MAX_ANSWER], tuple(line[:MAX_LINE] for line in transcript))
         return RunRecord(
-            passed=passed_as_a_whole(answer.error, tuple(scores)),
+            passed=passed,
             scores=tuple(scores),
             error=cut(answer.error) if answer.error is not None else None,
-            answer=answer.text[:MAX_ANSWER],
+            answer=text,
             tokens=answer.tokens,
             usd=answer.usd,
             seconds=answer.seconds,
-            transcript=tuple(line[:MAX_LINE] for line in answer.transcript[-MAX_LINES:]),
+            transcript=lines,
             notes=answer.notes,
             thread_id=answer.thread_id,
         )
+
+    def _keep(self, text: str, transcript: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+        """Return an answer and its transcript as far as there is room for them."""
+        size = len(text) + sum(map(len, transcript))
+        if self._kept + size > MAX_KEPT:
+            return "", ()
+        self._kept += size
+        return text, transcript
 
     async def _score(self, check: AnyCheck, case: ReadCase, answer: Answer) -> list[Score]:
         if not isinstance(check, Judge):

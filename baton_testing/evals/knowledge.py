@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 
 from baton.composition.app import App, build
 from baton.domain.document import MEDIA_TYPES, Document, DocumentRef, VersionStatus
-from baton.domain.errors import InvalidRequest
+from baton.domain.errors import EmbedderUnavailable, InvalidRequest, WrongEmbeddings
 from baton.domain.identity import Scope
 from baton.domain.media_types import type_by_name
 from baton.knowledge.document_rules import check_request
@@ -18,6 +18,7 @@ from baton.knowledge.ingestion import Part
 from baton_client.agent_folders import OwnedFile, owned_files
 from baton_testing.conversation_ports import ConversationPorts
 from baton_testing.errors import CannotRun
+from baton_testing.evals.embedding import RealTimeEmbedder
 from baton_testing.fakes.clock import FakeClock
 from baton_testing.fakes.documents import FakeDocuments
 from baton_testing.fakes.ports import MemoryPorts
@@ -37,11 +38,15 @@ class ProjectKnowledge:
     index: FakeSearchIndex = field(default_factory=FakeSearchIndex)
     files: Mapping[str, str] = field(default_factory=dict)
     """The names of files by the ids of their documents."""
+    embedder: RealTimeEmbedder | None = None
+    """The embedding model for questions; None: similarity of meaning is estimated by shared words."""
 
     @property
-    def embedder(self) -> str | None:
+    def found_by(self) -> str | None:
         """The name of the model by which documents are found; None without documents."""
-        return MemoryPorts().embedder.name if self.files else None
+        if not self.files:
+            return None
+        return self.embedder.name if self.embedder is not None else "shared words"
 
     def give(self, ports: ConversationPorts) -> None:
         """Let the agents of one conversation find the documents."""
@@ -49,7 +54,9 @@ class ProjectKnowledge:
             return
         ports.documents = self.documents
         found = {owner: dict(documents) for owner, documents in self.index.documents.items()}
-        ports.search = FakeSearchIndex(documents=found)
+        ports.search = FakeSearchIndex(dimensions=self.index.dimensions, documents=found)
+        if self.embedder is not None:
+            ports.embedder = self.embedder  # type: ignore[assignment]
 
 
 class _Files:
@@ -70,10 +77,15 @@ class _NoPipeline:
 
 
 async def read_knowledge(
-    folder: Path, agents: Collection[str], tenants: Collection[str], now: datetime
+    folder: Path,
+    agents: Collection[str],
+    tenants: Collection[str],
+    now: datetime,
+    make_embedder: Callable[[], RealTimeEmbedder | None] = lambda: None,
 ) -> ProjectKnowledge:
     """Read the documents in ``folder/AGENT/`` for each of the tenants.
 
+    ``make_embedder`` is called once for this event loop, and once for that of the conversations.
     Raises ``CannotRun`` with all files that cannot be read.
     """
     files = await asyncio.to_thread(owned_files, folder)
@@ -86,17 +98,26 @@ async def read_knowledge(
     ports.clock = FakeClock(now - timedelta(days=1))
     ports.document_files = _Files()  # type: ignore[assignment]
     ports.ingestions = _NoPipeline()  # type: ignore[assignment]
+    embedder = make_embedder()
+    if embedder is not None:
+        ports.embedder = embedder  # type: ignore[assignment]
+        ports.search.dimensions = embedder.dimensions
     app = build(ports)
     names: dict[str, str] = {}
     for tenant in sorted(tenants):
         for each in files if not problems else ():
             names[each.document_id] = each.file.name
-            problem = await _take(app, Scope(tenant, USER), each)
+            try:
+                problem = await _take(app, Scope(tenant, USER), each)
+            except (EmbedderUnavailable, WrongEmbeddings) as failure:
+                raise CannotRun(f"{each.file}: the embedding model failed: {failure.detail}") from None
             if problem is not None:
                 problems.append(f"{each.file}: {problem}")
+    if embedder is not None:
+        await embedder.aclose()
     if problems:
         raise CannotRun("\n".join(dict.fromkeys(problems)))
-    return ProjectKnowledge(ports.documents, ports.search, names)
+    return ProjectKnowledge(ports.documents, ports.search, names, make_embedder())
 
 
 async def _take(app: App, scope: Scope, file: OwnedFile) -> str | None:

@@ -16,6 +16,7 @@ from baton.domain.usage import Prices
 from baton_testing.conversation_ports import ModelNames, make_token_counter
 from baton_testing.errors import CannotRun
 from baton_testing.evals.checks import Judge
+from baton_testing.evals.embedding import make_embedder
 from baton_testing.evals.evaluation import Evaluation
 from baton_testing.evals.judging import PROMPT_VERSION, JudgeModel, no_files
 from baton_testing.evals.knowledge import ProjectKnowledge, read_knowledge
@@ -83,7 +84,8 @@ def evaluate_project(plan: Plan, progress: Callable[[Evaluation], None]) -> Eval
         tenants = {each.case.user.tenant for each in plan.cases}
         now = SCRIPTED_DATE if plan.is_scripted else datetime.now(UTC)
         ids = frozenset(agent.id for agent in agents.all())
-        knowledge = asyncio.run(read_knowledge(plan.documents, ids, tenants, now))
+        make = (lambda: None) if plan.is_scripted else make_embedder
+        knowledge = asyncio.run(read_knowledge(plan.documents, ids, tenants, now, make))
         with _models(plan) as models:
             _check_prices(plan, models.names, prices)
             return _Run(plan, agents, models, prices, knowledge).hold(progress)
@@ -155,7 +157,7 @@ class _Run:
             label=plan.label,
             model=names.default,
             judge=f"{plan.judge or names.default}, prompt {PROMPT_VERSION}" if plan.asks_judge else None,
-            embedder=self.knowledge.embedder,
+            embedder=self.knowledge.found_by,
             repeat=plan.repeat,
             began_at=began_at,
             seconds=time.monotonic() - began,
@@ -171,6 +173,8 @@ class _Run:
         finally:
             if self.models.close is not None:
                 await self.models.close()
+            if self.knowledge.embedder is not None:
+                await self.knowledge.embedder.aclose()
 
 
 def _check_prices(plan: Plan, names: ModelNames, prices: Prices) -> None:

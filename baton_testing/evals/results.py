@@ -116,7 +116,7 @@ class EvaluationRecord(Result):
     judge: str | None = None
     """The model that judged, and the version of its prompt; None without a judge."""
     embedder: str | None = None
-    """The model by which documents were found; None without documents, and for a server."""
+    """The model by which documents were found, or ``shared words``; None without documents, and for a server."""
     repeat: int
     began_at: datetime
     seconds: float

@@ -10,8 +10,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from baton_client import AsyncBaton
-from baton_client.command.exits import CommandError
+from baton_client import AsyncBaton, BatonError
+from baton_client.command.exits import CommandError, advice
 from baton_client.command.session import Environment, SignIn
 from baton_testing.errors import CannotRun
 from baton_testing.evals.checks import Judge
@@ -93,6 +93,10 @@ class _Run:
             self.judge_name = judging.name
         async with signed_in(plan.url) as client:
             self.address = client.base_url
+            try:
+                await client.users.me()
+            except BatonError as problem:
+                raise CannotRun(advice(problem)) from None
             self.evaluation = Evaluation(
                 ServerTarget(client),
                 plan.cases,

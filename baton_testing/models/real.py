@@ -31,7 +31,7 @@ class RealModel:
         self.problems: list[str] = []
         self.notes: list[str] = []
         """The endpoint's words about requests that it did not answer."""
-        settings = _settings()
+        settings = read_settings()
         self.names = ModelNames(settings.chat_model, settings.light_model or settings.chat_model)
         try:
             self._model = provider_models(settings, SecretsManager())
@@ -63,7 +63,7 @@ class RealModel:
         await self._model.aclose()
 
 
-def _settings() -> EndpointSettings:
+def read_settings() -> EndpointSettings:
     """Return the settings of models in the environment. Raises ``CannotRun`` if one is missing or wrong."""
     if not os.environ.get("BATON_CHAT_MODEL"):
         raise CannotRun(

@@ -62,7 +62,7 @@ def test_a_revision_of_git_is_compared(project: Project) -> None:
     edited(project.folder / "demo.yaml", GREETING, "Goodbye!")
     path = saved(project, *({**CASES[0], "name": str(number)} for number in range(6)))
     ran = run(project, str(path), "--against", "HEAD", "--fail-under", "0")
-    assert (ran.code, ran.errors) == (1, "")
+    assert (ran.code, ran.errors) == (1, "Evaluating HEAD first.\n")
     commit = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout
     assert f"compared with {commit[:12]}: worse" in ran.output
     assert "passed less often: 0, 1, 2, 3, 4, 5" in ran.output
