@@ -22,7 +22,7 @@ def administer(
 ) -> dict[str, Any]:
     """Carry out a command in the stack with these outputs, and return the result of its last invocation.
 
-    Raises ``DeploymentError``, also if the command is not complete.
+    Raises ``DeploymentError``, and also for a command that is not complete.
 
     ``grant`` is for ``migrate`` in a domain whose administrator is the stack's ``SearchRole``: the functions are let
     in too.

@@ -108,7 +108,7 @@ class Documentation:
         self._work = event_loop.begin(self._ingest_all())
 
     def stop(self) -> None:
-        """Give up what is not done yet. The next run does it."""
+        """Stop unfinished work. The next run does it."""
         self._stopped.set()
         if self._work is not None:
             self._work.cancel()
@@ -184,7 +184,7 @@ class Documentation:
     ) -> None:
         ports = self._ports()
         indexed = chunk_documents(document, document.latest, chunks, vectors, ports.embedder.name)
-        # Before the record, which lets turns use them. The sweeper has the version before removed.
+        # Before the record, which lets turns use them. The sweeper has the previous version removed.
         await ports.search.put(self._scope, IndexName.KNOWLEDGE, indexed)
         if known is None:
             await ports.documents.create(self._scope, document)
@@ -216,7 +216,7 @@ class Documentation:
 
 
 def _paths(root: Path) -> Iterator[Path]:
-    """Yield the pages' files, those that answer first questions first."""
+    """Yield the pages' files, those that answer the first questions first."""
     readme = root / "README.md"
     if readme.exists():
         yield readme

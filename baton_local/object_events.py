@@ -47,7 +47,7 @@ class ObjectEvents:
         self._stopping = threading.Event()
 
     def created(self, bucket: str, key: str, size: int) -> None:
-        """Invoke the functions, and again if they fail."""
+        """Invoke the functions. A call that fails is repeated."""
         for rule in self._rules:
             if rule.matches(bucket, key) and not self._stopping.is_set():
                 event = object_created(bucket, key, size, datetime.now(UTC))

@@ -1,7 +1,7 @@
 """Queue-fed functions in separate processes, which tests may kill; each that ends is replaced.
 
-The queue is polled here, as Lambda's own pollers outlive the execution environments that they feed: what a killed
-process was at stays in the queue and comes again after its visibility timeout.
+The queue is polled here, as Lambda's own pollers outlive the execution environments that they feed: the records of a
+killed process stay in the queue and come again after their visibility timeout.
 """
 
 import contextlib

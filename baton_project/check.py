@@ -32,7 +32,7 @@ class Problem:
 
     @classmethod
     def of(cls, text: str) -> Problem:
-        """Read ``file:line: field: message``, of which all but the message may lack."""
+        """Read ``file:line: field: message``, in which all but the message is optional."""
         found = PLACED.fullmatch(text)
         if found is None:
             return cls(text)
@@ -59,7 +59,7 @@ def report(folder: Path, write: Callable[[str], None], *, as_json: bool) -> None
 
 
 def examined(project: Project) -> tuple[list[str], list[Problem]]:
-    """Return the ids of the project's agents, and what is wrong with them. Every server is called once."""
+    """Return the ids of the project's agents, and the problems with them. Every server is called once."""
     from baton.composition import event_loop
     from baton_local import checks
     from baton_local.shared_agents import read_agents
@@ -88,7 +88,7 @@ def _by_place(problem: Problem) -> tuple[str, int, str, str]:
 
 
 def unreadable(project: Project) -> list[Problem]:
-    """Return what is wrong in the agents' files themselves."""
+    """Return the problems in the agents' files themselves."""
     from baton.adapters.agent_files import AgentFileError
     from baton_local.shared_agents import read_agents
 

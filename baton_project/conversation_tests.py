@@ -55,7 +55,7 @@ def run_tests(
     paths: Annotated[list[Path] | None, typer.Argument(help="Files, or folders of them. Default: tests/.")] = None,
     model: Annotated[AnsweredBy | None, typer.Option(help="The source of answers. Default: as the files say.")] = None,
     record: Annotated[bool, typer.Option("--record", help="Write what the model answers into cassettes.")] = False,
-    runs: Annotated[int | None, typer.Option(min=1, max=100, help="Hold each conversation so often.")] = None,
+    runs: Annotated[int | None, typer.Option(min=1, max=100, help="Hold each conversation this many times.")] = None,
     name: Annotated[str | None, typer.Option("-k", help="Only conversations with this in their names.")] = None,
     processes: Annotated[int | None, typer.Option("--jobs", min=1, help="Processes. Default: as it pays.")] = None,
     thread_id: Annotated[

@@ -72,7 +72,7 @@ class Options:
 @app.command(RUN)
 def run_evaluation(
     paths: Annotated[list[Path] | None, typer.Argument(help="Data sets, or folders of them. Default: evals/.")] = None,
-    repeat: Annotated[int, typer.Option(min=1, max=100, help="Hold each case so often.")] = 1,
+    repeat: Annotated[int, typer.Option(min=1, max=100, help="Hold each case this many times.")] = 1,
     model: Annotated[
         str | None, typer.Option(help="The model of agents that name none, or `scripted`. Default: BATON_CHAT_MODEL.")
     ] = None,
@@ -91,7 +91,7 @@ def run_evaluation(
     url: Annotated[
         str | None, typer.Option(help="Evaluate this server's agents. It and the token are as for other commands.")
     ] = None,
-    max_usd: Annotated[float | None, typer.Option(min=0, help="Begin no further run when so much is spent.")] = None,
+    max_usd: Annotated[float | None, typer.Option(min=0, help="Begin no further run once this much is spent.")] = None,
     junit: Annotated[Path | None, typer.Option(help="Write a report as JUnit XML.")] = None,
     publish: Annotated[
         str | None, typer.Option(help="Publish the results to the console of this server. Needs agent:write.")

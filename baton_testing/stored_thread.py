@@ -38,7 +38,7 @@ class StoredThread:
         return str(self.thread.get("threadId") or self.thread.get("id"))
 
     async def redact(self) -> StoredThread:
-        """Return it with placeholders for personal data, the same one wherever the same value stands."""
+        """Return it with placeholders for personal data, the same one for the same value."""
         whole = {name: getattr(self, name) for name in self.__slots__}
         redactor = Redactor(InProcessPiiDetector())
         clean = await replace_texts(whole, redactor, may_be_said)

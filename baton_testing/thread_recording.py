@@ -42,7 +42,7 @@ def write_test(stored: StoredThread, place: AgentPlace, path: Path) -> Written:
     """Write the test of a conversation without personal data to ``path``, and its cassette next to it.
 
     The cassette is made by holding the conversation with the agents as they are now, who get the answers of then: it
-    knows their prompts as they are here. Raises ``CannotRun`` if a file is there already.
+    knows their prompts as they are here. Raises ``CannotRun`` if a file already exists.
     """
     if path.exists():
         raise CannotRun(f"{path} is there already. Name another file: `baton test NEW.yaml --from {stored.id}`.")

@@ -37,7 +37,7 @@ class S3Process:
 
 
 def main() -> None:
-    """Serve until the end of the standard input, which comes also if the benchmark dies."""
+    """Serve until the end of the standard input, which comes even if the benchmark dies."""
     moto = MotoServer()
     print(moto.start(), flush=True)
     sys.stdin.read()

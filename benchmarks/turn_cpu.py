@@ -48,7 +48,7 @@ class Tree:
 
 
 def measure(trees: Sequence[Tree], rounds: int) -> None:
-    """Measure turns of all trees in turn, each round in the opposite order of the one before."""
+    """Measure turns of all trees in turn, each round in the opposite order of the previous one."""
     for number in range(rounds):
         order = trees if number % 2 else trees[::-1]
         for tree in order:

@@ -45,7 +45,7 @@ def pdf_bomb(levels: int) -> bytes:
 
 
 def ods_bomb(columns: int, rows: int) -> bytes:
-    """A workbook by name, in truth an OpenDocument whose only cell is repeated."""
+    """A workbook by name, actually an OpenDocument whose only cell is repeated."""
     cell = f'<table:table-cell office:value-type="float" office:value="1" table:number-columns-repeated="{columns}">'
     content = (
         f'<office:document-content xmlns:office="{_OPEN}office:1.0" xmlns:table="{_OPEN}table:1.0" '

@@ -35,8 +35,22 @@ AVOIDED_WORDS = {
     "brought": "given, passed",
     "whoever": "the user who, the caller",
     "anew": "again",
+    "lately": "recently",
 }
-AVOIDED_PHRASES = {"of its own": "its own, separate", "of their own": "their own, separate", "of one's own": "your own"}
+AVOIDED_PHRASES = {
+    "of its own": "its own, separate",
+    "of their own": "their own, separate",
+    "of one's own": "your own",
+    "also (?:if|when)": "even if, even when",
+    "the (?:release|version|turn|attempt|run|request|session|message|page|one) before(?=[.,;:)])": "the previous one",
+    "otherwise than": "differently from",
+    "so often(?=[.,;:)])": "this many times",
+    "(?<!there )is no (?:number|error|attempt|coroutine|object|specialist|secret|text)": "is not a",
+    "what is to be": "the noun that it stands for",
+    "is there already": "exists already",
+    "in truth": "actually",
+}
+"""Patterns of phrases, and what to write instead."""
 ALLOWED = {
     ("shared/baton/agents/builtin_tools.py", "told"),  # a prompt: another text could change answers
     ("shared/baton/domain/branches.py", "wished"),  # the name of a stored field
@@ -95,10 +109,10 @@ def word_flaws(prose: str) -> Iterator[str]:
     plain = CODE.sub(" ", prose)
     yield from _avoided(plain)
     for phrase, better in AVOIDED_PHRASES.items():
-        if re.search(rf"\b{phrase}\b", plain, re.IGNORECASE):
-            yield f'"{phrase}": write {better}'
-    for found in AMERICAN.finditer(SPELT_WITH_Z.sub(" ", plain)):
-        yield f'"{found[0]}" is American spelling'
+        if found := re.search(rf"\b(?:{phrase})(?!\w)", " ".join(plain.split()), re.IGNORECASE):
+            yield f'"{found[0]}": write {better}'
+    for spelling in AMERICAN.finditer(SPELT_WITH_Z.sub(" ", plain)):
+        yield f'"{spelling[0]}" is American spelling'
 
 
 def _avoided(words: str) -> Iterator[str]:

@@ -46,7 +46,7 @@ class DeterministicLoop(VirtualTimeLoop):
                 future.set_result(result)
 
         def act() -> None:
-            # Also when the caller was cancelled meanwhile: a request that is on its way arrives.
+            # Even when the caller was cancelled meanwhile: a request that is on its way arrives.
             try:
                 result, error = func(*args), None
             except (KeyboardInterrupt, SystemExit):

@@ -70,7 +70,7 @@ def read_quota(account: Account) -> int:
 
 
 def _number(template: DeployedTemplate, name: str) -> int | None:
-    """Return the value of a parameter; None for a value that is no number, which the row parameters reports."""
+    """Return the value of a parameter; None for a value that is not a number, which the row parameters reports."""
     value = template.values[name]
     return int(value) if value.isascii() and value.isdigit() else None
 

@@ -117,7 +117,7 @@ def _number(schema: Schema, *, is_whole: bool) -> float | int:
 def structured(reply: Reply, request: ChatRequest) -> Reply:
     """Return the reply in the form that the request asks for.
 
-    Where the script says JSON, it stays as it is, also if it does not fit. Anything else becomes the smallest value
+    Where the script says JSON, it stays as it is, even if it does not fit. Anything else becomes the smallest value
     that is valid against the schema. Replies with calls, and what Baton wants for itself, are left to the script.
     """
     schema = request.answer_schema

@@ -40,7 +40,7 @@ def text(source: str) -> Render:
 
 
 def value(source: str) -> Render:
-    """Like ``text``; but what is nothing except one ``{{ ... }}`` keeps its type: a list, a number, an object."""
+    """Like ``text``, but a template that is a single ``{{ ... }}`` keeps its type: a list, a number, an object."""
     whole = _VALUE.fullmatch(source)
     return condition(whole[1]) if whole else text(source)
 

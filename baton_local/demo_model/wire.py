@@ -85,7 +85,7 @@ class ChatMessage(BaseModel):
 
 
 class ChatRequest(BaseModel):
-    """A request to ``POST /chat/completions``; what the stand-in has no use for is accepted and ignored."""
+    """A request to ``POST /chat/completions``; fields that the stand-in does not use are accepted and ignored."""
 
     model_config = ConfigDict(extra="allow")
 

@@ -118,7 +118,7 @@ class Application:
             await self._rest(scope, receive, send)
 
     def _index(self, _: Request) -> Response:
-        """Answer with the demo page, or with what is to be done for it."""
+        """Answer with the demo page, or with the steps that make it."""
         return FileResponse(self._page / "index.html") if self._is_built else _not_built()
 
     async def _serve_widget(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -22,7 +22,7 @@ from typing import Any
 from baton_local.serving.asgi import Scope
 
 ALONE = 8
-"""Requests of a tenant that begin at once if no other tenant has sent anything lately."""
+"""Requests of a tenant that begin at once if no other tenant has sent anything recently."""
 CONTENDED = 2
 """The same while other tenants are active too."""
 OVERLOADED = 1
@@ -30,7 +30,7 @@ OVERLOADED = 1
 BUSY_SECONDS = 0.25
 PATIENT_SECONDS = 20.0
 """The longest time for which a request counts. API Gateway answers those that wait for 29 seconds itself."""
-LATELY_SECONDS = 10.0
+RECENT_SECONDS = 10.0
 REST = 3.0
 """The rest after a request of a tenant that has others waiting, as a multiple of the time that it took."""
 MAX_REST_SECONDS = 0.5
@@ -146,11 +146,11 @@ class FairGate:
         return lane.begun < room and self._clock() >= lane.rests_until
 
     def _is_contended(self, tenant: str) -> bool:
-        """Return whether another tenant is active or was lately."""
+        """Return whether another tenant is active or was recently."""
         if len(self._busy) > (tenant in self._busy):
             return True
         others = (lane for name, lane in islice(reversed(self._lanes.items()), 2) if name != tenant)
-        return any(self._clock() - lane.last_at < LATELY_SECONDS for lane in others)
+        return any(self._clock() - lane.last_at < RECENT_SECONDS for lane in others)
 
     @property
     def _is_overloaded(self) -> bool:

@@ -85,7 +85,7 @@ class ExecutionEnvironment:
         self._api.put(invocation)
 
     def end(self) -> None:
-        """Kill the processes, and wait for their end. A repetition is no error."""
+        """Kill the processes, and wait for their end. A repetition is not an error."""
         self._is_ending = True
         self._kill()
         if threading.current_thread() is not self._reader:

@@ -43,7 +43,7 @@ class BuiltFunction:
         return answer
 
     def end(self) -> None:
-        """Kill every environment. A repetition is no error."""
+        """Kill every environment. A repetition is not an error."""
         with self._lock:
             self._is_over = True
             environments = list(self._environments)

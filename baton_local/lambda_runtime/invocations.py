@@ -49,7 +49,7 @@ class WholeAnswer:
         self._data += data
 
     def end(self) -> None:
-        """Deliver what came. Raises nothing: an answer that is too large or no JSON is a failed invocation."""
+        """Deliver what came. Raises nothing: an answer that is too large or not JSON is a failed invocation."""
         if len(self._data) > MAX_RESPONSE:
             self.fail(FunctionFailed("Function.ResponseSizeTooLarge", f"{len(self._data)} bytes"))
             return

@@ -17,7 +17,7 @@ from baton_local.sqlite_index.owner_file import OwnerFile, Revision
 BATCH = 50
 """Documents that are embedded and replaced together."""
 PASSES = 10
-"""Over a file that others write meanwhile."""
+"""Passes over a file that others write meanwhile."""
 
 
 class SqliteReindexing:

@@ -29,7 +29,7 @@ class FakeEpisodes:
         self.is_down = False
         """Whether nothing can be recorded at the moment."""
         self.dies_at: int | None = None
-        """The number of the write, counted from 1, that does not happen any more: the worker dies."""
+        """The number, counted from 1, of the write before which the worker dies."""
         self.writes = 0
 
     @property

@@ -22,7 +22,7 @@ class FakeIdleThreads:
         self._clock = clock
         self.failures: dict[tuple[str, str], int] = {}
         self.unreadable: set[str] = set()
-        """Ids of threads whose records nobody can make sense of."""
+        """Ids of threads whose records cannot be read."""
         self.seen: Callable[[], Awaitable[object]] | None = None
         """A call after a thread was found due, and before anything is done about it."""
 

@@ -71,7 +71,7 @@ async def each_until(
 ) -> bool:
     """Deal with items, at most ``at_once`` at the same time, and return whether all were begun by the ``deadline``.
 
-    The deadline is a time of the event loop. Items begun by then are waited for, also if reading the items fails.
+    The deadline is a time of the event loop. Items begun by then are waited for, even if reading the items fails.
     ``deal_with`` must not raise.
     """
     loop = asyncio.get_running_loop()

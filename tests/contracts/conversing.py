@@ -114,7 +114,7 @@ class Screen:
     def _apply(self, event: dict[str, Any]) -> None:
         match event["type"]:
             case "RUN_STARTED":
-                if event["runId"] == self._run_id:  # of what the attempt before has said, nothing counts
+                if event["runId"] == self._run_id:  # of what the previous attempt has said, nothing counts
                     self.texts = {name: text for name, text in self.texts.items() if name not in self._of_run}
                 self._run_id, self._of_run = event["runId"], []
             case "STATE_SNAPSHOT":

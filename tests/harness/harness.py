@@ -109,7 +109,7 @@ class Harness(FakePorts):
         return self.app.replays
 
     async def model_is_asked(self, times: int = 1) -> None:
-        """Wait until the model has been asked so often."""
+        """Wait until the model has been asked this many times."""
         async with asyncio.timeout(10):
             while len(self.model.asked) < times:  # noqa: ASYNC110 - the fake has no event for it
                 await asyncio.sleep(0.01)

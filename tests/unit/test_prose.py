@@ -59,6 +59,9 @@ def test_a_property_that_returns_something_is_found(decorator: str) -> None:
         ("a.md", "# Title\n\nWhoever reads this.", 3),
         ("a.md", "## What it does", 1),
         ("a.md", "A process of its own.", 1),
+        ("a.md", "It is kept, also if it is empty.", 1),
+        ("a.py", '"""A copy of the version\nbefore."""', 1),
+        ("a.py", "# it is no number", 1),
         ("a.md", "It normalizes text.", 1),
     ],
 )
@@ -75,6 +78,7 @@ def test_avoided_words_are_found_in_comments_names_and_pages(path: str, text: st
         'The message is "You told me".',
         "Its own process.",
         "See docs/tell.md.",
+        "There is no error before the page before it is read.",
     ],
 )
 def test_code_quotations_and_terms_of_protocols_are_left_alone(text: str) -> None:

@@ -60,13 +60,13 @@ class Journal:
         return queues
 
     def define(self, name: str, attributes: Mapping[str, str]) -> None:
-        """Keep a queue's attributes."""
+        """Store a queue's attributes."""
         self._database.execute("INSERT OR REPLACE INTO queues VALUES (?, ?)", (name, json.dumps(dict(attributes))))
 
     def save(self, queues: Mapping[str, FifoQueue], now: float) -> None:
-        """Keep what these queues have changed since the last time, all of it or nothing.
+        """Store the changes of these queues since the last call, all of them or none.
 
-        Deduplication ids that count no more at ``now`` leave the file.
+        Deduplication ids that have expired at ``now`` are removed from the file.
         """
         with self._transaction():
             for name, queue in queues.items():
@@ -85,7 +85,7 @@ class Journal:
             self._forget_sent(now)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._database.close()
 
     def _forget_sent(self, now: float) -> None:

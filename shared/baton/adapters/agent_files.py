@@ -52,7 +52,7 @@ class AgentFiles:
         self._sources: dict[str, Source] = {}
 
     def take(self, newer: AgentFiles) -> None:
-        """Have the agents of ``newer`` from now on. Definitions that were handed out stay as they are."""
+        """Use the agents of ``newer`` from now on. Definitions that were handed out stay as they are."""
         self._default, self._sources, self._by_id = newer._default, newer._sources, newer._by_id
 
     @classmethod

@@ -72,7 +72,7 @@ def _describe(path: Path, problem: BaseException) -> Iterator[str]:
 
 
 def _place(problem: BaseException) -> str | None:
-    """Return the innermost line that is no library's, as ``file:line``."""
+    """Return the innermost line that is not a library's, as ``file:line``."""
     for frame in reversed(traceback.extract_tb(problem.__traceback__)):
         file = Path(frame.filename)
         if file.is_file() and not file.is_relative_to(_OURS) and not {"site-packages", "importlib"} & set(file.parts):

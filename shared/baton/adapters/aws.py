@@ -53,7 +53,7 @@ _OUTAGES = (
     HTTPClientError,
     IncompleteReadError,
     MetadataRetrievalError,
-    NoCredentialsError,  # also if their source does not answer
+    NoCredentialsError,  # even if their source does not answer
 )
 _OUTAGE_CODES = frozenset(
     {

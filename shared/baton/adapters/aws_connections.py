@@ -56,7 +56,8 @@ class Connections:
         weakref.finalize(self, _close_all, self._idle)
 
     async def send(self, request: bytes, *, seconds: float) -> Answer:
-        """Send a request and return its answer, of which something must come every ``seconds``, connecting included.
+        """Send a request and return its answer, of which a part must arrive every ``seconds``, including while
+        connecting.
 
         Raises botocore's errors of connections, which its retries know. If the caller is cancelled, the request may
         still take effect.

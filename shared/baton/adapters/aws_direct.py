@@ -1,7 +1,7 @@
-"""Calls of AWS without a thread: botocore's steps of a call, with an asynchronous sending between them.
+"""Calls of AWS without a thread: botocore's steps of a call, with asynchronous sending between them.
 
 botocore takes more than a millisecond of CPU for a small request, most of it in steps that serve the other services.
-What decides stays botocore's: the client's retries with their pauses and quota, the parsing of refusals, its
+The decisions remain botocore's: the client's retries with their pauses and quota, the parsing of refusals, its
 exceptions, credentials and time limits. Handlers of its events are called as for a call by boto3, except those that
 change how a request is built and signed.
 """

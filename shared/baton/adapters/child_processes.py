@@ -73,7 +73,7 @@ class ChildProcesses:
     async def run(self, answer: type[T], task: Mapping[str, Any], body: bytes, *, seconds: float | None = None) -> T:
         """Return the answer to ``task`` about the file ``body``. A caller that is cancelled ends the process.
 
-        ``seconds`` bounds the time by the clock, with the wait for the document's turn.
+        ``seconds`` bounds the time by the clock, including the wait for the document's turn.
 
         Raises ``DocumentUnreadable`` if the file is at fault, which includes that it ends its process, and
         ``ExtractionUnavailable`` if no process can be started, or if something else has ended it.

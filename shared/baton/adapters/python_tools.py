@@ -44,7 +44,7 @@ class _Loaded:
 class PythonTools:
     """Tools that ``python`` definitions declare. Each is imported when it is first offered.
 
-    A definition keeps its function, also when its module is imported again for later definitions.
+    A definition keeps its function, even when its module is imported again for later definitions.
     """
 
     def __init__(self, functions: Functions) -> None:

@@ -18,8 +18,8 @@ MAX_CHARACTERS = 20_000
 async def compute_prompt(agent: AgentDefinition, context: RunContext) -> list[Prompt]:
     """Return the computed part as an instruction of the turn; nothing if the agent has no such function.
 
-    It stands behind the history, so that it changes nothing that a prompt cache holds. Raises what the function
-    raises, ``TimeoutError``, and ``ValueError`` for a result that is no text or too long: no turn goes on without it.
+    It stands behind the history, so that it changes nothing that a prompt cache holds. Raises what the function raises,
+    ``TimeoutError``, and ``ValueError`` for a result that is not text or is too long: no turn goes on without it.
     """
     function = agent.code.prompt
     if function is None:

@@ -9,7 +9,7 @@ from cachetools import LRUCache
 from baton.domain.agent import AgentDefinition
 
 SHRINK = 0.6
-"""The share of a refused prompt that is tried next. The model counts otherwise than Baton, so a bit less may fail."""
+"""The share of a refused prompt that is tried next. The model counts differently from Baton, so a bit less may fail."""
 MIN_TOKENS = 300
 """The smallest budget that is kept for a model. Below it no conversation is possible."""
 MAX_MODELS = 1_000

@@ -34,7 +34,7 @@ class ToolProgress:
         self._shown_at = 0.0
 
     def report(self, label: str) -> None:
-        """Show a label in place of the one before."""
+        """Show a label in place of the previous one."""
         label = " ".join(str(label).split())[:MAX_LABEL]
         if not label or label == self._last or self._has_ended:  # what a call has begun may outlast it
             return

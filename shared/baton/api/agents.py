@@ -186,7 +186,7 @@ async def list_versions(
     scope: Caller,
     app: UseCases,
     limit: Annotated[int, Query(ge=1, le=100, description="Versions of a page.")] = 20,
-    cursor: Annotated[str | None, Query(max_length=64, description="`nextCursor` of the page before.")] = None,
+    cursor: Annotated[str | None, Query(max_length=64, description="`nextCursor` of the previous page.")] = None,
 ) -> Listing[AgentVersion]:
     """Return the versions of an agent of the tenant, the newest first, without definitions. Needs `agent:write`."""
     scope.require(Permission.AGENT_WRITE, READ_VERSIONS)

@@ -21,7 +21,7 @@ from baton.domain.procedure import RESERVED_SLUG
 from baton.domain.served import RUN_ID, THREAD_ID
 
 Limit = Annotated[int, Query(ge=1, le=100, description="Items a page.")]
-Cursor = Annotated[str | None, Query(max_length=512, description="`nextCursor` of the page before.")]
+Cursor = Annotated[str | None, Query(max_length=512, description="`nextCursor` of the previous page.")]
 
 
 async def use_cases(request: Request) -> App:

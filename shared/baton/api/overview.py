@@ -139,7 +139,7 @@ async def get_overview(
     ] = None,
     cursor: Annotated[
         str | None,
-        Query(max_length=MAX_CURSOR, description="`nextCursor` of the page before, whose period it keeps."),
+        Query(max_length=MAX_CURSOR, description="`nextCursor` of the previous page, whose period it keeps."),
     ] = None,
 ) -> Overview:
     """Return counts of turns, failures, tokens, costs and first words, of one page of conversations.

@@ -69,7 +69,7 @@ class Turn(Served):
 
 
 class ContextBlock(Recorded):
-    """One block of a prompt, also if it is empty."""
+    """One block of a prompt, even if it is empty."""
 
     kind: BlockKind
     agent_id: str = Field(description="The agent whose prompt it is.", examples=["assistant"])

@@ -30,7 +30,7 @@ from baton.domain.workflow_definition import WorkflowDefinition
 F = TypeVar("F", bound=Callable[..., Any])
 
 NAMES = {"system_prompt": "prompt", "answer_schema": "output_type"}
-"""Arguments that are named otherwise than the fields that they set."""
+"""Arguments whose names differ from those of the fields that they set."""
 
 Values = Mapping[str, Any]
 """The fields of a part, as a file in YAML would have them."""
@@ -148,7 +148,7 @@ class Agent(HookDecorators):
         tools, memory, limits, guardrails and hooks are those of the steps that it takes.
 
         Raises:
-            WrongArgument: The function is no coroutine, the agent has one already, or is a remote one.
+            WrongArgument: The function is not a coroutine, the agent has one already, or is a remote one.
         """
         if self.definition.remote is not None:
             raise WrongArgument("run is for agents of this deployment, and not for remote ones")

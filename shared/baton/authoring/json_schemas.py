@@ -23,7 +23,7 @@ class PlainJsonSchema(GenerateJsonSchema):
 def object_schema(kind: Any) -> dict[str, Any]:
     """Return the JSON Schema of a type, or a schema as it is.
 
-    Raises ``ValueError`` with the reason if the type is no object in JSON.
+    Raises ``ValueError`` with the reason if the type is not an object in JSON.
     """
     if isinstance(kind, Mapping):
         return dict(kind)

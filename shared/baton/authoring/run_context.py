@@ -192,7 +192,7 @@ class RunContext(TurnContext):
             outcome: How it ended, in a word or two.
 
         Raises:
-            ToolFailed: The agent is no specialist now, or may not return.
+            ToolFailed: The agent is not a specialist now, or may not return.
         """
         return self.steps.return_to_main(summary, outcome)
 

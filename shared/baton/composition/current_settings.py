@@ -64,7 +64,7 @@ class CurrentSettings:
 
     @property
     def listed_issuers(self) -> tuple[str, ...]:
-        """The names of those that anybody may know of."""
+        """The names of those that may be published."""
         return tuple(each.issuer for each in self.issuers if each.listed)
 
     @property

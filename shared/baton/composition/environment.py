@@ -19,7 +19,7 @@ current: ContextVar[str] = ContextVar("execution_environment", default="")
 
 
 class Cached(Generic[T]):
-    """A function without parameters that runs once per execution environment, also when threads call it at once."""
+    """A function without parameters that runs once per execution environment, even when threads call it at once."""
 
     def __init__(self, build: Callable[[], T]) -> None:
         update_wrapper(self, build)

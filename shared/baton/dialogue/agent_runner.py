@@ -284,7 +284,7 @@ class AgentRunner:
         await loop.go_on(calls, approved, settled)
 
     async def _take_client_results(self, loop: AgentLoop, pending: PendingInterrupts) -> None:
-        """Take the results that came with the message, of calls of the run before."""
+        """Take the results that came with the message, of calls of the previous run."""
         if not await self._context.may_act():
             return
         history = (await self.histories.read()).messages

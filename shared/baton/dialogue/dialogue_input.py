@@ -58,7 +58,7 @@ class DialogueInput:
     client: ClientOffer | None = None
     """The offer of the user's application; None if it offers nothing."""
     client_results: PendingInterrupts | None = None
-    """The interrupts of the run before, with the results that came with this message; None if none came."""
+    """The interrupts of the previous run, with the results that came with this message; None if none came."""
     consult: Consult | None = None
     """Answers in place of agents that are consulted; None: they are asked themselves."""
     ends_at_once_as: OutcomeType | None = None

@@ -134,7 +134,7 @@ class LearningSettings(Definition):
     max_per_day: int = Field(default=50, ge=0, le=10_000)
     """The most tasks that it is asked about in a day, in a tenant."""
     duplicate_floor: float = Field(default=0.85, ge=0, le=1)
-    """The similarity from which a draft counts as a version of a procedure that is there already."""
+    """The similarity from which a draft counts as a version of an existing procedure."""
 
 
 class Timeouts(Definition):

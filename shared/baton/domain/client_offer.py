@@ -46,7 +46,7 @@ class ClientOffer:
     """Names are unique, and none is that of a built-in tool."""
     context: tuple[ContextItem, ...] = ()
     results: tuple[InterruptAnswer, ...] = ()
-    """Results of calls that the run before waits for, where the user has sent a message instead of waiting for it."""
+    """Results of calls that the previous run waits for, where the user has sent a message instead of waiting for it."""
     parent_task_id: str | None = None
     """The task of another agent that an A2A message serves."""
     handoff: IncomingHandoff | None = None

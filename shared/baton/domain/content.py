@@ -84,7 +84,7 @@ def content_digest(content: Content) -> str:
 
 
 def part_name(part: ImagePart | DocumentPart) -> str | None:
-    """Return the file name of the part's metadata, without characters that mean something in paths and markup."""
+    """Return the file name of the part's metadata, without characters that have a meaning in paths and markup."""
     if isinstance(part.metadata, dict):
         for key in ("name", "filename", "fileName"):
             name = part.metadata.get(key)

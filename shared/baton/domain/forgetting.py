@@ -48,7 +48,7 @@ MARK_KEPT = timedelta(days=32)
 GIVEN_UP_AFTER = timedelta(days=1)
 """A request that has been running for so long has lost its pipeline; the next one starts again."""
 MAX_ROUNDS = 5
-"""Sweeps of one request. Each comes ``ZOMBIE_SECONDS`` after the one before."""
+"""Sweeps of one request. Each comes ``ZOMBIE_SECONDS`` after the previous one."""
 
 
 class ForgetSubject(StrEnum):

@@ -23,7 +23,7 @@ TOP = 10
 
 @dataclass(frozen=True, slots=True)
 class CountedTurn:
-    """An ended turn, as far as it is counted."""
+    """The counted values of an ended turn."""
 
     thread_id: str
     run_id: str

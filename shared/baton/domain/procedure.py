@@ -210,7 +210,7 @@ class Procedure:
         return self.draft.slug
 
     def repeats(self, newest: Procedure, edited_from: int) -> bool:
-        """Return whether ``newest`` was made by the same change of the version ``edited_from`` before."""
+        """Return whether ``newest`` was made by the same change, of the version ``edited_from``."""
         return (newest.version, newest.draft, newest.created_by) == (edited_from + 1, self.draft, self.created_by)
 
     @property

@@ -98,7 +98,7 @@ class QueuedClose(_Queued):
 
 
 class QueuedAnswer(_Queued):
-    """A person's answer to an interrupt; ``user_id`` is the thread's user, also if another person answers."""
+    """A person's answer to an interrupt; ``user_id`` is the thread's user, even if another person answers."""
 
     action: Literal["answer"] = "answer"
     interrupt_id: str

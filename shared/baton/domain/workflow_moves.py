@@ -125,7 +125,7 @@ def expire(workflow: Workflow, now: datetime) -> Workflow:
 
 
 def resume(definition: WorkflowDefinition, workflow: Workflow, *, thread_id: str, now: datetime) -> Resumed:
-    """Continue the workflow in ``thread_id``, also if it is active there and its definition has changed.
+    """Continue the workflow in ``thread_id``, even if it is active there and its definition has changed.
 
     Raises ``WorkflowUnavailable`` for one that is finished or expired.
     """

@@ -96,9 +96,9 @@ class SearchRebuild:
     ) -> RebuildResult:
         """Rebuild ``indices`` of all tenants, or of the named ones, from ``positions`` on, for ``seconds``.
 
-        It works on beyond that until a repetition would continue after it, for ``most_seconds`` at most. Entries that
-        the index has already are left as they are. Raises ``SearchUnavailable``,
-        ``EmbedderUnavailable`` and ``StoreUnavailable``.
+        It continues beyond that until a repetition would continue after it, for ``most_seconds`` at most. Entries that
+        the index has already are left as they are. Raises ``SearchUnavailable``, ``EmbedderUnavailable`` and
+        ``StoreUnavailable``.
         """
         loop = asyncio.get_running_loop()
         began_at = loop.time()
@@ -107,7 +107,7 @@ class SearchRebuild:
         async with aclosing(self._in_turn(stored, call.tenants, indices, dict(call.positions))) as steps:
             async for step in steps:
                 call.add(step)
-                # What was begun by earlier calls is looked at first: each call must get further than that.
+                # Work that earlier calls began comes first: each call must get further than that.
                 elapsed = loop.time() - began_at
                 if elapsed >= most_seconds or (elapsed >= seconds and call.has_advanced):
                     break

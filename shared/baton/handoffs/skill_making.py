@@ -77,7 +77,7 @@ def review_skill(workflow: Workflow, scope: Scope, goes_to: Callable[[str], str 
 class SkillMaking:
     """Makes private skills of completed workflows.
 
-    A skill is made for its user alone, also if the user may approve procedures: a model leads the conversation, and a
+    A skill is made for its user alone, even if the user may approve procedures: a model leads the conversation, and a
     conversation publishes nothing to others.
     """
 

@@ -26,7 +26,7 @@ class DocumentRecords:
     async def change(self, ref: DocumentRef, change: Callable[[Document], Document | None]) -> Document | None:
         """Store what ``change`` makes of the record as it is now, and return it; None if it returned None.
 
-        Raises ``StoreUnavailable``, also if others change the record all the time.
+        Raises ``StoreUnavailable``, and does so too while others keep changing the record.
         """
         for _ in range(MAX_TRIES):
             document = await self.get(ref)

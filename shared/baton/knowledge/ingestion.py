@@ -230,7 +230,7 @@ class Ingestion:
         await self._note(ref, IngestionStep.INDEX, CHUNKED + (INDEXED - CHUNKED) * (batch + 1) // batches)
 
     async def activate(self, ref: DocumentRef) -> None:
-        """Let turns use the version from now on, in place of the one before. All of it must be in the index."""
+        """Let turns use the version from now on, in place of the previous one. All of it must be in the index."""
         work = await self._current(ref)
         if work is None:
             return

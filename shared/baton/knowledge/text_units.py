@@ -46,7 +46,7 @@ class Unit:
     text: str
     border: Border
     separator: str
-    """The text between this one and the one before."""
+    """The text between this one and the previous one."""
     headings: tuple[str, ...]
     page: int | None
     is_table: bool = False

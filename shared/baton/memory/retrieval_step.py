@@ -56,7 +56,7 @@ class RetrievalStep(Generic[T]):
 
 
 async def cancel_all(tasks: Sequence[asyncio.Future[Any]]) -> None:
-    """Cancel the tasks that still run. One that does not end at once is left to itself."""
+    """Cancel the tasks that still run. One that does not end at once is not waited for."""
     for task in tasks:
         task.add_done_callback(_take_exception)
         task.cancel()

@@ -171,7 +171,7 @@ class ChatModel(Protocol):
         ``FinishReason.LENGTH`` cut. ``Finished.reason`` is ``TOOL_CALLS`` after calls, unless the answer was cut.
 
         ``thread_files`` reads the uploads that file parts refer to. The model may call any of ``tools``. Raises
-        ``ModelRateLimited``, ``ModelTimeout``, ``ModelUnavailable``, ``ModelRefused`` (also when the model takes no
+        ``ModelRateLimited``, ``ModelTimeout``, ``ModelUnavailable``, ``ModelRefused`` (even when the model takes no
         tools), ``ContextTooLong``, ``OutOfCredit`` and ``ContentFiltered``.
         """
         ...

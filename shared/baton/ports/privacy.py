@@ -156,7 +156,7 @@ class ForgetRequests(Protocol):
         ...
 
     async def cutoff(self, scope: Scope, thread_id: str) -> datetime | None:
-        """Return the latest cut-off of the scope's user or of the thread, if one of them was forgotten lately."""
+        """Return the latest cut-off of the scope's user or of the thread, if one of them was forgotten recently."""
         ...
 
 

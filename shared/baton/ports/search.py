@@ -44,7 +44,7 @@ class Embedder(Protocol):
 
         ``purpose`` is that of all the texts. ``seconds`` is the time that the caller has, if it is short.
 
-        Raises ``EmbedderUnavailable``, also when that time is over and for an answer of the wrong form, and
+        Raises ``EmbedderUnavailable``, also at the end of that time and for an answer of the wrong form, and
         ``WrongEmbeddings``, which repetitions raise again, for vectors of another length than ``dimensions``.
         """
         ...
@@ -103,7 +103,7 @@ class Reindexed:
     version: str
     """The version that is searched now."""
     copied: int
-    """Documents of the version before; 0 for an index that is rebuilt in place."""
+    """Documents of the previous version; 0 for an index that is rebuilt in place."""
     embedded: int
     """Documents whose texts were embedded again."""
 

@@ -55,5 +55,5 @@ class RetentionRuns:
         opened = await self.requests.open(scope, request)
         await self.forgettings.start(opened)
         if retention.changed_at is not None and opened.requested_at < retention.changed_at:
-            # It began before the change, and may have passed data that the new limits concern.
+            # It began before the change, and may have passed over data that the new limits concern.
             await self.retentions.repeat_soon(scope)

@@ -142,7 +142,7 @@ async def most_alike(draft: ProcedureDraft, procedures: Sequence[Procedure], emb
 
 
 def is_same(draft: ProcedureDraft, other: ProcedureDraft) -> bool:
-    """Return whether two drafts say the same, but for case and spacing."""
+    """Return whether two drafts say the same, apart from case and spacing."""
     return _said(draft) == _said(other)
 
 

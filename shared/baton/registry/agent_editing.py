@@ -35,7 +35,7 @@ from baton.registry.tenant_agents import TenantAgents, check_permissions
 from baton.tenant_copies import CurrentLimits
 
 MAX_TRIES = 24
-"""Attempts at a change while others change the tenant's agents too: one of them succeeds at each time."""
+"""Attempts at a change while others change the tenant's agents too: each time one of them succeeds."""
 PAUSE_SECONDS = 0.03
 """The longest pause after the first attempt, and the time by which each further one is longer."""
 MAX_PAUSE_SECONDS = 0.3

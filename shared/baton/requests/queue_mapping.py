@@ -45,7 +45,7 @@ def queued_message(
 def queued_answer(
     scope: Scope, thread_id: str, answer: InterruptAnswer, *, request_id: str, subscriber: Subscriber | None = None
 ) -> QueuedAnswer:
-    """Make the queue record of one answer. ``scope`` is that of the thread's owner, also if another user answered."""
+    """Make the queue record of one answer. ``scope`` is that of the thread's owner, even if another user answered."""
     return QueuedAnswer(
         **_about(replace(scope, permissions=frozenset()), thread_id, request_id, subscriber),
         interrupt_id=answer.interrupt_id,

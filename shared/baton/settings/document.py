@@ -61,7 +61,7 @@ class Problem:
 
 
 class InvalidDocument(ValueError):
-    """The text is no settings document."""
+    """The text is not a settings document."""
 
     def __init__(self, *problems: Problem) -> None:
         self.problems = problems[:MAX_SHOWN]

@@ -17,7 +17,7 @@ from baton.requests.turn_requests import ActionRequest, AnswerRequest, MessageRe
 async def adoptable(store: ThreadStore, lease: Lease, known: TurnRecord) -> tuple[StoredMessage, ...] | None:
     """Return the messages of the attempt in ``known`` if only its commit is missing; otherwise None.
 
-    None also if another worker held the lease in between. Call this before anything is written under ``lease``:
+    None as well if another worker held the lease in between. Call this before anything is written under ``lease``:
     every message must bear the fence of the dead attempt, otherwise the messages may come from two attempts.
     """
     if known.first_ordinal != lease.thread.next_ordinal or known.fence != lease.fence - 1:

@@ -69,7 +69,7 @@ class Acquisition:
                 await asyncio.sleep(POLL_SECONDS)
 
     def _place(self, call: TurnCall) -> AbstractAsyncContextManager[None]:
-        """Return the place of a request that waits. Only over HTTP it keeps a function busy that serves others too."""
+        """Return the place of a request that waits. Only over HTTP does it occupy a function that serves others too."""
         if call.record is not None or call.subscriber is not None or call.gives_up:
             return nullcontext()
         name = self.services.agents.clock.new_id()

@@ -21,7 +21,7 @@ Json = dict[str, Any]
 URL = "http://baton.test/mcp"
 ACCEPT = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
 MODES = ("2026-07-28", "legacy")
-"""The protocol without sessions, and the one before."""
+"""The protocol without sessions, and the previous one."""
 
 
 def open_to_mcp(agent: AgentDefinition = ASSISTANT, **fields: Any) -> AgentDefinition:

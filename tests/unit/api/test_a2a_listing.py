@@ -20,7 +20,7 @@ def served() -> A2AServed:
 
 
 async def begun(served: A2AServed, text: str, message_id: str, **fields: Any) -> Json:
-    """A task, an hour after the one before."""
+    """A task, an hour after the previous one."""
     served.harness.clock.advance(HOUR)
     task: Json = (await served.call("message/send", blocking(message(text, message_id, **fields))))["result"]
     return task

@@ -245,7 +245,7 @@ async def test_a_client_that_gives_up_its_call_cancels_the_run(served: McpServed
 
 
 async def initialized(served: McpServed) -> str:
-    """The session of a client of the line before."""
+    """The session of a client of the previous line."""
     params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
     answer = await served.send(request("initialize", **params))
     return answer.headers["mcp-session-id"]

@@ -40,7 +40,7 @@ def wrapped(text: str, width: float, size: float = SIZE) -> list[str]:
 def draw_columns(
     canvas: Canvas, columns: Sequence[Sequence[str]], lefts: Sequence[float], top: float, shift: float = 0
 ) -> None:
-    """Draw columns of lines row by row, each column so much lower than the one before."""
+    """Draw columns of lines row by row, each column so much lower than the previous one."""
     for row in range(max(map(len, columns))):
         for place, (column, left) in enumerate(zip(columns, lefts, strict=True)):
             if row < len(column):

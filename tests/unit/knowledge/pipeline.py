@@ -148,7 +148,7 @@ class Pipeline:
         return await self.app.knowledge.ingestion_events.step({"step": step, "document": document, **given})
 
     async def run(self, ref: DocumentRef, *, order: random.Random | None = None, waits: bool = True) -> None:
-        """One execution: the steps in their order, those of a map in any, then what is to be removed, twice."""
+        """One execution: the steps in their order, those of a map in any, then the removals, twice."""
         checked = await self.step(ref, "check")
         if checked["next"] == "extract":
             parts = [

@@ -84,7 +84,7 @@ class Played:
 
 
 def play(speaker: AgentDefinition, said: Sequence[Turn], *, summarised: bool = False) -> list[Played]:
-    """Assemble the prompt of each turn, with the window that the turn before has left; ``summarised`` in time."""
+    """Assemble the prompt of each turn, with the window that the previous turn has left; ``summarised`` in time."""
     stored: list[StoredMessage] = []
     window, played = HistoryWindow(AGENT), []
     for turn in said:

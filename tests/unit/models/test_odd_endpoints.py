@@ -1,4 +1,4 @@
-"""Chat Completions of endpoints that answer otherwise than OpenAI's, without a socket."""
+"""Chat Completions of endpoints that answer differently from OpenAI's, without a socket."""
 
 from __future__ import annotations
 

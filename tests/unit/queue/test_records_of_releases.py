@@ -1,7 +1,7 @@
 """Records on their way between two releases: each reads those of the other.
 
 During a deployment functions of both releases are at work, and records in the queues and running state machines outlast
-it. ``tests/records/`` has those of each release, as it wrote them. A release reads all of the release before, and the
+it. ``tests/records/`` has those of each release, as it wrote them. A release reads all of the previous release, and the
 release before reads its own: no field is renamed or left out, and unknown fields are ignored.
 """
 

@@ -20,7 +20,7 @@ DEFAULT_LIFETIME_SECONDS = 3600.0
 async def local_tokens(http: httpx.AsyncClient, url: str, who: Mapping[str, Any]) -> StoredTokens:
     """Return a token of the local cloud at ``url`` for a ``tenant``, a ``user`` and ``permissions``.
 
-    Raises ``CommandError`` if the server is no local cloud, or refuses.
+    Raises ``CommandError`` if the server is not a local cloud, or refuses.
     """
     answer = await http.post(f"{url}/local/token", json=dict(who))
     if answer.status_code == httpx.codes.UNPROCESSABLE_ENTITY:

@@ -2168,7 +2168,7 @@ class WholeEvaluation(Model):
 
 class ContextBlock(Model):
     """
-    One block of a prompt, also if it is empty.
+    One block of a prompt, even if it is empty.
     """
 
     kind: str

@@ -26,7 +26,7 @@ MAX_CARD_BYTES = 1024 * 1024
 MAX_CARD_VALUES = 10_000
 """JSON values of a card, which is copied and parsed on the event loop. One with a hundred skills has a thousand."""
 WELL_KNOWN = ("/.well-known/agent-card.json", "/.well-known/agent.json")
-"""RFC 8615 paths: the one of A2A since v0.3, and the one before."""
+"""RFC 8615 paths: the one of A2A since v0.3, and the previous one."""
 _ENTITY_TAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e]{1,200}"', re.ASCII)
 """An entity tag as RFC 9110 has it, of ASCII only: it comes from a stranger and goes into a header."""
 

@@ -79,7 +79,7 @@ FETCH_SECONDS = 5.0
 async def fetched(
     files: list[Attachment], http: Callable[[], httpx.AsyncClient], home: str, credentials: Mapping[str, str]
 ) -> list[Attachment]:
-    """Return the files with their bytes, as far as they can be had; the others keep their address alone.
+    """Return the files with their bytes if they can be fetched; the others keep only their address.
 
     ``http`` makes a guarded client. ``credentials`` are sent to the origin of ``home`` only.
     """

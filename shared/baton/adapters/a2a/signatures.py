@@ -1,4 +1,5 @@
-"""Signatures of agent cards: detached JWS (RFC 7515) over canonical JSON (RFC 8785), as A2A 1.0, section 8.4, has them.
+"""Signatures of agent cards: detached JWS (RFC 7515) over canonical JSON (RFC 8785), as A2A 1.0, section 8.4, defines
+them.
 
 What is signed has two forms. A client that reads a card by the types of A2A 1.0, as the reference SDK does, checks the
 fields that these know, without empty ones. A client that works on the JSON itself checks the object as it was served.

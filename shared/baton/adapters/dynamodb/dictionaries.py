@@ -1,6 +1,6 @@
 """Byte sequences that packed values hold often, for zlib (``bodies``).
 
-They stand with the most frequent last, as zlib wants it. Stored values need them: never change one, add another.
+The most frequent ones come last, as zlib recommends. Stored values need them: never change one, add another.
 """
 
 from __future__ import annotations

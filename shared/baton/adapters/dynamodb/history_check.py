@@ -17,7 +17,7 @@ from baton.domain.thread import Thread
 from baton.ports.leases import Lease
 
 BEFORE = "before_fence"
-"""The attribute with the fence of the message before."""
+"""The attribute with the fence of the previous message."""
 
 
 def mark_before(lease: Lease, message: StoredMessage) -> Item:

@@ -112,9 +112,9 @@ class DynamoLiveRegistry:
         await self._count_change(scope, thread_id)
 
     async def _count_change(self, scope: Scope, thread_id: str) -> None:
-        """Count what was written in the thread's item, after it, so that the thread's workers look for it.
+        """Count a change in the thread's item once it is written, so that the thread's workers look for it.
 
-        A thread that does not exist yet has no worker. Its first one looks whatever the count.
+        A thread that does not exist yet has no worker. Its first one looks in any case.
         """
         with contextlib.suppress(ConditionFailed):
             await self._table.change(

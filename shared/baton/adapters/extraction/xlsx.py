@@ -50,7 +50,7 @@ def extract(body: bytes, first: int, last: int) -> ExtractedText:
 
 
 def _drawn(workbook: Workbook, sheet: Sheet, number: int, errors: list[PageError]) -> list[TextBlock]:
-    """Return the texts of shapes and the charts on a sheet. The cells are read also if these are damaged or large."""
+    """Return the texts of shapes and the charts on a sheet. The cells are read even if these are damaged or large."""
     try:
         return [replace(block, page=number) for block in workbook.drawn(sheet)]
     except (*PROBLEMS, DocumentUnreadable):

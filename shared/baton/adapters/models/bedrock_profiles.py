@@ -74,7 +74,7 @@ ALL = _rules(
     dropped=frozenset({"verbosity", "parallel_tool_calls"}),
 )
 
-# Claude 4.6 and later think as long as they find right; earlier ones get a budget.
+# Claude 4.6 and later think as long as they see fit; earlier ones get a budget.
 _ADAPTIVE = ("*claude-sonnet-4-6*", "*claude-opus-4-[6-9]*")
 _NEWEST = ("*claude-sonnet-5*", "*claude-opus-5*", "*claude-haiku-5*", "*claude-fable-5*", "*claude-mythos-5*")
 _WITHOUT_SAMPLING = ("*claude-opus-4-[7-9]*", *_NEWEST)

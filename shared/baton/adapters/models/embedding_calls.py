@@ -80,8 +80,8 @@ class ApiEmbedder(ABC):
     because an endpoint that is too slow for them may be fast enough for others.
 
     Callers without a time limit work in the background. Their requests keep to the ``EmbeddingPace`` of the model,
-    which all embedders of the process share. A refusal for the endpoint's load slows the pace and is no attempt, and a
-    batch that was not answered in time is sent again in halves.
+    which all embedders of the process share. A refusal for the endpoint's load slows the pace and does not count as an
+    attempt, and a batch that was not answered in time is sent again in halves.
     """
 
     def __init__(

@@ -75,7 +75,7 @@ class EmbeddingPace:
         self._paused_until = max(self._paused_until, now + min(now - began, MAX_PAUSE_SECONDS))
 
     def note_refusal(self, began: float, pause: float) -> None:
-        """Note that the endpoint has too much to do. No request is sent for ``pause`` seconds."""
+        """Note that the endpoint is overloaded. No request is sent for ``pause`` seconds."""
         self._slow_down(self._texts * 2, began)
         self._paused_until = max(self._paused_until, asyncio.get_running_loop().time() + pause)
 

@@ -45,7 +45,7 @@ class Updates:
         """Messages of which text has been sent."""
 
     def of(self, event: Event) -> Iterator[Update]:
-        """Yield what the client hears of the event."""
+        """Yield the updates that the client gets for the event."""
         body = event.body
         match event.type:
             case "RUN_STARTED":
@@ -84,7 +84,7 @@ class Updates:
                 yield self._artifact(artifact_of(message), append=False)
 
     def end(self, task: A2ATask) -> TaskStatusUpdateEvent:
-        """Return the state that the run has left the task in."""
+        """Return the state of the task after the run."""
         return TaskStatusUpdateEvent(task_id=str(self._id), context_id=self._id.thread_id, status=status_of(task))
 
     def _supersede_attempt(self) -> Iterator[Update]:
@@ -223,7 +223,7 @@ class TaskFollower:
 
 
 def _changes(before: A2ATask, now: A2ATask, updates: Updates) -> Iterator[Update]:
-    """Yield what has happened in between: what runs have said that ended meanwhile, and the state if it is another."""
+    """Yield the changes in between: the messages of runs that have ended meanwhile, and the state if it is new."""
     ended = dict.fromkeys(message.run_id for message in now.messages if message.run_id in now.runs - before.runs)
     for run_id in ended:
         yield from updates.rest(now, run_id)

@@ -42,7 +42,7 @@ INSTRUCTIONS = (
     "When a result's state is input_required, ask the user, and call the same tool with thread_id and answer."
 )
 LIST_MILLISECONDS = 60_000
-"""The time for which clients may keep the list of tools. Definitions of agents are cached as long."""
+"""The time for which clients may keep the list of tools. Definitions of agents are cached for the same time."""
 
 Context = ServerRequestContext[Any, Request]
 
@@ -169,7 +169,7 @@ def _is_modern(context: Context) -> bool:
 
 
 def _shows_forms(context: Context) -> bool:
-    """Return whether the client shows forms to its user, and can bring the answer to any process."""
+    """Return whether the client shows forms to its user, and can send the answer to any process."""
     capabilities = context.session.client_capabilities
     elicitation = capabilities.elicitation if capabilities is not None else None
     if elicitation is None or not _is_modern(context):

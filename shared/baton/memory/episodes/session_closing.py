@@ -176,7 +176,7 @@ class SessionClosing:
             _, now = await gather_all(
                 self._thread(scope, thread.id), self.episodes.get(scope, thread.id, episode.ref.number)
             )
-        if now is None:  # also if the tenant's retention has removed the episode in the meantime
+        if now is None:  # even if the tenant's retention has removed the episode in the meantime
             await self.index.remove(scope, episode.ref)
             raise _Forgotten
         if (now.summary, now.facts) == (episode.summary, episode.facts):

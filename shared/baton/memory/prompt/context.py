@@ -187,7 +187,7 @@ class Assembly:
     def prompt(self, recalled: Recalled = NOTHING_RECALLED, *, room: int = 0) -> AssembledContext:
         """Return the prompt with the recalled items, which take at least ``room`` tokens from the history.
 
-        It precedes the history or before the message, as the agent's ``memory.retrieved`` says.
+        They precede the history or the message, as the agent's ``memory.retrieved`` says.
         """
         agent, history, summary = self._agent, self._history, self._summary
         tokens = total_tokens(recalled.prompts, self._counter)

@@ -19,7 +19,7 @@ WINDOW = 20
 
 @dataclass(frozen=True, slots=True)
 class ReadHistory:
-    """The messages of a window, in order, and the summary of those before if no message of them carries it."""
+    """The messages of a window, in order, and the summary of the earlier ones if none of the messages carries it."""
 
     messages: Sequence[StoredMessage] = ()
     summary: str | None = None
@@ -34,7 +34,7 @@ async def read_history(
     token_budget: int,
     before: int | None = None,
 ) -> ReadHistory:
-    """Read the newest messages of a window within ``token_budget``, and the summary of those before.
+    """Read the newest messages of a window within ``token_budget``, and the summary of the earlier ones.
 
     The summary takes a separate request only after a stride that no summary was ready for. Raises
     ``StoreUnavailable``.

@@ -98,7 +98,7 @@ class Runs(Resource):
             return stream.result()
 
     def follow(self, thread_id: str, *, run_id: str | None = None, after: int = 0) -> RunStream:
-        """Follow a run that is there already, from the event after number ``after`` on.
+        """Follow an existing run, from the event after number ``after`` on.
 
         Without ``run_id`` it is the next one that has an event there; if nothing is going on, there are no events, and
         the result's outcome is ``none``. ``StreamInterruptedError`` has all three. Leaving it does not stop the run.
