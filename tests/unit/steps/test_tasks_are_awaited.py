@@ -13,6 +13,8 @@ AWAITED = {
     "shared/baton/adapters/models/embedding_calls.py": "a TaskGroup",
     "shared/baton/agents/coroutine_agent.py": "CoroutineAgent waits for the coroutine, and cancels what is left",
     "shared/baton/agents/coroutine_steps.py": "gather_all, and CoroutineAgent cancels what is left",
+    "shared/baton/agents/hooked_calls.py": "JudgedCalls.judge waits for the verdicts, and cancels what is left",
+    "shared/baton/agents/hooks.py": "unless_stopped waits for the verdict, and cancels it if the run is stopped",
     "shared/baton/agents/progress.py": "ProgressIndicator.__aexit__",
     "shared/baton/agents/run_context.py": "Writes.done and Writes.stop",
     "shared/baton/agents/screening.py": "Screening waits for what it begins, and cancels what is left",
@@ -22,13 +24,14 @@ AWAITED = {
     "shared/baton/memory/retrieval_step.py": "Recall waits until its deadline; RetrievalStep.outcome notes failures",
     "shared/baton/memory/recall/recall.py": "Recall waits until its deadline, and notes failures that come later",
     "shared/baton/outbox/text_batches.py": "batched raises the failure of its reader",
-    "shared/baton/authoring/resources.py": "OpenResources.get awaits what opens a resource",
+    "shared/baton/authoring/resources.py": "OpenResources.use awaits what opens a resource",
     "shared/baton/turns/lease_keeper.py": "LeaseKeeper.__aexit__ raises the failure",
     "shared/baton/turns/run.py": "RunExecution.execute stops its steps",
     "baton_local/demo_model/sentence_encoder.py": "a TaskGroup",
     "baton_local/engines/queues/engine.py": "_unless_gone stops both",
     "baton_local/gateway/fair_gate.py": "nobody: it only measures, and ends with the last request",
     "baton_local/gateway/websocket.py": "SocketGateway._serve stops its tasks, and raises their failures",
+    "baton_testing/evals/evaluation.py": "a TaskGroup",
 }
 """Modules that begin tasks themselves, and who awaits these."""
 
