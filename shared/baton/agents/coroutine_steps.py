@@ -29,6 +29,7 @@ Work = Callable[[RunStep], Awaitable[RunStep]]
 """Carries a step out."""
 
 TOO_LARGE = "The result has {size} bytes; at most {most} can be recorded. Ask for less."
+TOO_MUCH = "The arguments of step {place} have more than {most} characters. Please ask for less at once."
 ASKS_AT_ONCE = 8
 """Agents that one coroutine asks at the same time."""
 
@@ -250,6 +251,9 @@ class CoroutineSteps:
     ) -> RunStep:
         """Return a step from its record, or carry it out and record it."""
         place, task = await self._numbered(place), asyncio.current_task()
+        if _size(about) > MAX_STEP_BYTES:
+            self.end(RunLimitReached(TOO_MUCH.format(place=place.path, most=MAX_STEP_BYTES)))
+            await self.never()
         if task is not None:
             self._tasks.add(task)
         step = await self._guarded(self._recorded(place.path, kind, about, work, at_once, may_wait=may_wait))
@@ -336,6 +340,12 @@ class CoroutineSteps:
 
     def _id(self, path: str) -> str:
         return step_id(self._context.thread_id, self._journal.message_id, self._caller, path)
+
+
+def _size(about: object) -> int:
+    """Return the characters of a step's arguments."""
+    parts = about if isinstance(about, list) else [about]
+    return sum(len(part) for part in parts if isinstance(part, str))
 
 
 def _bounded(step: RunStep) -> RunStep:

@@ -17,7 +17,7 @@ from baton.domain.usage import Usage
 MAX_STEPS = 500
 """Steps of one exchange, those of all its agents together."""
 MAX_STEP_BYTES = 256 * 1024
-"""Bytes of a step's result in UTF-8."""
+"""Bytes of a step's result in UTF-8, and characters of its arguments."""
 MAX_JOURNAL_BYTES = 4 * 1024 * 1024
 """Bytes of the results of one exchange together: a worker that takes over reads all of them."""
 MAX_AT_ONCE = 16

@@ -92,8 +92,27 @@ async def say_too_much(context: RunContext, message: str) -> str:
         await context.say("word " * 50_000)
 
 
+async def ask_at_length(context: RunContext, message: str) -> str:
+    return await context.ask(faq, "x" * (MAX_STEP_BYTES + 1))
+
+
+async def say_at_length(context: RunContext, message: str) -> str:
+    await context.say("x" * (MAX_STEP_BYTES + 1))
+    return "Done."
+
+
 @pytest.mark.parametrize(
-    "run", [ask_for_ever, ask_many, call_for_ever_whatever_fails, gather_too_much, record_too_much, say_too_much]
+    "run",
+    [
+        ask_for_ever,
+        ask_many,
+        call_for_ever_whatever_fails,
+        gather_too_much,
+        record_too_much,
+        say_too_much,
+        ask_at_length,
+        say_at_length,
+    ],
 )
 def test_a_coroutine_that_does_too_much_ends_with_a_limit(run: Run) -> None:
     said = ended(running(run))
