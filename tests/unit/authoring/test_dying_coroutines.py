@@ -27,7 +27,7 @@ WRITES = {
     "records": ("put_call", "put_step", "put_task"),
     "store": ("put_message", "commit"),
 }
-leaves = st.sampled_from([(kind,) for kind in ("say", "model", "ask", "pay", "refund", "answer")])
+leaves = st.sampled_from([(kind,) for kind in ("say", "model", "ask", "nested", "pay", "refund", "answer")])
 programs = st.lists(
     st.one_of(
         leaves,
@@ -44,6 +44,7 @@ EVERYTHING: list[Step] = [
     ("ask",),
     ("gather", [[("pay",), ("model",)], [("ask",), ("pay",)], [("refund",)]]),
     ("model",),
+    ("nested",),
     ("refund",),
     ("answer",),
 ]
@@ -143,8 +144,9 @@ class Worker:
             return -number
 
         faq = Agent("faq", "Answer.", description="Knows.")
+        helper = Agent("helper", "Help.", description="Helps.", tools=[pay], sub_agents=[faq])
         limits = {"model_calls": 50, "tool_calls": 50}
-        agent = Agent("assistant", "Sell.", main=True, tools=[pay, refund], sub_agents=[faq], limits=limits)
+        agent = Agent("assistant", "Sell.", main=True, tools=[pay, refund], sub_agents=[faq, helper], limits=limits)
 
         async def take(context: RunContext, steps: Sequence[Step], path: str) -> list[Any]:
             results: list[Any] = []
@@ -157,6 +159,8 @@ class Worker:
                         results.append(await context.model(f"model {name}"))
                     case "ask":
                         results.append(await context.ask(faq, f"ask {name}"))
+                    case "nested":
+                        results.append(await context.ask(helper, f"nested {name}"))
                     case "pay":
                         results.append(await context.call(pay, number=number))
                     case "refund":
@@ -173,7 +177,12 @@ class Worker:
             results = await take(context, self.program, "p")
             return f"{results} {context.uuid()} {context.random.random()}"
 
-        return coded(agent, faq, model=Echo())
+        @helper.run
+        async def help_out(context: RunContext, message: str) -> str:
+            asked, paid = await context.gather(context.ask(faq, f"below {message}"), context.call(pay, number=0))
+            return f"{asked} {paid} {await context.model(f'model {message}')}"
+
+        return coded(agent, faq, helper, model=Echo())
 
     @property
     def asked(self) -> Counter[str]:
