@@ -78,8 +78,11 @@ class Evaluation:
             async with asyncio.TaskGroup() as workers:
                 for _ in range(min(self.concurrency, self.total)):
                     workers.create_task(self._work(waiting))
-        except* CannotRun as problems:
-            raise problems.exceptions[0] from None
+        except BaseExceptionGroup as problems:
+            known = next((each for each in problems.exceptions if isinstance(each, CannotRun)), None)
+            if known is None:
+                raise
+            raise known from None
 
     def records(self) -> tuple[CaseRecord, ...]:
         """Return the cases with the runs that were done."""

@@ -49,6 +49,14 @@ def test_documents_of_the_project_are_found_and_cited(project: Project) -> None:
     assert "retrieves.recall@1" in ran.output
 
 
+def test_files_go_with_a_message(project: Project) -> None:
+    (project.folder / "evals" / "note.txt").write_text("The order is A-1003.")
+    checks = [{"type": "contains", "text": "A-1003 was delivered"}]
+    turn = {"say": "Hello, read this", "files": ["note.txt"]}
+    ran = run(project, str(saved(project, {"name": "A file", "input": turn, "checks": checks})))
+    assert ran.code == 0, ran.output
+
+
 def test_a_run_that_ends_with_an_error_has_failed(project: Project) -> None:
     edited(project.folder / "demo.yaml", "- say: Hello! Ask me about an order, such as A-1001.", "- say: '{{ 1 / 0 }}'")
     ran = run(project, str(saved(project, {"name": "Hello", "input": "Hello"})))

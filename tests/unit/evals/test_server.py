@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
+from baton.domain.errors import ModelUnavailable
 from baton_client import AsyncBaton
 from baton_testing.errors import CannotRun
 from baton_testing.evals.collecting import Wanted, collect, write_cases
@@ -108,6 +109,17 @@ async def test_rated_turns_become_cases_without_personal_data(tmp_path: Path) ->
     actions = [(each.action, each.scope.user_id) for each in served.harness.audit.records]
     assert ("thread.list", "boss") in actions
     assert ("thread.read", "boss") in actions
+
+
+async def test_turns_that_ended_with_an_error_become_cases() -> None:
+    harness = Harness()
+    harness.model.script("Hello.", ModelUnavailable())
+    await harness.say("m1", "Hello")
+    await harness.say("m2", "Where is A-1001?")
+    admin = client_of(Served(harness), "boss", "thread:read_all")
+    [found] = [each async for each in collect(admin, Wanted(errors=True))]
+    assert found["input"] == ["Hello", "Where is A-1001?"]
+    assert (found["tags"], found["metadata"]["errorCode"]) == (["collected", "error"], "model_unavailable")
 
 
 async def test_collecting_is_bounded_and_needs_the_permission() -> None:
