@@ -127,6 +127,8 @@ class Learning:
         agents = await self.agents.of(scope)
         agent = agents.main(thread)
         has_workflow = any(_is_worth(agents.describe(workflow.agent_id)) for workflow in workflows)
+        if agent.code.run is not None and not has_workflow:
+            return None  # its code decides what is called, and follows no procedure
         if not is_candidate(messages, agent.id, agent.learning, has_workflow=has_workflow):
             return None
         first = session_from if has_workflow else messages[0].ordinal

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from baton import RunContext
+from baton.authoring.functions import Functions
 from baton.composition.app import build
-from baton.domain.agent import LearningSettings
+from baton.domain.agent import AgentDefinition, LearningSettings
 from baton.domain.metrics import Metric, counting
 from baton.domain.procedure import Procedure
 from baton.ports.tools import ToolFailed
@@ -57,6 +59,20 @@ async def test_a_run_without_calls_reads_and_starts_nothing(harness: Harness) ->
 )
 async def test_fewer_calls_are_no_task(harness: Harness, calls: Any) -> None:
     await complete_task(harness, calls=calls)
+    assert started(harness) == []
+
+
+async def test_what_code_has_decided_is_no_task() -> None:
+    async def run(context: RunContext, message: str) -> str:
+        for each in CALLS:
+            await context.call(each.name, **(each.parsed() or {}))
+        return "Done."
+
+    agent = AgentDefinition.model_validate(OPERATOR.model_dump())
+    agent.code.run = run
+    harness = equip(Harness(assistant=agent, functions=Functions()))
+    said = await harness.say("m1", ASKED)
+    assert (said.text, said.types.count("TOOL_CALL_RESULT")) == ("Done.", len(CALLS))
     assert started(harness) == []
 
 
