@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import struct
 from array import array
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import accumulate
 from zlib import crc32
@@ -40,11 +40,19 @@ PATTERN = "|".join(
 )
 """The pattern by which o200k_base splits text, as in ``tiktoken_ext.openai_public`` (a test compares the two)."""
 
+GUESSED_BYTES = 3
+"""Bytes of a token, in the estimate of a text of which nothing is known."""
+
 _ABSENT = 1 << 32
 
 
 class TooManyLookups(Exception):
     """The text, or the texts so far, should be counted with the whole vocabulary."""
+
+    def __init__(self, estimate: int = 0) -> None:
+        self.estimate = estimate
+        """About as many tokens as the text has, by those of its beginning."""
+        super().__init__("too many lookups")
 
 
 class PieceCounter:
@@ -60,11 +68,25 @@ class PieceCounter:
     def count(self, text: str) -> int:
         """Return the number of tokens. Raises ``TooManyLookups``."""
         self._limit = min(MAX_LOOKUPS, self._lookups + MAX_TEXT_LOOKUPS)
+        pieces = _cut_ascii(text) if text.isascii() else _make_cutter()(text)
         try:
-            return sum(map(self._count, _cut_ascii(text) if text.isascii() else _make_cutter()(text)))
+            return sum(map(self._count, pieces))
         except UnicodeEncodeError:  # halves of characters, which tiktoken replaces
-            whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-            return sum(map(self._count, _make_cutter()(whole)))
+            return self.count(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+        except TooManyLookups:
+            raise TooManyLookups(self._estimate(pieces)) from None
+
+    def _estimate(self, pieces: Sequence[str]) -> int:
+        """Return about as many tokens as the pieces have, by those at their beginning that are known."""
+        tokens = size = 0
+        for piece in pieces:
+            try:
+                tokens += self._count(piece)
+            except TooManyLookups:
+                break
+            size += len(piece.encode())
+        whole = sum(len(piece.encode(errors="replace")) for piece in pieces)
+        return tokens * whole // size if size else whole // GUESSED_BYTES
 
     def _count_piece(self, text: str) -> int:
         """Return the number of tokens of a piece: of what is left when the pairs of lowest ranks are merged first."""

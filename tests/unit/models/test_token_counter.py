@@ -69,6 +69,20 @@ def test_few_texts_are_counted_without_loading_the_vocabulary(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("kind", ["no words", "another script"])
+async def test_an_event_loop_gets_an_estimate_until_a_thread_has_loaded_the_vocabulary(
+    kind: str, tmp_path: Path, tiktokens_own: tiktoken.Encoding
+) -> None:
+    for file in (VOCABULARY_FILE, TABLE_FILE):
+        (tmp_path / file).symlink_to(FOLDER / file)
+    counter, text = TiktokenCounter(tmp_path), LONG_TEXTS[kind][:MAX_COUNTED]
+    exact = len(tiktokens_own.encode_ordinary(text))
+    assert exact // 4 < counter.count(text) < exact * 4
+    assert counter._loading is not None
+    counter._loading.join()
+    assert counter.count(text) == exact
+
+
+@pytest.mark.parametrize("kind", ["no words", "another script"])
 def test_the_table_is_not_used_for_long_pieces_and_rare_scripts(kind: str) -> None:
     with pytest.raises(TooManyLookups):
         PieceCounter(TABLE).count(LONG_TEXTS[kind])
