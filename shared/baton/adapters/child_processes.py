@@ -218,11 +218,11 @@ class _Refusal(BaseModel):
 
 
 def _write(pipe: IO[bytes] | None, header: bytes, body: bytes) -> None:
-    with suppress(OSError):  # the process has ended, or needs no more than it has read
-        if pipe is not None:
-            pipe.write(header)
-            pipe.write(body)
-            pipe.close()
+    assert pipe is not None  # noqa: S101 - it was asked for
+    # The process may have ended, or need no more than it has read. The pipe is closed even so, or its owner would fail.
+    with suppress(OSError), pipe:
+        pipe.write(header)
+        pipe.write(body)
 
 
 def _read(pipe: IO[bytes] | None, limit: int) -> bytearray:

@@ -130,7 +130,7 @@ def _piece_counter(path: Path) -> PieceCounter | None:
 _reading = threading.Lock()
 """Held while reading: threads that need the vocabulary at the same time would each read it."""
 _encodings: dict[Path, tiktoken.Encoding] = {}
-"""What is loaded, by file: the functions of a local cloud share a process, and one vocabulary of 20 MB."""
+"""Loaded vocabularies by file: the functions of a local cloud share a process, and one vocabulary of 20 MB."""
 
 
 def _is_in_event_loop() -> bool:

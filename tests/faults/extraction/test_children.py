@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from baton.adapters import child_processes
 from baton.adapters.child_processes import MIB, ChildLimits
 from baton.adapters.document_reader import ChildProcessExtractor
 from baton.domain.document import DocumentRef, VersionStatus
@@ -199,3 +200,11 @@ def is_running(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
+
+
+def test_a_process_that_ended_before_it_was_written_to_leaves_a_pipe_that_can_be_closed() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    pipe = os.fdopen(writing, "wb")
+    child_processes._write(pipe, b"{}\n", b"a document")
+    pipe.close()
