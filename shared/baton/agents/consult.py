@@ -219,16 +219,9 @@ class Consultations:
         loop: AgentLoop | CoroutineAgent
         asked_below = Consultations(context, depth=self._depth + 1)
         if is_coroutine:
-            assemble = partial(self._assemble, agent, task)
+            assemble, ask = partial(self._assemble, agent, task, screened), asked_below.ask
             loop = CoroutineAgent(
-                context,
-                agent,
-                tools,
-                transcript,
-                assemble,
-                message=task.message,
-                consult=asked_below.ask,
-                task_id=task.id,
+                context, agent, tools, transcript, assemble, message=task.message, consult=ask, task_id=task.id
             )
         else:
             loop = AgentLoop(context, agent, tools, transcript, task_id=task.id)
@@ -249,9 +242,12 @@ class Consultations:
             shown = answers if is_coroutine else answers[-1:]
             work.take("\n\n".join(each.text for each in shown), is_cut=answers[-1].is_cut)
 
-    async def _assemble(self, agent: AgentDefinition, task: Task, alone: str | None) -> AssembledContext:
-        """Return the prompt of a step of a consulted agent, which sees only its task."""
-        return await self._prompt(agent, alone if alone is not None else task.message, ToolSet({}))
+    async def _assemble(
+        self, agent: AgentDefinition, task: Task, screened: ScreenedQuestion, alone: str | None
+    ) -> AssembledContext:
+        """Return the prompt of a step of a consulted agent, which sees only its task, as guardrails have left it."""
+        asked = task.message if screened.text is None else screened.text
+        return await self._prompt(agent, asked if alone is None else alone, ToolSet({}))
 
     async def _prompt(self, agent: AgentDefinition, message: str, tools: ToolSet) -> AssembledContext:
         """Return a consulted agent's prompt: its own knowledge, but nothing of the user's conversations."""

@@ -105,6 +105,28 @@ class TestGuardrails:
         assert said.finished is not None
         assert said.finished.messages[0].text == "hidden 1"
 
+    async def test_a_consulted_agent_and_its_model_get_the_replaced_question_and_the_users_stays(self) -> None:
+        agent, helper = clerk(sub_agents=["helper"]), Agent("helper", "Help.", description="Helps.")
+
+        @agent.run
+        async def ask(context: RunContext, message: str) -> str:
+            return await context.ask(helper, "My card is 4111.")
+
+        @helper.input_guardrail
+        def hide(text: str) -> Replace:
+            return Replace(text.replace("4111", "hidden"))
+
+        @helper.run
+        async def run(context: RunContext, message: str) -> str:
+            return f"{message} {await context.model('Think.')}"
+
+        harness = coded(agent, faq, repairs, helper, answers=("Thought.",))
+        said = await harness.say("m1", "Hello")
+        assert texts(said) == ["My card is hidden. Thought."]
+        assert "4111" not in str(harness.model.asked[0].prompts)
+        assert said.finished is not None
+        assert said.finished.messages[0].text == "Hello"
+
     @pytest.mark.parametrize("way", ["say", "return", "answer"])
     async def test_every_text_is_judged_before_it_is_shown(self, way: str) -> None:
         agent, after = clerk(), []
