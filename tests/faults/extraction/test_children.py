@@ -206,5 +206,5 @@ def test_a_process_that_ended_before_it_was_written_to_leaves_a_pipe_that_can_be
     reading, writing = os.pipe()
     os.close(reading)
     pipe = os.fdopen(writing, "wb")
-    child_processes._write(pipe, b"{}\n", b"a document")
+    child_processes._write(pipe, b"{}\n", bytes(100_000))
     pipe.close()
