@@ -254,7 +254,7 @@ class LocalCloud:
     def _follow_files(self) -> None:
         """Have the documents of a project read, and edits of agents, tools and documents in use by the next turn."""
         from baton_local.folder_documents import FolderDocuments
-        from baton_local.following import FollowedFiles
+        from baton_local.followed_files import FollowedFiles
 
         documents = FolderDocuments(self.url, self._key)
         self._running.callback(documents.close)

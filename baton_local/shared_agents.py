@@ -68,7 +68,7 @@ class UnusableFunction:
 def unusable_functions(files: AgentFiles) -> list[UnusableFunction]:
     """Load the functions that agents have, and return those that fail."""
     from baton.adapters.python_tools import PythonTools
-    from baton.composition.outside import make_functions
+    from baton.composition.outside_clients import make_functions
     from baton.domain.tool import PythonTool
 
     functions, found = make_functions(), []

@@ -9,7 +9,7 @@ from typing import Any
 from baton_local.account import ACCOUNT, REGION
 from baton_local.errors import TemplateProblem
 from baton_local.intrinsics import Intrinsics
-from baton_local.translation import translate
+from baton_local.template_translation import translate
 
 
 @dataclass(frozen=True)

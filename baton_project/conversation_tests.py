@@ -21,8 +21,8 @@ from baton_project.extras import TEST, require_extra
 if TYPE_CHECKING:
     from baton_project.project import Project
     from baton_testing.batch import Batch
+    from baton_testing.conversation_files import ReadFile
     from baton_testing.project_agents import AgentPlace
-    from baton_testing.reading import ReadFile
     from baton_testing.result import ConversationResult
 
 
@@ -83,9 +83,9 @@ def run_tests(
 
 def _run(options: Options) -> int:
     from baton_project.project import Project
+    from baton_testing.conversation_files import find_files, read_files
     from baton_testing.known_names import KnownNames
     from baton_testing.project_agents import check_functions
-    from baton_testing.reading import find_files, read_files
 
     project = Project.found(options.folder)
     place = _place(project)

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from baton_testing.conversation_files import ReadFile, read_file
 from baton_testing.conversation_ports import make_token_counter
 from baton_testing.errors import CannotRun
 from baton_testing.models.cassette import Cassette
 from baton_testing.models.choice import Answering
 from baton_testing.project_agents import AgentPlace
-from baton_testing.reading import ReadFile, read_file
 from baton_testing.result import ConversationResult
 from baton_testing.runner import Runner
 

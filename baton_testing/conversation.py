@@ -23,7 +23,7 @@ from baton.requests.parsing import answer_request, message_request
 from baton_testing.conversation_ports import ConversationPorts
 from baton_testing.models.own_time import OwnTime
 from baton_testing.observation import Observation
-from baton_testing.observing import Watch
+from baton_testing.watch import Watch
 
 TURN_SECONDS = 840.0
 """The virtual time of a turn: the most that a worker has."""

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from baton.domain.yaml_text import Place
 from baton_testing.checking import find_unmet
+from baton_testing.conversation_files import ReadFile
 from baton_testing.conversation_test import Expectation, Step
 from baton_testing.models.cassette import Recording
 from baton_testing.observation import Observation, combine
 from baton_testing.played_user import Verdict
-from baton_testing.reading import ReadFile
 from baton_testing.result import Failure, RunResult
 
 WHOLE = "the conversation"

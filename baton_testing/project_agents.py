@@ -72,7 +72,7 @@ def check_functions(files: AgentFiles) -> None:
 def real_tools(files: AgentFiles, functions: Functions) -> Tools:
     """Return the agents' tools as a deployment calls them, without its secrets."""
     from baton.composition.current_settings import environment_settings
-    from baton.composition.outside import Outside
+    from baton.composition.outside_clients import Outside
 
     current = environment_settings()
     return Outside(files, _NoSecrets(), lambda: current.egress, functions=lambda: functions).toolbox

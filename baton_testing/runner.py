@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from baton.adapters.agent_files import AgentFiles
-from baton.composition.outside import make_functions
+from baton.composition.outside_clients import make_functions
 from baton.domain.errors import ModelError
 from baton.domain.identity import Scope
 from baton.ports.chat_model import TokenCounter
 from baton_testing.conversation import Conversation, Decision
+from baton_testing.conversation_files import ReadFile
 from baton_testing.conversation_ports import ConversationPorts
 from baton_testing.conversation_test import ConversationFile, ConversationTest, Step
 from baton_testing.errors import CannotRun
@@ -23,7 +24,6 @@ from baton_testing.models.own_time import OwnTime
 from baton_testing.observation import Observation
 from baton_testing.played_user import PlayedUser
 from baton_testing.project_agents import real_tools
-from baton_testing.reading import ReadFile
 from baton_testing.real_functions import RealTimeFunctions
 from baton_testing.result import ConversationResult, Failure, RunResult
 from baton_testing.stubbed_tools import StubbedTools

@@ -9,13 +9,13 @@ import yaml
 
 from baton.adapters.yaml_document import YamlDocument
 from baton_testing.batch import record
+from baton_testing.conversation_files import ReadFile
 from baton_testing.conversation_ports import make_token_counter
 from baton_testing.conversation_test import ConversationFile, ModelKind
 from baton_testing.errors import CannotRun
 from baton_testing.models.cassette import Cassette
 from baton_testing.models.choice import Answering
 from baton_testing.project_agents import AgentPlace
-from baton_testing.reading import ReadFile
 from baton_testing.result import ConversationResult
 from baton_testing.runner import Runner
 from baton_testing.stored_thread import StoredThread

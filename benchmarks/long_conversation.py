@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 from baton.adapters.openai.cache_hints import ends_of_prefixes
 from baton.adapters.openai.messages import wire_tools
-from baton.agents.prompting import make_today_note
+from baton.agents.prompt_notes import make_today_note
 from baton.agents.tool_set import Offer, ToolSet
 from baton.domain.agent import AgentDefinition
 from baton.domain.handoff import ContextMode, HandoffRequest

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from baton.adapters.agent_files import AgentFiles
-from baton.composition.outside import make_functions
+from baton.composition.outside_clients import make_functions
 from baton.domain.identity import Scope
 from baton.domain.usage import NO_PRICES, Prices
 from baton.ports.chat_model import TokenCounter

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from baton.adapters.pii.in_process import InProcessPiiDetector
 from baton.authoring.functions import Functions
-from baton.composition.outside import make_functions
+from baton.composition.outside_clients import make_functions
 from baton.composition.ports import Ports
 from baton.domain.context_item import InspectionPolicy
 from baton.domain.model_providers import Provider

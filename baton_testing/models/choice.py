@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from baton.ports.chat_model import ChatModel, TokenCounter
+from baton_testing.conversation_files import ReadFile
 from baton_testing.conversation_ports import ModelNames
 from baton_testing.conversation_test import ConversationTest, ModelKind, ScriptedAnswer
 from baton_testing.errors import CannotRun
@@ -16,7 +17,6 @@ from baton_testing.models.cassette import Cassette, Recording
 from baton_testing.models.own_time import OwnTime
 from baton_testing.models.recorded import RecordedModel, RecordingModel
 from baton_testing.models.scripted import ScriptedModel
-from baton_testing.reading import ReadFile
 
 OF_THIS_MACHINE = ModelNames("baton-demo", "baton-demo-light")
 

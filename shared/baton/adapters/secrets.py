@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from cachetools import LRUCache
 
-from baton.adapters.cached import Cached
+from baton.adapters.cached_value import Cached
 from baton.domain.errors import InternalError, NotFound
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ C = TypeVar("C")
 
 
 class CachedSecrets(ABC, Generic[C]):
-    """Secrets of one service, cached for all threads of this process (``adapters.cached``).
+    """Secrets of one service, cached for all threads of this process (``adapters.cached_value``).
 
     ``connect`` creates the service's client for the first secret, so that a process without secrets never loads boto3.
     """

@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurv
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from jwt.algorithms import ECAlgorithm
 
-from baton.adapters.cached import ParsedText
+from baton.adapters.cached_value import ParsedText
 from baton.domain.errors import BatonError, InternalError
 from baton.domain.token_issuer import SIGNATURE_ALGORITHMS
 from baton.ports.identity import Secrets

@@ -20,7 +20,7 @@ from baton.agents.call_outcome import CallOutcome
 from baton.agents.computed_prompt import compute_prompt
 from baton.agents.coroutine_agent import CoroutineAgent
 from baton.agents.hooked_calls import Judge
-from baton.agents.prompting import make_today_note
+from baton.agents.prompt_notes import make_today_note
 from baton.agents.remote_answers import ReturnedFiles, count_by_type, describe_file
 from baton.agents.run_context import EmitEvent, RunContext, ScreenedQuestion
 from baton.agents.tool_calls import Question

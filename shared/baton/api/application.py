@@ -14,7 +14,7 @@ from baton.api.a2a.access import A2AAccess
 from baton.api.addresses import deferred_routes
 from baton.api.current_cors import CurrentCors, Origins, allow_any_origin
 from baton.api.departures import Departures
-from baton.api.described import DescribedApi
+from baton.api.described_api import DescribedApi
 from baton.api.mcp.access import McpAccess
 from baton.api.middleware import EncodedSegments, RequestLimits
 from baton.api.schemas import Health

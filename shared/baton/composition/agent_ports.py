@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from baton.adapters.tokens.verifier import JwtVerifier
     from baton.authoring.functions import Functions
     from baton.composition.current_models import CurrentModels
-    from baton.composition.outside import Outside
+    from baton.composition.outside_clients import Outside
     from baton.domain.model_providers import Provider
     from baton.ports.a2a import CardSigner
     from baton.ports.agent_client import AgentClient
@@ -126,7 +126,7 @@ class AgentPorts(SettingsPorts):
     @cached_property
     def outside(self) -> Outside:
         """Tools and remote agents, called through guarded HTTP clients."""
-        from baton.composition.outside import Outside
+        from baton.composition.outside_clients import Outside
 
         return Outside(
             self.agent_files, self.secrets, lambda: self.settings.egress, self.subject_tokens, lambda: self.functions
@@ -135,7 +135,7 @@ class AgentPorts(SettingsPorts):
     @cached_property
     def functions(self) -> Functions:
         """The functions of agents that are written in Python."""
-        from baton.composition.outside import make_functions
+        from baton.composition.outside_clients import make_functions
 
         return make_functions()
 

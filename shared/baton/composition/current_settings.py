@@ -12,7 +12,7 @@ from baton.domain.errors import BatonError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from baton.adapters.refreshed import Refreshed
+    from baton.adapters.refreshed_value import Refreshed
     from baton.domain.egress_policy import EgressPolicy
     from baton.domain.tenant_limits import DeploymentLimits
     from baton.domain.token_issuer import OidcIssuer
@@ -131,7 +131,7 @@ def environment_settings() -> CurrentSettings:
 
 def stored_document(bucket: str, seconds: float) -> Refreshed[SettingsDocument]:
     """Return the document of a bucket, cached for ``seconds``."""
-    from baton.adapters.refreshed import Refreshed
+    from baton.adapters.refreshed_value import Refreshed
     from baton.adapters.s3_settings import S3Settings
     from baton.adapters.secrets import hasty_client
     from baton.settings.document import MAX_BYTES, SettingsDocument, read_document

@@ -16,7 +16,7 @@ from baton.agents.consult import Consultations
 from baton.agents.coroutine_agent import CoroutineAgent
 from baton.agents.coroutine_models import AssemblePrompt
 from baton.agents.hooks import judges_questions
-from baton.agents.prompting import CONTINUING, make_changing_notes, make_steady_notes, make_today_note
+from baton.agents.prompt_notes import CONTINUING, make_changing_notes, make_steady_notes, make_today_note
 from baton.agents.run_context import RunContext
 from baton.agents.tool_set import ToolSet, find_tools
 from baton.agents.traced_steps import trace_agent

@@ -10,7 +10,7 @@ from baton.domain.content import MAX_CONTENT_BYTES
 from baton.domain.errors import InvalidRequest, MessageTooLarge
 from baton.domain.feedback import Rating, given_comment
 from baton.domain.identity import MAX_MESSAGE_ID, Scope, imported_thread_ref, is_printable
-from baton.domain.imported import ImportedMessage, ImportedSession, imported_message_id
+from baton.domain.imported_session import ImportedMessage, ImportedSession, imported_message_id
 from baton.domain.message import Role
 from baton.domain.thread_title import given_title
 from baton.domain.times import offset_zone

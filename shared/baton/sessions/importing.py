@@ -12,7 +12,7 @@ from baton.domain.episode import EndReason, EpisodeRef
 from baton.domain.errors import ImportConflict, StoreUnavailable, ThreadUnavailable
 from baton.domain.feedback import Feedback
 from baton.domain.identity import Scope, derive_record_id, derive_run_id
-from baton.domain.imported import IMPORT_TURN, ImportedSession
+from baton.domain.imported_session import IMPORT_TURN, ImportedSession
 from baton.domain.message import OutcomeType, Role, RunEnd, StoredMessage
 from baton.domain.usage import Usage
 from baton.leases import acquire_when_free, holding

@@ -39,8 +39,8 @@ from baton.turns.dry_run_ports import (
     UnstoredRecords,
 )
 from baton.turns.past_turns import PastTurn, PastTurns, without_turns
-from baton.turns.reading import CLOCK_SKEW, ThreadSnapshot, history_before, recall_for
 from baton.turns.run_state import RunState
+from baton.turns.thread_snapshot import CLOCK_SKEW, ThreadSnapshot, history_before, recall_for
 from baton.turns.turn_services import TurnServices
 
 MAX_SECONDS = 240.0

@@ -37,7 +37,6 @@ from baton.turns.opening import (
     read_earlier_steps,
     with_client_results,
 )
-from baton.turns.reading import ThreadSnapshot, read_thread
 from baton.turns.repeats import find_finished
 from baton.turns.run_question import (
     attach_caller,
@@ -48,6 +47,7 @@ from baton.turns.run_question import (
     turn_record,
 )
 from baton.turns.run_state import RunState, RunTimeZone
+from baton.turns.thread_snapshot import ThreadSnapshot, read_thread
 from baton.turns.turn_services import TurnServices
 
 MAX_ATTEMPTS = 3

@@ -27,7 +27,7 @@ from baton.ports.clock import TimeZones
 from baton.ports.leases import Lease
 from baton.registry.registered_agents import RegisteredAgents
 from baton.requests.turn_requests import TurnRequest
-from baton.turns.reading import ThreadSnapshot
+from baton.turns.thread_snapshot import ThreadSnapshot
 from baton.turns.turn_services import TurnServices
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from baton.adapters.cached import Cached
+from baton.adapters.cached_value import Cached
 from baton.domain.errors import NotFound, StoreUnavailable
 from tests.unit.identity.signing import Monotonic
 

@@ -25,7 +25,7 @@ from baton.adapters.models.provider_models import ProviderModels
 from baton.adapters.openai import OpenAIChatModel
 from baton.adapters.opensearch.engine import Engine
 from baton.adapters.opensearch.index import OpenSearchIndex
-from baton.adapters.refreshed import Refreshed
+from baton.adapters.refreshed_value import Refreshed
 from baton.adapters.sqs import SqsRecords
 from baton.adapters.tokens.embed_keys import EmbedKeys
 from baton.adapters.tokens.verifier import JwtVerifier

@@ -9,7 +9,7 @@ import pytest
 
 from baton.adapters.python_tools import PythonTools
 from baton.composition import event_loop
-from baton.composition.outside import make_functions
+from baton.composition.outside_clients import make_functions
 from baton.domain.agent import AgentDefinition
 from baton.domain.tool import PythonTool
 from baton_local import shared_agents

@@ -11,7 +11,7 @@ import pytest
 
 from baton.domain.episode import EpisodeStatus
 from baton.domain.errors import StoreUnavailable
-from baton.domain.imported import ImportedSession
+from baton.domain.imported_session import ImportedSession
 from baton.domain.message import StoredMessage
 from baton.ports.leases import Lease
 from baton.requests.session_import import imported_session

@@ -14,7 +14,7 @@ from botocore.awsrequest import AWSResponse
 from botocore.config import Config
 from moto import mock_aws
 
-from baton.adapters.refreshed import Refreshed
+from baton.adapters.refreshed_value import Refreshed
 from baton.adapters.s3_settings import S3Settings
 from baton.api.application import create_app
 from baton.api.mcp.access import McpAccess

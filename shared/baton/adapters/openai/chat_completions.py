@@ -17,8 +17,8 @@ from baton.adapters.openai.cache_hints import ends_of_prefixes, marked
 from baton.adapters.openai.chat_answer import ChatAnswer
 from baton.adapters.openai.clients import Endpoint
 from baton.adapters.openai.errors import provider_failure
-from baton.adapters.openai.laid_question import answer_format, laid_question
 from baton.adapters.openai.messages import chat_messages, chat_tools
+from baton.adapters.openai.prepared_question import answer_format, prepare_question
 
 CACHE_FIELDS = ("prompt_cache_key", "cache_control")
 """Fields of which an endpoint's refusal says that it takes no hints."""
@@ -37,12 +37,12 @@ class ChatCompletions:
         settings, profile = question.settings, form.profile
         origin = f"chat:{self._endpoint.host}/{settings.model}"
         insists = settings.tool_choice == "none" and self._insisting.get(settings.model, False)
-        laid = await laid_question(question, form, origin, hides_tools=insists)
-        fields = self._optional_fields(question, profile, laid.tools)
+        prepared = await prepare_question(question, form, origin, hides_tools=insists)
+        fields = self._optional_fields(question, profile, prepared.tools)
         hints = self._endpoint.hints_for(profile)
-        marks = ends_of_prefixes(laid.messages, profile.max_cache_marks) if hints is CacheHints.BREAKPOINTS else ()
-        messages = marked(chat_messages(laid.messages, laid.tools, profile), marks)
-        sent = laid.features(*fields, *settings.extra, *(CACHE_FIELDS[1:] if marks else ()))
+        marks = ends_of_prefixes(prepared.messages, profile.max_cache_marks) if hints is CacheHints.BREAKPOINTS else ()
+        messages = marked(chat_messages(prepared.messages, prepared.tools, profile), marks)
+        sent = prepared.features(*fields, *settings.extra, *(CACHE_FIELDS[1:] if marks else ()))
         extra = {name: value for name, value in settings.extra.items() if name not in profile.dropped}
         try:
             # The fields depend on the profile, so only the endpoint can check them. The method of the SDK for this
@@ -63,9 +63,9 @@ class ChatCompletions:
             settings,
             profile,
             origin,
-            laid.tools,
+            prepared.tools,
             sent,
-            asked_characters=laid.characters,
+            asked_characters=prepared.characters,
             note_insisting=self._note_insisting,
         )
 

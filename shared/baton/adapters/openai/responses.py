@@ -14,7 +14,7 @@ from baton.adapters.models.profile import OBFUSCATION, CacheHints, EffortForm, M
 from baton.adapters.models.tool_schemas import OfferedTools
 from baton.adapters.openai.clients import Endpoint
 from baton.adapters.openai.errors import provider_failure
-from baton.adapters.openai.laid_question import LaidQuestion, answer_format, laid_question
+from baton.adapters.openai.prepared_question import PreparedQuestion, answer_format, prepare_question
 from baton.adapters.openai.response_input import input_items, response_tools
 from baton.adapters.openai.responses_answer import ResponsesAnswer
 from baton.ports.chat_model import ModelSettings
@@ -37,13 +37,13 @@ class Responses:
         """See ``ModelApi``."""
         settings, profile = question.settings, form.profile
         origin = f"responses:{self._endpoint.host}/{settings.model}"
-        laid = await laid_question(question, form, origin)
-        fields = self._optional_fields(settings, profile, laid)
-        sent = laid.features(*_names(fields), *settings.extra)
+        prepared = await prepare_question(question, form, origin)
+        fields = self._optional_fields(settings, profile, prepared)
+        sent = prepared.features(*_names(fields), *settings.extra)
         body = _join(fields, {name: value for name, value in settings.extra.items() if name not in profile.dropped})
         body |= {
             "model": settings.model,
-            "input": input_items(laid.messages, laid.tools),
+            "input": input_items(prepared.messages, prepared.tools),
             "store": False,
             "stream": True,
         }
@@ -54,9 +54,13 @@ class Responses:
             )
         except (OpenAIError, ValueError) as error:
             raise Refused(provider_failure(error), sent) from None
-        return ResponsesAnswer(stream, settings, profile, origin, laid.tools, sent, asked_characters=laid.characters)
+        return ResponsesAnswer(
+            stream, settings, profile, origin, prepared.tools, sent, asked_characters=prepared.characters
+        )
 
-    def _optional_fields(self, settings: ModelSettings, profile: ModelProfile, laid: LaidQuestion) -> dict[str, Any]:
+    def _optional_fields(
+        self, settings: ModelSettings, profile: ModelProfile, prepared: PreparedQuestion
+    ) -> dict[str, Any]:
         """Return the fields besides model and input, without those that the model does not take."""
         limit = output_limit(settings, profile)
         hints = self._endpoint.hints_for(profile)
@@ -80,9 +84,9 @@ class Responses:
             if profile.further.get(OBFUSCATION) == "optional"
             else None,
         }
-        if laid.tools.tools:
-            fields["tools"] = response_tools(laid.tools, takes_strict="strict" not in profile.dropped)
-            fields["tool_choice"] = _tool_choice(settings.tool_choice, laid.tools)
+        if prepared.tools.tools:
+            fields["tools"] = response_tools(prepared.tools, takes_strict="strict" not in profile.dropped)
+            fields["tool_choice"] = _tool_choice(settings.tool_choice, prepared.tools)
             fields["parallel_tool_calls"] = settings.parallel_tool_calls
         return {name: value for name, value in fields.items() if value is not None and name not in profile.dropped}
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import jwt
 
-from baton.adapters.cached import ParsedText
+from baton.adapters.cached_value import ParsedText
 from baton.domain.errors import NotFound
 from baton.domain.identity import TENANT_ID
 from baton.domain.metrics import Metric, count

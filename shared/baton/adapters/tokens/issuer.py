@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import jwt
 
-from baton.adapters.cached import Cached
+from baton.adapters.cached_value import Cached
 from baton.domain.errors import StoreUnavailable
 from baton.domain.metrics import Metric, count
 from baton.domain.token_issuer import OidcIssuer
@@ -30,7 +30,7 @@ Keys = dict[tuple[str, str], jwt.PyJWK]
 
 
 class IssuerKeys:
-    """The signing keys of one issuer, cached (``adapters.cached``).
+    """The signing keys of one issuer, cached (``adapters.cached_value``).
 
     For an unknown key id the keys are fetched again, because issuers rotate them, but at most every 30 s, so that
     invented ids cause no load.

@@ -15,7 +15,7 @@ from cryptography.fernet import Fernet, InvalidToken
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from baton.adapters.cached import ParsedText
+from baton.adapters.cached_value import ParsedText
 
 PURPOSE = b"baton push receivers Fernet"
 

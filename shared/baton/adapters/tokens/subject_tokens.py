@@ -14,7 +14,7 @@ from datetime import datetime
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 
-from baton.adapters.cached import ParsedText
+from baton.adapters.cached_value import ParsedText
 from baton.domain.errors import BatonError, InternalError, TokenExpired, Unauthorized
 from baton.domain.identity import Scope
 from baton.domain.metrics import Metric, count

@@ -15,7 +15,6 @@ from google.protobuf.json_format import MessageToDict  # type: ignore[import-unt
 from baton.api import sse
 from baton.api.a2a import older_line
 from baton.api.a2a.caller import A2ACaller
-from baton.api.a2a.given_parts import check_parts
 from baton.api.a2a.json_text import parse_json, with_whole_numbers
 from baton.api.a2a.listing import check_status
 from baton.api.a2a.operations import (
@@ -30,6 +29,7 @@ from baton.api.a2a.operations import (
     to_json,
     to_parameters,
 )
+from baton.api.a2a.part_checks import check_parts
 from baton.domain.errors import BatonError
 from baton.domain.push_config import Line
 

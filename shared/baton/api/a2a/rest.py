@@ -22,7 +22,6 @@ from starlette.datastructures import QueryParams
 
 from baton.api import sse
 from baton.api.a2a.caller import A2ACaller
-from baton.api.a2a.given_parts import check_parts
 from baton.api.a2a.json_text import parse_json, with_whole_numbers
 from baton.api.a2a.listing import check_status
 from baton.api.a2a.operations import (
@@ -37,6 +36,7 @@ from baton.api.a2a.operations import (
     to_json,
     to_parameters,
 )
+from baton.api.a2a.part_checks import check_parts
 from baton.api.a2a.rest_errors import Status, baton_status, status, to_response
 from baton.domain.a2a_task import THREAD_ID_LENGTH, TaskId
 from baton.domain.errors import BatonError, InvalidRequest

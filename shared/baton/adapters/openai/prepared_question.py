@@ -1,4 +1,4 @@
-"""A question laid out for OpenAI's APIs: its messages and tools, before one of them renders it."""
+"""A question prepared for OpenAI's APIs: its messages and tools, before one of them renders it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from baton.domain.message import Role
 
 
 @dataclass(frozen=True, slots=True)
-class LaidQuestion:
+class PreparedQuestion:
     """The messages and tools of one request."""
 
     messages: list[LaidMessage]
@@ -41,9 +41,9 @@ class LaidQuestion:
         )
 
 
-async def laid_question(
+async def prepare_question(
     question: Question, form: RequestForm, origin: str, *, hides_tools: bool = False
-) -> LaidQuestion:
+) -> PreparedQuestion:
     """Return the question as the form of the request asks. ``origin`` is the model that it goes to.
 
     With ``hides_tools`` no tools are declared, and earlier calls are text.
@@ -54,13 +54,13 @@ async def laid_question(
     declared = question.tools if not hides_tools and _declares_tools(question, profile) else ()
     calls_as_text = hides_tools or (profile.api is Api.CHAT and profile.tools_with_history and not declared)
     layout = Layout(profile, origin, sends_parts=form.sends_parts, calls_as_text=calls_as_text)
-    laid = lay_out(question.prompts, pieces, layout)
+    messages = lay_out(question.prompts, pieces, layout)
     note = schema_note(settings.answer_schema, profile)
     if note is not None:
-        laid = _with_note(laid, note)
-    called = [call.name for message in laid for call in message.calls]
+        messages = _with_note(messages, note)
+    called = [call.name for message in messages for call in message.calls]
     tools = offered_tools(declared, profile, called)
-    return LaidQuestion(laid, tools, settings.answer_schema is not None)
+    return PreparedQuestion(messages, tools, settings.answer_schema is not None)
 
 
 def answer_format(schema: Mapping[str, Any] | None, profile: ModelProfile) -> dict[str, Any] | None:
@@ -79,8 +79,8 @@ def _declares_tools(question: Question, profile: ModelProfile) -> bool:
     return profile.tools_with_history or not any(prompt.tool_calls for prompt in question.prompts)
 
 
-def _with_note(laid: list[LaidMessage], note: str) -> list[LaidMessage]:
+def _with_note(messages: list[LaidMessage], note: str) -> list[LaidMessage]:
     """Add a note to the system prompt, where it is the same in all requests of a turn."""
-    if laid and laid[0].role is Role.SYSTEM:
-        return [replace(laid[0], pieces=(*laid[0].pieces, note)), *laid[1:]]
-    return [LaidMessage(Role.SYSTEM, (note,)), *laid]
+    if messages and messages[0].role is Role.SYSTEM:
+        return [replace(messages[0], pieces=(*messages[0].pieces, note)), *messages[1:]]
+    return [LaidMessage(Role.SYSTEM, (note,)), *messages]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Generic, TypeVar
 
-from baton.adapters.cached import COOLDOWN, LIFESPAN, RETRY_AFTER
+from baton.adapters.cached_value import COOLDOWN, LIFESPAN, RETRY_AFTER
 from baton.domain.errors import BatonError, InternalError
 from baton.domain.metrics import Metric, count
 

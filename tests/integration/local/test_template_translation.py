@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from baton_local import translation
+from baton_local import template_translation
 from baton_local.errors import TemplateProblem
 from baton_local.stack import read_stack
 from baton_local.template import Endpoints
@@ -23,13 +23,13 @@ def template(stand_in_template: Path, tmp_path: Path) -> Path:
 def translated(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The translated templates."""
     made: list[str] = []
-    original = translation._run_translator
+    original = template_translation._run_translator
 
     def counted(source: dict[str, object]) -> dict[str, object]:
         made.append(str(source.get("Description")))
         return original(source)
 
-    monkeypatch.setattr(translation, "_run_translator", counted)
+    monkeypatch.setattr(template_translation, "_run_translator", counted)
     return made
 
 
