@@ -11,6 +11,9 @@ the providers' documentation, and bug reports of other projects, named where the
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 from baton.adapters.models.bedrock_profiles import BEDROCK
 from baton.adapters.models.profile import (
     NINE_CHARACTERS,
@@ -66,6 +69,16 @@ GOOGLE_KEYWORDS = frozenset(
     }
 )
 
+OPEN_TEMPLATE = {"system": SystemPlace.FIRST, "alternates": True, "documents": frozenset()}
+"""Facts of the chat templates of most open models."""
+USER_FIRST = {**OPEN_TEMPLATE, "user_first": True, "breaks_special_tokens": True}
+
+
+def _rules(*families: str, **facts: Any) -> Iterator[ProfileRule]:
+    """Yield a rule for each family of models, at any endpoint."""
+    return (ProfileRule("*", family, facts) for family in families)
+
+
 ENDPOINTS = (
     *(
         ProfileRule(host, "*", {"cache": CacheHints.KEY, "call_ids": CALL_IDS, "further": {OBFUSCATION: "optional"}})
@@ -106,108 +119,44 @@ ENDPOINTS = (
 
 FAMILIES = (
     # OpenAI: reasoning models, which need Responses for tools at OpenAI's own host.
-    *(
-        ProfileRule("*", family, {"limit_field": "max_completion_tokens", "thinking_tokens": THINKING_TOKENS})
-        for family in (*OPENAI_REASONING, *OPENAI_AT_BEDROCK)
+    *_rules(
+        *OPENAI_REASONING, *OPENAI_AT_BEDROCK, limit_field="max_completion_tokens", thinking_tokens=THINKING_TOKENS
     ),
     # gpt-5.1 to gpt-5.4 do not think unless a request asks for it. Those for ChatGPT never do.
-    *(
-        ProfileRule("*", family, {"dropped": SAMPLING})
-        for family in (
-            *("gpt-5", "gpt-5-*", "gpt-5.[5-9]*", "gpt-6*", "o1*", "o3*", "o4*"),
-            *("openai.gpt-5.[5-9]*", "openai.gpt-6*"),
-        )
-    ),
-    *(ProfileRule("*", family, {"dropped": NO_REASONING}) for family in ("gpt-4*", "gpt-3.5*", "gpt-5*-chat-latest")),
-    ProfileRule("*", "o[134]*", {"dropped": frozenset({"parallel_tool_calls"})}),
-    ProfileRule("*", "gpt-oss*", {"inlines_refs": True}),
-    ProfileRule(
-        "*",
-        "*gemini-[3-9]*",
-        {"calls_need_parts": True},
-    ),
+    *_rules("gpt-5", "gpt-5-*", "gpt-5.[5-9]*", "gpt-6*", "o1*", "o3*", "o4*", dropped=SAMPLING),
+    *_rules("openai.gpt-5.[5-9]*", "openai.gpt-6*", dropped=SAMPLING),
+    *_rules("gpt-4*", "gpt-3.5*", "gpt-5*-chat-latest", dropped=NO_REASONING),
+    *_rules("o[134]*", dropped=frozenset({"parallel_tool_calls"})),
+    *_rules("gpt-oss*", inlines_refs=True),
+    *_rules("*gemini-[3-9]*", calls_need_parts=True),
     # DeepSeek's thinking models want their thinking back with every message of a conversation with tools.
-    ProfileRule(
-        "*",
+    *_rules(
         "*deepseek*",
-        {
-            "replay": Replay.ALWAYS,
-            "replayed_fields": LATE_REASONING,
-            "answer_form": AnswerForm.OBJECT,
-            "documents": frozenset(),
-            "inlines_refs": True,
-        },
+        replay=Replay.ALWAYS,
+        replayed_fields=LATE_REASONING,
+        answer_form=AnswerForm.OBJECT,
+        documents=frozenset(),
+        inlines_refs=True,
     ),
-    ProfileRule("*", "*deepseek-r*", {"dropped": SAMPLING}),
+    *_rules("*deepseek-r*", dropped=SAMPLING),
     # The chat templates of open models.
-    ProfileRule(
-        "*",
-        "*qwen*",
-        {
-            "system": SystemPlace.FIRST,
-            "alternates": True,
-            "replayed_fields": LATE_REASONING,
-            "documents": frozenset(),
-            "inlines_refs": True,
-            "breaks_special_tokens": True,
-        },
-    ),
-    ProfileRule(
-        "*",
-        "*gemma*",
-        {
-            "system": SystemPlace.FIRST,
-            "alternates": True,
-            "user_first": True,
-            "documents": frozenset(),
-            "breaks_special_tokens": True,
-        },
-    ),
+    *_rules("*qwen*", **OPEN_TEMPLATE, replayed_fields=LATE_REASONING, inlines_refs=True, breaks_special_tokens=True),
+    *_rules("*gemma*", **USER_FIRST),
     # The templates of Gemma 1 and 2 know no system role.
-    *(ProfileRule("*", family, {"system": SystemPlace.USER}) for family in ("*gemma-[127]*", "*gemma[12]*")),
-    *(
-        ProfileRule(
-            "*",
-            family,
-            {
-                "system": SystemPlace.FIRST,
-                "alternates": True,
-                "user_first": True,
-                "inlines_refs": True,
-                "documents": frozenset(),
-                "breaks_special_tokens": True,
-            },
-        )
-        for family in ("*llama*", "*phi-*", "*granite*")
+    *_rules("*gemma-[127]*", "*gemma[12]*", system=SystemPlace.USER),
+    *_rules("*llama*", "*phi-*", "*granite*", **USER_FIRST, inlines_refs=True),
+    *_rules(
+        *("*mistral*", "*magistral*", "*ministral*", "*devstral*", "*codestral*"),
+        **OPEN_TEMPLATE,
+        user_first=True,
+        user_after_tool=False,
+        call_ids=NINE_CHARACTERS,
     ),
-    *(
-        ProfileRule(
-            "*",
-            family,
-            {
-                "system": SystemPlace.FIRST,
-                "alternates": True,
-                "user_first": True,
-                "user_after_tool": False,
-                "call_ids": NINE_CHARACTERS,
-                "documents": frozenset(),
-            },
-        )
-        for family in ("*mistral*", "*magistral*", "*ministral*", "*devstral*", "*codestral*")
-    ),
-    *(
-        ProfileRule(
-            "*",
-            family,
-            {"replayed_fields": LATE_REASONING, "inlines_refs": True, "documents": frozenset()},
-        )
-        for family in ("*minimax*", "*kimi*", "*glm-*")
+    *_rules(
+        *("*minimax*", "*kimi*", "*glm-*"), replayed_fields=LATE_REASONING, inlines_refs=True, documents=frozenset()
     ),
     # Since Claude 4.7 Anthropic's models choose how they sample.
-    *(
-        ProfileRule("*", family, {"dropped": SAMPLING})
-        for family in ("*claude-[a-z]*[a-z]-[5-9]*", "*claude-[a-z]*-4-[789]*")
-    ),
+    *_rules("*claude-[a-z]*[a-z]-[5-9]*", "*claude-[a-z]*-4-[789]*", dropped=SAMPLING),
 )
 
 FAMILIES_AT_ENDPOINTS = (
