@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from baton.adapters.agent_files import AgentFileError, AgentFiles
 from baton.adapters.code_problems import describe_code_problem
 from baton.authoring.errors import CannotLoad
-from baton.authoring.functions import Functions
+from baton.authoring.functions import Filled, Functions
 from baton.domain.errors import NotFound
-from baton.ports.tools import Tools
+from baton.ports.tools import ToolFailed, Tools, TurnContext
 from baton_local.environment import applied
 from baton_local.project_tools import importable
 from baton_testing.errors import CannotRun
+from baton_testing.virtual_time import real_time
 
 NOWHERE = "http://127.0.0.1:9"
 """Nobody listens there: nothing of a deployment is read for a test."""
@@ -90,3 +92,40 @@ class _NoSecrets:
 
 def _describe_problem(problem: Exception) -> str:
     return str(problem) if isinstance(problem, CannotLoad) else describe_code_problem(problem)
+
+
+MAX_NOTES = 10
+"""Different faults of one conversation that are named."""
+
+
+class RealTimeFunctions(Functions):
+    """``Functions`` whose time limits are those of the wall: a socket may take as long as outside of tests."""
+
+    def __init__(
+        self, packages: Callable[[], Sequence[str]] = tuple, *, logs_messages: Callable[[], bool] = bool
+    ) -> None:
+        super().__init__(packages, logs_messages=logs_messages)
+        self.notes: list[str] = []
+        """The faults of functions, with file and line."""
+
+    async def call(
+        self,
+        function: Callable[..., Any],
+        context: TurnContext,
+        arguments: Mapping[str, Any],
+        filled: Filled | None = None,
+    ) -> Any:
+        """See ``Functions``."""
+        async with real_time():
+            try:
+                return await super().call(function, context, arguments, filled)
+            except ToolFailed:
+                raise
+            except Exception as problem:
+                self._note(problem)
+                raise
+
+    def _note(self, problem: Exception) -> None:
+        text = describe_code_problem(problem)
+        if len(self.notes) < MAX_NOTES and text not in self.notes:
+            self.notes.append(text)

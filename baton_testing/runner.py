@@ -23,8 +23,7 @@ from baton_testing.models.choice import Answering, AnsweringModel
 from baton_testing.models.own_time import OwnTime
 from baton_testing.observation import Observation
 from baton_testing.played_user import PlayedUser
-from baton_testing.project_agents import real_tools
-from baton_testing.real_functions import RealTimeFunctions
+from baton_testing.project_agents import RealTimeFunctions, real_tools
 from baton_testing.result import ConversationResult, Failure, RunResult
 from baton_testing.stubbed_tools import StubbedTools
 from baton_testing.virtual_time import LoopClock, VirtualTimeLoop

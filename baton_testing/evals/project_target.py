@@ -24,8 +24,7 @@ from baton_testing.evals.spending import MeteredModel
 from baton_testing.models.choice import AnswersTests
 from baton_testing.models.own_time import OwnTime
 from baton_testing.observation import Observation, combine
-from baton_testing.project_agents import real_tools
-from baton_testing.real_functions import RealTimeFunctions
+from baton_testing.project_agents import RealTimeFunctions, real_tools
 from baton_testing.stubbed_tools import StubbedTools
 from baton_testing.virtual_time import LoopClock
 

@@ -17,10 +17,9 @@ from baton.domain.thread_title import TitleSource
 from baton.domain.usage import NO_PRICES
 from baton.memory.recall.recall import DEADLINE
 from baton.ports.tracing import NO_TRACER
-from baton_testing.fakes.a2a_tasks import FakeA2ATasks
+from baton_testing.fakes.a2a import FakeA2ATasks, FakePushQueue
 from baton_testing.fakes.activity import FakeActivityCounts
 from baton_testing.fakes.agent_client import ScriptedAgentClient
-from baton_testing.fakes.agent_definitions import FakeAgentDefinitions
 from baton_testing.fakes.audit import FakeAuditLog
 from baton_testing.fakes.clock import FakeTimeZones
 from baton_testing.fakes.connections import FakeConnections
@@ -34,12 +33,12 @@ from baton_testing.fakes.idle_threads import FakeIdleThreads
 from baton_testing.fakes.live import FakeLiveRegistry
 from baton_testing.fakes.private_skills import FakePrivateSkills
 from baton_testing.fakes.procedures import FakeProcedures
-from baton_testing.fakes.queues import FakePushQueue, FakeTurnQueue
 from baton_testing.fakes.run_records import FakeContextRecords, FakeRunRecords
 from baton_testing.fakes.search_index import FakeSearchIndex
 from baton_testing.fakes.stream_log import FakeStreamLog
-from baton_testing.fakes.tenant_limits import FakeTenantLimits
+from baton_testing.fakes.tenants import FakeAgentDefinitions, FakeTenantLimits
 from baton_testing.fakes.thread_store import FakeThreadStore
+from baton_testing.fakes.turn_queue import FakeTurnQueue
 from baton_testing.fakes.workflows import FakeWorkflows
 
 

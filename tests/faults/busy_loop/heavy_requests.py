@@ -32,10 +32,10 @@ from baton_testing.fakes.agent_client import ScriptedAgentClient
 from baton_testing.fakes.connections import FakeConnections
 from baton_testing.fakes.episodes import FakeClosings
 from baton_testing.fakes.files import FakeFiles
-from baton_testing.fakes.queues import FakeTurnQueue
 from baton_testing.fakes.run_records import FakeContextRecords
 from baton_testing.fakes.shipped_agents import FakeShippedAgents
 from baton_testing.fakes.tools import FakeTools
+from baton_testing.fakes.turn_queue import FakeTurnQueue
 from tests.engines import TableAt
 from tests.fakes.erasure import FakeForgettings, FakeObjectErasure
 from tests.fakes.token_verifier import OpenVerifier

@@ -6,7 +6,7 @@ import pytest
 
 from baton.adapters.dynamodb.tenant_limits import DynamoTenantLimits
 from baton.ports.tenants import TenantLimitStore
-from baton_testing.fakes.tenant_limits import FakeTenantLimits
+from baton_testing.fakes.tenants import FakeTenantLimits
 from tests.contracts.tenant_limits import TenantLimitContract
 from tests.integration.store.conftest import Engine
 

@@ -13,7 +13,7 @@ import httpx
 from baton.api.a2a.access import A2AAccess
 from baton.domain.identity import Scope
 from baton.domain.queued import Queued, RecordDelivery
-from baton_testing.fakes.queues import FakeTurnQueue
+from baton_testing.fakes.turn_queue import FakeTurnQueue
 from tests.a2a_schema import check_response
 from tests.harness.harness import Harness
 from tests.unit.api.served import Served

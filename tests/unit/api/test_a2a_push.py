@@ -20,7 +20,7 @@ from baton.domain.metrics import Metric, counting
 from baton.domain.push_config import LIFETIME, MAX_CONFIGS, MAX_RECEIVES, PushNotice, TaskChange, pause_after
 from baton.domain.queued import QueuedMessage
 from baton.ports.a2a import WebhookRefused, WebhookUnreachable
-from baton_testing.fakes.queues import FakePushQueue
+from baton_testing.fakes.a2a import FakePushQueue
 from tests.a2a_schema import check_message
 from tests.fakes.chat_model import Answer
 from tests.fakes.push import FakeWebhooks, Posted

@@ -16,7 +16,7 @@ from baton.domain.identity import Scope
 from baton.domain.tenant_limits import LIMITS, DeploymentLimits, TenantLimits
 from baton_client.asynchronous.resources.tenant import AsyncTenant
 from baton_local.root import ROOT
-from baton_testing.fakes.tenant_limits import FakeTenantLimits
+from baton_testing.fakes.tenants import FakeTenantLimits
 from tests.harness.harness import Harness
 from tests.unit.api.served import Served
 

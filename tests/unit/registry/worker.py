@@ -7,8 +7,8 @@ from typing import Any
 from baton.composition.app import build
 from baton.domain.agent_version import AgentList, AgentVersion
 from baton.domain.identity import Scope
-from baton_testing.fakes.agent_definitions import FakeAgentDefinitions
 from baton_testing.fakes.clock import FakeClock
+from baton_testing.fakes.tenants import FakeAgentDefinitions
 from tests.fakes.ports import FakePorts
 
 ADA = Scope("acme", "ada")

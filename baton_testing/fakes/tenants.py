@@ -1,4 +1,4 @@
-"""Tenants' own agents in memory."""
+"""Tenants' own agents and limits in memory."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from baton.domain.agent_version import AgentEntry, AgentList, AgentVersion
 from baton.domain.identity import Scope
+from baton.domain.tenant_limits import TenantLimits
 from baton.domain.times import from_millis, to_millis
 from baton.ports.agents import AgentsChanged
 
@@ -50,3 +51,22 @@ class FakeAgentDefinitions:
         found = [each for each in self._versions[scope.tenant_id].values() if each.agent_id == agent_id]
         found = [each for each in found if before is None or each.number < before]
         return sorted(found, key=lambda each: -each.number)[:limit]
+
+
+class FakeTenantLimits:
+    """``ports.tenant_limits.TenantLimitStore``."""
+
+    def __init__(self) -> None:
+        self.limits: dict[str, TenantLimits] = {}
+        self.reads = 0
+
+    async def get(self, scope: Scope) -> TenantLimits:
+        self.reads += 1
+        return self.limits.get(scope.tenant_id, TenantLimits())
+
+    async def put(self, scope: Scope, limits: TenantLimits) -> bool:
+        stored = self.limits.get(scope.tenant_id, TenantLimits())
+        if stored.revision != limits.revision - 1:
+            return stored == limits
+        self.limits[scope.tenant_id] = limits
+        return True

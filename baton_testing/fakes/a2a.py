@@ -1,35 +1,31 @@
-"""The queues of turns and of push notifications, in memory."""
+"""Marks of A2A tasks, and the queue of push notifications, in memory."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from baton.domain.a2a_task import MarkStatus, TaskMark
 from baton.domain.errors import StoreUnavailable
 from baton.domain.identity import Scope
 from baton.domain.push_config import PushNotice, TaskChange
-from baton.domain.queued import Queued
 
 
-@dataclass
-class FakeTurnQueue:
-    """``ports.turn_queue.TurnQueue``: in order within a thread, one of each request id."""
+class FakeA2ATasks:
+    """``ports.a2a_tasks.A2ATasks``."""
 
-    sent: list[tuple[Scope, Queued]] = field(default_factory=list)
-    is_down: bool = False
+    def __init__(self) -> None:
+        self.marks: dict[tuple[str, str, str], TaskMark] = {}
 
-    async def send(self, scope: Scope, message: Queued) -> None:
-        if self.is_down:
-            raise StoreUnavailable
-        if all(message.request_id != known.request_id for _, known in self.sent):
-            self.sent.append((scope, message))
+    async def get(self, scope: Scope, thread_id: str, root: str) -> TaskMark | None:
+        return self.marks.get((scope.tenant_id, thread_id, root))
 
-    def bodies(self, scope: Scope, thread_id: str) -> list[str]:
-        """Return the bodies of the records that wait for one thread, oldest first."""
-        return [
-            message.model_dump_json(by_alias=True)
-            for sender, message in self.sent
-            if (sender.tenant_id, message.thread_id) == (scope.tenant_id, thread_id)
-        ]
+    async def mark(self, scope: Scope, thread_id: str, mark: TaskMark) -> TaskMark:
+        key = (scope.tenant_id, thread_id, mark.root)
+        kept = self.marks.get(key)
+        if kept is not None and (kept.status is MarkStatus.CANCELED or kept.user_id != mark.user_id):
+            return kept
+        self.marks[key] = mark
+        return mark
 
 
 @dataclass
