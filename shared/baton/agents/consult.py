@@ -23,7 +23,7 @@ from baton.agents.hooked_calls import Judge
 from baton.agents.prompt_notes import make_today_note
 from baton.agents.remote_answers import ReturnedFiles, count_by_type, describe_file
 from baton.agents.run_context import EmitEvent, RunContext, ScreenedQuestion
-from baton.agents.tool_calls import Question
+from baton.agents.tool_calls import ADVICE, Question
 from baton.agents.tool_progress import progress_reporter
 from baton.agents.tool_set import ToolSet, find_tools
 from baton.agents.traced_steps import trace_agent
@@ -78,10 +78,7 @@ FORM = (
 )
 DATA = "[Data: {}]"
 NOT_PASSED_ON = "(Of the user's files this agent did not get: {}. It does not take files of that kind.)"
-UNANSWERED = (
-    "Error: {name} could not answer: {reason} Answer with what you know. The user is told about it already: do not "
-    "apologise for it."
-)
+UNANSWERED = "Error: {name} could not answer: {reason}" + ADVICE
 
 
 @dataclass(slots=True)

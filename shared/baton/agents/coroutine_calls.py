@@ -10,7 +10,7 @@ from baton.agents.call_outcome import CallOutcome, Transfer
 from baton.agents.given_sources import GivenSources
 from baton.agents.hooks import Hooks
 from baton.agents.run_context import Budget, RunContext
-from baton.agents.tool_calls import NO_MORE, Consult, ToolCalls, make_call_events
+from baton.agents.tool_calls import ADVICE, NO_MORE, Consult, ToolCalls, make_call_events
 from baton.agents.tool_set import ToolSet
 from baton.agents.transcript import Transcript
 from baton.domain.agent import AgentDefinition
@@ -109,7 +109,7 @@ class CoroutineCalls:
             step,
             ended_at=self._context.services.clock.now(),
             value=outcome.output if outcome.error is None else "",
-            error=outcome.error,
+            error=outcome.error.removesuffix(ADVICE) if outcome.error is not None else None,
             is_refused=outcome.is_refused,
             is_outage=outcome.is_outage,
             waits=outcome.waits,

@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel
 
 from baton import Agent, CallContext, Handoff, Refuse, Replace, RunContext, ToolFailed, tool
-from baton.domain.errors import StoreUnavailable
+from baton.domain.errors import ModelUnavailable, StoreUnavailable
 from baton.domain.identity import Scope
 from baton.domain.usage import Usage
 from tests.fakes.chat_model import Answer
@@ -178,6 +178,19 @@ class TestGuardrails:
 
 
 class TestCalls:
+    async def test_an_agent_that_cannot_answer_is_a_failure_of_the_step(self) -> None:
+        agent = clerk()
+
+        @agent.run
+        async def run(context: RunContext, message: str) -> str:
+            try:
+                return await context.ask(faq, "Well?")
+            except ToolFailed as failure:
+                return f"{failure} {failure.is_outage} {failure.is_refused}"
+
+        harness = coded(agent, faq, repairs, answers=(Answer((), ModelUnavailable("It is down.")),))
+        assert texts(await harness.say()) == ["Faq could not answer: It is down. True False"]
+
     async def test_a_tool_without_the_users_permission_is_not_there(self) -> None:
         agent = clerk()
 

@@ -40,6 +40,7 @@ _KINDS = {
     "TASK": "tasks",
     "TASKAT": "tasks",
     "REMOTE": "tasks",
+    "STEP": "steps",
     "LOG": "streamLogPieces",
     "CONTEXT": "contextRecords",
     "LIVE": "connections",
