@@ -19,6 +19,7 @@ from baton.ports.leases import Lease
 from baton.ports.messages import TurnRecord
 from baton.ports.run_records import RunRecords
 from baton.ports.threads import ThreadStore
+from baton.registry.registered_agents import RegisteredAgents
 from baton.requests.turn_requests import ActionRequest, MessageRequest, TurnRequest
 from baton.turns.turn_services import TurnServices
 
@@ -100,10 +101,14 @@ async def read_earlier_calls(records: RunRecords, lease: Lease, run: Run) -> Map
 
 
 async def read_earlier_steps(
-    records: RunRecords, lease: Lease, run: Run, message_id: str, first_ordinal: int
+    records: RunRecords, lease: Lease, run: Run, agents: RegisteredAgents, message_id: str, first_ordinal: int
 ) -> Mapping[str, RunStep]:
-    """Return the steps of the exchange by id: those of earlier attempts, and of the run that this one continues."""
-    if run.attempt == 1 and first_ordinal == lease.thread.next_ordinal:
+    """Return the steps of the exchange by id: those of earlier attempts, and of the run that this one continues.
+
+    Nothing is read if no agent takes steps.
+    """
+    is_first = run.attempt == 1 and first_ordinal == lease.thread.next_ordinal
+    if is_first or all(agent.code.run is None for agent in agents.all()):
         return {}
     steps = await records.steps(lease.scope, lease.thread_id, message_id, first_ordinal=first_ordinal)
     return {step.id: step for step in steps}

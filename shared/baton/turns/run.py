@@ -212,7 +212,14 @@ class RunExecution:
             asyncio.shield(locating),
             read_earlier_calls(services.agents.records, lease, state.run),
             read_earlier_remote_tasks(services.agents.records, lease, state.run),
-            read_earlier_steps(services.agents.records, lease, state.run, state.began_with.id, state.first_of_exchange),
+            read_earlier_steps(
+                services.agents.records,
+                lease,
+                state.run,
+                state.agents,
+                state.began_with.id,
+                state.first_of_exchange,
+            ),
         )
         # The question has its time zone by now.
         question = self._state.question
