@@ -6,24 +6,22 @@ import asyncio
 import contextlib
 import json
 import uuid
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from aws_lambda_powertools import Logger
 
 from baton.agents.agent_loop import AgentLoop
-from baton.agents.answer_sources import select_consulted_sources
 from baton.agents.attachments import read_attachments
 from baton.agents.call_outcome import CallOutcome
 from baton.agents.computed_prompt import compute_prompt
+from baton.agents.consulted_work import ConsultedWork
 from baton.agents.coroutine_agent import CoroutineAgent
-from baton.agents.hooked_calls import Judge
 from baton.agents.prompt_notes import make_today_note
-from baton.agents.remote_answers import ReturnedFiles, count_by_type, describe_file
+from baton.agents.remote_answers import ReturnedFiles, count_by_type
 from baton.agents.run_context import EmitEvent, RunContext, ScreenedQuestion
-from baton.agents.tool_calls import ADVICE, Question
+from baton.agents.tool_calls import Question
 from baton.agents.tool_progress import progress_reporter
 from baton.agents.tool_set import ToolSet, find_tools
 from baton.agents.traced_steps import trace_agent
@@ -41,7 +39,6 @@ from baton.domain.text import first_bytes
 from baton.domain.tool_call import ToolCall
 from baton.domain.usage import Usage
 from baton.memory.prompt.context import AssembledContext, Notes
-from baton.memory.prompt.message_prompts import CUT_NOTE
 from baton.memory.recalled import MemorySearch
 from baton.outbox.text_batches import AnswerLimit
 from baton.ports.agent_client import (
@@ -52,7 +49,6 @@ from baton.ports.agent_client import (
     AgentProgress,
     AgentStarted,
     AgentTask,
-    Attachment,
     NotSent,
     TaskLost,
 )
@@ -77,41 +73,6 @@ FORM = (
     "Then ask this agent again, with the answers in `data` in the shape that it wants.)"
 )
 DATA = "[Data: {}]"
-NOT_PASSED_ON = "(Of the user's files this agent did not get: {}. It does not take files of that kind.)"
-UNANSWERED = "Error: {name} could not answer: {reason}" + ADVICE
-
-
-@dataclass(slots=True)
-class _Work:
-    """The work of a consulted agent so far. It is stored even if the agent is stopped."""
-
-    answer: str = ""
-    usage: Usage = field(default_factory=Usage)
-    messages: list[TaskMessage] = field(default_factory=list)
-    is_limited: bool = False
-    documents: tuple[Mapping[str, Any], ...] = ()
-    """The passages of documents that the agent was given, as sources."""
-    remote_task_id: str | None = None
-    """The remote agent's own task, if it waits for more input."""
-    note: str = ""
-    """A note for the asking agent besides the answer."""
-    not_passed_on: list[Attachment] = field(default_factory=list)
-    """The user's files that the remote agent does not take."""
-    files: tuple[Mapping[str, Any], ...] = ()
-    """Files of its answer, as sources."""
-    question: str | None = None
-    """The question as the agent's guardrails have left it; None if they did not change it."""
-
-    def take(self, text: str, *, is_cut: bool) -> None:
-        """Record the answer, with a note for the asking agent if it was cut."""
-        self.answer = f"{text}\n{CUT_NOTE}" if is_cut else text
-
-    def replace_answer(self, text: str | None) -> None:
-        """Record the answer as hooks of the asking agent have left it; None without it."""
-        answers = [place for place, each in enumerate(self.messages) if each.role == Role.ASSISTANT.value]
-        if answers:
-            self.messages[answers[-1]] = replace(self.messages[answers[-1]], content=text or "")
-        self.answer = text or ""
 
 
 class Consultations:
@@ -151,12 +112,12 @@ class Consultations:
         # The agent works while this is written.
         begun = in_background(context.services.records.put_task(context.lease(), task), "record of a consultation")
         emit(subagent_started(task.id, agent, call))
-        work = _Work()
+        work = ConsultedWork()
         try:
             status, error = await self._let_answer(question, task, work)
-            outcome = _outcome(question, task, status, error, work)
+            outcome = work.outcome(question.agent, task, status, error)
             if question.judge is not None:
-                outcome = await _judge(outcome, question.judge, work)
+                outcome = await work.judge(outcome, question.judge)
         except asyncio.CancelledError:
             if context.stop.is_set():
                 if question.judge is not None:
@@ -168,7 +129,7 @@ class Consultations:
         context.writes.add(self._keep(begun, task, status, work, error))
         return outcome
 
-    async def _let_answer(self, question: Question, task: Task, work: _Work) -> tuple[TaskStatus, str | None]:
+    async def _let_answer(self, question: Question, task: Task, work: ConsultedWork) -> tuple[TaskStatus, str | None]:
         """Let the agent answer within its time limit. Returns the status, and the reason of a failure."""
         agent = question.agent
         try:
@@ -195,7 +156,7 @@ class Consultations:
             return TaskStatus.FAILED, "it gave an empty answer."
         return TaskStatus.COMPLETED, None
 
-    async def _ask_local(self, question: Question, task: Task, work: _Work) -> None:
+    async def _ask_local(self, question: Question, task: Task, work: ConsultedWork) -> None:
         """Let an agent of this deployment answer. It sees only its task."""
         # The user sees only the asking agent's answer, and the progress of tools.
         agent, emit = question.agent, progress_reporter(question.report)
@@ -257,7 +218,7 @@ class Consultations:
             zone=context.today.zone,
         )
 
-    async def _ask_remote(self, question: Question, task: Task, work: _Work) -> None:
+    async def _ask_remote(self, question: Question, task: Task, work: ConsultedWork) -> None:
         """Let a remote agent answer, over A2A.
 
         The message continues the agent's task if it waits for input. The task of an earlier attempt is followed.
@@ -304,7 +265,7 @@ class Consultations:
         self._continued.add(last.remote_task_id)
         return last.remote_task_id
 
-    async def _hear(self, question: Question, asked: AgentTask, work: _Work) -> None:
+    async def _hear(self, question: Question, asked: AgentTask, work: ConsultedWork) -> None:
         """Read the stream of an answer to its end."""
         context, agent, limit = self._context, question.agent, AnswerLimit()
         texts: list[str] = []
@@ -339,7 +300,7 @@ class Consultations:
         work.messages = [TaskMessage(Role.ASSISTANT.value, work.answer, context.services.clock.now())]
 
     async def _keep(
-        self, begun: asyncio.Future[None], task: Task, status: TaskStatus, work: _Work, error: str | None
+        self, begun: asyncio.Future[None], task: Task, status: TaskStatus, work: ConsultedWork, error: str | None
     ) -> None:
         """Store the ended task, and audit the consultation."""
         context, services = self._context, self._context.services
@@ -363,34 +324,6 @@ class Consultations:
             context.scope, "agent.consult", thread_id=context.thread_id, outcome=status.value, detail=detail
         )
         await gather_all(services.records.put_task(context.lease(), ended), audited)
-
-
-def _outcome(question: Question, task: Task, status: TaskStatus, error: str | None, work: _Work) -> CallOutcome:
-    tokens = work.usage.total_tokens
-    if error is not None:
-        reason = UNANSWERED.format(name=question.agent.name, reason=error)
-        return CallOutcome.failed(reason, task_id=task.id, task_status=status.value, is_outage=True, tokens=tokens)
-    return CallOutcome(
-        "\n\n".join(part for part in (work.answer, work.note, _list_missed(work)) if part),
-        task_id=task.id,
-        task_status=status.value,
-        is_outage=work.is_limited,
-        tokens=tokens,
-        sources=select_consulted_sources(question.agent, work.answer, work.documents, work.files),
-    )
-
-
-async def _judge(outcome: CallOutcome, judge: Judge, work: _Work) -> CallOutcome:
-    """Return the outcome as hooks of the asking agent leave it. The answer is recorded as they leave it."""
-    judged = await judge(outcome)
-    if judged.output != outcome.output:
-        work.replace_answer(judged.output if judged.error is None else None)
-    return judged
-
-
-def _list_missed(work: _Work) -> str:
-    files = "; ".join(describe_file(replace(each, url=None)) for each in work.not_passed_on)
-    return NOT_PASSED_ON.format(files) if files else ""
 
 
 def task_id(thread_id: str, call: ToolCall) -> str:
