@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from baton.agents.answer_events import AnswerEvents
@@ -15,6 +16,7 @@ from baton.agents.call_metadata import make_call_metadata
 from baton.agents.call_outcome import AgentResult, CallOutcome, Transfer
 from baton.agents.given_sources import GivenSources
 from baton.agents.hooks import Hooks, Refused
+from baton.agents.prompt_shortening import PromptShortening
 from baton.agents.run_context import Budget, RunContext
 from baton.agents.screening import Screening
 from baton.agents.structured_answer import HeldText, StructuredAnswer
@@ -23,7 +25,7 @@ from baton.agents.tool_set import CallIds, ToolSet
 from baton.agents.transcript import Transcript
 from baton.agents.turn_prompt import TurnPrompt, estimate_usage
 from baton.domain.agent import AgentDefinition
-from baton.domain.errors import ContextTooLong, LeaseLost, StoreUnavailable
+from baton.domain.errors import LeaseLost, StoreUnavailable
 from baton.domain.message import FollowedProcedure, Role
 from baton.domain.run_events import tool_result
 from baton.domain.sentences import sentence
@@ -54,8 +56,6 @@ LAST_ANSWER = (
 
 MAX_CALLS = 64
 """Calls of one answer. Further ones are not executed, and the model's history does not contain them."""
-MAX_SHORTENINGS = 6
-"""The most times that a prompt is shortened for a model. The last one has a twentieth of its tokens."""
 
 
 class AgentLoop:
@@ -91,6 +91,7 @@ class AgentLoop:
         self._transcript = transcript
         self._settings = context.model_settings(agent, is_consulted=task_id is not None)
         self._model: str | None = self._settings.model
+        self._shortening = PromptShortening(self._prompt, tools, context.services, self._settings.model)
         self._budget = Budget(agent.limits, lambda: context.work_seconds(1.0) <= 0)
         self._structured = StructuredAnswer.of(agent, self._budget)
         self._unused_id: str | None = None
@@ -159,15 +160,7 @@ class AgentLoop:
                 # At the end: the model's thinking and its prompt cache are bound to the prompts before it.
                 self._prompt.add(Prompt(Role.SYSTEM, LAST_ANSWER))
             calls: list[ToolCall] = []
-            refusals: list[ContextTooLong] = []
-            while True:
-                try:
-                    await self._ask_model(calls, is_last=is_last)
-                    break
-                except ContextTooLong as too_long:
-                    refusals.append(too_long)
-                    await self._shorten(refusals)
-            self._learn_length(refusals)
+            await self._shortening.ask(partial(self._ask_model, calls, is_last=is_last), is_shown=self._has_said)
             if self._unused_id is not None:
                 continue
             if not calls or not await self._context.may_act():
@@ -197,21 +190,9 @@ class AgentLoop:
                 await self._calls.settle(call, settled[call.id])
         await self._add_results(calls, approved)
 
-    async def _shorten(self, refusals: Sequence[ContextTooLong]) -> None:
-        """Leave more out of a prompt that the model has refused. Raises its refusal if nothing can be left out."""
-        if len(refusals) > MAX_SHORTENINGS or (self._said is not None and self._said.content):
-            raise refusals[-1]  # in the second case something was shown
-        tokens = await self._prompt.tokens()
-        if not await self._prompt.shorten(self._context.services.budgets.next(tokens), tokens):
-            raise refusals[-1]
-
-    def _learn_length(self, refusals: Sequence[ContextTooLong]) -> None:
-        """Keep the length that the model takes, unless no refusal was certain: one would shorten all later prompts."""
-        if any(not each.is_guess for each in refusals):
-            # A fallback's limit is not the model's.
-            model = next((each.model for each in reversed(refusals) if each.model), self._settings.model)
-            services = self._context.services
-            services.budgets.learn(model, self._prompt.budget + self._tools.tokens(services.counter))
+    def _has_said(self) -> bool:
+        """Return whether the user has seen a text of the model's last answer."""
+        return self._said is not None and bool(self._said.content)
 
     async def _ask_model(self, calls: list[ToolCall], *, is_last: bool) -> None:
         """Ask the model once. Its text goes into the transcript, its tool calls into ``calls``.
