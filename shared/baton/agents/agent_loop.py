@@ -11,13 +11,13 @@ from typing import Any
 
 from baton.agents.answer_events import AnswerEvents
 from baton.agents.answer_sources import select_answer_sources
+from baton.agents.attempt_context import AttemptContext, Budget
 from baton.agents.builtin_tools import BuiltinTools
 from baton.agents.call_metadata import make_call_metadata
 from baton.agents.call_outcome import AgentResult, CallOutcome, Transfer
 from baton.agents.given_sources import GivenSources
 from baton.agents.hooks import Hooks, Refused
 from baton.agents.prompt_shortening import PromptShortening
-from baton.agents.run_context import Budget, RunContext
 from baton.agents.screening import Screening
 from baton.agents.structured_answer import HeldText, StructuredAnswer
 from baton.agents.tool_calls import Consult, ToolCalls, make_call_events
@@ -66,7 +66,7 @@ class AgentLoop:
 
     def __init__(
         self,
-        context: RunContext,
+        context: AttemptContext,
         agent: AgentDefinition,
         tools: ToolSet,
         transcript: Transcript,

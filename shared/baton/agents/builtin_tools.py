@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from baton.agents.attempt_context import EmitEvent
 from baton.agents.call_outcome import CallOutcome, Transfer
-from baton.agents.run_context import EmitEvent
 from baton.agents.workflow_notes import make_collected_note, make_workflow_note
 from baton.domain.agent import AgentDefinition
 from baton.domain.handoff import MAX_SUMMARY

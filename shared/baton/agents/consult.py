@@ -14,13 +14,13 @@ from aws_lambda_powertools import Logger
 
 from baton.agents.agent_loop import AgentLoop
 from baton.agents.attachments import read_attachments
+from baton.agents.attempt_context import AttemptContext, EmitEvent, ScreenedQuestion
 from baton.agents.call_outcome import CallOutcome
 from baton.agents.computed_prompt import compute_prompt
 from baton.agents.consulted_work import ConsultedWork
 from baton.agents.coroutine_agent import CoroutineAgent
 from baton.agents.prompt_notes import make_today_note
 from baton.agents.remote_answers import ReturnedFiles, count_by_type
-from baton.agents.run_context import EmitEvent, RunContext, ScreenedQuestion
 from baton.agents.tool_calls import Question
 from baton.agents.tool_progress import progress_reporter
 from baton.agents.tool_set import ToolSet, find_tools
@@ -81,7 +81,7 @@ class Consultations:
     A sub-agent that fails, cannot be reached or takes too long never fails the turn.
     """
 
-    def __init__(self, context: RunContext, content: Content = "", *, depth: int = 1) -> None:
+    def __init__(self, context: AttemptContext, content: Content = "", *, depth: int = 1) -> None:
         """``content`` is the user's message, whose images and documents remote agents get.
 
         ``depth`` is 1 for agents that the active one asks. Only agents with ``run`` ask others themselves.

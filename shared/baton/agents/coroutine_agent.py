@@ -9,6 +9,7 @@ from typing import Any
 
 from aws_lambda_powertools import Logger
 
+from baton.agents.attempt_context import AttemptContext, Budget
 from baton.agents.builtin_tools import BuiltinTools
 from baton.agents.call_outcome import AgentResult, CallOutcome
 from baton.agents.coroutine_answer import CoroutineAnswer
@@ -16,11 +17,10 @@ from baton.agents.coroutine_calls import CoroutineCalls
 from baton.agents.coroutine_models import AssemblePrompt, CoroutineModels, RefusedInSight
 from baton.agents.coroutine_steps import CoroutineSteps
 from baton.agents.hooks import Hooks, Refused
-from baton.agents.run_context import Budget, RunContext
 from baton.agents.tool_calls import Consult
 from baton.agents.tool_set import ToolSet
 from baton.agents.transcript import Transcript
-from baton.authoring.run_context import RunContext as AuthorsContext
+from baton.authoring.run_context import RunContext
 from baton.domain.agent import AgentDefinition
 from baton.domain.agent_code import HookPoint
 from baton.domain.conversation_data import ConversationData
@@ -39,7 +39,7 @@ class CoroutineAgent:
 
     def __init__(
         self,
-        context: RunContext,
+        context: AttemptContext,
         agent: AgentDefinition,
         tools: ToolSet,
         transcript: Transcript,
@@ -150,7 +150,7 @@ class CoroutineAgent:
         function = agent.code.run
         assert function is not None  # noqa: S101 - only agents with one are run so
         self._state.update(self._data.copy())
-        about = AuthorsContext(
+        about = RunContext(
             context.scope,
             context.thread_id,
             context.run.run_id,

@@ -11,9 +11,9 @@ from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from baton.agents.answer_events import AnswerEvents
 from baton.agents.answer_sources import select_answer_sources
+from baton.agents.attempt_context import AttemptContext
 from baton.agents.given_sources import GivenSources
 from baton.agents.hooks import Hooks, Refused
-from baton.agents.run_context import RunContext
 from baton.agents.structured_answer import NO_OBJECT, UNFIT
 from baton.agents.transcript import Transcript
 from baton.domain.agent import AgentDefinition
@@ -31,7 +31,7 @@ class CoroutineAnswer:
 
     def __init__(
         self,
-        context: RunContext,
+        context: AttemptContext,
         agent: AgentDefinition,
         transcript: Transcript,
         hooks: Hooks | None,

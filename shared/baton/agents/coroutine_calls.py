@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
+from baton.agents.attempt_context import AttemptContext, Budget
 from baton.agents.builtin_tools import BuiltinTools
 from baton.agents.call_outcome import CallOutcome, Transfer
 from baton.agents.given_sources import GivenSources
 from baton.agents.hooks import Hooks
-from baton.agents.run_context import Budget, RunContext
 from baton.agents.tool_calls import ADVICE, NO_MORE, Consult, ToolCalls, make_call_events
 from baton.agents.tool_set import ToolSet
 from baton.agents.transcript import Transcript
@@ -29,7 +29,7 @@ class CoroutineCalls:
 
     def __init__(
         self,
-        context: RunContext,
+        context: AttemptContext,
         agent: AgentDefinition,
         tools: ToolSet,
         transcript: Transcript,

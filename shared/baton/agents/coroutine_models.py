@@ -9,8 +9,8 @@ from typing import Any
 from ag_ui.core import BaseEvent
 
 from baton.agents.agent_loop import AgentLoop
+from baton.agents.attempt_context import AttemptContext, Budget
 from baton.agents.hooks import Refused
-from baton.agents.run_context import Budget, RunContext
 from baton.agents.tool_set import ToolSet
 from baton.agents.transcript import Transcript
 from baton.domain.agent import AgentDefinition
@@ -38,7 +38,7 @@ class CoroutineModels:
 
     def __init__(
         self,
-        context: RunContext,
+        context: AttemptContext,
         agent: AgentDefinition,
         transcript: Transcript,
         budget: Budget,
@@ -110,7 +110,7 @@ class CoroutineModels:
     async def _work(
         self,
         step: RunStep,
-        context: RunContext,
+        context: AttemptContext,
         agent: AgentDefinition,
         transcript: Transcript,
         prompt: AssembledContext,

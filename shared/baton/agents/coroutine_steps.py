@@ -14,7 +14,7 @@ from uuid import UUID
 
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
-from baton.agents.run_context import RunContext
+from baton.agents.attempt_context import AttemptContext
 from baton.agents.step_places import FOREIGN, Place, StepPlaces
 from baton.authoring.run_context import Convert
 from baton.concurrency import gather_all
@@ -75,7 +75,7 @@ class CoroutineSteps:
     catch that, and so cannot go on without its journal.
     """
 
-    def __init__(self, context: RunContext, caller: str, work: CarriesOut) -> None:
+    def __init__(self, context: AttemptContext, caller: str, work: CarriesOut) -> None:
         """``caller`` is the agent's id, or that of its sub-task."""
         self._context = context
         self._journal = context.steps

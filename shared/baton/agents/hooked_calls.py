@@ -10,9 +10,9 @@ from typing import Any
 
 from aws_lambda_powertools import Logger
 
+from baton.agents.attempt_context import AttemptContext
 from baton.agents.call_outcome import FAULT, STOPPED, CallOutcome
 from baton.agents.hooks import Hooks, Refused
-from baton.agents.run_context import RunContext
 from baton.agents.tool_set import BadCall, Offer
 from baton.concurrency import stop_all
 from baton.domain.agent_code import HookPoint
@@ -48,7 +48,7 @@ Make = Callable[[Judge | None], Awaitable[CallOutcome]]
 class JudgedCalls:
     """The calls of one agent as hooks before tools leave them, before anybody is shown them and anything is stored."""
 
-    def __init__(self, context: RunContext, hooks: Hooks | None, admit: Admit) -> None:
+    def __init__(self, context: AttemptContext, hooks: Hooks | None, admit: Admit) -> None:
         self._context = context
         self._hooks = hooks
         self._admit = admit

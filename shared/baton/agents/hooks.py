@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 from aws_lambda_powertools import Logger
 
+from baton.agents.attempt_context import AttemptContext
 from baton.agents.call_outcome import Transfer
-from baton.agents.run_context import RunContext
 from baton.concurrency import stop_all
 from baton.domain.agent import AgentDefinition
 from baton.domain.agent_code import HOOK_ARGUMENTS, Hook, HookPoint
@@ -58,7 +58,7 @@ class RunStopped(Exception):
     """The run was stopped while a verdict was waited for."""
 
 
-async def unless_stopped(context: RunContext, work: Awaitable[T]) -> T:
+async def unless_stopped(context: AttemptContext, work: Awaitable[T]) -> T:
     """Return the result of ``work``. Raises ``RunStopped`` as soon as the run is stopped."""
     working, stopped = asyncio.ensure_future(work), asyncio.ensure_future(context.stop.wait())
     try:
@@ -95,7 +95,7 @@ class Hooks:
     A worker that takes a run over may call them again. Their verdicts are used as wholes or not at all.
     """
 
-    def __init__(self, context: RunContext, agent: AgentDefinition, task_id: str | None = None) -> None:
+    def __init__(self, context: AttemptContext, agent: AgentDefinition, task_id: str | None = None) -> None:
         self._context = context
         self._agent = agent
         self._task_id = task_id
@@ -103,7 +103,7 @@ class Hooks:
         self._known: dict[HookPoint, list[_Check]] = {}
 
     @classmethod
-    def of(cls, context: RunContext, agent: AgentDefinition, task_id: str | None = None) -> Hooks | None:
+    def of(cls, context: AttemptContext, agent: AgentDefinition, task_id: str | None = None) -> Hooks | None:
         """Return those of the agent; None if it has none."""
         return cls(context, agent, task_id) if agent.code.hooks or agent.guardrails else None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import replace
 
-from baton.agents.run_context import AgentServices, RemoteTasks
+from baton.agents.attempt_context import AgentServices, RemoteTasks
 from baton.concurrency import gather_all
 from baton.domain.identity import Scope
 from baton.domain.task import Task, TaskStatus

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
-from baton.agents.run_context import EmitEvent
+from baton.agents.attempt_context import EmitEvent
 from baton.concurrency import stop_all
 from baton.domain.agent import AgentDefinition
 from baton.domain.run_events import activity, activity_change

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 
-from baton.agents.run_context import AgentServices
+from baton.agents.attempt_context import AgentServices
 from baton.agents.tool_set import ToolSet
 from baton.agents.turn_prompt import TurnPrompt
 from baton.domain.errors import ContextTooLong

@@ -9,7 +9,7 @@ from typing import Any
 
 from aws_lambda_powertools import Logger
 
-from baton.agents.run_context import RunContext
+from baton.agents.attempt_context import AttemptContext
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import BatonError, LeaseLost, StoreUnavailable
 from baton.domain.extracted import FILE_SOURCE
@@ -30,7 +30,7 @@ UNKNOWN_TYPE = "application/octet-stream"
 class ReturnedFiles:
     """The files of one answer, kept in the thread where their bytes came along."""
 
-    def __init__(self, context: RunContext, agent: AgentDefinition) -> None:
+    def __init__(self, context: AttemptContext, agent: AgentDefinition) -> None:
         self._context = context
         self._agent = agent
         self._number = 0

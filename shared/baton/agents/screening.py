@@ -9,8 +9,8 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from baton.agents.attempt_context import AttemptContext
 from baton.agents.hooks import Hooks, Refused, RunStopped, unless_stopped
-from baton.agents.run_context import RunContext
 from baton.agents.turn_prompt import TurnPrompt
 from baton.concurrency import stop_all
 from baton.domain.agent_code import HookPoint
@@ -46,7 +46,7 @@ class Screening:
     there are guardrails for it to evade.
     """
 
-    def __init__(self, hooks: Hooks, context: RunContext, prompt: TurnPrompt) -> None:
+    def __init__(self, hooks: Hooks, context: AttemptContext, prompt: TurnPrompt) -> None:
         self._hooks = hooks
         self._context = context
         self._prompt = prompt

@@ -9,7 +9,7 @@ from typing import Any
 
 from aws_lambda_powertools import Logger
 
-from baton.agents.run_context import Budget
+from baton.agents.attempt_context import Budget
 from baton.agents.tool_calls import VALUE_WEIGHT
 from baton.concurrency import off_loop
 from baton.domain.agent import AgentDefinition

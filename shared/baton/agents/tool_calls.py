@@ -15,12 +15,12 @@ from aws_lambda_powertools import Logger
 
 from baton.agents.answer_sources import select_consulted_sources
 from baton.agents.attached_files import AttachedFiles
+from baton.agents.attempt_context import AttemptContext, Budget, EmitEvent
 from baton.agents.builtin_tools import BuiltinTools
 from baton.agents.call_outcome import FAULT, STOPPED, CallOutcome
 from baton.agents.hooked_calls import Admitted, HookedCall, Judge, JudgedCalls
 from baton.agents.hooks import Hooks
 from baton.agents.progress import ProgressIndicator
-from baton.agents.run_context import Budget, EmitEvent, RunContext
 from baton.agents.tool_progress import ToolProgress
 from baton.agents.tool_set import BadCall, Offer, OutOfReach, ToolSet
 from baton.agents.traced_steps import note_outcome, trace_call
@@ -81,7 +81,7 @@ Consult = Callable[[Question, EmitEvent], Awaitable[CallOutcome]]
 class ToolCalls:
     """The calls of one agent in one attempt at a run."""
 
-    context: RunContext
+    context: AttemptContext
     agent: AgentDefinition
     tools: ToolSet
     budget: Budget

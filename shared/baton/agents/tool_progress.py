@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from ag_ui.core import ActivitySnapshotEvent, BaseEvent
 
-from baton.agents.run_context import EmitEvent
+from baton.agents.attempt_context import EmitEvent
 from baton.domain.run_events import activity, activity_change
 from baton.domain.tool_call import CallEnd, ToolCall
 

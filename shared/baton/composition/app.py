@@ -18,8 +18,8 @@ from baton.outbox.follow import POLL_SECONDS, Follower
 
 if TYPE_CHECKING:
     from baton.agents.approvals import Approvals
+    from baton.agents.attempt_context import AgentServices
     from baton.agents.model_checks import ModelChecks
-    from baton.agents.run_context import AgentServices
     from baton.composition.ports import Ports
     from baton.domain.model_providers import OfferedModels
     from baton.entry.actions import Actions
@@ -253,8 +253,8 @@ class App:
     @cached_property
     def agent_services(self) -> AgentServices:
         """The services that a running agent uses."""
+        from baton.agents.attempt_context import AgentServices
         from baton.agents.context_budgets import ContextBudgets
-        from baton.agents.run_context import AgentServices
 
         ports = self.ports
         return AgentServices(

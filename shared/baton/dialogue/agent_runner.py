@@ -8,6 +8,7 @@ from typing import Protocol
 
 from baton.agents.agent_loop import AgentLoop
 from baton.agents.approvals import audit_answer, find_settled_calls
+from baton.agents.attempt_context import AttemptContext
 from baton.agents.builtin_tools import BuiltinTools
 from baton.agents.call_outcome import AgentResult
 from baton.agents.client_context import make_context_notes
@@ -17,7 +18,6 @@ from baton.agents.coroutine_agent import CoroutineAgent
 from baton.agents.coroutine_models import AssemblePrompt
 from baton.agents.hooks import judges_questions
 from baton.agents.prompt_notes import CONTINUING, make_changing_notes, make_steady_notes, make_today_note
-from baton.agents.run_context import RunContext
 from baton.agents.tool_set import ToolSet, find_tools
 from baton.agents.traced_steps import trace_agent
 from baton.agents.transcript import Transcript
@@ -114,7 +114,7 @@ class AgentRunner:
             opening = self._context.screened.apply(given.opening, self._services.counter)
             self.forked = ForkedExchange(handoff, agent, self._context.run, opening, fork.messages)
 
-    async def _prepare(self, transcript: Transcript, context: RunContext) -> RunsAgent:
+    async def _prepare(self, transcript: Transcript, context: AttemptContext) -> RunsAgent:
         """Return the active agent, ready to answer into ``transcript`` and to emit its events to ``context``."""
         conversation = self._tracker.current
         if not judges_questions(conversation.agent):
@@ -158,7 +158,7 @@ class AgentRunner:
         await loop.begin(await self._prompt(tools, current, notes), is_question_judged=is_judged)
         return loop
 
-    async def _prepare_coroutine(self, tools: ToolSet, transcript: Transcript, context: RunContext) -> RunsAgent:
+    async def _prepare_coroutine(self, tools: ToolSet, transcript: Transcript, context: AttemptContext) -> RunsAgent:
         """Return the active agent, whose ``run`` answers."""
         agent, asked, answered = self._tracker.current.agent, self._asked, self._input.answered
         continued = answered if not self._running else None
@@ -178,7 +178,7 @@ class AgentRunner:
             await self._go_on(coroutine, continued)
         return coroutine
 
-    def _assembler(self, transcript: Transcript, context: RunContext, *, is_continued: bool) -> AssemblePrompt:
+    def _assembler(self, transcript: Transcript, context: AttemptContext, *, is_continued: bool) -> AssemblePrompt:
         """Return what makes the prompt of a step of the active agent: of the conversation so far, or of a message."""
         computed: list[Prompt] | None = None
 
@@ -209,7 +209,7 @@ class AgentRunner:
         return self._context.screened.apply(asked, self._services.counter) if asked is not None else None
 
     async def _remote_runner(
-        self, handoff: HandoffRequest, transcript: Transcript, context: RunContext
+        self, handoff: HandoffRequest, transcript: Transcript, context: AttemptContext
     ) -> RemoteAgentRunner:
         history = select_spoken((await self.histories.read()).messages)
         is_forked = handoff.context_mode is ContextMode.FORKED
@@ -234,7 +234,7 @@ class AgentRunner:
             content=asked.content if asked is not None else "",
         )
 
-    def _loop(self, tools: ToolSet, transcript: Transcript, context: RunContext) -> AgentLoop:
+    def _loop(self, tools: ToolSet, transcript: Transcript, context: AttemptContext) -> AgentLoop:
         own, consult = self._builtin_tools(), self._input.consult or self._consultations.ask
         return AgentLoop(context, self._tracker.current.agent, tools, transcript, consult=consult, own=own)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from baton.agents.run_context import RunContext
+from baton.agents.attempt_context import AttemptContext
 from baton.agents.tool_calls import Consult
 from baton.agents.transcript import Transcript
 from baton.domain.agent import AgentDefinition
@@ -34,7 +34,7 @@ class DialogueServices:
 class DialogueInput:
     """Everything that a dialogue needs to answer a request."""
 
-    context: RunContext
+    context: AttemptContext
     services: DialogueServices
     thread: Thread
     agent: AgentDefinition

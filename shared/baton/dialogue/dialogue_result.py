@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from ag_ui.core import BaseEvent
 
-from baton.agents.run_context import ScreenedQuestion
+from baton.agents.attempt_context import ScreenedQuestion
 from baton.domain.agent import AgentDefinition
 from baton.domain.episode import EpisodeRef
 from baton.domain.errors import BatonError, Interrupted, ModelError, TurnTimeout

@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import Sequence
 
-from baton.agents.run_context import RunContext
+from baton.agents.attempt_context import AttemptContext
 from baton.domain.errors import BatonError, LeaseLost, StoreUnavailable
 from baton.domain.handoff import MAX_SUMMARY
 from baton.domain.message import Role, StoredMessage
@@ -29,7 +29,7 @@ SUMMARISE = (
 )
 
 
-async def summarise(context: RunContext, history: Sequence[StoredMessage], text: str) -> tuple[str, Usage]:
+async def summarise(context: AttemptContext, history: Sequence[StoredMessage], text: str) -> tuple[str, Usage]:
     """Return the light model's summary of the conversation and its usage.
 
     If the model fails or takes longer than half a second, return ``text`` itself as the summary. ``history`` has the

@@ -20,7 +20,7 @@ from ag_ui.core import (
     TextMessageStartEvent,
 )
 
-from baton.agents.run_context import EmitEvent
+from baton.agents.attempt_context import EmitEvent
 from baton.agents.transcript import Transcript
 from baton.domain.agent import AgentDefinition
 from baton.domain.events import MAX_DELTA_CHARS, text_content, text_end, text_start

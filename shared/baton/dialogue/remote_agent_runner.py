@@ -12,9 +12,9 @@ from typing import Any
 from ag_ui.core import TextPart
 
 from baton.agents.attachments import read_attachments
+from baton.agents.attempt_context import AttemptContext
 from baton.agents.call_outcome import AgentResult
 from baton.agents.remote_answers import ReturnedFiles, count_by_type
-from baton.agents.run_context import RunContext
 from baton.agents.transcript import Transcript
 from baton.dialogue.remote_data import SPOKEN, parse_data, to_words
 from baton.domain.agent import AgentDefinition
@@ -49,7 +49,7 @@ class RemoteAgentRunner:
 
     def __init__(
         self,
-        context: RunContext,
+        context: AttemptContext,
         agent: AgentDefinition,
         transcript: Transcript,
         handoff: HandoffRequest,

@@ -10,8 +10,8 @@ from datetime import datetime
 from typing import Any
 
 from baton.agents.answer_sources import select_consulted_sources
+from baton.agents.attempt_context import EmitEvent
 from baton.agents.call_outcome import CallOutcome
-from baton.agents.run_context import EmitEvent
 from baton.agents.tool_calls import Question
 from baton.domain.agent import AgentDefinition
 from baton.domain.found_item import FoundItem

@@ -9,7 +9,7 @@ from datetime import timedelta
 
 from ag_ui.core import BaseEvent
 
-from baton.agents.run_context import Writes
+from baton.agents.attempt_context import Writes
 from baton.concurrency import gather_all
 from baton.dialogue.dialogue import Dialogue
 from baton.dialogue.dialogue_result import DialogueResult

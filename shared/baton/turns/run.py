@@ -8,7 +8,7 @@ from typing import Any
 
 from ag_ui.core import BaseEvent, EventType
 
-from baton.agents.run_context import EmitEvent, RemoteTasks, Writes
+from baton.agents.attempt_context import EmitEvent, RemoteTasks, Writes
 from baton.concurrency import gather_all, stop_all
 from baton.dialogue.dialogue import Dialogue
 from baton.dialogue.dialogue_result import DialogueResult

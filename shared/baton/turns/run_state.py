@@ -6,7 +6,14 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from baton.agents.run_context import MAX_RESERVE_SECONDS, RESERVED_SHARE, EmitEvent, RemoteTasks, RunContext, Writes
+from baton.agents.attempt_context import (
+    MAX_RESERVE_SECONDS,
+    RESERVED_SHARE,
+    AttemptContext,
+    EmitEvent,
+    RemoteTasks,
+    Writes,
+)
 from baton.agents.step_journal import StepJournal
 from baton.agents.tool_calls import Consult
 from baton.agents.transcript import Transcript
@@ -100,14 +107,14 @@ class RunState:
         ends_at_once_as: OutcomeType | None = None,
         consult: Consult | None = None,
     ) -> DialogueInput:
-        """Return the input of the run's dialogue; see the fields of ``RunContext`` and ``DialogueInput``.
+        """Return the input of the run's dialogue; see the fields of ``AttemptContext`` and ``DialogueInput``.
 
         ``deadline`` is the event loop time by which the caller wants the answer. The agent may allow less.
         """
         services, now = self.services, asyncio.get_running_loop().time()
         deadline = min(deadline, now + self.agent.timeouts.turn_seconds)
         is_from_user = self.question.role is Role.USER
-        context = RunContext(
+        context = AttemptContext(
             services=services.agents,
             agents=self.agents,
             scope=self.scope,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from baton.agents.run_context import AgentServices
+from baton.agents.attempt_context import AgentServices
 from baton.dialogue.dialogue_input import DialogueServices
 from baton.domain.thread import LeaseTimes
 from baton.handoffs.conversation_states import ConversationStates

@@ -1,4 +1,4 @@
-"""The services of agents, and the context of a run: its user, thread, lease and deadline."""
+"""The services of agents, and the context of an attempt at a run: its user, thread, lease and deadline."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ class ScreenedQuestion:
 
 
 @dataclass(frozen=True, slots=True)
-class RunContext:
+class AttemptContext:
     """One attempt at a run, for the agents and tools that work on it."""
 
     services: AgentServices
