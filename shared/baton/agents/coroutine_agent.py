@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from aws_lambda_powertools import Logger
@@ -160,7 +160,7 @@ class CoroutineAgent:
             steps=self._steps,
         )
         work = context.services.functions.call_with(function, about, {"message": self._message}, ("message",))
-        running = asyncio.ensure_future(self._steps.begin(_contained(work)))
+        running = asyncio.ensure_future(self._steps.begin(work))
         ended = asyncio.ensure_future(self._steps.until_ended())
         stopped = asyncio.ensure_future(context.stop.wait())
         try:
@@ -244,11 +244,3 @@ class CoroutineAgent:
             self._data.apply(step.data)
             self._state.clear()
             self._state.update(self._data.copy())
-
-
-async def _contained(work: Awaitable[Any]) -> Any:
-    """Await code of a project. An exit that it asks for is its failure, and not the worker's end."""
-    try:
-        return await work
-    except SystemExit as problem:
-        raise RuntimeError(f"run has called sys.exit({problem.code!r})") from problem

@@ -20,6 +20,7 @@ from baton.authoring.run_context import Convert
 from baton.concurrency import gather_all
 from baton.domain.errors import RunLimitReached
 from baton.domain.run_step import MAX_BRANCHES, MAX_STEP_BYTES, RunStep, StepKind, step_digest, step_id
+from baton.domain.text import encodable
 from baton.domain.tool_call import ASK, RETURN, TRANSFER, tool_name
 from baton.ports.tools import ToolFailed
 
@@ -185,7 +186,7 @@ class CoroutineSteps:
     ) -> Any:
         place = await self._numbered(place)
         try:
-            arguments = json.dumps(to_jsonable_python(dict(given)), ensure_ascii=False, sort_keys=True)
+            arguments = encodable(json.dumps(to_jsonable_python(dict(given)), ensure_ascii=False, sort_keys=True))
         except (PydanticSerializationError, ValueError) as problem:
             raise TypeError(f"The arguments of {name} are no JSON: {problem}") from problem
 
@@ -214,7 +215,7 @@ class CoroutineSteps:
     async def _control(self, place: Place | None, name: str, given: Mapping[str, Any]) -> None:
         """Carry out a step that is not recorded: its effect is lost with the attempt, so it is repeated."""
         await self._numbered(place)
-        problem = await self._guarded(self._begin_control(name, json.dumps(given, ensure_ascii=False)))
+        problem = await self._guarded(self._begin_control(name, encodable(json.dumps(given, ensure_ascii=False))))
         raise ToolFailed(problem, is_refused=True)
 
     async def _begin_control(self, name: str, arguments: str) -> str:

@@ -11,6 +11,8 @@ from datetime import datetime
 from random import Random
 from typing import Any
 
+from baton.authoring.containment import contained
+
 FOREIGN = (
     "A step was taken in a task that run has begun itself. Give coroutines with several steps to context.gather, which "
     "numbers their steps; asyncio.gather is for steps alone."
@@ -69,7 +71,7 @@ class StepPlaces:
         branch = Branch(self, path, self._seed, place.branch.now, asyncio.current_task())
         _current.set(branch)
         try:
-            return await work
+            return await contained(work)
         finally:
             place.branch.note_end(branch.now)
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any, get_type_hints
 
+from baton.authoring.containment import contained
 from baton.authoring.errors import CannotLoad
 from baton.authoring.resources import OpenResources, Resource
 from baton.ports.tools import TurnContext
@@ -95,7 +96,7 @@ class Functions:
         arguments: Mapping[str, Any],
         filled: Filled | None = None,
     ) -> Any:
-        """Call a function or coroutine, the former in a thread. Raises its exceptions.
+        """Call a function or coroutine, the former in a thread. Raises its exceptions as ``contained`` does.
 
         ``filled`` is what ``find_filled`` has returned for it.
         """
@@ -105,11 +106,7 @@ class Functions:
         async with AsyncExitStack() as used:
             for name, resource in filled.resources.items():
                 given[name] = await used.enter_async_context(self._resources.use(resource))
-            if inspect.iscoroutinefunction(function):
-                return await function(**given)
-            # A thread cannot be stopped, so a function that may take long should be a coroutine.
-            answer = await asyncio.to_thread(function, **given)
-            return await answer if inspect.isawaitable(answer) else answer
+            return await contained(_call(function, given))
 
     async def call_with(
         self, function: Callable[..., Any], context: TurnContext, known: Mapping[str, Any], names: Sequence[str]
@@ -134,6 +131,14 @@ class Functions:
         """Return the modules of agents and tools that are imported."""
         packages = (*self.packages(), AGENTS_PACKAGE)
         return [module for name, module in list(sys.modules.items()) if is_of(name, packages)]
+
+
+async def _call(function: Callable[..., Any], given: Mapping[str, Any]) -> Any:
+    if inspect.iscoroutinefunction(function):
+        return await function(**given)
+    # A thread cannot be stopped, so a function that may take long should be a coroutine.
+    answer = await asyncio.to_thread(function, **given)
+    return await answer if inspect.isawaitable(answer) else answer
 
 
 def _key(hint: Any) -> Any:

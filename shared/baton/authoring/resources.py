@@ -30,6 +30,7 @@ from weakref import WeakSet
 
 from aws_lambda_powertools import Logger
 
+from baton.authoring.containment import contained
 from baton.authoring.errors import CannotLoad
 from baton.concurrency import stop_all
 from baton.domain.metrics import Metric, count
@@ -149,7 +150,7 @@ class OpenResources:
         opened = self._opened.get(wanted)
         if opened is None:
             kept = AsyncExitStack()
-            opened = self._opened[wanted] = _Opened(kept, asyncio.ensure_future(wanted.open(kept)))
+            opened = self._opened[wanted] = _Opened(kept, asyncio.ensure_future(contained(wanted.open(kept))))
         opened.users += 1
         try:
             yield await self._wait_until_open(wanted, opened)

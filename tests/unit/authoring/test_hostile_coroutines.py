@@ -32,6 +32,12 @@ async def look(page: int = 0) -> str:
 
 
 @tool
+def exits() -> str:
+    """Exit."""
+    sys.exit(4)
+
+
+@tool
 async def dump(size: int) -> str:
     """Return much."""
     return "x" * size
@@ -196,6 +202,19 @@ async def leave(context: RunContext, message: str) -> str:
     sys.exit(3)
 
 
+class NoException(BaseException):
+    """An error that ``except Exception`` does not catch."""
+
+
+async def raise_no_exception(context: RunContext, message: str) -> str:
+    raise NoException
+
+
+async def leave_in_a_branch(context: RunContext, message: str) -> str:
+    await context.gather(leave(context, message), context.call(look))
+    return "Done."
+
+
 async def cancel_itself(context: RunContext, message: str) -> str:
     raise asyncio.CancelledError
 
@@ -215,13 +234,35 @@ async def begin_a_task(context: RunContext, message: str) -> str:
     return await asyncio.create_task(steps())
 
 
-@pytest.mark.parametrize("run", [raise_it, leave, cancel_itself, return_a_number, return_nothing, begin_a_task])
+FAILING = [raise_it, leave, raise_no_exception, leave_in_a_branch, cancel_itself]
+
+
+@pytest.mark.parametrize("run", [*FAILING, return_a_number, return_nothing, begin_a_task])
 async def test_a_coroutine_that_fails_ends_the_turn_and_the_log_says_why(
     run: Run, caplog: pytest.LogCaptureFixture
 ) -> None:
     said = await running(run).say()
     assert (said.types[-1], said.last["code"]) == ("RUN_ERROR", "internal_error")
     assert any(record.exc_info for record in caplog.records)
+
+
+async def test_a_tool_that_exits_has_failed_and_its_worker_goes_on() -> None:
+    async def run(context: RunContext, message: str) -> str:
+        try:
+            return await context.call(exits)
+        except ToolFailed:
+            return "It failed."
+
+    assert (await running(run, tools=[exits]).say()).text == "It failed."
+
+
+async def test_arguments_that_no_text_in_utf_8_can_have_are_mended() -> None:
+    async def run(context: RunContext, message: str) -> str:
+        return await context.ask(faq, "Half a \ud83d?")
+
+    harness = running(run, answers=("Yes.",))
+    assert (await harness.say()).text == "Yes."
+    assert harness.model.asked[-1].prompts[-1].content == "Half a \ufffd?"
 
 
 async def test_a_step_that_nobody_awaits_does_not_outlast_the_turn() -> None:
