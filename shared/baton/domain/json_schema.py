@@ -227,7 +227,15 @@ def _validator() -> Any:
         if not has_format(instance, name):
             yield ValidationError(f"{instance!r} is not a {name}")
 
-    return extend(Draft202012Validator, {"pattern": pattern, "format": format_})
+    multiple = Draft202012Validator.VALIDATORS["multipleOf"]
+
+    def multiple_of(validator: Any, wanted: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+        try:
+            yield from multiple(validator, wanted, instance, schema)
+        except (ArithmeticError, ValueError):  # infinity, no number, or an integer that is no float
+            yield ValidationError(f"{instance!r} is not a multiple of {wanted!r}")
+
+    return extend(Draft202012Validator, {"pattern": pattern, "format": format_, "multipleOf": multiple_of})
 
 
 class _TooManySteps(Exception):
@@ -250,11 +258,11 @@ def _foreign_validator(draft: Any) -> Any:
     """Return a validator for schemas of ``draft`` with unchecked patterns."""
     from jsonschema.validators import extend
 
-    matched, additional = _validator().VALIDATORS["pattern"], draft.VALIDATORS["additionalProperties"]
+    bounded, additional = _validator().VALIDATORS, draft.VALIDATORS["additionalProperties"]
 
     def pattern(validator: Any, wanted: Any, instance: Any, schema: Any) -> Iterator[Any]:
         with suppress(ValueError):  # re2 does not know it
-            yield from matched(validator, wanted, instance, schema)
+            yield from bounded["pattern"](validator, wanted, instance, schema)
 
     def pattern_properties(validator: Any, wanted: Any, instance: Any, schema: Any) -> Iterator[Any]:
         if not isinstance(instance, dict):
@@ -274,6 +282,7 @@ def _foreign_validator(draft: Any) -> Any:
 
     changed = {
         "pattern": pattern,
+        "multipleOf": bounded["multipleOf"],
         "patternProperties": pattern_properties,
         "additionalProperties": additional_properties,
         "unevaluatedProperties": unchecked,
