@@ -71,7 +71,7 @@ class EvaluationCaseRequest(Asked):
 class EvaluationRequest(Asked):
     """An evaluation to publish. Personal data in its texts is replaced before it is stored."""
 
-    name: Annotated[str, StringConstraints(pattern=NAME.pattern)] = Field(
+    name: Annotated[str, StringConstraints(pattern=f"^{NAME.pattern}$")] = Field(
         description="12 to 32 hexadecimal digits, chosen by chance. With `beganAt` it makes a repetition recognisable.",
         examples=["5d0ad1c6d1b0"],
     )

@@ -79,6 +79,9 @@ async def test_personal_data_is_replaced_before_it_is_stored() -> None:
     "wrong",
     [
         {"name": "x"},
+        {"name": "../5d0ad1c6d1b0"},
+        {"name": "5d0ad1c6d1b0\n"},
+        {"name": "a" * 2_000},
         {"label": ""},
         {"metrics": []},
         {"cases": []},
