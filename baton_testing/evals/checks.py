@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
 from jsonschema import Draft202012Validator, SchemaError
 from pydantic import Field, field_validator, model_validator
 
+from baton.domain.json_schema import subschemas
 from baton.domain.patterns import compile_pattern
 from baton_testing.conversation_test import Part, Words
 
@@ -71,7 +73,10 @@ class JsonEquals(Check):
 
 
 class JsonSchema(Check):
-    """The structured answer, or the JSON in the answer's text, is valid by this JSON Schema (2020-12)."""
+    """The structured answer, or the JSON in the answer's text, is valid by this JSON Schema (2020-12).
+
+    The syntax of its patterns is that of RE2.
+    """
 
     type: Literal["json_schema"]
     schema_: dict[str, Any] = Field(alias="schema")
@@ -83,7 +88,21 @@ class JsonSchema(Check):
             Draft202012Validator.check_schema(schema)
         except SchemaError as problem:
             raise ValueError(f"is no JSON Schema: {problem.message}") from None
+        for part in subschemas(schema):
+            _check_patterns(part)
         return schema
+
+
+def _check_patterns(part: Mapping[str, Any]) -> None:
+    """Raise ``ValueError`` if a schema cannot be checked in linear time, whatever a model answers."""
+    for pattern in (part.get("pattern"), *part.get("patternProperties", ())):
+        if pattern is not None:
+            compile_pattern(pattern)
+    if "unevaluatedProperties" in part or {"patternProperties", "additionalProperties"} <= part.keys():
+        raise ValueError(
+            "must use neither unevaluatedProperties, nor additionalProperties beside patternProperties: these are not "
+            "checked"
+        )
 
 
 class Similarity(Check):

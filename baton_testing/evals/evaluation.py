@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from baton.domain.text import encodable
 from baton_testing.errors import CannotRun
 from baton_testing.evals.answer import Answer
 from baton_testing.evals.checks import AnyCheck, Judge
@@ -123,7 +124,8 @@ class Evaluation:
         passed = passed_as_a_whole(answer.error, tuple(scores))
         # Of a case that passes again and again, one transcript is enough.
         transcript = answer.transcript[-MAX_LINES:] if attempt == 0 or not passed else ()
-        text, lines = self._keep(answer.text[:MAX_ANSWER], tuple(line[:MAX_LINE] for line in transcript))
+        shown = encodable(answer.text[:MAX_ANSWER])
+        text, lines = self._keep(shown, tuple(encodable(line[:MAX_LINE]) for line in transcript))
         return RunRecord(
             passed=passed,
             scores=tuple(scores),
@@ -133,7 +135,7 @@ class Evaluation:
             usd=answer.usd,
             seconds=answer.seconds,
             transcript=lines,
-            notes=answer.notes,
+            notes=tuple(map(encodable, answer.notes)),
             thread_id=answer.thread_id,
         )
 
@@ -147,7 +149,10 @@ class Evaluation:
 
     async def _score(self, check: AnyCheck, case: ReadCase, answer: Answer) -> list[Score]:
         if not isinstance(check, Judge):
-            return score(check, case.case, answer)
+            try:
+                return score(check, case.case, answer)
+            except Exception as problem:  # noqa: BLE001 - an odd answer must not hide what came of other cases
+                return [Score.not_judged(check.name or check.type, f"it cannot be carried out: {problem!r}")]
         if self.judge is None:
             raise CannotRun(f"{case.place}: a judge is asked, and there is no model to ask. Name one: --judge MODEL")
         found = await self.judge.score(check, case.case, answer)

@@ -18,6 +18,7 @@ from typing import Any, Generic, TypeVar
 from baton.domain.errors import ModelError
 from baton.domain.identity import Scope
 from baton.domain.message import Role
+from baton.domain.text import encodable
 from baton.ports.chat_model import ChatModel, ModelSettings, Prompt, TextDelta
 from baton.ports.files import ThreadFiles
 from baton_testing.evals.answer import Answer
@@ -95,7 +96,7 @@ class JudgeModel(Generic[M]):
         """Return a grade and its reason. Raises ``NotJudged``."""
         mark = f"-----{secrets.token_hex(8)}-----"
         instructions = _INSTRUCTIONS.format(rubric=check.rubric, mark=mark, most=MAX_GRADE)
-        data = json.dumps(_evaluated(case, answer), ensure_ascii=False)
+        data = encodable(json.dumps(_evaluated(case, answer), ensure_ascii=False))
         prompts = [Prompt(Role.SYSTEM, instructions), Prompt(Role.USER, f"{mark}\n{data}\n{mark}")]
         settings = ModelSettings(
             model=self.name, max_output_tokens=MAX_TOKENS, metadata={"task": TASK}, answer_schema=_SCHEMA

@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from baton.domain.field_names import field_names, unknown_field
+from baton.domain.text import encodable
 from baton_testing.errors import CannotRun
 from baton_testing.evals.checks import TYPES
 from baton_testing.evals.dataset import EvalCase
@@ -21,6 +22,8 @@ MAX_LINE = 1024 * 1024
 """Bytes of a line."""
 MAX_CASES = 2_000
 """Cases of a run."""
+MAX_DEPTH = 64
+"""Objects and lists within each other."""
 MAX_PROBLEMS = 50
 """Problems that are listed."""
 SUFFIX = ".jsonl"
@@ -117,6 +120,7 @@ def _case(path: Path, number: int, line: bytes) -> Iterator[ReadCase | str]:
     place = f"{path}:{number}"
     try:
         values = json.loads(line.decode(), object_pairs_hook=_without_repetitions, parse_constant=_refuse_constant)
+        _check_writable(values)
     except UnicodeDecodeError as problem:
         yield f"{place}: it is not UTF-8 (byte {problem.start + 1})"
     except json.JSONDecodeError as problem:
@@ -144,6 +148,19 @@ def _without_repetitions(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         names = [name for name, _ in pairs]
         raise ValueError(f"{next(name for name in names if names.count(name) > 1)!r} is there twice in one object")
     return values
+
+
+def _check_writable(values: Any) -> None:
+    """Raise ``ValueError`` for what results, which are JSON in UTF-8, cannot have."""
+    depth, level = 0, [values]
+    while level := [each for each in level if isinstance(each, dict | list)]:
+        depth += 1
+        if depth > MAX_DEPTH:
+            raise ValueError("it is nested too deeply")
+        level = [inner for each in level for inner in (each.values() if isinstance(each, dict) else each)]
+    written = json.dumps(values, ensure_ascii=False)
+    if encodable(written) != written:
+        raise ValueError("it has half of a character, such as \\ud83d without its second half")
 
 
 def _refuse_constant(name: str) -> Any:

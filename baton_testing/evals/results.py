@@ -8,6 +8,8 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
+from baton.domain.text import encodable
+
 MAX_REASON = 500
 """Characters of a reason."""
 MAX_ANSWER = 20_000
@@ -136,6 +138,6 @@ def passed_as_a_whole(error: str | None, scores: tuple[Score, ...]) -> bool | No
 
 
 def cut(text: str, longest: int = MAX_REASON) -> str:
-    """Return a text on one line, cut if it is too long."""
-    line = " ".join(text.split())
+    """Return a text on one line that can be written in UTF-8, cut if it is too long."""
+    line = " ".join(encodable(text).split())
     return line if len(line) <= longest else f"{line[: longest - 3]}..."

@@ -6,11 +6,9 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
-from referencing import Registry
-from referencing.exceptions import Unresolvable
 
+from baton.domain.json_schema import UncheckableValue, foreign_schema_errors
 from baton.domain.patterns import compiled
 from baton.domain.text import encodable
 from baton_testing.evals.answer import Answer, Source
@@ -108,32 +106,47 @@ def _problem(check: AnyCheck, case: EvalCase, answer: Answer) -> str | None:
 def _json_problem(check: JsonEquals | JsonSchema, case: EvalCase, answer: Answer) -> str | None:
     try:
         found = answer.result if answer.result is not None else read_json(answer.text)
+        return _schema_problem(check, found) if isinstance(check, JsonSchema) else _difference(check, case, found)
     except ValueError:
         return "the answer holds no JSON"
-    if isinstance(check, JsonEquals):
-        wanted = check.value if "value" in check.model_fields_set else case.expected
-        same = holds(found, wanted) if check.partial else _canonical(found) == _canonical(wanted)
-        return None if same else f"it is {cut(json.dumps(found, ensure_ascii=False))}"
-    # A registry without retrieval: a schema reaches nothing outside of itself.
-    validator = Draft202012Validator(check.schema_, registry=Registry())
+    except RecursionError:
+        return "the answer's JSON is nested too deeply"
+
+
+def _difference(check: JsonEquals, case: EvalCase, found: Any) -> str | None:
+    wanted = check.value if "value" in check.model_fields_set else case.expected
+    same = holds(found, wanted) if check.partial else _canonical(found) == _canonical(wanted)
+    return None if same else f"it is {cut(json.dumps(found, ensure_ascii=False))}"
+
+
+def _schema_problem(check: JsonSchema, found: Any) -> str | None:
     try:
-        error = best_match(validator.iter_errors(found))
-    except (Unresolvable, RecursionError) as problem:
-        return f"the schema cannot be used: {type(problem).__name__}: {cut(str(problem))}"
+        error = best_match(iter(foreign_schema_errors(check.schema_, found)))
+    except UncheckableValue:
+        return "the schema cannot be used: it refers to something outside, or takes too many steps to check"
     return None if error is None else cut(f"{error.json_path}: {error.message}")
 
 
 def read_json(text: str) -> Any:
     """Return the JSON value in a text: all of it, or the content of its first fenced block. Raises ``ValueError``."""
     try:
-        return json.loads(text)
-    except RecursionError:
-        raise ValueError("nested too deeply") from None
+        return _loads(text)
     except ValueError:
         _, fence, rest = text.partition("```")
         if not fence:
             raise
-        return json.loads(rest.partition("\n")[2].partition("```")[0])
+        return _loads(rest.partition("\n")[2].partition("```")[0])
+
+
+def _loads(text: str) -> Any:
+    try:
+        return json.loads(text, parse_constant=_refuse_constant)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")
 
 
 def _call_problem(check: ToolCalled | ToolNotCalled | ToolOrder, answer: Answer) -> str | None:

@@ -94,3 +94,26 @@ async def test_what_is_kept_of_runs_is_bounded(monkeypatch: pytest.MonkeyPatch) 
 def test_runs_are_bounded() -> None:
     with pytest.raises(CannotRun, match="runs are too many"):
         made(Echo(), cases=300, repeat=100)
+
+
+async def test_half_of_a_character_in_an_answer_loses_no_results() -> None:
+    class Halves(Echo):
+        async def hold(self, case: ReadCase, attempt: int) -> Answer:
+            return Answer(text="x\ud83d", transcript=("y\ud83d",), notes=("z\ud83d",), error="e\ud83d", thread_id="t")
+
+    running = made(Halves())
+    await running.run()
+    assert [run.model_dump_json() for run in running.done.values()]
+    assert {run.answer for run in running.done.values()} == {"x\ufffd"}
+
+
+async def test_a_check_that_fails_by_itself_is_not_judged_and_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise OverflowError("int too large to convert to float")
+
+    monkeypatch.setattr(evaluation, "score", fail)
+    running = made(Echo())
+    await running.run()
+    assert len(running.done) == running.total
+    assert {run.passed for run in running.done.values()} == {None}
+    assert "int too large" in running.done[0, 0].reasons[0]

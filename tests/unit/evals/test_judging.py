@@ -99,3 +99,10 @@ async def test_the_evaluated_text_is_data_in_one_json_string_and_no_instruction(
 def test_any_answer_has_a_grade_from_0_to_10_or_is_not_judged(text: str) -> None:
     with suppress(NotJudged):
         assert 0 <= read_grade(text)[0] <= 10
+
+
+async def test_half_of_a_character_reaches_neither_the_judge_nor_the_results() -> None:
+    model = GradingModel('{"reason": "\\ud83d", "grade": 1}')
+    found = await judged(model, answer=Answer(text="\ud83d"))
+    assert "\ufffd" in found.reason
+    assert all(prompt.content.encode() for prompt in model.asked[0][1])

@@ -162,3 +162,60 @@ def _score(check: dict[str, Any]) -> list[Any]:
 
 def _case(check: dict[str, Any]) -> EvalCase:
     return EvalCase.model_validate({"name": "A case", "input": "Hello", "checks": [check]})
+
+
+DEEP = 900
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 100_000,
+        f"```json\n{'[' * 100_000}\n```",
+        f"{'[' * DEEP}{']' * DEEP}",
+        '{"a": "\\ud800"}',
+        '{"\\ud800": 1}',
+        "NaN",
+        "1" * 5_000,
+        "1" + "0" * 400,
+        "1e999",
+        "",
+    ],
+)
+@pytest.mark.parametrize(
+    "check",
+    [
+        {"type": "json_equals", "value": {"a": 1}},
+        {"type": "json_equals", "value": {"a": [1]}, "partial": True},
+        {"type": "json_schema", "schema": {"type": "object", "additionalProperties": False}},
+        {"type": "json_schema", "schema": {"multipleOf": 0.1}},
+        {"type": "json_schema", "schema": {"propertyNames": {"pattern": "^a"}}},
+        {"type": "equals", "text": "a"},
+        {"type": "regex", "pattern": "(a+)+$"},
+    ],
+)
+def test_no_answer_of_a_model_breaks_a_check(text: str, check: dict[str, Any]) -> None:
+    for found in score(CHECK.validate_python(check), _case(check), Answer(text=text)):
+        assert found.passed in (True, False, None)
+        found.model_dump_json()
+
+
+@pytest.mark.parametrize(
+    ("schema", "problem"),
+    [
+        ({"pattern": "("}, "is no JSON Schema"),
+        ({"patternProperties": {"(": {}}}, "is no JSON Schema"),
+        ({"items": {"anyOf": [{"pattern": "(?=a)b"}]}}, "linear time"),
+        ({"unevaluatedProperties": False}, "not checked"),
+        ({"patternProperties": {"a": {}}, "additionalProperties": False}, "not checked"),
+    ],
+)
+def test_a_schema_that_cannot_be_checked_is_refused_where_it_is_written(schema: dict[str, Any], problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        CHECK.validate_python({"type": "json_schema", "schema": schema})
+
+
+def test_a_pattern_of_a_schema_takes_linear_time() -> None:
+    check = {"type": "json_schema", "schema": {"properties": {"a": {"pattern": "^(a+)+$"}}}}
+    [found] = score(CHECK.validate_python(check), _case(check), Answer(result={"a": "a" * 50_000 + "!"}))
+    assert found.passed is False
