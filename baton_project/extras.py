@@ -1,4 +1,4 @@
-"""The extras of the distribution: ``test`` for conversation tests, ``local`` for everything on one's own machine."""
+"""The extras of the distribution: ``test`` for tests and evaluations, ``local`` for everything on one's own machine."""
 
 from __future__ import annotations
 

@@ -130,8 +130,13 @@ def size(name: str) -> int:
 
 @pytest.mark.parametrize(
     ("command", "extra", "missing"),
-    [(["dev"], LOCAL, "moto"), (["test"], TEST, "looptime"), (["deploy", "dev"], LOCAL, "moto")],
-    ids=["dev", "test", "deploy"],
+    [
+        (["dev"], LOCAL, "moto"),
+        (["test"], TEST, "looptime"),
+        (["eval"], TEST, "looptime"),
+        (["deploy", "dev"], LOCAL, "moto"),
+    ],
+    ids=["dev", "test", "eval", "deploy"],
 )
 def test_commands_that_need_an_extra_name_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command: list[str], extra: str, missing: str
