@@ -81,7 +81,7 @@ class HookDecorators:
 
     @property
     def before_model(self) -> HookDecorator:
-        """Called before each request to the model with ``messages``, a list of ``{role, text}``.
+        """Inspect each request to the model before it is sent: ``messages``, a list of ``{role, text}``.
 
         A text that it returns is added as an instruction to this request. ``Refuse(sentence)`` ends the turn.
         """
@@ -89,7 +89,7 @@ class HookDecorators:
 
     @property
     def after_model(self) -> HookDecorator:
-        """Called after each answer of the model with ``text`` and ``calls``, a list of ``{name, arguments}``.
+        """Inspect each answer of the model: ``text`` and ``calls``, a list of ``{name, arguments}``.
 
         An answer that its user stops, that is too long or whose model fails has no calls.
 
@@ -99,7 +99,7 @@ class HookDecorators:
 
     @property
     def before_tool(self) -> HookDecorator:
-        """Called before each call of a tool or of another agent with its ``name`` and ``arguments``.
+        """Inspect each call of a tool or another agent before it is made: ``name`` and ``arguments``.
 
         Nobody is shown the arguments before. ``Replace(arguments)`` makes the call with others, which are also those
         that a person approves. ``Refuse(sentence)`` makes none, and the model gets the sentence.
@@ -108,7 +108,7 @@ class HookDecorators:
 
     @property
     def after_tool(self) -> HookDecorator:
-        """Called after each call of a tool or of another agent with ``name``, ``arguments`` and ``result``, a text.
+        """Inspect the result of each call of a tool or another agent: ``name``, ``arguments`` and ``result``, a text.
 
         ``Replace(text)`` is what the model gets and what is stored. With ``Refuse(sentence)``, the model gets that.
         """
@@ -116,7 +116,7 @@ class HookDecorators:
 
     @property
     def on_handoff(self) -> HookDecorator:
-        """Called before the conversation is handed over, with the id of the ``agent``, ``reason`` and ``summary``.
+        """Inspect each handoff before it is made: the id of the ``agent``, ``reason`` and ``summary``.
 
         With ``Refuse(sentence)`` the conversation stays where it is.
         """

@@ -85,7 +85,7 @@ class RunContext(TurnContext):
 
     Each step has a number and is recorded with its result. A worker that takes the turn over starts ``run`` again: the
     recorded steps return their records and are not repeated. ``run`` must therefore take the same steps again: what
-    depends on the time, on chance or on the outside belongs into a step. ``state`` is a copy: tools change it.
+    depends on the time, on chance or on the outside belongs in a step. ``state`` is a copy: tools change it.
     """
 
     steps: Steps = field(kw_only=True, repr=False, compare=False)
