@@ -49,6 +49,7 @@ AVOIDED_PHRASES = {
     "what is to be": "the noun that it stands for",
     "is there already": "exists already",
     "in truth": "actually",
+    "belongs? into": "belongs in",
 }
 """Patterns of phrases, and what to write instead."""
 ALLOWED = {

@@ -71,7 +71,7 @@ def _commit(name: str, project: Path) -> str | None:
 
 @contextmanager
 def checked_out(commit: str, project: Path) -> Iterator[Path]:
-    """Have the project of a commit in a folder that is removed afterwards. Raises ``CannotRun``."""
+    """Extract the project of a commit into a folder that is removed afterwards. Raises ``CannotRun``."""
     command = ["git", "-C", str(project), "archive", "--format=tar", commit, "."]
     with tempfile.TemporaryDirectory(prefix="baton-eval-") as folder:
         try:

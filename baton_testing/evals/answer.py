@@ -51,7 +51,7 @@ class Answer:
     usd: float | None = None
     """None: it is not known."""
     seconds: float = 0.0
-    """The time on the wall that the user waited."""
+    """Seconds of real time that the user waited."""
     error: str | None = None
     """The reason for which the conversation did not come to its end."""
     transcript: tuple[str, ...] = ()

@@ -1,6 +1,6 @@
 """The AWS session of this process: its credentials and region, and the clients that it makes.
 
-boto3's own session would load what transfers files and describes resources, which nothing here uses.
+boto3's session would also load its transfers of files and its resources, which nothing here uses.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ def own_session() -> Session:
 
 
 def replace_session(session: Session | None) -> Session | None:
-    """Make clients by ``session`` from now on, None: by a new one. Return the former, for the local cloud and tests."""
+    """Make clients by ``session`` from now on; None: by a new one. Returns the previous one.
+
+    It is for the local cloud and tests.
+    """
     with _lock:
         former = _sessions[0] if _sessions else None
         _sessions[:] = [session] if session is not None else []
@@ -34,6 +37,6 @@ def replace_session(session: Session | None) -> Session | None:
 
 
 def make_client(service: str, **options: Any) -> Any:
-    """Return a client as ``boto3.client`` does. Thread-safe."""
+    """Make a client as ``boto3.client`` does. Thread-safe."""
     with _lock:  # botocore's sessions are not
         return own_session().create_client(service, **options)

@@ -1,4 +1,4 @@
-"""The journal of the steps of one exchange: those that were recorded, and those that are."""
+"""The journal of one exchange: it finds recorded steps, and records new ones."""
 
 from __future__ import annotations
 

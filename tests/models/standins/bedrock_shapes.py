@@ -32,7 +32,7 @@ def violation(operation: str, model_id: str, body: Json) -> str | None:
     except ValueError as wrong:
         return str(wrong)
     if "modelId" in body:
-        return "modelId belongs into the path"
+        return "modelId belongs in the path"
     report = ParamValidator().validate(parameters, shape)
     if report.has_errors():
         return str(report.generate_report())
