@@ -40,9 +40,9 @@ class Evaluations:
         known = await self.store.get(scope, entry.id)
         if known is not None:
             return known, False
-        clean: dict[str, Any] = await self.readers.redact({"label": entry.label, "details": dict(details)})
+        clean: dict[str, Any] = await self.readers.redact({"label": entry.label, **_texts_of(details)})
         made = replace(entry, label=clean["label"], published_by=scope.user_id, published_at=now)
-        evaluation = Evaluation(made, clean["details"])
+        evaluation = Evaluation(made, _with_texts(details, clean))
         if not await self.store.put(scope, evaluation):
             return await self.get(scope, entry.id), False
         detail = {"evaluationId": made.id, "cases": made.cases, "runs": made.runs}
@@ -77,3 +77,21 @@ class Evaluations:
             seen += len(page)
             if cursor is None:
                 return
+
+
+def _texts_of(details: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the texts of details. Their numbers are counts and means, which may look like personal data."""
+    cases = [
+        {"name": case["name"], "reasons": case["reasons"], "tags": case["tags"], "metrics": [*case["metrics"]]}
+        for case in details["cases"]
+    ]
+    return {"metrics": [metric["name"] for metric in details["metrics"]], "cases": cases}
+
+
+def _with_texts(details: Mapping[str, Any], texts: Mapping[str, Any]) -> dict[str, Any]:
+    metrics = [{**metric, "name": name} for metric, name in zip(details["metrics"], texts["metrics"], strict=True)]
+    cases = [
+        {**case, **clean, "metrics": dict(zip(clean["metrics"], case["metrics"].values(), strict=True))}
+        for case, clean in zip(details["cases"], texts["cases"], strict=True)
+    ]
+    return {**details, "metrics": metrics, "cases": cases}

@@ -75,6 +75,18 @@ async def test_personal_data_is_replaced_before_it_is_stored() -> None:
     assert "[email]" in found
 
 
+async def test_numbers_that_look_like_personal_data_stay() -> None:
+    served = Served()
+    means = {"phone": 0.4155552671, "card of ada@example.com": 0.6666666666666666, "zip": None}
+    asked = body(served, tokens=415_552_671)
+    asked["cases"][0]["metrics"] = means
+    published = await served.post(PATH, asked, WRITE)
+    assert published.status_code == 201
+    [case] = published.json()["details"]["cases"]
+    assert case["metrics"] == {"phone": 0.4155552671, "card of [email]": 0.6666666666666666, "zip": None}
+    assert published.json()["details"]["tokens"] == 415_552_671
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
