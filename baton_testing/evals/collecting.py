@@ -14,6 +14,7 @@ from baton.privacy.redaction import Redactor
 from baton_client import AsyncBaton
 from baton_client.models import Message, Thread, Turn
 from baton_testing.evals.dataset import MAX_TURNS
+from baton_testing.evals.reading import MAX_LINE
 
 MAX_COLLECTED = 1_000
 MAX_THREADS = 5_000
@@ -22,6 +23,7 @@ MAX_MESSAGES = 2_000
 """Messages of a conversation that are read, the newest."""
 MAX_TEXT = 100_000
 """Characters of one text of a case."""
+MAX_COMMENT = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +116,7 @@ def _case(thread: Thread, turn: Turn, messages: Sequence[Message]) -> dict[str, 
     if feedback:
         metadata["rating"] = feedback[-1].rating
         if feedback[-1].comment:
-            metadata["comment"] = feedback[-1].comment
+            metadata["comment"] = feedback[-1].comment[:MAX_COMMENT]
     left_out = [name for each in (*before, run[0]) for name in _files(each)]
     if left_out:
         metadata["filesLeftOut"] = len(left_out)
@@ -141,12 +143,26 @@ async def _redact(case: dict[str, Any]) -> dict[str, Any]:
 
 
 async def write_cases(cases: AsyncIterator[dict[str, Any]], file: TextIO) -> int:
-    """Write cases, a line each, and return their number."""
+    """Write cases, a line each, and return their number. Conversations that are too long for one are cut."""
     count = 0
     async for case in cases:
-        file.write(json.dumps(case, ensure_ascii=True) + "\n")
+        file.write(_line(case) + "\n")
         count += 1
     return count
+
+
+def _line(case: dict[str, Any]) -> str:
+    """Return the case as a line that can be read again. The oldest turns make room first, and then ends of texts."""
+    left_out = 0
+    while len(line := json.dumps(case, ensure_ascii=True)) >= MAX_LINE:
+        turns, reference = case["input"], case["reference"] or ""
+        if isinstance(turns, list):
+            left_out += 1
+            metadata = case["metadata"] | {"turnsLeftOut": left_out}
+            case = case | {"input": turns[1:] if len(turns) > 2 else turns[1], "metadata": metadata}
+        else:
+            case = case | {"input": turns[: MAX_TEXT // 2], "reference": reference[: len(reference) // 2] or None}
+    return line
 
 
 def _text(message: Message) -> str:

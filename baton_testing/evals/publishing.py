@@ -29,7 +29,7 @@ def make_request(record: EvaluationRecord, summary: Summary) -> dict[str, Any]:
         "name": secrets.token_hex(6),
         "label": cut(record.label, MAX_LABEL),
         "model": cut(record.model, MAX_LABEL),
-        "judge": record.judge,
+        "judge": cut(record.judge, MAX_LABEL) if record.judge is not None else None,
         "beganAt": record.began_at.isoformat(),
         "seconds": record.seconds,
         "tokens": summary.tokens,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 from baton.domain.errors import ModelUnavailable
 from baton_client import AsyncBaton
 from baton_testing.errors import CannotRun
-from baton_testing.evals.collecting import Wanted, collect, write_cases
+from baton_testing.evals.collecting import MAX_TEXT, Wanted, collect, write_cases
 from baton_testing.evals.dataset import EvalCase
 from baton_testing.evals.publishing import make_request
 from baton_testing.evals.reading import ReadCase, read_datasets
@@ -109,6 +110,22 @@ async def test_rated_turns_become_cases_without_personal_data(tmp_path: Path) ->
     actions = [(each.action, each.scope.user_id) for each in served.harness.audit.records]
     assert ("thread.list", "boss") in actions
     assert ("thread.read", "boss") in actions
+
+
+@pytest.mark.parametrize("sign", ["a", "ä", "😀", "\u0001"])
+async def test_a_collected_case_can_be_read_however_long_its_conversation_was(sign: str, tmp_path: Path) -> None:
+    async def cases() -> AsyncIterator[dict[str, Any]]:
+        texts = [f"{number} {sign * (MAX_TEXT - 3)}" for number in range(50)]
+        for name, turns in (("long", texts), ("short", texts[-1])):
+            yield {"name": name, "input": turns, "reference": sign * MAX_TEXT, "metadata": {}}
+
+    path = tmp_path / "collected.jsonl"
+    with path.open("w", encoding="utf-8") as file:
+        assert await write_cases(cases(), file) == 2
+    long, short = read_datasets([path])
+    assert str(long.case.input[-1].say).startswith("49 ")
+    assert long.case.metadata["turnsLeftOut"] == 50 - len(long.case.input)
+    assert len(short.case.input) == 1
 
 
 async def test_turns_that_ended_with_an_error_become_cases() -> None:
