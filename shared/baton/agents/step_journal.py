@@ -34,7 +34,7 @@ class StepJournal:
         """Places for steps that wait for models and tools. Agents that are asked take none themselves."""
         self._first_ordinal = first_ordinal
         self._known = dict(known or {})
-        self._bytes = sum(step.size for step in self._known.values())
+        self._bytes = sum(step.recorded_size for step in self._known.values())
         self._taken = 0
 
     def take(self) -> None:
@@ -54,12 +54,12 @@ class StepJournal:
     async def keep(self, records: RunRecords, lease: Lease, step: RunStep) -> None:
         """Store a step before its result is used.
 
-        Raises ``RunLimitReached`` if the results are too large together, ``LeaseLost`` and ``StoreUnavailable``.
+        Raises ``RunLimitReached`` if the steps are too large together, ``LeaseLost`` and ``StoreUnavailable``.
         """
-        self._bytes += step.size
+        self._bytes += step.recorded_size
         if self._bytes > MAX_JOURNAL_BYTES:
             raise RunLimitReached(
-                f"The results of the agent's steps have more than {MAX_JOURNAL_BYTES} bytes together."
+                f"The agent's steps have more than {MAX_JOURNAL_BYTES} bytes together, arguments included."
             )
         await records.put_step(lease, step, first_ordinal=self._first_ordinal)
         self._known[step.id] = step

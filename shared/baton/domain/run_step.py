@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Any
 
 from baton.domain.conversation_data import DataChange
+from baton.domain.text import utf8_size
 from baton.domain.usage import Usage
 
 MAX_STEPS = 500
@@ -19,7 +20,7 @@ MAX_STEPS = 500
 MAX_STEP_BYTES = 256 * 1024
 """Bytes of a step's result in UTF-8, and characters of its arguments."""
 MAX_JOURNAL_BYTES = 4 * 1024 * 1024
-"""Bytes of the results of one exchange together: a worker that takes over reads all of them."""
+"""Bytes of the steps of one exchange together: a worker that takes over reads all of them."""
 MAX_AT_ONCE = 16
 """Steps of an exchange that work at the same time. Further ones wait for their turn."""
 MAX_BRANCHES = 100
@@ -79,8 +80,14 @@ class RunStep:
 
     @property
     def size(self) -> int:
-        """The bytes that count for ``MAX_JOURNAL_BYTES``."""
-        return len(self.value.encode("utf-8", "replace"))
+        """The bytes of its result."""
+        return utf8_size(self.value)
+
+    @property
+    def recorded_size(self) -> int:
+        """The bytes that count for ``MAX_JOURNAL_BYTES``: about those of its record."""
+        texts = (self.arguments or "", self.error or "", "" if self.data is None else str(self.data))
+        return self.size + sum(map(utf8_size, texts)) + sum(utf8_size(str(source)) for source in self.sources)
 
 
 def step_id(thread_id: str, message_id: str, caller: str, place: str) -> str:

@@ -32,6 +32,12 @@ async def look(page: int = 0) -> str:
 
 
 @tool
+async def take(text: str) -> str:
+    """Take a text."""
+    return "Taken."
+
+
+@tool
 def exits() -> str:
     """Exit."""
     sys.exit(4)
@@ -48,7 +54,7 @@ WIDE = {"model_calls": 100, "tool_calls": 500, "tokens": 10_000_000}
 
 
 def running(run: Run, *others: Agent, answers: tuple[Answer | str, ...] = (), **fields: Any) -> Harness:
-    given = {"tools": [look, dump], "sub_agents": [faq, *others], "limits": WIDE, **fields}
+    given = {"tools": [look, dump, take], "sub_agents": [faq, *others], "limits": WIDE, **fields}
     agent = Agent("assistant", "Sell.", main=True, **given)
     agent.run(run)
     return coded(agent, faq, *others, answers=answers)
@@ -80,6 +86,12 @@ async def call_for_ever_whatever_fails(context: RunContext, message: str) -> str
     while True:
         with contextlib.suppress(Exception, asyncio.CancelledError):
             await context.call("nothing")
+
+
+async def give_too_much(context: RunContext, message: str) -> str:
+    for _ in range(100):
+        await context.call(take, text="x" * LARGE)
+    return "Done."
 
 
 async def gather_too_much(context: RunContext, message: str) -> str:
@@ -114,6 +126,7 @@ async def say_at_length(context: RunContext, message: str) -> str:
         ask_many,
         call_for_ever_whatever_fails,
         gather_too_much,
+        give_too_much,
         record_too_much,
         say_too_much,
         ask_at_length,

@@ -52,7 +52,7 @@ LIMITS: dict[str, tuple[int, str]] = {
     "these files together": (MAX_ATTACHED_BYTES, "bytes"),
     "[steps of agents' code](../how-to/write-branching-agents.md#limits) in one answer": (run_step.MAX_STEPS, ""),
     "the result of such a step": (run_step.MAX_STEP_BYTES, "bytes"),
-    "these results together": (run_step.MAX_JOURNAL_BYTES, "bytes"),
+    "these steps together, with arguments and sources": (run_step.MAX_JOURNAL_BYTES, "bytes"),
     "a computed prompt": (computed_prompt.MAX_CHARACTERS, "characters"),
     "a request's body": (middleware.MAX_BODY_BYTES, "bytes"),
     "values in a request's body": (middleware.MAX_BODY_VALUES, ""),
