@@ -26,8 +26,13 @@ def problems_printed() -> Iterator[None]:
     try:
         yield
     except (CannotRun, ProjectProblem) as problem:
-        typer.echo(str(problem).replace(f"{Path.cwd()}{os.sep}", ""), err=True)
+        typer.echo(_make_printable(str(problem).replace(f"{Path.cwd()}{os.sep}", "")), err=True)
         raise typer.Exit(2) from None
+
+
+def _make_printable(text: str) -> str:
+    """Return lines without characters that a terminal would obey: a problem may quote a file or a server."""
+    return "".join(each if each.isprintable() or each in "\n\t" else " " for each in text)
 
 
 def as_given(path: Path) -> Path:

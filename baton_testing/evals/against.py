@@ -83,8 +83,11 @@ def checked_out(commit: str, project: Path) -> Iterator[Path]:
             raise CannotRun(f"--against: {commit[:12]} cannot be read: {words}")
         if len(done.stdout) > MAX_ARCHIVE:
             raise CannotRun(f"--against: {commit[:12]} has more than {MAX_ARCHIVE} bytes")
-        with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
-            archive.extractall(folder, filter="data")
+        try:
+            with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
+                archive.extractall(folder, filter="data")
+        except (tarfile.TarError, OSError) as problem:  # such as a link to a place outside
+            raise CannotRun(f"--against: {commit[:12]} cannot be unpacked: {problem}") from None
         yield Path(folder)
 
 

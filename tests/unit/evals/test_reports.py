@@ -13,7 +13,7 @@ from junitparser import JUnitXml
 
 from baton_project.project import Project
 from baton_testing.errors import CannotRun
-from baton_testing.evals.against import Other, find_other
+from baton_testing.evals.against import Other, checked_out, find_other
 from tests.unit.evals.command import run, saved
 from tests.unit.project.conftest import edited
 
@@ -66,6 +66,24 @@ def test_a_revision_of_git_is_compared(project: Project) -> None:
     commit = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout
     assert f"compared with {commit[:12]}: worse" in ran.output
     assert "passed less often: 0, 1, 2, 3, 4, 5" in ran.output
+
+
+def test_a_revision_with_a_link_to_a_place_outside_is_reported_and_not_followed(tmp_path: Path) -> None:
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=Ada", "-c", "user.email=ada@example.com"]
+    (tmp_path / "evals").symlink_to("/etc")
+    for command in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "First"]):
+        subprocess.run([*git, *command], check=True)
+    commit = find_other("rev:HEAD", tmp_path).revision
+    with pytest.raises(CannotRun, match="cannot be unpacked"), checked_out(str(commit), tmp_path):
+        pass
+
+
+def test_a_problem_that_quotes_a_data_set_sends_nothing_to_the_terminal(project: Project) -> None:
+    asked = {"say": "Read it", "files": ["\x1b]0;hostile\x07.pdf"]}
+    ran = run(project, str(saved(project, {**CASES[0], "input": asked})))
+    assert ran.code == 2
+    assert "hostile" in ran.errors
+    assert all(each.isprintable() or each == "\n" for each in ran.errors)
 
 
 def test_the_version_to_compare_with_is_a_folder_a_revision_or_a_model(tmp_path: Path) -> None:
