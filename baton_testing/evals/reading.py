@@ -158,7 +158,7 @@ def _check_writable(values: Any) -> None:
         if depth > MAX_DEPTH:
             raise ValueError("it is nested too deeply")
         level = [inner for each in level for inner in (each.values() if isinstance(each, dict) else each)]
-    written = json.dumps(values, ensure_ascii=False)
+    written = json.dumps(values, ensure_ascii=False, allow_nan=False)
     if encodable(written) != written:
         raise ValueError("it has half of a character, such as \\ud83d without its second half")
 

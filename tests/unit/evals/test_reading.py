@@ -35,6 +35,7 @@ def test_a_text_is_one_message_and_a_list_is_several_turns(tmp_path: Path) -> No
         ('{"name": "A", "input": NaN}', "1: NaN is no JSON"),
         ("[" * 200_000, "1: it is nested too deeply"),
         ({**GOOD, "metadata": {"a": json.loads("[" * 100 + "]" * 100)}}, "1: it is nested too deeply"),
+        ('{"name": "A", "input": "x", "metadata": {"a": 1e999}}', "1: Out of range float values are not JSON"),
         ({**GOOD, "metadata": {"a": "\ud83d"}}, "1: it has half of a character"),
         ({"input": "Hello"}, "1: name: Field required"),
         ({**GOOD, "check": []}, "1: check: there is no such field (did you mean checks?)"),
