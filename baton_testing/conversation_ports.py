@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache, cached_property
 
 from baton.adapters.token_counter import TiktokenCounter
 from baton.authoring.functions import Functions
+from baton.domain.task import Task
+from baton.domain.tool_call import ASK, ToolCallRecord
 from baton.domain.usage import Usage
 from baton.domain.workflow import Workflow
 from baton.ports.agents import ShippedAgents
@@ -19,6 +22,7 @@ from baton.ports.leases import Lease
 from baton.ports.tools import Tools
 from baton_local.root import TOKENIZER
 from baton_testing.fakes.ports import MemoryPorts
+from baton_testing.fakes.run_records import FakeRunRecords
 from baton_testing.fakes.workflows import FakeWorkflows
 from baton_testing.virtual_time import LoopClock
 
@@ -66,6 +70,28 @@ class SeenWorkflows(FakeWorkflows):
         self.states.append(workflow.state)
 
 
+class SeenRecords(FakeRunRecords):
+    """Records in memory that note their order: time stands still between the calls of a test."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.places: dict[str, int] = {}
+        """The place of each call and each sub-task among them, by id."""
+
+    async def put_call(self, lease: Lease, call: ToolCallRecord) -> None:
+        await super().put_call(lease, call)
+        self.places.setdefault(call.id, len(self.places))
+
+    async def put_task(self, lease: Lease, task: Task) -> None:
+        await super().put_task(lease, task)
+        self.places.setdefault(task.id, len(self.places))
+
+    def place(self, call: ToolCallRecord) -> tuple[datetime, int]:
+        """Return the place of a call among others. A consultation comes before the calls of its agent."""
+        begun = call.task_id if call.tool_name.startswith(ASK) else None
+        return call.called_at, self.places.get(begun or call.id, self.places[call.id])
+
+
 class ConversationPorts(MemoryPorts):
     """The ports of one conversation test."""
 
@@ -85,6 +111,10 @@ class ConversationPorts(MemoryPorts):
         self.counter = counter
         self.model: CountedModel = CountedModel(model)
         self.default_model, self.light_model = names.default, names.light
+
+    @cached_property
+    def records(self) -> SeenRecords:
+        return SeenRecords()
 
     @cached_property
     def workflows(self) -> SeenWorkflows:

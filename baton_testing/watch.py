@@ -90,11 +90,11 @@ class Watch:
 
     async def _all_calls(self) -> Sequence[ToolCallRecord]:
         calls, _ = await self._ports.records.calls(self._scope, self._thread_id, limit=MANY, cursor=None)
-        return calls[::-1]
+        return sorted(calls, key=self._ports.records.place)
 
     async def _all_tasks(self) -> Sequence[Task]:
         tasks, _ = await self._ports.records.tasks(self._scope, self._thread_id, limit=MANY, cursor=None)
-        return tasks[::-1]
+        return sorted(tasks, key=lambda task: self._ports.records.places[task.id])
 
     async def _all_handoffs(self) -> Sequence[HandoffRequest]:
         requests, _ = await self._ports.handoffs.of_thread(self._scope, self._thread_id, limit=MANY, cursor=None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from typing import Any
 
@@ -356,3 +357,24 @@ def test_what_a_tools_code_raises_is_a_note_with_its_line(project: Project) -> N
     assert ran.code == 1
     number = next(n for n, line in enumerate(tool.read_text().splitlines(), 1) if "ORDERS[number]" in line)
     assert f"note: order_status raised {tool}:{number}: KeyError: 'A-9'" in ran.output
+
+
+def test_a_transcript_has_calls_in_the_order_in_which_they_were_made(project: Project) -> None:
+    numbers = [f"A-{number}" for number in range(1, 7)]
+    path = written(
+        project,
+        {
+            "say": "Where are they?",
+            "answers": [
+                {"call": {"ask_orders": {"message": "Where are they?"}}},
+                *[{"agent": "orders", "call": {"order_status": {"number": number}}} for number in numbers],
+                {"agent": "orders", "say": "I do not know."},
+                "I do not know.",
+            ],
+            "expect": {"says": "on its way"},
+        },
+        tools={"order_status": {"returns": "lost"}},
+    )
+    ran = run(project, path)
+    calls = re.findall(r"\[(\w+) called (\w+) .*?\"(?:number|message)\": \"(.*?)\"", ran.output)
+    assert calls == [("assistant", "ask_orders", "Where are they?"), *[("orders", "order_status", n) for n in numbers]]
