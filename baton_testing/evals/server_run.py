@@ -114,6 +114,11 @@ def _judging(name: str | None) -> JudgeModel[MeteredModel]:
     """Return the judge over the endpoint that the environment names. Raises ``CannotRun``."""
     from baton_testing.models.real import RealModel
 
+    if name is None and not os.environ.get("BATON_CHAT_MODEL"):
+        raise CannotRun(
+            "No model is named that could judge, as checks of the type judge ask for. Give --judge or set "
+            "BATON_CHAT_MODEL, and OPENAI_BASE_URL and OPENAI_API_KEY if the endpoint needs them."
+        )
     if name is not None:
         os.environ.setdefault("BATON_CHAT_MODEL", name)
     real = RealModel()
