@@ -106,7 +106,7 @@ class RealTimeFunctions(Functions):
     ) -> None:
         super().__init__(packages, logs_messages=logs_messages)
         self.notes: list[str] = []
-        """The faults of functions, with file and line."""
+        """The faults of functions and of agents' ``run``, with file and line."""
 
     async def call(
         self,
@@ -122,10 +122,11 @@ class RealTimeFunctions(Functions):
             except ToolFailed:
                 raise
             except Exception as problem:
-                self._note(problem)
+                self.note(problem)
                 raise
 
-    def _note(self, problem: Exception) -> None:
+    def note(self, problem: Exception) -> None:
+        """Note a fault with its place in the project."""
         text = describe_code_problem(problem)
         if len(self.notes) < MAX_NOTES and text not in self.notes:
             self.notes.append(text)

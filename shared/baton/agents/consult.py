@@ -148,9 +148,10 @@ class Consultations:
             return TaskStatus.FAILED, failure.reason
         except BatonError as failure:
             return TaskStatus.FAILED, failure.detail
-        except Exception:
+        except Exception as problem:
             logger.exception("consultation failed", agent=agent.id, thread_id=self._context.thread_id)
             count(Metric.INTERNAL_FAULTS)
+            self._context.services.functions.note(problem)
             return TaskStatus.FAILED, "of an internal fault."
         if not work.answer.strip():
             return TaskStatus.FAILED, "it gave an empty answer."

@@ -119,6 +119,12 @@ class Functions:
             function, context, {name: known[name] for name in wanted}, Filled(filled.contexts, others)
         )
 
+    def note(self, problem: Exception) -> None:
+        """Take note of what has ended a turn, or an agent's answer, with an internal error.
+
+        The log has it, so there is nothing to do; conversation tests show it to the developer.
+        """
+
     async def close_replaced(self) -> None:
         """Close the resources of modules that were imported again since, as soon as no call uses them."""
         await self._resources.close_replaced()

@@ -93,6 +93,7 @@ class Dialogue:
         context = self._input.context
         logger.error("turn failed", exc_info=error, thread_id=context.thread_id, run_id=context.run.run_id)
         count(Metric.INTERNAL_FAULTS)
+        context.services.functions.note(error)
         self._error = InternalError()
 
     def finish(self) -> DialogueResult:

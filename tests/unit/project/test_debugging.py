@@ -91,6 +91,28 @@ def test_a_fault_in_run_is_named_with_file_and_line(project: Project) -> None:
     assert note.endswith(f"agents/doubler.py:{line}: AttributeError: 'str' object has no attribute 'higher'")
 
 
+@pytest.mark.parametrize(
+    ("code", "line", "reason"),
+    [
+        ("    return 12", False, "TypeError: run of doubler returned int; without output_type it returns text or None"),
+        ("    context.say('Hello')", False, "ValueError: run of doubler has neither returned a text nor shown one"),
+        ("    await context.call('halve')", True, "ToolFailed: Doubler has no tool halve"),
+        ("    await context.call(double, numbr=4)", True, "ToolFailed: "),
+        ("    await context.ask('nobody', 'Hello')", True, "ToolFailed: "),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:coroutine:RuntimeWarning")
+def test_a_wrong_use_of_run_is_named_with_its_reason(project: Project, code: str, line: bool, reason: str) -> None:
+    module = CODE.partition("    before =")[0] + code + "\n"
+    (project.folder / "agents" / "doubler.py").write_text(module)
+    path = written(project, {"say": "Four"}, conversation={"agent": "doubler"})
+    ran = run(project, path, "--jobs", "1")
+    assert ran.code == 1
+    [note] = ran_notes(ran.output)
+    where = f"agents/doubler.py:{len(module.splitlines())}: " if line else ""
+    assert f"{where}{reason}" in note
+
+
 def ran_notes(output: str) -> list[str]:
     """Return the notes of a report, each on one line."""
     joined = output.replace("\n", " ")

@@ -67,7 +67,7 @@ def test_an_expectation_is_met_by_what_it_names_only(met: dict[str, Any], not_me
 def test_a_result_is_not_met_by_text() -> None:
     wanted = Expectation(result={"city": "Oslo"})
     reported = [each.happened for each in find_unmet(wanted, replace(SEEN, result=None))]
-    assert reported == ["no agent gave a structured answer"]
+    assert reported == ["no structured answer was given to the user"]
 
 
 def test_an_error_is_met_by_its_code() -> None:
