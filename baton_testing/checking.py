@@ -92,7 +92,9 @@ def _words(wanted: Expectation, seen: Observation) -> Iterator[Unmet]:
     if wanted.matches is not None and not re.search(wanted.matches, seen.text):
         yield Unmet(f"what agents say matches {wanted.matches!r}", f"they said {seen.text!r}")
     if wanted.result is not None and not holds(seen.result, wanted.result):
-        happened = "no structured answer was given to the user" if seen.result is None else f"it is {_json(seen.result)}"
+        happened = (
+            "no structured answer was given to the user" if seen.result is None else f"it is {_json(seen.result)}"
+        )
         yield Unmet(f"the result holds {_json(wanted.result)}", happened)
 
 

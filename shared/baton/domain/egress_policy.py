@@ -101,8 +101,8 @@ class EgressPolicy:
             return
         if not any(_matches(entry, name) for entry in self.hosts):
             raise EgressRefused(
-                f"{host} is not among the hosts that this deployment may call (allowedHosts of the settings; in a project, "
-                "`allowed_hosts` in pyproject.toml)."
+                f"{host} is not among the hosts that this deployment may call (allowedHosts of the settings; in a "
+                "project, `allowed_hosts` in pyproject.toml)."
             )
 
     def check_address(self, host: str, address: str) -> None:
