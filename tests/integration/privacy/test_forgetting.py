@@ -17,8 +17,10 @@ from baton.domain.feedback import Feedback, Rating
 from baton.domain.forgetting import ForgetRequest, ForgetStatus, Retention
 from baton.domain.identity import Permission, Scope
 from baton.domain.push_config import Line, PushConfig
+from baton.domain.run_step import RunStep, StepKind
 from baton.domain.search import IndexDocument, IndexedText, IndexName, SearchFilter
 from baton.domain.workflow import Workflow, WorkflowStatus
+from baton.leases import give_back
 from baton.memory.episodes.session_closing import ClosingStep
 from baton.ports.leases import LeaseRequest
 from tests.contracts.stores import answered, new_thread_id, said, turn
@@ -41,6 +43,11 @@ async def conversation(world: World, scope: Scope, *, text: str = SECRET) -> str
     thread_id = new_thread_id()
     await world.say(scope, thread_id, text)
     await world.say(scope, thread_id, LONG)
+    lease = await world.stores.store.acquire(scope, _request(thread_id))
+    for step_id, value in (("s1", SECRET), ("s2", LONG)):
+        step = RunStep(step_id, "m1", "r1", "1", StepKind.MODEL, "digest", world.clock.now(), value)
+        await world.stores.records.put_step(lease, step, first_ordinal=0)
+    await give_back(world.stores.store, lease)
     config = PushConfig("m1", "c1", scope.user_id, "https://a.example/", Line.OLDER, world.clock.now(), token=SECRET)
     await world.stores.push_configs.put(scope, thread_id, config)
     await world.stores.store.rename(scope, thread_id, SECRET)
