@@ -36,9 +36,17 @@ from baton.ports.tools import CallContext, TurnContext
 
 logger = Logger(child=True)
 
-_JUDGES = {HookPoint.INPUT_GUARDRAIL: Checked.INPUT, HookPoint.OUTPUT_GUARDRAIL: Checked.OUTPUT}
+_CHECKS = {
+    HookPoint.INPUT_GUARDRAIL: Checked.INPUT,
+    HookPoint.OUTPUT_GUARDRAIL: Checked.OUTPUT,
+    HookPoint.BEFORE_MODEL: Checked.BEFORE_MODEL,
+    HookPoint.AFTER_MODEL: Checked.AFTER_MODEL,
+    HookPoint.BEFORE_TOOL: Checked.BEFORE_TOOL,
+    HookPoint.AFTER_TOOL: Checked.AFTER_TOOL,
+    HookPoint.ON_HANDOFF: Checked.ON_HANDOFF,
+}
 _LONG = frozenset({HookPoint.INPUT_GUARDRAIL, HookPoint.AFTER_TOOL})
-_TEXTS = frozenset({*_JUDGES, HookPoint.AFTER_TOOL})
+_TEXTS = frozenset({HookPoint.INPUT_GUARDRAIL, HookPoint.OUTPUT_GUARDRAIL, HookPoint.AFTER_TOOL})
 """Points where a replacement is a text."""
 STOPPED_SECONDS = 2.0
 """The most seconds for each hook once the run is stopped: the user waits for the end of the answer."""
@@ -181,8 +189,8 @@ class Hooks:
     def _checks(self, point: HookPoint) -> list[_Check]:
         if point not in self._known:
             checks = [self._function(hook) for hook in self._agent.code.at(point)]
-            checked = _JUDGES.get(point)
-            checks += [self._endpoint(each, checked) for each in self._agent.guardrails if checked in each.checks]
+            asked = [each for each in self._agent.guardrails if _CHECKS[point] in each.checks]
+            checks += [self._endpoint(each, point) for each in asked]
             self._known[point] = checks
         return self._known[point]
 
@@ -203,7 +211,7 @@ class Hooks:
 
         return _Check(hook.name, hook.on_failure, hook.timeout_seconds, ask)
 
-    def _endpoint(self, guardrail: Guardrail, checked: Checked | None) -> _Check:
+    def _endpoint(self, guardrail: Guardrail, point: HookPoint) -> _Check:
         context = self._context
         caller = self._agent.model_copy(update={"tools": (guardrail.as_tool,)})
 
@@ -216,7 +224,7 @@ class Hooks:
             )  # fmt: skip
             body = {
                 "guardrail": guardrail.name,
-                "check": checked.value if checked is not None else None,
+                "check": _CHECKS[point].value,
                 "tenantId": context.scope.tenant_id,
                 "userId": context.scope.user_id,
                 "threadId": context.thread_id,
@@ -225,7 +233,7 @@ class Hooks:
                 **{_WIRE.get(name, name): value for name, value in arguments.items()},
             }
             answer = await context.services.tools.call(caller, guardrail.name, body, about)
-            return _read_answer(answer.text)
+            return _read_answer(point, answer.text)
 
         return _Check(guardrail.name, guardrail.on_failure, guardrail.timeout_seconds + _GRACE_SECONDS, ask)
 
@@ -235,14 +243,16 @@ _GRACE_SECONDS = 1.0
 """The time that the request's own limit has to end it first."""
 
 
-def _read_answer(text: str) -> Verdict:
-    """Return the verdict that an endpoint has answered. Raises ``ValueError``."""
+def _read_answer(point: HookPoint, text: str) -> Any:
+    """Return the verdict that an endpoint has answered, as a function would. Raises ``ValueError``."""
     answer = json.loads(text)
     kind = answer.get("verdict") if isinstance(answer, dict) else None
     if kind == "allow":
         return None
+    if kind == "replace" and point is HookPoint.BEFORE_MODEL:
+        return str(answer["text"])
     if kind == "replace":
-        return Replace(answer.get("text"))
+        return Replace(answer.get("arguments" if point is HookPoint.BEFORE_TOOL else "text"))
     if kind == "refuse":
         return Refuse(answer.get("sentence") or "")
     raise ValueError("a guardrail answers with the verdict allow, replace or refuse")

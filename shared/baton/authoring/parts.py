@@ -202,17 +202,20 @@ def Guardrail(  # noqa: N802
     name: str,
     url: str,
     *,
-    checks: Sequence[Literal["input", "output"]] | None = None,
+    checks: Sequence[
+        Literal["input", "output", "before_model", "after_model", "before_tool", "after_tool", "on_handoff"]
+    ]
+    | None = None,
     headers: Headers | None = None,
     timeout_seconds: float = 5,
     on_failure: Literal["closed", "open"] = "closed",
 ) -> GuardrailDefinition:
-    """An endpoint that judges what users and the agent say.
+    """An endpoint that judges what users and the agent say, and what the agent does.
 
     Args:
         name: Its name in metadata, in records and in stubs of tests.
-        url: The URL, which gets a POST request with JSON.
-        checks: The texts that it judges. Default: ``input`` and ``output``.
+        url: The URL, which gets POST requests with JSON.
+        checks: What it judges: texts, and the points of hooks. Default: ``input`` and ``output``.
         headers: Headers, or where their values are: ``{"secret": "name"}``.
         timeout_seconds: The time limit of one request.
         on_failure: ``closed`` if a failure counts as a refusal, ``open`` if the turn goes on then.

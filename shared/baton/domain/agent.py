@@ -275,7 +275,10 @@ class AgentDefinition(Definition):
 
     def for_unseen_answer(self, schema: dict[str, Any] | None) -> AgentDefinition:
         """Return the agent for one answer that nobody sees, as JSON by ``schema`` or as text."""
-        changed = self.model_copy(update={"answer_schema": schema, "guardrails": (), "limits": self._one_answer})
+        guardrails = tuple(filter(None, (each.around_model() for each in self.guardrails)))
+        changed = self.model_copy(
+            update={"answer_schema": schema, "guardrails": guardrails, "limits": self._one_answer}
+        )
         changed._code = self._code.of_model()
         return changed
 

@@ -15,20 +15,28 @@ from baton.domain.verdict import OnFailure
 
 
 class Checked(StrEnum):
-    """The texts that a guardrail judges."""
+    """The points at which an endpoint is asked: for the user's and the agent's texts, and those of hooks."""
 
     INPUT = "input"
     OUTPUT = "output"
+    BEFORE_MODEL = "before_model"
+    AFTER_MODEL = "after_model"
+    BEFORE_TOOL = "before_tool"
+    AFTER_TOOL = "after_tool"
+    ON_HANDOFF = "on_handoff"
+
+
+_AROUND_MODEL = (Checked.BEFORE_MODEL, Checked.AFTER_MODEL)
 
 
 class Guardrail(Definition):
-    """An endpoint that judges what users and the agent say. It gets a POST request with JSON."""
+    """An endpoint that judges what users and the agent say and do. It gets POST requests with JSON."""
 
     name: Name
     """Its name in metadata, in records and in stubs of tests."""
     url: Url
-    checks: tuple[Checked, ...] = Field(default=(Checked.INPUT, Checked.OUTPUT), min_length=1, max_length=2)
-    """The texts that it judges: ``input``, the user's, and ``output``, the agent's."""
+    checks: tuple[Checked, ...] = Field(default=(Checked.INPUT, Checked.OUTPUT), min_length=1, max_length=7)
+    """What it judges: the texts ``input``, the user's, and ``output``, the agent's, and the points of hooks."""
     headers: Headers = Field(default_factory=dict)
     """Headers of its requests: texts, or where their values are."""
     timeout_seconds: float = Field(default=5, gt=0, le=60)
@@ -53,3 +61,8 @@ class Guardrail(Definition):
                 {**fields, "url": self.url, "headers": self.headers, "timeout_seconds": self.timeout_seconds}
             )
         return self._tool
+
+    def around_model(self) -> Guardrail | None:
+        """Return it as it judges the model's requests alone; None if it does not."""
+        checks = tuple(each for each in self.checks if each in _AROUND_MODEL)
+        return self.model_copy(update={"checks": checks}) if checks else None

@@ -18,6 +18,9 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.agent_checks import check_agent, tenant_problems
 from baton.domain.errors import NotFound
 from baton.domain.tool import HttpTool
+from baton.domain.tool_call import ToolCall
+from tests.fakes.chat_model import Answer
+from tests.harness.handoffs import MAKER, transfer
 from tests.harness.harness import ASSISTANT, Harness
 
 POLICY = {
@@ -113,6 +116,50 @@ async def test_only_the_declared_texts_are_judged() -> None:
     harness.model.script("Who?")
     assert (await harness.say("m1", "Rufus?")).text == "Who?"
     assert [body["check"] for body in endpoint.bodies] == ["output"]
+
+
+async def test_an_endpoint_is_asked_at_the_points_of_hooks() -> None:
+    def judge(body: dict[str, Any]) -> Any:
+        if body["check"] == "before_model":
+            return {"verdict": "replace", "text": "Be short."}
+        if body["check"] == "before_tool":
+            return {"verdict": "replace", "arguments": {"message": "The other question."}}
+        if body["check"] == "after_tool":
+            return {"verdict": "replace", "text": body["result"].replace("Rufus", "[name]")}
+        return {"verdict": "allow"}
+
+    endpoint = Endpoint(judge)
+    points = ["before_model", "after_model", "before_tool", "after_tool"]
+    agent = AgentDefinition.model_validate(
+        ASSISTANT.model_dump() | {"guardrails": [POLICY | {"checks": points}], "sub_agents": ["expert"]}
+    )
+    expert = AgentDefinition.model_validate(
+        ASSISTANT.model_dump() | {"id": "expert", "name": "Expert", "description": "Knows.", "main": False}
+    )
+    harness = Harness(assistant=agent, others=(expert,), tools=endpoint.toolbox)
+    call = ToolCall("c1", "ask_expert", json.dumps({"message": "The question."}))
+    harness.model.script(Answer.calling(call), "It is Rufus.", "Well.")
+    assert (await harness.say("m1", "Who?")).text == "Well."
+    asked = {body["check"]: body for body in endpoint.bodies}
+    assert list(asked) == points
+    assert asked["before_tool"]["name"] == "ask_expert"
+    assert asked["before_tool"]["arguments"] == {"message": "The question."}
+    assert "It is Rufus." in asked["after_tool"]["result"]
+    first, of_expert, last = harness.model.asked
+    assert "Be short." in str(first.contents)
+    assert "The other question." in str(of_expert.contents)
+    assert "[name]" in str(last.contents)
+
+
+async def test_an_endpoint_may_refuse_a_handoff() -> None:
+    endpoint = Endpoint(lambda body: {"verdict": "refuse", "sentence": f"Not to {body['agent']}."})
+    fields = {"guardrails": [POLICY | {"checks": ["on_handoff"]}], "handoffs": ["maker"]}
+    agent = AgentDefinition.model_validate(ASSISTANT.model_dump() | fields)
+    harness = Harness(assistant=agent, others=(MAKER,), tools=endpoint.toolbox)
+    harness.model.script(transfer(), "I stay.")
+    assert (await harness.say("m1", "Please.")).text == "I stay."
+    assert [body["check"] for body in endpoint.bodies] == ["on_handoff"]
+    assert f"Not to {endpoint.bodies[0]['agent']}." in str(harness.model.asked[-1].contents)
 
 
 @pytest.mark.parametrize("on_failure", ["closed", "open"])
