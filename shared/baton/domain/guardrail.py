@@ -36,7 +36,7 @@ class Guardrail(Definition):
     """Its name in metadata, in records and in stubs of tests."""
     url: Url
     checks: tuple[Checked, ...] = Field(default=(Checked.INPUT, Checked.OUTPUT), min_length=1, max_length=7)
-    """What it judges: the texts ``input``, the user's, and ``output``, the agent's, and the points of hooks."""
+    """The texts that it judges, ``input``, the user's, and ``output``, the agent's, and the points of hooks."""
     headers: Headers = Field(default_factory=dict)
     """Headers of its requests: texts, or where their values are."""
     timeout_seconds: float = Field(default=5, gt=0, le=60)
