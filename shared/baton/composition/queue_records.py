@@ -57,19 +57,17 @@ def each_record(failures: Metric | None = None, *, but: tuple[type[Exception], .
     """
 
     def decorate(work: Work) -> Handler:
-        def is_done(record: Mapping[str, Any], context: LambdaContext) -> bool:
-            try:
-                with count_failures(failures, but=but) if failures else nullcontext():
-                    event_loop.run(work(QueueRecord.of(record), context))
-            except Exception:  # noqa: BLE001 - the other records of the batch go on, and the queue delivers this again
-                _log.debug("A record failed", exc_info=True)
-                return False
-            return True
-
         @functools.wraps(work)
         def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, list[dict[str, str]]]:
-            failed = [each["messageId"] for each in event["Records"] if not is_done(each, context)]
-            return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in failed]}
+            failed: list[dict[str, str]] = []
+            for record in event["Records"]:
+                try:
+                    with count_failures(failures, but=but) if failures else nullcontext():
+                        event_loop.run(work(QueueRecord.of(record), context))
+                except Exception:  # noqa: BLE001 - the others of the batch go on, and the queue delivers this again
+                    _log.debug("A record failed", exc_info=True)
+                    failed.append({"itemIdentifier": record["messageId"]})
+            return {"batchItemFailures": failed}
 
         return handler
 
