@@ -7,8 +7,16 @@ from http import HTTPStatus
 
 import pytest
 
+from baton.adapters.opensearch.engine import EngineError
 from baton.domain import errors
-from baton.domain.errors import BatonError, InternalError, ModelError, error_classes, error_from_code
+from baton.domain.errors import (
+    BatonError,
+    InternalError,
+    ModelError,
+    SearchUnavailable,
+    error_classes,
+    error_from_code,
+)
 
 CLASSES = [cls for cls in error_classes() if cls is not BatonError and cls.__module__.startswith(errors.__name__)]
 every_error = pytest.mark.parametrize("cls", CLASSES)
@@ -17,6 +25,12 @@ every_error = pytest.mark.parametrize("cls", CLASSES)
 def test_every_error_has_a_code_of_its_own() -> None:
     codes = [cls.code for cls in CLASSES]
     assert len(set(codes)) == len(codes)
+
+
+def test_an_adapters_special_case_of_an_error_does_not_stand_for_its_code() -> None:
+    assert issubclass(EngineError, SearchUnavailable)
+    assert EngineError not in error_classes()
+    assert type(error_from_code(EngineError.code)) is SearchUnavailable
 
 
 @every_error

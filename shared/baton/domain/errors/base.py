@@ -49,14 +49,20 @@ class BatonError(Exception):
 class InternalError(BatonError):
     """A fault of Baton itself; the cause is in the log under the request id."""
 
+    code = "internal_error"
+
 
 def error_classes() -> list[type[BatonError]]:
-    """Return every error class, for the reference page and for mapping a stored ``code`` back."""
+    """Return every error class with a code of its own, for the reference page and for mapping a stored code back.
+
+    An adapter's special case of an error has its code, and other arguments.
+    """
     found: list[type[BatonError]] = []
     queue: list[type[BatonError]] = [BatonError]
     while queue:
         cls = queue.pop()
-        found.append(cls)
+        if "code" in vars(cls):
+            found.append(cls)
         queue.extend(cls.__subclasses__())
     return sorted(found, key=lambda c: c.code)
 
