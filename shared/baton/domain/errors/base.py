@@ -53,7 +53,7 @@ class InternalError(BatonError):
 
 
 def error_classes() -> list[type[BatonError]]:
-    """Return every error class with a code of its own, for the reference page and for mapping a stored code back.
+    """Return every error class with its own code, for the reference page and for mapping a stored code back.
 
     An adapter's special case of an error has its code, and other arguments.
     """
