@@ -51,6 +51,7 @@ from baton_local.worker_processes import WorkerProcesses
 
 if TYPE_CHECKING:
     from baton_local.lambda_runtime.functions import BuiltFunction
+    from baton_local.watching import Snapshot
 
 logger = logging.getLogger("baton_local")
 
@@ -96,6 +97,8 @@ class LocalCloud:
         """``http://127.0.0.1:PORT``"""
         self.environment: dict[str, str] = {}
         """The functions' variables. ``python -m baton_local.worker`` needs them in its environment."""
+        self._code: Snapshot = {}
+        """The files of agents and tools as they were before they were read."""
         self.about: dict[str, Any] = {}
         """The state that pages show: the default model, and the reasons for which changed files are not in use."""
         self.aliases: dict[str, str] = {}
@@ -244,8 +247,11 @@ class LocalCloud:
         """Read the agents' files before anything that needs them. Raises ``LocalCloudError``."""
         from baton.adapters.agent_files import AgentFileError
         from baton_local import shared_agents
+        from baton_local.followed_files import code_folders
+        from baton_local.watching import snapshot
 
         functions = self.stack.functions.values()
+        self._code = snapshot(code_folders(self.settings))  # edits from now on are taken over
         try:
             shared_agents.share(each.name for each in functions if AGENTS_LAYER in each.layers)
         except AgentFileError as problem:
@@ -258,7 +264,7 @@ class LocalCloud:
 
         documents = FolderDocuments(self.url, self._key)
         self._running.callback(documents.close)
-        followed = FollowedFiles.of(self.settings, documents, self._progress)
+        followed = FollowedFiles.of(self.settings, documents, self._progress, self._code)
         self._running.callback(followed.stop)
         self.about["reload"] = followed.reloader.state
         followed.start()

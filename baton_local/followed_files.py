@@ -14,30 +14,43 @@ from baton_local.document_folder import DocumentFolder
 from baton_local.folder_documents import FolderDocuments
 from baton_local.reloading import Reloader
 from baton_local.settings import LocalSettings
-from baton_local.watching import changes_in
+from baton_local.watching import Snapshot, changes_in, snapshot
 
 logger = logging.getLogger("baton_local")
+
+
+def code_folders(settings: LocalSettings) -> tuple[Path, Path]:
+    """Return the folders of agents and tools."""
+    return Path(os.environ["BATON_AGENTS_DIR"]), settings.tools_dir.absolute()
 
 
 class FollowedFiles:
     """Watches the folders, and has what changes taken over."""
 
-    def __init__(self, reloader: Reloader, documents: DocumentFolder, *, watches: bool = True) -> None:
-        """``watches``: whether edits are taken over, and not only the documents that are there at the start."""
+    def __init__(
+        self, reloader: Reloader, documents: DocumentFolder, *, watches: bool = True, known: Snapshot | None = None
+    ) -> None:
+        """``watches``: whether edits are taken over, and not only the documents that are there at the start.
+
+        ``known`` are the files of agents and tools as they were before they were read.
+        """
         self.reloader = reloader
         self._documents = documents
         self._watches = watches
+        self._known = known
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._follow, name="reload", daemon=True)
 
     @classmethod
-    def of(cls, settings: LocalSettings, documents: FolderDocuments, progress: Callable[[str], None]) -> Self:
-        """Return the folders of a local cloud whose functions are loaded."""
-        folders = (Path(os.environ["BATON_AGENTS_DIR"]), settings.tools_dir.absolute())
+    def of(
+        cls, settings: LocalSettings, documents: FolderDocuments, progress: Callable[[str], None], known: Snapshot
+    ) -> Self:
+        """Return the folders of a local cloud whose functions are loaded; see ``__init__`` for ``known``."""
+        folders = code_folders(settings)
         # Functions of other processes have read agents and tools themselves.
         watches = settings.reload and settings.workers > 0 and not settings.worker_processes
         kept = DocumentFolder(settings.documents_dir.absolute(), documents, progress, _agents)
-        return cls(Reloader(*folders, progress), kept, watches=watches)
+        return cls(Reloader(*folders, progress), kept, watches=watches, known=known)
 
     def start(self) -> None:
         """Begin."""
@@ -55,7 +68,8 @@ class FollowedFiles:
 
     def _follow(self) -> None:
         folders = (*self.reloader.folders, self._documents.folder)
-        for changed in changes_in(folders, self._stopped):
+        known = {**self._known, **snapshot([self._documents.folder])} if self._known is not None else None
+        for changed in changes_in(folders, self._stopped, known):
             try:
                 if any(path.is_relative_to(folder) for path in changed for folder in self.reloader.folders):
                     self.reloader.reload(changed)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+from stat import S_ISREG
 
 from watchfiles import Change, watch
 
@@ -15,15 +17,32 @@ LOOK_MS = 1000
 """Milliseconds until a folder that was not there is noticed."""
 
 
-def changes_in(folders: Sequence[Path], stopped: threading.Event) -> Iterator[set[Path]]:
-    """Yield what changes from now on until ``stopped`` is set.
+Snapshot = Mapping[Path, tuple[int, int]]
+"""The developer's files in folders, with the time of their last change in nanoseconds and their size."""
+
+
+def snapshot(folders: Sequence[Path]) -> Snapshot:
+    """Return the files of the folders as they are now."""
+    found: dict[Path, tuple[int, int]] = {}
+    for path in (path for folder in folders for path in folder.rglob("*") if _is_source(None, str(path))):
+        with suppress(OSError):  # it is gone already
+            state = path.stat()
+            if S_ISREG(state.st_mode):
+                found[path] = state.st_mtime_ns, state.st_size
+    return found
+
+
+def changes_in(folders: Sequence[Path], stopped: threading.Event, known: Snapshot | None = None) -> Iterator[set[Path]]:
+    """Yield what changes from now on until ``stopped`` is set, and first what has changed since ``known``.
 
     For a folder that comes, goes or is replaced, the folder itself is yielded.
     """
-    return _changes(folders, {folder for folder in folders if folder.is_dir()}, stopped)
+    return _changes(folders, {folder for folder in folders if folder.is_dir()}, stopped, known)
 
 
-def _changes(folders: Sequence[Path], watched: set[Path], stopped: threading.Event) -> Iterator[set[Path]]:
+def _changes(
+    folders: Sequence[Path], watched: set[Path], stopped: threading.Event, known: Snapshot | None
+) -> Iterator[set[Path]]:
     unseen: set[Path] = set()
     while not stopped.is_set():
         if not watched:
@@ -42,6 +61,9 @@ def _changes(folders: Sequence[Path], watched: set[Path], stopped: threading.Eve
             if watched
             else [set()]
         ):
+            if known is not None:  # the watch stands by now
+                unseen |= {path for path, _ in known.items() ^ snapshot(folders).items()}
+                known = None
             # Changes of a folder before it is watched are not seen: they are yielded once it is.
             if found := {Path(path) for _, path in changes} | unseen:
                 unseen = set()

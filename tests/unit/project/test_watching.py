@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from baton_local.watching import changes_in
+from baton_local.watching import changes_in, snapshot
 
 PATIENCE_SECONDS = 20.0
 MAX_EDITS = 40
@@ -72,3 +72,16 @@ def test_a_folder_that_comes_later_or_is_replaced_is_watched_as_well(watched: Wa
     assert watched.reports(watched.documents)
     watched.documents.mkdir()
     assert watched.reports_edits(page)
+
+
+def test_what_has_changed_before_the_watch_stands_is_reported(tmp_path: Path) -> None:
+    edited, removed, added, kept = (tmp_path / f"{name}.py" for name in ("edited", "removed", "added", "kept"))
+    for file in (edited, removed, kept):
+        file.write_text("x = 1")
+    known = snapshot([tmp_path])
+    edited.write_text("x = 22")
+    removed.unlink()
+    added.write_text("x = 1")
+    stopped = threading.Event()
+    assert next(changes_in([tmp_path], stopped, known)) == {edited, removed, added}
+    stopped.set()
