@@ -36,15 +36,6 @@ from baton.ports.tools import CallContext, TurnContext
 
 logger = Logger(child=True)
 
-_CHECKS = {
-    HookPoint.INPUT_GUARDRAIL: Checked.INPUT,
-    HookPoint.OUTPUT_GUARDRAIL: Checked.OUTPUT,
-    HookPoint.BEFORE_MODEL: Checked.BEFORE_MODEL,
-    HookPoint.AFTER_MODEL: Checked.AFTER_MODEL,
-    HookPoint.BEFORE_TOOL: Checked.BEFORE_TOOL,
-    HookPoint.AFTER_TOOL: Checked.AFTER_TOOL,
-    HookPoint.ON_HANDOFF: Checked.ON_HANDOFF,
-}
 _LONG = frozenset({HookPoint.INPUT_GUARDRAIL, HookPoint.AFTER_TOOL})
 _TEXTS = frozenset({HookPoint.INPUT_GUARDRAIL, HookPoint.OUTPUT_GUARDRAIL, HookPoint.AFTER_TOOL})
 """Points where a replacement is a text."""
@@ -189,7 +180,7 @@ class Hooks:
     def _checks(self, point: HookPoint) -> list[_Check]:
         if point not in self._known:
             checks = [self._function(hook) for hook in self._agent.code.at(point)]
-            asked = [each for each in self._agent.guardrails if _CHECKS[point] in each.checks]
+            asked = [each for each in self._agent.guardrails if _checked(point) in each.checks]
             checks += [self._endpoint(each, point) for each in asked]
             self._known[point] = checks
         return self._known[point]
@@ -224,7 +215,7 @@ class Hooks:
             )  # fmt: skip
             body = {
                 "guardrail": guardrail.name,
-                "check": _CHECKS[point].value,
+                "check": _checked(point).value,
                 "tenantId": context.scope.tenant_id,
                 "userId": context.scope.user_id,
                 "threadId": context.thread_id,
@@ -241,6 +232,11 @@ class Hooks:
 _WIRE = {"is_last": "isLast"}
 _GRACE_SECONDS = 1.0
 """The time that the request's own limit has to end it first."""
+
+
+def _checked(point: HookPoint) -> Checked:
+    """Return the name of the point in the files of agents and in requests to endpoints."""
+    return Checked(point.value.removesuffix("_guardrail"))
 
 
 def _read_answer(point: HookPoint, text: str) -> Any:
