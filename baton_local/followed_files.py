@@ -27,9 +27,7 @@ def code_folders(settings: LocalSettings) -> tuple[Path, Path]:
 class FollowedFiles:
     """Watches the folders, and has what changes taken over."""
 
-    def __init__(
-        self, reloader: Reloader, documents: DocumentFolder, *, watches: bool = True, known: Snapshot | None = None
-    ) -> None:
+    def __init__(self, reloader: Reloader, documents: DocumentFolder, *, watches: bool, known: Snapshot) -> None:
         """``watches``: whether edits are taken over, and not only the documents that are there at the start.
 
         ``known`` are the files of agents and tools as they were before they were read.
@@ -68,7 +66,7 @@ class FollowedFiles:
 
     def _follow(self) -> None:
         folders = (*self.reloader.folders, self._documents.folder)
-        known = {**self._known, **snapshot([self._documents.folder])} if self._known is not None else None
+        known = {**self._known, **snapshot([self._documents.folder])}
         for changed in changes_in(folders, self._stopped, known):
             try:
                 if any(path.is_relative_to(folder) for path in changed for folder in self.reloader.folders):
