@@ -219,7 +219,7 @@ class _Refusal(BaseModel):
 
 def _write(pipe: IO[bytes] | None, header: bytes, body: bytes) -> None:
     assert pipe is not None  # noqa: S101 - it was asked for
-    # The process may have ended, or need no more than it has read. The pipe is closed even so, or its owner would fail.
+    # The process may have ended, or need no more than it has read. Popen would raise if it had to close the pipe then.
     with suppress(OSError), pipe:
         pipe.write(header)
         pipe.write(body)

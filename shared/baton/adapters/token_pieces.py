@@ -165,7 +165,7 @@ _cut_ascii = re.compile(_make_ascii_pattern(), re.ASCII).findall
 
 @cache
 def _make_cutter() -> Callable[[str], list[str]]:
-    import regex  # most texts need no more than Python's own expressions
+    import regex  # imported here, because ASCII texts do not need it
 
     found: Callable[[str], list[str]] = regex.compile(PATTERN).findall
     return found
