@@ -17,7 +17,7 @@ from baton.api.schemas import Agent, Asked
 from baton.concurrency import LARGE, off_loop
 from baton.domain.agent_version import MAX_COMMENT
 from baton.domain.errors import FieldProblem, InvalidAgent, InvalidRequest, MalformedJson, MessageTooLarge
-from baton.domain.served import TIMESTAMP, Served, Timestamp
+from baton.domain.wire_model import TIMESTAMP, Timestamp, WireModel
 from baton.domain.yaml_text import InvalidYaml, YamlText, line_of, read_yaml
 from baton.registry.agent_editing import Expected
 
@@ -131,7 +131,7 @@ def _without_derived(values: dict[str, Any]) -> SentAgent:
     return SentAgent(fields, as_served=True, version=version if isinstance(version, int) else None)
 
 
-class FieldChange(Served):
+class FieldChange(WireModel):
     """One field of an agent that differs."""
 
     field: str = Field(examples=["systemPrompt"])
@@ -139,7 +139,7 @@ class FieldChange(Served):
     after: Any = Field(examples=["You help with homework."])
 
 
-class AgentChange(Served):
+class AgentChange(WireModel):
     """A change of an agent, or what it would be."""
 
     agent: Agent
@@ -153,7 +153,7 @@ class AgentChange(Served):
     warnings: list[str] = Field(description="Remarks on what is allowed, but may surprise.", examples=[[]])
 
 
-class AgentVersion(Served):
+class AgentVersion(WireModel):
     """One version of a tenant's agent."""
 
     agent_id: str = Field(examples=["tutor"])

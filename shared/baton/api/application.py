@@ -11,9 +11,9 @@ from starlette.routing import BaseRoute
 from baton import __version__
 from baton.api import problems
 from baton.api.a2a.access import A2AAccess
+from baton.api.abandoned_runs import AbandonedRuns
 from baton.api.addresses import deferred_routes
 from baton.api.current_cors import CurrentCors, Origins, allow_any_origin
-from baton.api.departures import Departures
 from baton.api.described_api import DescribedApi
 from baton.api.mcp.access import McpAccess
 from baton.api.middleware import EncodedSegments, RequestLimits
@@ -70,7 +70,7 @@ def create_app(
     )
     app.state.use_cases = use_cases
     app.state.timing = timing or Timing()
-    app.state.departures = Departures()
+    app.state.abandoned_runs = AbandonedRuns()
     app.state.a2a = a2a or A2AAccess()
     app.state.mcp = mcp or McpAccess(origins)
     problems.install(app)

@@ -21,8 +21,8 @@ from baton.api.thread_filters import period
 from baton.composition.app import App
 from baton.domain.errors import Forbidden
 from baton.domain.identity import Permission, Scope
-from baton.domain.served import TIMESTAMP
 from baton.domain.times import iso
+from baton.domain.wire_model import TIMESTAMP
 from baton.ports.audit import AuditRecord as StoredRecord
 
 JSON_LINES = "application/jsonl"

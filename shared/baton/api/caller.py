@@ -10,13 +10,13 @@ from pydantic import Field
 
 from baton.api.dependencies import Caller, UseCases
 from baton.api.schemas import Listing
-from baton.domain.served import TIMESTAMP, Served, Timestamp
 from baton.domain.thread_state import Workflow, resumable_workflow
+from baton.domain.wire_model import TIMESTAMP, Timestamp, WireModel
 
 router = APIRouter(prefix="/v1")
 
 
-class Identity(Served):
+class Identity(WireModel):
     """The caller, as the server reads the token."""
 
     tenant_id: str = Field(examples=["acme"])

@@ -18,7 +18,7 @@ from baton.composition.app import App
 from baton.domain.errors import Unauthorized
 from baton.domain.identity import Scope
 from baton.domain.procedure import RESERVED_SLUG
-from baton.domain.served import RUN_ID, THREAD_ID
+from baton.domain.wire_model import RUN_ID, THREAD_ID
 
 Limit = Annotated[int, Query(ge=1, le=100, description="Items a page.")]
 Cursor = Annotated[str | None, Query(max_length=512, description="`nextCursor` of the previous page.")]

@@ -9,30 +9,30 @@ from pydantic import ConfigDict, Field
 from baton.api.schemas import Asked, UploadTarget
 from baton.domain.document import Document as DocumentRecord
 from baton.domain.document import IngestionStep, VersionStatus
-from baton.domain.served import TIMESTAMP, Served, Timestamp
 from baton.domain.source import MAX_REFRESH_HOURS, MAX_SOURCE_URLS, SourceKind, SourceStatus
 from baton.domain.source import Source as SourceRecord
+from baton.domain.wire_model import TIMESTAMP, Timestamp, WireModel
 
 DOCUMENT_ID = "doc_2f1c7d0a9b3e4c58a6d7e8f90a1b2c3d"
 SOURCE_ID = "src_7a0d4a4b6c1e5f2f8b3a9d0c1e2f3a4b"
 SHA256 = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 
 
-class DocumentError(Served):
+class DocumentError(WireModel):
     """The reason that a version could not be taken in."""
 
     code: str = Field(examples=["document_encrypted"])
     message: str = Field(description="The uploader's remedy.", examples=["Remove the password and upload it again."])
 
 
-class PageError(Served):
+class PageError(WireModel):
     """A page that could not be read. The others are."""
 
     page: int = Field(examples=[12])
     message: str = Field(examples=["The page holds no text."])
 
 
-class Document(Served):
+class Document(WireModel):
     """The newest version of a document, and how far it has been taken in."""
 
     id: str = Field(examples=[DOCUMENT_ID])
@@ -138,7 +138,7 @@ class DocumentRequest(Asked):
     )
 
 
-class DocumentAnswer(Served):
+class DocumentAnswer(WireModel):
     """A document, and how to upload it."""
 
     document: Document
@@ -147,7 +147,7 @@ class DocumentAnswer(Served):
     )
 
 
-class DeletedDocument(Served):
+class DeletedDocument(WireModel):
     """A document that turns no longer use."""
 
     id: str = Field(examples=[DOCUMENT_ID])
@@ -155,14 +155,14 @@ class DeletedDocument(Served):
     deleted_at: Timestamp = Field(examples=[TIMESTAMP])
 
 
-class SourceError(Served):
+class SourceError(WireModel):
     """A page that could not be read. Its document stays as it was."""
 
     url: str = Field(examples=["https://example.com/docs/old"])
     message: str = Field(examples=["HTTP 503"])
 
 
-class RefreshCounts(Served):
+class RefreshCounts(WireModel):
     """The result of a refresh, in pages."""
 
     changed: int = Field(description="New or with new content: they were taken in.", examples=[3])
@@ -171,7 +171,7 @@ class RefreshCounts(Served):
     failed: int = Field(description="Not readable this time: their documents stay.", examples=[0])
 
 
-class Source(Served):
+class Source(WireModel):
     """A list of addresses, a sitemap or an S3 prefix whose documents are kept up to date."""
 
     id: str = Field(examples=[SOURCE_ID])
@@ -243,7 +243,7 @@ class SourceRequest(Asked):
     )
 
 
-class DeletedSource(Served):
+class DeletedSource(WireModel):
     """A source that is not read any more."""
 
     id: str = Field(examples=[SOURCE_ID])

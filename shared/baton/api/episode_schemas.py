@@ -11,13 +11,13 @@ from baton.api.record_schemas import ToolCall
 from baton.api.schemas import Asked
 from baton.domain.episode import EndReason, EpisodePart, EpisodeRef, EpisodeStatus
 from baton.domain.episode import Episode as EpisodeRecord
-from baton.domain.served import THREAD_ID, TIMESTAMP, Served, Timestamp
+from baton.domain.wire_model import THREAD_ID, TIMESTAMP, Timestamp, WireModel
 
 EPISODE_ID = "0f2d5c1e-3b64-5c9e-8f0e-3a1c2f7f9f10"
 FACT_ID = "fact_5d0ad1c6d1b05f6c8d0c0f4a2b1e3d4c"
 
 
-class EpisodeFact(Served):
+class EpisodeFact(WireModel):
     """A key fact of an episode."""
 
     id: str = Field(examples=[FACT_ID])
@@ -32,7 +32,7 @@ class EpisodeFact(Served):
     superseded_by: str | None = Field(description="The id of that fact.", examples=[None])
 
 
-class Episode(Served):
+class Episode(WireModel):
     """A session that has ended."""
 
     id: str = Field(examples=[EPISODE_ID])
@@ -82,7 +82,7 @@ class Episode(Served):
         )
 
 
-class EpisodeMessage(Served):
+class EpisodeMessage(WireModel):
     """A message of an episode."""
 
     id: str = Field(examples=["m-1"])
@@ -129,7 +129,7 @@ class SearchRequest(Asked):
     until: str | None = Field(default=None, alias="to", description="Only what was before then.")
 
 
-class EpisodeMatch(Served):
+class EpisodeMatch(WireModel):
     """A message that matches."""
 
     message_id: str = Field(examples=["m-1"])
@@ -139,7 +139,7 @@ class EpisodeMatch(Served):
     score: float = Field(description="From 0 to 1; comparable between episodes.", examples=[0.83])
 
 
-class MatchedFact(Served):
+class MatchedFact(WireModel):
     """A fact that matches."""
 
     id: str = Field(examples=[FACT_ID])
@@ -150,7 +150,7 @@ class MatchedFact(Served):
     superseded_by: str | None = Field(examples=[None])
 
 
-class FoundEpisode(Served):
+class FoundEpisode(WireModel):
     """An episode, and what of it matches."""
 
     episode_id: str = Field(examples=[EPISODE_ID])
@@ -230,7 +230,7 @@ class ImportRequest(Asked):
     )
 
 
-class ImportAnswer(Served):
+class ImportAnswer(WireModel):
     """The episode of an imported session."""
 
     episode_id: str = Field(examples=[EPISODE_ID])

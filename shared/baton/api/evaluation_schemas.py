@@ -18,9 +18,9 @@ from baton.domain.evaluation import (
     EvaluationEntry,
     evaluation_id,
 )
-from baton.domain.served import TIMESTAMP, Served, Timestamp
 from baton.domain.text import utf8_size
 from baton.domain.times import from_millis
+from baton.domain.wire_model import TIMESTAMP, Timestamp, WireModel
 
 MAX_COUNT = 10**9
 EVALUATION_ID = "001773480413589-5d0ad1c6d1b0"
@@ -119,7 +119,7 @@ class EvaluationRequest(Asked):
 _DETAILS = {"seconds", "tokens", "usd", "not_run", "metrics", "cases", "cases_left_out"}
 
 
-class PublishedEvaluation(Served):
+class PublishedEvaluation(WireModel):
     """An evaluation in a list."""
 
     id: str = Field(examples=[EVALUATION_ID])
@@ -139,7 +139,7 @@ class PublishedEvaluation(Served):
     high: float | None = Field(examples=[0.97])
 
 
-class EvaluationMetric(Served):
+class EvaluationMetric(WireModel):
     """The mean of a metric, with its 95% interval."""
 
     name: str = Field(description="`passed` is the metric of whole runs.", examples=["passed"])
@@ -151,7 +151,7 @@ class EvaluationMetric(Served):
     is_rate: bool = Field(description="Whether every value is 0 or 1.")
 
 
-class EvaluationCase(Served):
+class EvaluationCase(WireModel):
     """The result of one case."""
 
     name: str = Field(examples=["The state of an order"])
@@ -163,7 +163,7 @@ class EvaluationCase(Served):
     tags: list[str] = Field(examples=[["orders"]])
 
 
-class EvaluationDetails(Served):
+class EvaluationDetails(WireModel):
     """The numbers and cases of an evaluation."""
 
     seconds: float = Field(examples=[41.5])

@@ -12,7 +12,7 @@ from baton.api.schemas import Asked, check_query
 from baton.domain.errors import SearchUnavailable, StoreUnavailable
 from baton.domain.extracted import DOCUMENT_SOURCE
 from baton.domain.found_item import FoundItem
-from baton.domain.served import TIMESTAMP, Served, Timestamp
+from baton.domain.wire_model import TIMESTAMP, Timestamp, WireModel
 from baton.knowledge.knowledge_search import MAX_FOUND
 from baton.memory.recall.retrievals import try_knowledge
 
@@ -30,7 +30,7 @@ class KnowledgeRequest(Asked):
     limit: int = Field(default=5, ge=1, le=MAX_FOUND, description="Items that are returned at most.")
 
 
-class KnowledgeSource(Served):
+class KnowledgeSource(WireModel):
     """The place of a text."""
 
     kind: str = Field(examples=["document"])
@@ -46,7 +46,7 @@ class KnowledgeSource(Served):
     )
 
 
-class KnowledgeItem(Served):
+class KnowledgeItem(WireModel):
     """A chunk of a document."""
 
     id: str = Field(
@@ -82,7 +82,7 @@ class KnowledgeItem(Served):
         )
 
 
-class FoundKnowledge(Served):
+class FoundKnowledge(WireModel):
     """The texts of an agent's documents about a question."""
 
     items: list[KnowledgeItem] = Field(description="Best first.")

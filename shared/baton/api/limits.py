@@ -14,8 +14,8 @@ from baton.api.problems import responses
 from baton.composition.app import App
 from baton.domain.errors import Forbidden, InvalidRequest, LimitsChanged, StoreUnavailable
 from baton.domain.identity import Permission
-from baton.domain.served import TIMESTAMP, Served, Timestamp
 from baton.domain.tenant_limits import LIMITS, LimitFields, TenantLimits
+from baton.domain.wire_model import TIMESTAMP, Timestamp, WireModel
 
 router = APIRouter(prefix="/v1/tenant/limits", tags=["limits"], responses=responses(Forbidden, StoreUnavailable))
 
@@ -29,13 +29,13 @@ class LimitsRequest(LimitFields):
     """The tenant's limits; null, or left out: the deployment's."""
 
 
-class Limits(LimitFields, Served):
+class Limits(LimitFields, WireModel):
     """A limit of each kind; null: none."""
 
     model_config = ConfigDict(json_schema_serialization_defaults_required=True)
 
 
-class CurrentLimits(Served):
+class CurrentLimits(WireModel):
     """The limits that hold for the tenant."""
 
     limits: Limits = Field(description="The tenant's choice; null: the deployment's.")

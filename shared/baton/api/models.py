@@ -13,7 +13,7 @@ from baton.api.schemas import Asked, Listing
 from baton.domain.errors import Forbidden, NotFound, RateLimited
 from baton.domain.identity import Permission
 from baton.domain.model_providers import Ability, ModelKind, ModelUse
-from baton.domain.served import Served
+from baton.domain.wire_model import WireModel
 
 router = APIRouter(prefix="/v1/models", tags=["models"], responses=responses(Forbidden))
 
@@ -28,7 +28,7 @@ class ModelCheckRequest(Asked):
     )
 
 
-class ConfiguredModel(Served):
+class ConfiguredModel(WireModel):
     """A model that the deployment or its agents use."""
 
     name: str = Field(examples=[MODEL])
@@ -43,7 +43,7 @@ class ConfiguredModel(Served):
     )
 
 
-class AbilityCheck(Served):
+class AbilityCheck(WireModel):
     """The outcome of one trial."""
 
     ability: Ability
@@ -59,7 +59,7 @@ class AbilityCheck(Served):
     )
 
 
-class ModelReport(Served):
+class ModelReport(WireModel):
     """A model's abilities, and changes to make."""
 
     model: ConfiguredModel

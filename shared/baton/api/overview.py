@@ -17,8 +17,8 @@ from baton.domain.errors import Forbidden, InvalidRequest
 from baton.domain.identity import Permission
 from baton.domain.overview import FIRST_TOKEN_BOUNDS_MS
 from baton.domain.overview import Overview as OverviewCounts
-from baton.domain.served import RUN_ID, THREAD_ID, TIMESTAMP, Served, Timestamp
 from baton.domain.times import from_millis
+from baton.domain.wire_model import RUN_ID, THREAD_ID, TIMESTAMP, Timestamp, WireModel
 from baton.sessions.overviews import Period, Place
 
 USUAL_DAYS = 7
@@ -29,7 +29,7 @@ EPOCH = from_millis(0)
 router = APIRouter(prefix="/v1/overview", tags=["overview"])
 
 
-class AgentDay(Served):
+class AgentDay(WireModel):
     """The turns of an agent on a day."""
 
     day: str = Field(description="In UTC.", examples=["2026-03-14"])
@@ -45,14 +45,14 @@ class AgentDay(Served):
     unpriced: int = Field(description="Turns whose cost is not known, and not in `cost`.", examples=[0])
 
 
-class ErrorCount(Served):
+class ErrorCount(WireModel):
     """The number of turns that ended with an error."""
 
     code: str = Field(examples=["model_unavailable"])
     turns: int = Field(examples=[1])
 
 
-class FirstTokens(Served):
+class FirstTokens(WireModel):
     """A histogram of the times from messages to the first words of their answers."""
 
     bounds_ms: list[int] = Field(
@@ -64,7 +64,7 @@ class FirstTokens(Served):
     )
 
 
-class SlowTurn(Served):
+class SlowTurn(WireModel):
     """The slowest turn of one of the slowest conversations."""
 
     thread_id: str = Field(examples=[THREAD_ID])
@@ -72,7 +72,7 @@ class SlowTurn(Served):
     duration_ms: int = Field(examples=[48_211])
 
 
-class CostlyThread(Served):
+class CostlyThread(WireModel):
     """One of the costliest conversations, with all that it has used since it began."""
 
     thread_id: str = Field(examples=[THREAD_ID])
@@ -80,7 +80,7 @@ class CostlyThread(Served):
     total_tokens: int = Field(examples=[104_212])
 
 
-class Overview(Served):
+class Overview(WireModel):
     """Counts of the turns of one page of conversations. Those of several pages can be added."""
 
     period_start: Timestamp = Field(serialization_alias="from", examples=[TIMESTAMP])

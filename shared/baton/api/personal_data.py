@@ -20,7 +20,7 @@ from baton.domain.forgetting import ForgetRequest as ForgetRequestRecord
 from baton.domain.forgetting import ForgetStatus, ForgetSubject
 from baton.domain.forgetting import Retention as RetentionRecord
 from baton.domain.identity import ME, Permission, Scope, thread_ref
-from baton.domain.served import THREAD_ID, TIMESTAMP, Served, Timestamp
+from baton.domain.wire_model import THREAD_ID, TIMESTAMP, Timestamp, WireModel
 from baton.entry.forget_requests import scope_of_user
 from baton.privacy.readers import sees_all
 
@@ -49,7 +49,7 @@ async def _user_in_path(
 UserId = Annotated[str, Depends(_user_in_path)]
 
 
-class ForgetRequest(Served):
+class ForgetRequest(WireModel):
     """A request to forget and its progress: ids and counts, never content."""
 
     request_id: str = Field(validation_alias="id", examples=[REQUEST_ID])
@@ -77,7 +77,7 @@ class ForgetRequest(Served):
     residue: dict[str, int] = Field(description="The amount that the last check found, by kind.", examples=[{}])
 
 
-class Retention(Served):
+class Retention(WireModel):
     """Days for which the tenant keeps things; null: for ever."""
 
     threads: int | None = Field(description="Conversations, from their last activity.", examples=[365])

@@ -34,7 +34,7 @@ from baton.domain.errors import (
 )
 from baton.domain.identity import Scope, thread_ref
 from baton.domain.metrics import Metric, count
-from baton.domain.served import Served
+from baton.domain.wire_model import WireModel
 
 logger = Logger(child=True)
 
@@ -57,7 +57,7 @@ _BY_STATUS: dict[int, type[BatonError]] = {
 """Errors by statuses of the framework's exceptions. Others below 500 are an ``InvalidRequest``, the rest are faults."""
 
 
-class ProblemField(Served):
+class ProblemField(WireModel):
     """A problem with one field."""
 
     field: str = Field(description="Names from the outside in; empty: the whole.", examples=["memory.retrieved_tokens"])
@@ -65,7 +65,7 @@ class ProblemField(Served):
     line: int | None = Field(description="The line of a text that was sent, such as YAML; from 1.", examples=[12])
 
 
-class Problem(Served):
+class Problem(WireModel):
     """An error, as RFC 9457 problem details."""
 
     model_config = ConfigDict(

@@ -12,9 +12,9 @@ from baton.domain.identity import MAX_USER_ID
 from baton.domain.message import Role
 from baton.domain.procedure import Procedure as ProcedureRecord
 from baton.domain.procedure import ProcedureScope, ProcedureStatus
-from baton.domain.served import RUN_ID, THREAD_ID, TIMESTAMP, Served, Timestamp
 from baton.domain.tool_call import CallEnd
 from baton.domain.triggers import MAX_TRIGGER
+from baton.domain.wire_model import RUN_ID, THREAD_ID, TIMESTAMP, Timestamp, WireModel
 
 MAX_REASON = 500
 
@@ -28,7 +28,7 @@ CONTENT: dict[str, Any] = {
 }
 
 
-class ProcedureStep(Served):
+class ProcedureStep(WireModel):
     """One step."""
 
     text: str = Field(examples=[STEP["text"]])
@@ -37,7 +37,7 @@ class ProcedureStep(Served):
     )
 
 
-class ProcedureSource(Served):
+class ProcedureSource(WireModel):
     """The source of a procedure."""
 
     thread_id: str = Field(examples=[THREAD_ID])
@@ -46,7 +46,7 @@ class ProcedureSource(Served):
     message_ids: tuple[str, ...] = Field(examples=[["m-1"]])
 
 
-class Procedure(Served):
+class Procedure(WireModel):
     """A version of a procedure."""
 
     id: str = Field(description="The same in all versions; made of its name.", examples=["slack-alert"])
@@ -103,7 +103,7 @@ class ProcedureWithVersions(Procedure):
     )
 
 
-class ProcedureSourceCall(Served):
+class ProcedureSourceCall(WireModel):
     """A call of a tool."""
 
     id: str = Field(examples=["call-1"])
@@ -111,7 +111,7 @@ class ProcedureSourceCall(Served):
     arguments: str = Field(description="JSON, as the model wrote it.", examples=['{"channel": "#ops"}'])
 
 
-class ProcedureSourceMessage(Served):
+class ProcedureSourceMessage(WireModel):
     """A message of the task that a version was made of."""
 
     id: str = Field(examples=["m-1"])
@@ -127,7 +127,7 @@ class ProcedureSourceMessage(Served):
     said_at: Timestamp = Field(examples=[TIMESTAMP])
 
 
-class ProcedureSourceTurns(Served):
+class ProcedureSourceTurns(WireModel):
     """The task that a version was made of."""
 
     version: int = Field(examples=[2])
@@ -258,7 +258,7 @@ class MatchRequest(Asked):
     limit: int = Field(default=10, ge=1, le=50, description="Procedures that are returned at most.")
 
 
-class ProcedureMatches(Served):
+class ProcedureMatches(WireModel):
     """The procedures that a turn would find for a message, best first."""
 
     items: list[ContextItem] = Field(

@@ -8,15 +8,15 @@ from pydantic import Field
 
 from baton.api.schemas import Usage
 from baton.domain.handoff import ContextMode, HandoffOutcome
-from baton.domain.served import RUN_ID, THREAD_ID, TIMESTAMP, Milliseconds, Served, Timestamp
 from baton.domain.task import TaskStatus
+from baton.domain.wire_model import RUN_ID, THREAD_ID, TIMESTAMP, Milliseconds, Timestamp, WireModel
 
 CALL_ID = "call_5d0ad1c6d1b05f6c8d0c0f4a2b1e3d4c"
 TASK_ID = "7b0f2f0e-58f3-5f0a-9c37-2f6d1a9b8c3d"
 HANDOFF_ID = "3f5d8a52-6f0e-5c1b-9b7c-4d2e1a0f9c88"
 
 
-class ToolCall(Served):
+class ToolCall(WireModel):
     """One call of one tool, with its result."""
 
     id: str = Field(examples=[CALL_ID])
@@ -36,7 +36,7 @@ class ToolCall(Served):
     duration_ms: Milliseconds = Field(validation_alias="duration", examples=[412])
 
 
-class Task(Served):
+class Task(WireModel):
     """A task that one agent gave to another, with its result."""
 
     task_id: str = Field(validation_alias="id", examples=[TASK_ID])
@@ -54,7 +54,7 @@ class Task(Served):
     usage: Usage
 
 
-class TaskMessage(Served):
+class TaskMessage(WireModel):
     """A message of a sub-task: the asking agent's, the asked agent's or a tool's."""
 
     role: Literal["user", "assistant", "tool"]
@@ -69,7 +69,7 @@ class TaskWithMessages(Task):
     messages: list[TaskMessage]
 
 
-class Handoff(Served):
+class Handoff(WireModel):
     """A handoff of the conversation from one agent to another, or a refused one."""
 
     id: str = Field(examples=[HANDOFF_ID])
@@ -91,7 +91,7 @@ class Handoff(Served):
     ended_at: Timestamp | None = Field(examples=[TIMESTAMP])
 
 
-class AuditRecord(Served):
+class AuditRecord(WireModel):
     """An audited action."""
 
     id: str = Field(examples=["001773480413589#7c1e..."])

@@ -12,7 +12,7 @@ from fastapi.responses import Response, StreamingResponse
 from pydantic import model_validator
 
 from baton.api import sse
-from baton.api.departures import Departures
+from baton.api.abandoned_runs import AbandonedRuns
 from baton.api.dependencies import Caller, TokenSeconds, UseCases
 from baton.api.front_ends import conversion_for, for_front_ends, upgrade
 from baton.api.problems import request_id, responses
@@ -36,7 +36,7 @@ from baton.domain.errors import (
 )
 from baton.domain.events import Event
 from baton.domain.identity import Permission, Scope
-from baton.domain.served import RUN_ID, THREAD_ID
+from baton.domain.wire_model import RUN_ID, THREAD_ID
 from baton.outbox.reader_events import ReaderEvents
 from baton.privacy.readers import sees_all
 from baton.requests.client_offers import client_offer
@@ -138,7 +138,7 @@ async def run(
         asked = replace(asked, time_zone=time_zone)
 
     is_stopped = _is_stopped_when_left(run_input.forwarded_props)
-    departures: Departures = request.app.state.departures
+    abandoned_runs: AbandonedRuns = request.app.state.abandoned_runs
     may_read = owner.user_id == scope.user_id or scope.has(Permission.THREAD_READ_ALL)
     if may_read:
         await audit_read(app.ports.audit, scope, asked.thread.id, owner.user_id, "thread.read")
@@ -166,7 +166,7 @@ async def run(
 
     answered = {result.tool_call_id for result in (*results, *results_before(run_input.messages))}
     convert = for_front_ends(conversion_for(run_input.protocol_version), answered)
-    departures.note_message(owner, asked.thread.id, asked.message_id)
+    abandoned_runs.note_message(owner, asked.thread.id, asked.message_id)
     reader = None if sees_all(scope, owner.user_id) else ReaderEvents(app.privacy.readers, after=0)
     stream = sse.RunStream(work, request_id(request), timing, convert, reader)
     frames = await stream.begin(token_seconds)
@@ -178,9 +178,9 @@ async def run(
     async def when_left(_: object) -> None:
         if is_stopped and owner.user_id == scope.user_id and not stream.is_over:
             seconds = timing.leaving_seconds
-            departures.leave(scope, asked.thread.id, asked.message_id, stop, seconds=seconds)
+            abandoned_runs.leave(scope, asked.thread.id, asked.message_id, stop, seconds=seconds)
 
-    return sse.respond(departures.count(owner, asked.thread.id, frames), timing, when_left)
+    return sse.respond(abandoned_runs.count(owner, asked.thread.id, frames), timing, when_left)
 
 
 def _is_stopped_when_left(props: Any) -> bool:

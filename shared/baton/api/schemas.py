@@ -15,11 +15,11 @@ from baton.domain.feedback import Feedback as FeedbackRecord
 from baton.domain.feedback import Rating
 from baton.domain.interrupt import shown_interrupts
 from baton.domain.message import MessageMetadata, StoredMessage
-from baton.domain.served import RUN_ID, THREAD_ID, TIMESTAMP, WORKFLOW_ID, Served, Timestamp
 from baton.domain.thread import RunStatus, ThreadStatus
 from baton.domain.thread import Thread as ThreadRecord
 from baton.domain.thread_state import Describe, State, thread_state
 from baton.domain.usage import Prices
+from baton.domain.wire_model import RUN_ID, THREAD_ID, TIMESTAMP, WORKFLOW_ID, Timestamp, WireModel
 
 T = TypeVar("T")
 MAX_QUERY = 20_000
@@ -40,7 +40,7 @@ def check_query(query: str) -> None:
         raise InvalidRequest(f"query must have at most {MAX_QUERY} characters.")
 
 
-class Listing(Served, Generic[T]):
+class Listing(WireModel, Generic[T]):
     """A page of a list."""
 
     items: list[T]
@@ -49,7 +49,7 @@ class Listing(Served, Generic[T]):
     )
 
 
-class Usage(Served):
+class Usage(WireModel):
     """Tokens spent."""
 
     input_tokens: int = Field(examples=[412])
@@ -70,7 +70,7 @@ COST = Field(
 )
 
 
-class Run(Served):
+class Run(WireModel):
     """The run a thread is in the middle of."""
 
     run_id: str = Field(examples=[RUN_ID])
@@ -79,7 +79,7 @@ class Run(Served):
     attempt: int = Field(examples=[1])
 
 
-class Thread(Served):
+class Thread(WireModel):
     """A conversation."""
 
     id: str = Field(examples=[THREAD_ID])
@@ -123,7 +123,7 @@ class Thread(Served):
         )
 
 
-class Feedback(Served):
+class Feedback(WireModel):
     """The user's feedback on an answer."""
 
     rating: Rating = Field(examples=["up"])
@@ -131,7 +131,7 @@ class Feedback(Served):
     updated_at: Timestamp = Field(examples=[TIMESTAMP])
 
 
-class Message(Served):
+class Message(WireModel):
     """An AG-UI message with Baton's metadata."""
 
     model_config = ConfigDict(extra="allow")
@@ -167,7 +167,7 @@ class MessageListing(Listing[Message]):
     )
 
 
-class Outcome(Served):
+class Outcome(WireModel):
     """The end of a run."""
 
     model_config = ConfigDict(extra="allow")
@@ -218,7 +218,7 @@ class MessageRequest(Asked):
     )
 
 
-class MessageAnswer(Served):
+class MessageAnswer(WireModel):
     """The messages of a finished turn."""
 
     session_id: str = Field(examples=[THREAD_ID])
@@ -236,7 +236,7 @@ class MessageAnswer(Served):
     outcome: Outcome
 
 
-class Agent(Served):
+class Agent(WireModel):
     """An agent's definition."""
 
     model_config = ConfigDict(extra="allow", alias_generator=to_camel, populate_by_name=True)
@@ -261,7 +261,7 @@ class UploadRequest(Asked):
     size: int = Field(description="Bytes.", examples=[48213])
 
 
-class UploadTarget(Served):
+class UploadTarget(WireModel):
     """The request that uploads the file."""
 
     url: str = Field(examples=["https://bucket.s3.amazonaws.com/..."])
@@ -270,7 +270,7 @@ class UploadTarget(Served):
     expires_at: Timestamp = Field(examples=[TIMESTAMP])
 
 
-class UploadAnswer(Served):
+class UploadAnswer(WireModel):
     """The upload of a file, and the part that refers to it in a message."""
 
     file_id: str = Field(examples=["file_0123456789abcdef0123456789abcdef"])
@@ -308,7 +308,7 @@ class FeedbackRequest(Asked):
     comment: str | None = Field(default=None, description="At most 2,000 characters.", examples=["Just what I needed."])
 
 
-class RatedMessage(Served):
+class RatedMessage(WireModel):
     """The feedback on an answer."""
 
     thread_id: str = Field(examples=[THREAD_ID])
@@ -323,7 +323,7 @@ class CancelRequest(Asked):
     run_id: str | None = Field(default=None, description="Absent: the run in progress.", examples=[RUN_ID])
 
 
-class CancelAnswer(Served):
+class CancelAnswer(WireModel):
     """The run that will stop."""
 
     thread_id: str = Field(examples=[THREAD_ID])
@@ -358,7 +358,7 @@ class SandboxRequest(Asked):
     )
 
 
-class Branch(Served):
+class Branch(WireModel):
     """One of several messages of the user's that continue from the same message, and what followed it."""
 
     branch_id: str = Field(examples=["b4"])
@@ -372,7 +372,7 @@ class Branch(Served):
     text: str = Field(description="The beginning of the message.", examples=["What can you do?"])
 
 
-class SelectedBranch(Served):
+class SelectedBranch(WireModel):
     """The branch that the conversation continues with."""
 
     thread_id: str = Field(examples=[THREAD_ID])
@@ -384,7 +384,7 @@ class MergeRequest(Asked):
     """An empty object: there is nothing to choose."""
 
 
-class CloseAnswer(Served):
+class CloseAnswer(WireModel):
     """The result of closing a conversation."""
 
     thread_id: str = Field(examples=[THREAD_ID])
@@ -392,7 +392,7 @@ class CloseAnswer(Served):
     episode_id: str | None = Field(examples=["0f2d5c1e-3b64-5c9e-8f0e-3a1c2f7f9f10"])
 
 
-class Health(Served):
+class Health(WireModel):
     """The health of the service."""
 
     status: Literal["ok"]

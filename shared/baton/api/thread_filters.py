@@ -10,10 +10,10 @@ from fastapi import Depends, Query
 from pydantic import AwareDatetime
 
 from baton.domain.errors import InvalidRequest
-from baton.domain.served import TIMESTAMP
 from baton.domain.thread_search import ThreadQuery, ThreadState, thread_query
 from baton.domain.times import from_millis
 from baton.domain.usage import Prices
+from baton.domain.wire_model import TIMESTAMP
 
 MAX_TOKENS = 10**15
 MAX_COST = 10.0**12

@@ -11,8 +11,8 @@ from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import Response, StreamingResponse
 
 from baton.api import sse
+from baton.api.abandoned_runs import AbandonedRuns
 from baton.api.access import readable_thread, serve_thread
-from baton.api.departures import Departures
 from baton.api.dependencies import Caller, Cursor, Limit, ThreadId, TokenSeconds, UseCases
 from baton.api.front_ends import Convert, conversion_for, for_front_ends
 from baton.api.problems import request_id, responses
@@ -36,10 +36,10 @@ from baton.domain.extracted import FILE_SOURCE
 from baton.domain.feedback import Feedback
 from baton.domain.identity import Permission, Scope, thread_ref
 from baton.domain.message import Role, StoredMessage
-from baton.domain.served import THREAD_ID
 from baton.domain.thread import LeaseMark
 from baton.domain.thread import Thread as ThreadRecord
 from baton.domain.thread_title import given_title
+from baton.domain.wire_model import THREAD_ID
 from baton.outbox.reader_events import ReaderEvents, beginning
 from baton.outbox.replay import Replay
 from baton.privacy.readers import sees_all
@@ -264,10 +264,10 @@ async def _follow(
     following = app.follower.follow(caller, thread.id, after=begin, seconds=timing.follow_seconds, when_dead=revive)
     # The first piece is read here, where an invalid sequence number can still become an HTTP status.
     first = await anext(following)
-    departures: Departures = request.app.state.departures
-    departures.came_back(caller, thread.id)
+    abandoned_runs: AbandonedRuns = request.app.state.abandoned_runs
+    abandoned_runs.came_back(caller, thread.id)
     convert = for_front_ends(conversion_for(protocol_version))
-    return departures.count(caller, thread.id, _frames(first, following, convert, reader))
+    return abandoned_runs.count(caller, thread.id, _frames(first, following, convert, reader))
 
 
 async def _until(

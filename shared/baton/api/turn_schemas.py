@@ -9,8 +9,8 @@ from pydantic import Field, StringConstraints
 from baton.api.schemas import COST, Asked, Feedback, Usage
 from baton.domain.context_item import ContextItem, Recorded
 from baton.domain.feedback import Rating
-from baton.domain.served import RUN_ID, THREAD_ID, TIMESTAMP, Milliseconds, Served, Timestamp
 from baton.domain.usage import Prices
+from baton.domain.wire_model import RUN_ID, THREAD_ID, TIMESTAMP, Milliseconds, Timestamp, WireModel
 from baton.memory.recalled import BlockKind
 from baton.sessions.turn_listing import TurnSummary
 
@@ -25,7 +25,7 @@ class TurnFeedback(Feedback):
     message_id: str = Field(examples=["5d0ad1c6-d1b0-5f6c-8d0c-0f4a2b1e3d4c"])
 
 
-class Turn(Served):
+class Turn(WireModel):
     """One turn: a message and its answer."""
 
     run_id: str = Field(examples=[RUN_ID])
@@ -223,7 +223,7 @@ class RerunRequest(Asked):
     )
 
 
-class DryCall(Served):
+class DryCall(WireModel):
     """A call that a model of a dry run has made."""
 
     agent_id: str = Field(description="The agent that called.", examples=["assistant"])
@@ -240,7 +240,7 @@ class DryCall(Served):
     output: str | None = Field(description="The text that the model got.", examples=["Sunny, 21 °C"])
 
 
-class Rerun(Served):
+class Rerun(WireModel):
     """The result of a dry run."""
 
     answer: str = Field(examples=["Your cat is called Miso."])

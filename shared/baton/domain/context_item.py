@@ -14,8 +14,8 @@ from pydantic import ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from baton.domain.found_item import NO_SOURCE, PROCEDURE, FoundItem, ItemSource
-from baton.domain.served import THREAD_ID, TIMESTAMP, Served
 from baton.domain.times import iso
+from baton.domain.wire_model import THREAD_ID, TIMESTAMP, WireModel
 
 
 class InspectorMode(StrEnum):
@@ -44,7 +44,7 @@ class InspectionPolicy:
         return self.mode is InspectorMode.ALL
 
 
-class Recorded(Served):
+class Recorded(WireModel):
     """A shape that is stored as it is served."""
 
     model_config = ConfigDict(alias_generator=to_camel)

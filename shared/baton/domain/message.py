@@ -26,10 +26,10 @@ from baton.domain.branches import BranchStart
 from baton.domain.errors import ContentFiltered
 from baton.domain.interrupt import Interrupt
 from baton.domain.provider_parts import ProviderParts
-from baton.domain.served import RUN_ID, TIMESTAMP, Served, Timestamp
 from baton.domain.thread import ConversationChange
 from baton.domain.tool_call import CallEnd, ToolCall, is_shown
 from baton.domain.usage import ModelUsage, Usage
+from baton.domain.wire_model import RUN_ID, TIMESTAMP, Timestamp, WireModel
 
 
 def part_as_json(part: TextPart | ImagePart | DocumentPart) -> dict[str, Any]:
@@ -141,7 +141,7 @@ class RunEnd:
         return self.tail_seq + len(self.tail) - 1
 
 
-class MessageMetadata(Served):
+class MessageMetadata(WireModel):
     """Metadata of a message."""
 
     ordinal: int = Field(examples=[1])

@@ -8,8 +8,8 @@ from typing import Any
 from pydantic import Field
 
 from baton.domain.agent import AgentDefinition
-from baton.domain.served import THREAD_ID, TIMESTAMP, WORKFLOW_ID, Served, Timestamp
 from baton.domain.thread import ConversationState, Thread, ThreadStatus
+from baton.domain.wire_model import THREAD_ID, TIMESTAMP, WORKFLOW_ID, Timestamp, WireModel
 from baton.domain.workflow import Workflow as WorkflowRecord
 from baton.domain.workflow import progress
 from baton.domain.workflow_definition import WorkflowDefinition
@@ -18,7 +18,7 @@ Describe = Callable[[str], AgentDefinition | None]
 """Returns the definition of an agent by its id; None if it is not deployed."""
 
 
-class ActiveAgent(Served):
+class ActiveAgent(WireModel):
     """The agent that answers the next message."""
 
     id: str = Field(examples=["assistant"])
@@ -28,7 +28,7 @@ class ActiveAgent(Served):
     is_main: bool = Field(examples=[True])
 
 
-class WorkflowInProgress(Served):
+class WorkflowInProgress(WireModel):
     """The guided workflow that a conversation is in."""
 
     id: str = Field(examples=[WORKFLOW_ID])
@@ -42,7 +42,7 @@ class WorkflowInProgress(Served):
     can_exit: bool = Field(description="Whether to offer to leave it in this state.", examples=[True])
 
 
-class Workflow(Served):
+class Workflow(WireModel):
     """A guided workflow that can be continued."""
 
     id: str = Field(examples=[WORKFLOW_ID])
@@ -57,7 +57,7 @@ class Workflow(Served):
     expires_at: Timestamp = Field(description="Until when it can be continued.", examples=["2026-04-13T09:26:53.589Z"])
 
 
-class State(Served):
+class State(WireModel):
     """The state that every screen of a thread shows."""
 
     active_agent: ActiveAgent

@@ -11,7 +11,7 @@ from aws_lambda_powertools import Logger
 
 from baton.agents.approvals import make_interrupts, pending_interrupts
 from baton.agents.attempt_context import Writes
-from baton.agents.left_tasks import settle_tasks, stop_remote_tasks
+from baton.agents.orphaned_tasks import settle_tasks, stop_remote_tasks
 from baton.concurrency import gather_all
 from baton.dialogue.dialogue_result import DialogueResult, count_failure, end_events
 from baton.domain.episode import EndReason, EpisodeRef, ended_session

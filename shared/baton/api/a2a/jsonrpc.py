@@ -13,7 +13,7 @@ from a2a.utils.proto_utils import to_stream_response
 from google.protobuf.json_format import MessageToDict  # type: ignore[import-untyped]
 
 from baton.api import sse
-from baton.api.a2a import older_line
+from baton.api.a2a import protocol_0_3
 from baton.api.a2a.caller import A2ACaller
 from baton.api.a2a.json_text import parse_json, with_whole_numbers
 from baton.api.a2a.listing import check_status
@@ -72,7 +72,7 @@ async def answer(body: bytes, version: str | None, caller: A2ACaller) -> dict[st
             return _stream(call, events if call.is_older else await begin(events), caller)
         value = await METHODS[operation](params, context)
         if call.is_older:
-            return _result(call.id, await asyncio.to_thread(older_line.to_result, operation, value))
+            return _result(call.id, await asyncio.to_thread(protocol_0_3.to_result, operation, value))
         return _result(call.id, await to_json(operation, params, value))
     except CallRefused as refused:
         return _error(refused.id, refused.error, is_older=True)
@@ -125,7 +125,7 @@ def _parse_params(call: Call) -> tuple[str, Any]:
     """Return the operation and its parameters. Raises ``MethodNotFoundError`` and ``InvalidParamsError``."""
     check_parts(call.params, is_older=call.is_older)
     if call.is_older:
-        return older_line.to_parameters(call.method, call.params, call.id)
+        return protocol_0_3.to_parameters(call.method, call.params, call.id)
     if call.method == "ListTasks":
         check_status(call.params)
     if not isinstance(call.params, dict):
@@ -136,7 +136,7 @@ def _parse_params(call: Call) -> tuple[str, Any]:
 def _stream(call: Call, events: Any, caller: A2ACaller) -> AsyncIterator[sse.Frame]:
     def to_response(event: Any) -> dict[str, Any]:
         response = to_stream_response(event)
-        shaped = older_line.to_event(response, call.id) if call.is_older else MessageToDict(response)
+        shaped = protocol_0_3.to_event(response, call.id) if call.is_older else MessageToDict(response)
         return _result(call.id, shaped)
 
     def to_failure(error: Exception) -> dict[str, Any]:
@@ -152,4 +152,4 @@ def _result(request_id: RequestId, value: Any) -> dict[str, Any]:
 def _error(request_id: RequestId, error: A2AError, *, is_older: bool) -> dict[str, Any]:
     if not is_older:
         return build_error_response(request_id, error)
-    return {"jsonrpc": "2.0", "id": request_id, "error": older_line.to_error(error)}
+    return {"jsonrpc": "2.0", "id": request_id, "error": protocol_0_3.to_error(error)}

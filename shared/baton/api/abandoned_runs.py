@@ -36,7 +36,7 @@ class _Left:
     waiting: asyncio.TimerHandle
 
 
-class Departures:
+class AbandonedRuns:
     """The streams of one process, by thread, and the runs that are about to be stopped."""
 
     def __init__(self) -> None:

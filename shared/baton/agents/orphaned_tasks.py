@@ -1,4 +1,4 @@
-"""The sub-tasks that the workers of earlier attempts have left."""
+"""Orphaned sub-tasks: those that the workers of earlier attempts did not end."""
 
 from __future__ import annotations
 

@@ -23,17 +23,17 @@ Milliseconds = Annotated[
 ]
 """A duration, as whole milliseconds."""
 
-SERVED = AliasGenerator(serialization_alias=to_camel)
+WIRE_NAMES = AliasGenerator(serialization_alias=to_camel)
 """Names are camelCase on the wire only."""
 
 
-class Served(BaseModel):
+class WireModel(BaseModel):
     """A shape of the wire, read from the attributes of what is stored.
 
     A field has the name of its attribute, or names it in ``validation_alias``.
     """
 
-    model_config = ConfigDict(alias_generator=SERVED, from_attributes=True)
+    model_config = ConfigDict(alias_generator=WIRE_NAMES, from_attributes=True)
 
     @classmethod
     def of(cls, record: Any, **more: Any) -> Self:
@@ -49,6 +49,6 @@ class Served(BaseModel):
 
 
 @cache
-def _attributes(shape: type[Served]) -> tuple[str, ...]:
+def _attributes(shape: type[WireModel]) -> tuple[str, ...]:
     """Return the attributes that the fields of ``shape`` are read from."""
     return tuple(str(field.validation_alias or name) for name, field in shape.model_fields.items())

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from baton.domain.served import Milliseconds, Served, Timestamp
+from baton.domain.wire_model import Milliseconds, Timestamp, WireModel
 
 
 class Status(StrEnum):
@@ -30,7 +30,7 @@ class Job:
         return len(self.parts)
 
 
-class ServedJob(Served):
+class ServedJob(WireModel):
     job_id: str = Field(validation_alias="id")
     began_at: Timestamp
     duration_ms: Milliseconds = Field(validation_alias="duration")
