@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from baton.entry.merges import Merges
     from baton.entry.queued_turns import QueuedTurns
     from baton.entry.sweep import Sweeper
+    from baton.evaluations import Evaluations
     from baton.handoffs.conversation_states import ConversationStates
     from baton.handoffs.forks import Forks
     from baton.handoffs.sandboxes import Sandboxes
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from baton.rates import PlaceLimits, RunLimits
     from baton.registry.agent_editing import AgentEditing
     from baton.registry.agent_registry import AgentRegistry
-    from baton.registry.evaluations import Evaluations
     from baton.registry.own_agents import OwnAgents
     from baton.tenant_copies import CurrentLimits
     from baton.turns.branch_selection import BranchSelection
@@ -308,7 +308,7 @@ class App:
     @cached_property
     def evaluations(self) -> Evaluations:
         """Takes, lists and removes published evaluations."""
-        from baton.registry.evaluations import Evaluations
+        from baton.evaluations import Evaluations
 
         ports = self.ports
         return Evaluations(ports.evaluations, self.privacy.readers, ports.audit, ports.clock)
