@@ -35,14 +35,14 @@ def main(**settings: Any) -> int:
     os.environ["POWERTOOLS_METRICS_DISABLED"] = "true"
     try:
         from baton_local.cloud import LocalCloud  # this takes a second; Ctrl-C is handled from here on
-        from baton_local.model_tables import printed_tables
+        from baton_local.startup_model_checks import print_model_checks
 
         cloud = LocalCloud(progress=_say, **settings)
         try:
             cloud.start()
             _say(_welcome(cloud))
             running = True
-            with printed_tables(cloud, _say):
+            with print_model_checks(cloud, _say):
                 cloud.wait()
         except KeyboardInterrupt:
             logging.disable(logging.CRITICAL)  # interrupted calls fail now, and need no log

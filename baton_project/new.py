@@ -8,7 +8,7 @@ from pathlib import Path
 from string import Template
 
 from baton import __version__
-from baton_local.agent_schema import agent_schema, written
+from baton_local.generation.agent_schema import agent_schema, written
 from baton_project.errors import ProjectProblem
 from baton_testing.schema import case_schema, conversation_schema
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from baton_local.agent_schema import described_schema
+from baton_local.generation.agent_schema import described_schema
 from baton_testing.conversation_test import ConversationFile
 from baton_testing.evals.dataset import EvalCase
 

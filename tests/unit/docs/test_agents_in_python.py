@@ -17,7 +17,7 @@ from baton.authoring.functions import AGENTS_PACKAGE, Functions
 from baton.domain.agent_checks import check_agent
 from baton.domain.agent_code import HOOK_ARGUMENTS, Hook
 from baton.domain.identity import Scope
-from baton_local.python_reference import PAGE, reference
+from baton_local.generation.python_reference import PAGE, reference
 from baton_local.root import ROOT
 from tests.harness.coded import with_functions
 from tests.harness.wiki import answer, yes
@@ -122,7 +122,7 @@ def test_the_error_of_the_guide_is_the_one_that_is_reported(tmp_path: Path) -> N
 
 
 def test_the_reference_is_made_of_the_docstrings() -> None:
-    assert PAGE.read_text(encoding="utf-8") == reference(), "run `python -m baton_local.python_reference`"
+    assert PAGE.read_text(encoding="utf-8") == reference(), "run `python -m baton_local.generation`"
 
 
 def test_the_reference_describes_every_argument() -> None:

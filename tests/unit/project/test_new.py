@@ -11,7 +11,7 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from baton import __version__
-from baton_local.agent_schema import agent_schema
+from baton_local.generation.agent_schema import agent_schema
 from baton_project.errors import ProjectProblem
 from baton_project.new import make
 from baton_project.project import Project

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from baton_local.agent_schema import SCHEMA, agent_schema, written
+from baton_local.generation.agent_schema import SCHEMA, agent_schema, written
 
 
 def test_the_schema_of_agents_files_is_that_of_the_model() -> None:
-    assert SCHEMA.read_text(encoding="utf-8") == written(agent_schema()), "run `python -m baton_local.agent_schema`"
+    assert SCHEMA.read_text(encoding="utf-8") == written(agent_schema()), "run `python -m baton_local.generation`"
 
 
 def test_every_field_of_an_agent_has_its_type_and_most_a_description() -> None:

@@ -1,4 +1,4 @@
-"""``python -m baton_local.agent_schema``: write the JSON Schema of agents' files, by which editors complete and check.
+"""The JSON Schema of agents' files, by which editors complete and check.
 
 Fields have the names that files have, and the descriptions of their docstrings.
 """
@@ -9,7 +9,6 @@ import ast
 import inspect
 import json
 import sys
-from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
@@ -87,11 +86,6 @@ def written(schema: dict[str, Any]) -> str:
     return json.dumps(schema, indent=1, ensure_ascii=False) + "\n"
 
 
-def main(path: Path = SCHEMA) -> None:
+def write() -> None:
     """Write the file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(written(agent_schema()), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()
+    SCHEMA.write_text(written(agent_schema()), encoding="utf-8")

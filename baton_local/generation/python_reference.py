@@ -1,4 +1,4 @@
-"""``python -m baton_local.python_reference``: write the reference of agents in Python from its docstrings."""
+"""The page of reference about agents in Python, made of docstrings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PAGE = ROOT / "docs" / "reference" / "agents-python.md"
 HEAD = """\
 # Agents in Python
 
-Written by `python -m baton_local.python_reference` from docstrings. All names are those of the package `baton`; [how
+Written by `python -m baton_local.generation` from docstrings. All names are those of the package `baton`; [how
 to use them](../how-to/write-agents-in-python.md). Meanings and limits of fields are those of [files in
 YAML](agents-yaml.md).
 """
@@ -125,10 +125,6 @@ def _plain(text: str) -> str:
     return " ".join(text.replace("``", "`").replace("|", "\\|").split())
 
 
-def main() -> None:
+def write() -> None:
     """Write the file."""
     PAGE.write_text(reference(), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()

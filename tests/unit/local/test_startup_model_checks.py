@@ -11,7 +11,7 @@ from baton.agents.model_checks import ModelChecks
 from baton.composition.app import build
 from baton.domain.errors import ModelMisconfigured
 from baton.domain.model_providers import Ability, Provider
-from baton_local.model_tables import HEAD, ModelTables, is_own
+from baton_local.startup_model_checks import HEAD, StartupModelChecks, is_own
 from baton_testing.fakes.embedder import FakeEmbedder
 from baton_testing.fakes.shipped_agents import FakeShippedAgents, agent
 from tests.harness.able_model import AbleModel
@@ -67,8 +67,8 @@ def test_only_the_developers_own_models_are_tried() -> None:
     assert names(demo, "http://embeddings.test") == ["bedrock/nova", "fake-embedder"]
 
 
-def tables(checks: ModelChecks, say: Callable[[str], None]) -> ModelTables:
-    return ModelTables(lambda: checks, partial(is_own, embedding_address=DEMO, demo=DEMO), say)
+def tables(checks: ModelChecks, say: Callable[[str], None]) -> StartupModelChecks:
+    return StartupModelChecks(lambda: checks, partial(is_own, embedding_address=DEMO, demo=DEMO), say)
 
 
 def test_each_model_has_its_table_with_what_to_change() -> None:
@@ -89,7 +89,7 @@ def test_each_model_has_its_table_with_what_to_change() -> None:
 def test_nothing_is_printed_after_the_stop() -> None:
     model = AbleModel(refused=frozenset({"images"}))
     printed = Printed(1)
-    started: list[ModelTables] = []
+    started: list[StartupModelChecks] = []
 
     def say(text: str) -> None:
         printed.say(text)
@@ -117,6 +117,6 @@ def test_the_demo_model_is_not_tried_and_nothing_is_printed() -> None:
         return checks
 
     printed: list[str] = []
-    started = ModelTables(all_checks, partial(is_own, embedding_address=DEMO, demo=DEMO), printed.append)
+    started = StartupModelChecks(all_checks, partial(is_own, embedding_address=DEMO, demo=DEMO), printed.append)
     asyncio.run(started._print())
     assert (found.is_set(), printed, model.asked) == (True, [], [])

@@ -1,4 +1,4 @@
-"""Tables of the abilities of a developer's own models, printed after the start."""
+"""Checks of a developer's own models after the start, printed as tables of their abilities."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ logger = logging.getLogger("baton_local")
 HEAD = "Your models, tried with a few short requests (`baton doctor --models` does it again):"
 
 
-class ModelTables:
-    """Tables of what models can do, printed one after the other in the background until ``stop``."""
+class StartupModelChecks:
+    """Checks of models in the background, whose tables are printed one after the other until ``stop``."""
 
     def __init__(
         self, checks: Callable[[], ModelChecks], is_own: Callable[[ModelChecks, ConfiguredModel], bool], say: Say
@@ -100,15 +100,15 @@ def is_own(checks: ModelChecks, model: ConfiguredModel, *, embedding_address: st
 
 
 @contextmanager
-def printed_tables(cloud: LocalCloud, say: Say) -> Iterator[None]:
+def print_model_checks(cloud: LocalCloud, say: Say) -> Iterator[None]:
     """Print what the developer's own models can do while the block runs, without waiting for it."""
     from baton import composition
 
     embedding_address = cloud.environment.get("BATON_EMBEDDING_BASE_URL", "")
     own = partial(is_own, embedding_address=embedding_address, demo=f"{cloud.url}/local/")
-    tables = ModelTables(lambda: composition.deployed().model_checks, own, say)
-    tables.start()
+    startup_checks = StartupModelChecks(lambda: composition.deployed().model_checks, own, say)
+    startup_checks.start()
     try:
         yield
     finally:
-        tables.stop()
+        startup_checks.stop()
