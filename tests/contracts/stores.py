@@ -90,6 +90,8 @@ class Stores(Ports):
         models: tuple[ModelUsage, ...] = (),
         error_code: str | None = None,
         time_zone: str | None = None,
+        summary_at: int | None = None,
+        messages_may_change: bool = False,
     ) -> None:
         """Write the messages and commit a run of ``events`` events that ends with them."""
         for message in messages:
@@ -104,6 +106,8 @@ class Stores(Ports):
                 spent=models,
                 error_code=error_code,
                 time_zone=time_zone,
+                summary_at=summary_at,
+                messages_may_change=messages_may_change,
             ),
         )
 

@@ -198,7 +198,9 @@ class Thread:
     messages_fence: int | None = field(default=None, compare=False)
     """The fence under which the newest messages were written; None if it is not known."""
     messages_may_change: bool = field(default=False, compare=False)
-    """Whether its last run has asked for a summary of earlier messages, or its question was replaced."""
+    """Whether the question of its last run was replaced, or the run has asked for a summary in a fork."""
+    summary_at: int | None = field(default=None, compare=False)
+    """The message with which a summary will be stored, or was, that its last run asked for."""
     live_changes: int = field(default=0, compare=False)
     """The number of times that a connection was attached, or a run was asked to stop."""
     watchers: Watchers | None = field(default=None, compare=False)

@@ -124,12 +124,19 @@ class Commit:
     time_zone: str | None = None
     """The user's new time zone; None if it has not changed."""
     messages_may_change: bool = False
-    """True if messages may differ from what was first stored of them: the run asks for a summary of earlier ones, or a
-    guardrail has replaced its question."""
+    """True if messages may differ from what was first stored of them, because a guardrail has replaced the question or
+    a fork gets a summary."""
+    summary_at: int | None = None
+    """The message with which a summary will be stored that the run asks for."""
     messages_fence: int | None = None
     """The fence that the messages bear; None if it is the lease's."""
     watchers: Watchers | None = None
     """The connections that the worker has delivered to; None if it does not know all of them."""
+
+    @property
+    def may_change(self) -> bool:
+        """Whether a message may differ from what was first stored of it."""
+        return self.messages_may_change or self.summary_at is not None
 
 
 class Leases(Protocol):

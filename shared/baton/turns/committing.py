@@ -107,10 +107,18 @@ class RunCommit:
         if run.attempt > 1:
             await settle_tasks(self._services.agents, lease, run, self.state.journal)
             await self._services.conversations.undo(lease, self.state.question, end.change)
+        due = result.summary_due
+        summary_at = due.below if due is not None and due.thread_id == self._thread.id else None
         # A guardrail's replacement is a second version of the question under the same fence.
-        messages_may_change = result.summary_due is not None or result.screened.text is not None
+        is_replaced = result.screened.text is not None
         finished = await self._move_pointer(
-            messages, end, ended, pending, windows=result.windows, messages_may_change=messages_may_change
+            messages,
+            end,
+            ended,
+            pending,
+            windows=result.windows,
+            messages_may_change=is_replaced or (due is not None and summary_at is None),
+            summary_at=summary_at,
         )
         if not is_queued:
             await self._notify_of_end(finished.thread, ended)
@@ -291,6 +299,7 @@ class RunCommit:
         *,
         windows: tuple[HistoryWindow, ...] | None = None,
         messages_may_change: bool = False,
+        summary_at: int | None = None,
     ) -> FinishedRun:
         """Make ``messages`` part of the thread in one write, then refresh the connections to deliver to."""
         conversation = None
@@ -316,6 +325,7 @@ class RunCommit:
             error_code=end.error_code,
             time_zone=self.time_zone if self.time_zone != self._thread.time_zone else None,
             messages_may_change=messages_may_change,
+            summary_at=summary_at,
             messages_fence=messages[-1].fence or None,
             watchers=Watchers(self._thread.live_changes, watchers) if watchers is not None else None,
         )

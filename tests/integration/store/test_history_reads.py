@@ -55,6 +55,18 @@ class Reader:
         lease = await stores.acquire(self.thread_id, message_id="m3", run_id="r3")
         await stores.commit(lease, said(lease, "q3"), answered(lease, "a3"))
 
+    async def asks_for_summary(self, *, at: int) -> None:
+        """A turn that asks for a summary of the messages before ``at``."""
+        stores = self.stores
+        lease = await stores.acquire(self.thread_id, message_id="m3", run_id="r3")
+        await stores.commit(lease, said(lease, "q3"), answered(lease, "a3"), summary_at=at)
+
+    async def summarise(self, *, at: int) -> None:
+        thread = await self.stores.store.get_thread(self.stores.ada, self.thread_id)
+        await self.stores.store.put_summary(
+            self.stores.ada, thread, ordinal=at, agent_id="assistant", summary="They talked."
+        )
+
 
 async def two_turns(engine: Engine) -> Reader:
     reader = Reader(engine)
@@ -91,3 +103,35 @@ async def test_what_a_dead_worker_wrote_is_not_read_for_what_its_successor_wrote
     reader.table.late.clear()
     assert await reader.history() == [*expected, "q4", "a4"]
     assert reader.table.reads == [False]
+
+
+async def test_a_history_that_has_its_summary_is_read_once(on_dynamodb_local: Engine) -> None:
+    reader = await two_turns(on_dynamodb_local)
+    await reader.asks_for_summary(at=2)
+    await reader.summarise(at=2)
+    assert await reader.history() == ["q1", "a1", "q2", "a2", "q3", "a3"]
+    assert reader.table.reads == [False]
+
+
+async def test_a_history_that_waits_for_its_summary_is_read_again(on_dynamodb_local: Engine) -> None:
+    reader = await two_turns(on_dynamodb_local)
+    await reader.asks_for_summary(at=2)
+    async for page in reader.table.query(f"{reader.stores.tenant}#{reader.thread_id}", prefix="MSG#"):
+        reader.table.late.update({item["SK"]: item for item in page})
+    await reader.history()
+    assert reader.table.reads == [False, True], "it is not written yet"
+    await reader.summarise(at=2)
+    await reader.history()
+    assert reader.table.reads == [False, True], "the copy is behind"
+    await reader.stores.turn(reader.thread_id, 4)
+    await reader.history(token_budget=15)
+    assert reader.table.reads == [False], "what is read has no such message"
+
+
+async def test_a_history_whose_question_was_replaced_is_read_consistently(on_dynamodb_local: Engine) -> None:
+    reader = await two_turns(on_dynamodb_local)
+    lease = await reader.stores.acquire(reader.thread_id, message_id="m3", run_id="r3")
+    await reader.stores.store.put_message(lease, said(lease, "dragons"))
+    await reader.stores.commit(lease, said(lease, "lizards"), answered(lease, "a3"), messages_may_change=True)
+    assert await reader.history() == ["q1", "a1", "q2", "a2", "lizards", "a3"]
+    assert reader.table.reads == [True]

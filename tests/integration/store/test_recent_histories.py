@@ -40,7 +40,7 @@ class Process:
             self._scope, lease.thread, token_budget=budget, first_ordinal=first_ordinal
         )
 
-    async def answer(self, lease: Lease, text: str, *, dies: bool = False, messages_may_change: bool = False) -> None:
+    async def answer(self, lease: Lease, text: str, *, dies: bool = False, summary_at: int | None = None) -> None:
         store = self.stores.store
         await store.open_turn(lease, turn(lease))
         messages = said(lease, f"q{text}"), answered(lease, f"a{text}")
@@ -54,7 +54,7 @@ class Process:
             last_seq=lease.first_seq + 4,
             usage=Usage(10, 5),
             tokens=20,
-            messages_may_change=messages_may_change,
+            summary_at=summary_at,
         )
         await store.commit(lease, commit)
 
@@ -79,9 +79,9 @@ async def test_every_process_knows_what_the_table_has(on_dynamodb_local: Engine,
         )
         assert list(known) == list(stored)
         fate = chance.choice(["dies", "asks for a summary", *["answers"] * 3])
-        await process.answer(lease, str(step), dies=fate == "dies", messages_may_change=fate == "asks for a summary")
-        if fate == "asks for a summary":
-            ordinal = chance.randrange(lease.thread.next_ordinal + 1)
+        ordinal = chance.randrange(lease.thread.next_ordinal + 1) if fate == "asks for a summary" else None
+        await process.answer(lease, str(step), dies=fate == "dies", summary_at=ordinal)
+        if ordinal is not None:
             await chance.choice(working).stores.store.put_summary(
                 process._scope, lease.thread, ordinal=ordinal, agent_id="assistant", summary=f"s{step}"
             )

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from baton.adapters.dynamodb.attributes import Item
-from baton.adapters.dynamodb.message_items import ordinal_of
+from baton.adapters.dynamodb.message_items import SUMMARY, ordinal_of
 from baton.domain.message import Role, StoredMessage
 from baton.domain.thread import Thread
 from baton.ports.leases import Lease
@@ -29,8 +29,7 @@ def mark_before(lease: Lease, message: StoredMessage) -> Item:
 def may_be_checked(thread: Thread) -> bool:
     """Return whether the newest messages of a thread without branches can be checked.
 
-    After a run that asks for a summary or replaces its question they are not: a later version of a message shows
-    nowhere else.
+    After a run that replaces its question they cannot: a later version of a message shows nowhere else.
     """
     return thread.messages_fence is not None and not thread.messages_may_change
 
@@ -43,6 +42,12 @@ def is_current(items: Sequence[Item], thread: Thread) -> bool:
             return False
         ordinal, fence = ordinal - 1, item.get(BEFORE, fence)
     return bool(items)
+
+
+def has_summary(items: Sequence[Item], thread: Thread) -> bool:
+    """Return whether the message among the items that waits for a summary has one, if any of them does."""
+    waiting = [item for item in items if ordinal_of(item) == thread.summary_at]
+    return all(any(name.startswith(SUMMARY) for name in item) for item in waiting)
 
 
 def ends_plainly(messages: Sequence[StoredMessage], items: Sequence[Item]) -> bool:

@@ -163,8 +163,10 @@ def commit_update(lease: Lease, commit: Commit, now: datetime) -> ThreadUpdate:
     if lease.thread.is_branching:
         expression += ", branch_segments = :segments"
         values[":segments"] = segments_as_item(lease.thread.segments)
-    if commit.messages_may_change:
-        expression += ", messages_may_change = :true"
+    if commit.may_change:
+        # One attribute for both, because an earlier release asks only whether it is there.
+        expression += ", messages_may_change = :change"
+        values[":change"] = True if commit.messages_may_change else commit.summary_at
     else:
         end += ", messages_may_change"
     watchers = watchers_as_item(commit.watchers) if commit.watchers is not None else None

@@ -12,7 +12,7 @@ from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item, pack_id, unpack_id
 from baton.adapters.dynamodb.bodies import ItemBodies, pack
 from baton.adapters.dynamodb.conditional_writes import put_all_fenced, put_fenced
-from baton.adapters.dynamodb.history_check import ends_plainly, is_current, mark_before, may_be_checked
+from baton.adapters.dynamodb.history_check import ends_plainly, has_summary, is_current, mark_before, may_be_checked
 from baton.adapters.dynamodb.leases import Leases
 from baton.adapters.dynamodb.message_items import SUMMARY, ordinal_of, pack_message, unpack_message
 from baton.adapters.dynamodb.table import ConditionFailed, Table
@@ -103,7 +103,8 @@ class Messages(Leases):
             return None
         items = await self._newest_items(scope, thread, path, token_budget, consistent=False)
         is_whole = bool(items) and ordinal_of(items[0]) == path.ranges[0][0]
-        if not is_current(items, thread) or not (is_whole or sum(item["tokens"] for item in items) > token_budget):
+        is_whole = is_whole or sum(item["tokens"] for item in items) > token_budget
+        if not (is_whole and is_current(items, thread) and has_summary(items, thread)):
             return None
         messages = await self._messages(scope, thread.id, items)
         return (items, messages) if ends_plainly(messages, items) else None

@@ -111,7 +111,7 @@ class RecentHistories:
         key = _key(lease.scope, lease.thread_id)
         with self._lock:
             known = self._known.pop(key, None)
-            if known is None or not _is_of(known, lease.thread) or commit.messages_may_change:
+            if known is None or not _is_of(known, lease.thread) or commit.may_change:
                 return
             ordinals = range(known.next_ordinal, commit.next_ordinal)
             if any(ordinal not in known.written for ordinal in ordinals):  # an earlier attempt wrote it

@@ -68,11 +68,16 @@ def thread_from_item(thread_id: str, item: Item, now: datetime) -> Thread:
         last_error=item.get("last_error"),
         time_zone=item.get("time_zone"),
         messages_fence=item.get("messages_fence"),
-        messages_may_change="messages_may_change" in item,
+        messages_may_change=item.get("messages_may_change") is True,
+        summary_at=_summary_at(item.get("messages_may_change")),
         live_changes=item.get("live_changes", 0),
         watchers=watchers_from_item(item["watchers"]) if "watchers" in item else None,
         lease=lease_mark(item) if "lease_until" in item else None,
     )
+
+
+def _summary_at(stored: bool | int | None) -> int | None:
+    return None if stored is None or stored is True else int(stored)
 
 
 def windows_as_item(windows: Sequence[HistoryWindow]) -> list[list[Any]]:
