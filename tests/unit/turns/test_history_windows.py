@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import ModelUnavailable, StoreUnavailable
-from baton.domain.history_window import HistoryWindow
+from baton.domain.history_window import HistoryWindow, SummaryDue
 from baton.domain.message import Role, StoredMessage
 from baton.domain.queued import QueuedSummary
 from baton.domain.usage import Usage
+from baton.memory.prompt import history_summary
 from baton.ports.chat_model import Prompt
-from baton.ports.leases import Lease
+from baton.ports.leases import Commit, Lease
+from baton.ports.messages import Page
 from tests.fakes.chat_model import Answer
 from tests.harness.harness import ASSISTANT, TODAY, Harness
 
@@ -50,6 +53,12 @@ def questions(prompt: tuple[Prompt, ...]) -> list[str]:
 
 def thread_windows(harness: Harness) -> tuple[HistoryWindow, ...]:
     return harness.store.rows["acme", harness.thread_id].thread.windows
+
+
+def last_due(harness: Harness) -> SummaryDue:
+    """Return the summary that waits in the queue."""
+    [message] = [each for _, each in harness.queue.sent if isinstance(each, QueuedSummary)]
+    return message.due
 
 
 async def work_off_summaries(harness: Harness) -> int:
@@ -114,6 +123,67 @@ async def test_a_summary_continues_the_one_before() -> None:
     assert '"summary": "word word' in material[-1]
     assert "Question 0 " not in material[-1]
     assert len(prompts(talked, model=LIGHT)) <= 8, "strides are rare, and so are summaries"
+
+
+async def test_a_summary_is_made_from_one_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    talked = harness()
+    reads: list[int | None] = []
+    recent_messages, read_messages = talked.store.recent_messages, talked.store.read_messages
+
+    async def noted(*arguments: Any, before: int | None = None, **options: Any) -> Sequence[StoredMessage]:
+        reads.append(before)
+        return await recent_messages(*arguments, before=before, **options)
+
+    async def read_page(*arguments: Any, **options: Any) -> Page:
+        reads.append(None)
+        return await read_messages(*arguments, **options)
+
+    numbers = itertools.count()
+    for _ in range(2):
+        while not talked.queue.sent:
+            await talk(talked, next(numbers))
+        due = last_due(talked)
+        monkeypatch.setattr(talked.store, "recent_messages", noted)
+        monkeypatch.setattr(talked.store, "read_messages", read_page)
+        await work_off_summaries(talked)
+        monkeypatch.undo()
+        assert reads == [due.below + 1]
+        reads.clear()
+    assert '"summary": "word word' in str(prompts(talked, model=LIGHT)[-1][-1].content)
+
+
+async def test_a_summary_is_stored_with_a_message_longer_than_all_that_is_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    talked = harness()
+    for number in itertools.count():
+        await talk(talked, number)
+        if talked.queue.sent:
+            break
+    due = last_due(talked)
+    monkeypatch.setattr(history_summary, "MAX_READ_TOKENS", 1)
+    await work_off_summaries(talked)
+    material = str(prompts(talked, model=LIGHT)[-1][-1].content)
+    assert ANSWERED.strip() in material
+    assert talked.store.committed("acme", talked.thread_id)[due.below].text not in material
+
+
+async def test_a_commit_names_the_message_that_awaits_a_summary(monkeypatch: pytest.MonkeyPatch) -> None:
+    talked = harness()
+    commits: list[int | None] = []
+    commit = talked.store.commit
+
+    async def noted(lease: Lease, made: Commit) -> Any:
+        commits.append(made.summary_at)
+        return await commit(lease, made)
+
+    monkeypatch.setattr(talked.store, "commit", noted)
+    for number in itertools.count():
+        await talk(talked, number)
+        if talked.queue.sent:
+            break
+    due = last_due(talked)
+    assert commits == [*[None] * (len(commits) - 1), due.below]
 
 
 async def test_a_summary_that_fails_does_not_hold_the_window() -> None:

@@ -14,6 +14,7 @@ from baton.domain.history_window import HistoryWindow, SummaryDue
 from baton.domain.identity import Scope
 from baton.domain.message import Role, StoredMessage
 from baton.domain.metrics import Metric, count
+from baton.domain.thread import Thread
 from baton.memory.prompt.handoff_context import select_spoken
 from baton.memory.prompt.history_reading import stored_summary
 from baton.memory.short_answer import short_answer
@@ -62,20 +63,32 @@ class HistorySummaries:
         if thread.user_id != scope.user_id or due.below >= thread.next_ordinal:
             return False
         thread = thread.continued_from(due.below)  # the user may have selected another branch since
-        here = HistoryWindow(due.agent_id, summary_at=due.below)
-        if await stored_summary(self.store, scope, thread, here) is not None:
-            return True
-        before = HistoryWindow(due.agent_id, summary_at=due.summary_at)
         first = max(due.since, due.summary_at or 0)
-        earlier = await stored_summary(self.store, scope, thread, before)
-        messages = await self.store.recent_messages(
-            scope, thread, token_budget=MAX_READ_TOKENS, before=due.below, first_ordinal=first
-        )
-        summary = await self._summarise(scope, due, earlier, messages)
+        messages = await self._read(scope, thread, first, due.below + 1)
+        if messages and due.agent_id in messages[-1].summaries:
+            return True
+        if len(messages) == 1 and first < due.below:  # the message to store it with takes up all that is read
+            messages = [*await self._read(scope, thread, first, due.below), *messages]
+        earlier = await self._earlier(scope, thread, due, messages)
+        summary = await self._summarise(scope, due, earlier, messages[:-1])
         if not summary:
             return False
         await self.store.put_summary(scope, thread, ordinal=due.below, agent_id=due.agent_id, summary=summary)
         return True
+
+    async def _read(self, scope: Scope, thread: Thread, first: int, end: int) -> Sequence[StoredMessage]:
+        return await self.store.recent_messages(
+            scope, thread, token_budget=MAX_READ_TOKENS, before=end, first_ordinal=first
+        )
+
+    async def _earlier(
+        self, scope: Scope, thread: Thread, due: SummaryDue, messages: Sequence[StoredMessage]
+    ) -> str | None:
+        """Return the summary to continue, which one of the messages usually has."""
+        carrier = next((each for each in messages if each.ordinal == due.summary_at), None)
+        if carrier is not None:
+            return carrier.summaries.get(due.agent_id)
+        return await stored_summary(self.store, scope, thread, HistoryWindow(due.agent_id, summary_at=due.summary_at))
 
     async def _summarise(
         self, scope: Scope, due: SummaryDue, earlier: str | None, messages: Sequence[StoredMessage]
