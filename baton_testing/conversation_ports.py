@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache, cached_property
@@ -12,18 +10,17 @@ from baton.adapters.token_counter import TiktokenCounter
 from baton.authoring.functions import Functions
 from baton.domain.task import Task
 from baton.domain.tool_call import ASK, ToolCallRecord
-from baton.domain.usage import Usage
 from baton.domain.workflow import Workflow
 from baton.ports.agents import ShippedAgents
-from baton.ports.chat_model import ChatModel, Finished, ModelChunk, ModelSettings, Prompt, TokenCounter, ToolSpec
+from baton.ports.chat_model import ChatModel, TokenCounter
 from baton.ports.clock import Clock
-from baton.ports.files import ThreadFiles
 from baton.ports.leases import Lease
 from baton.ports.tools import Tools
 from baton_local.root import TOKENIZER
 from baton_testing.fakes.ports import MemoryPorts
 from baton_testing.fakes.run_records import FakeRunRecords
 from baton_testing.fakes.workflows import FakeWorkflows
+from baton_testing.models.metered import MeteredModel
 from baton_testing.virtual_time import LoopClock
 
 
@@ -33,29 +30,6 @@ class ModelNames:
 
     default: str = "test-model"
     light: str = "light-model"
-
-
-class CountedModel:
-    """``ports.chat_model.ChatModel`` that counts the tokens of another one."""
-
-    def __init__(self, model: ChatModel) -> None:
-        self._model = model
-        self.used = Usage()
-
-    async def stream(
-        self,
-        settings: ModelSettings,
-        prompts: Sequence[Prompt],
-        *,
-        thread_files: ThreadFiles,
-        tools: Sequence[ToolSpec] = (),
-    ) -> AsyncGenerator[ModelChunk, None]:
-        """Yield the model's chunks."""
-        async with aclosing(self._model.stream(settings, prompts, thread_files=thread_files, tools=tools)) as chunks:
-            async for chunk in chunks:
-                if isinstance(chunk, Finished) and chunk.usage is not None:
-                    self.used += chunk.usage
-                yield chunk
 
 
 class SeenWorkflows(FakeWorkflows):
@@ -109,7 +83,7 @@ class ConversationPorts(MemoryPorts):
         self.clock = clock
         self.shipped_agents, self.tools, self.functions = shipped_agents, tools, functions
         self.counter = counter
-        self.model: CountedModel = CountedModel(model)
+        self.model: MeteredModel = MeteredModel(model)
         self.default_model, self.light_model = names.default, names.light
 
     @cached_property

@@ -98,7 +98,7 @@ class Runner:
         await functions.aclose()
         return held.result(
             notes=(*tools.notes, *model.notes, *functions.notes),
-            tokens=ports.model.used.total_tokens,
+            tokens=ports.model.tokens,
             seconds=time.monotonic() - began,
             recordings=tuple(model.recordings),
         )

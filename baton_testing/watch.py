@@ -49,7 +49,7 @@ class Watch:
         tasks = [each for each in await self._all_tasks() if each.id not in self._tasks]
         self._tasks.update(each.id for each in tasks)
         begun, returned = self._new_handoffs(await self._all_handoffs())
-        tokens, self._tokens = self._ports.model.used.total_tokens - self._tokens, self._ports.model.used.total_tokens
+        tokens, self._tokens = self._ports.model.tokens - self._tokens, self._ports.model.tokens
         states, self._states = self._ports.workflows.states[self._states :], len(self._ports.workflows.states)
         problems, self._problems = self._problems, []
         return Observation(

@@ -46,6 +46,10 @@ class Engine:
         reply = self._play(scene, situation, {**self._script.values, **situation.variables})
         return reply or Reply("")
 
+    def plays(self, task: str) -> bool:
+        """Return whether a rule of the script is for a task of Baton."""
+        return any(rule.rule.task == task for rules in self._script.scenes.values() for rule in rules)
+
     def _play(self, scene: str, situation: Situation, variables: Variables) -> Reply | None:
         for rule in self._script.scenes.get(scene, ()):
             try:

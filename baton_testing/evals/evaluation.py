@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 from baton.domain.text import encodable
 from baton_testing.errors import CannotRun
@@ -51,9 +51,7 @@ class Evaluation:
     repeat: int
     concurrency: int
     budget: Budget
-    judge: JudgeModel[Any] | None = None
-    spent_by_judge: Callable[[], float | None] = lambda: 0.0
-    """The cost of the judge so far."""
+    judge: JudgeModel | None = None
     progress: Callable[[Evaluation], None] = lambda evaluation: None
     """Called after each run."""
     done: dict[tuple[int, int], RunRecord] = field(default_factory=dict)
@@ -156,7 +154,7 @@ class Evaluation:
         if self.judge is None:
             raise CannotRun(f"{case.place}: a judge is asked, and there is no model to ask. Name one: --judge MODEL")
         found = await self.judge.score(check, case.case, answer)
-        cost = self.spent_by_judge()
+        cost = self.judge.usd
         self.budget.add(None if cost is None else cost - self._judged)
         self._judged = cost if cost is not None else self._judged
         return [found]

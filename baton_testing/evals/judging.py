@@ -11,21 +11,23 @@ import json
 import secrets
 from collections.abc import Mapping
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import median
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from baton.domain.errors import ModelError
 from baton.domain.identity import Scope
 from baton.domain.message import Role
 from baton.domain.text import encodable
-from baton.ports.chat_model import ChatModel, ModelSettings, Prompt, TextDelta
+from baton.domain.usage import NO_PRICES, Prices
+from baton.ports.chat_model import ModelSettings, Prompt, TextDelta
 from baton.ports.files import ThreadFiles
 from baton_testing.evals.answer import Answer
 from baton_testing.evals.checks import Judge
 from baton_testing.evals.dataset import EvalCase
 from baton_testing.evals.results import Score, cut
 from baton_testing.fakes.files import FakeFiles
+from baton_testing.models.metered import MeteredModel
 
 PROMPT_VERSION = 1
 """The version of the judge's prompt. Grades of different versions cannot be compared."""
@@ -63,18 +65,26 @@ class NotJudged(Exception):
     """The judge gave no grade. The message says why."""
 
 
-M = TypeVar("M", bound=ChatModel)
+def no_files() -> ThreadFiles:
+    """Return the files of no conversation: a judge sees none."""
+    return FakeFiles().of_thread(Scope("none", "judge"), "none")
 
 
 @dataclass(frozen=True)
-class JudgeModel(Generic[M]):
+class JudgeModel:
     """The judge."""
 
-    model: M
+    model: MeteredModel
     name: str
     """The model's name."""
-    files: ThreadFiles
+    prices: Prices = NO_PRICES
+    files: ThreadFiles = field(default_factory=no_files)
     """Those of no conversation."""
+
+    @property
+    def usd(self) -> float | None:
+        """The cost of the judge so far; None if it is not known."""
+        return self.model.cost(self.prices)
 
     async def score(self, check: Judge, case: EvalCase, answer: Answer) -> Score:
         """Return the median grade of the votes, or a score that is not judged if fewer than half have a grade."""
@@ -105,7 +115,8 @@ class JudgeModel(Generic[M]):
             async with aclosing(self.model.stream(settings, prompts, thread_files=self.files)) as chunks:
                 text = "".join([chunk.text async for chunk in chunks if isinstance(chunk, TextDelta)])
         except ModelError as failure:
-            raise NotJudged(f"the judge failed: {failure.code}") from None
+            about = f": {failure.reason}" if failure.reason else ""
+            raise NotJudged(f"the judge failed: {failure.code}{about}") from None
         return read_grade(text)
 
 
@@ -121,11 +132,6 @@ def read_grade(text: str) -> tuple[int, str]:
             f"the judge gave the grade {cut(str(grade), 40)}, which is no whole number from 0 to {MAX_GRADE}"
         )
     return grade, str(values.get("reason", ""))
-
-
-def no_files() -> ThreadFiles:
-    """Return the files of no conversation: a judge sees none."""
-    return FakeFiles().of_thread(Scope("none", "judge"), "none")
 
 
 def _evaluated(case: EvalCase, answer: Answer) -> dict[str, Any]:

@@ -5,28 +5,27 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from baton.adapters.agent_files import AgentFiles
 from baton.domain.usage import Prices
-from baton_testing.conversation_ports import ModelNames, make_token_counter
+from baton_testing.conversation_ports import make_token_counter
 from baton_testing.errors import CannotRun
 from baton_testing.evals.checks import Judge
 from baton_testing.evals.embedding import make_embedder
 from baton_testing.evals.evaluation import Evaluation
-from baton_testing.evals.judging import PROMPT_VERSION, JudgeModel, no_files
+from baton_testing.evals.judging import PROMPT_VERSION, JudgeModel
 from baton_testing.evals.knowledge import ProjectKnowledge, read_knowledge
+from baton_testing.evals.project_models import NO_JUDGE, ProjectModels, real_models, scripted_models
 from baton_testing.evals.project_target import SCRIPTED_DATE, ProjectTarget
 from baton_testing.evals.reading import ReadCase, check_names
 from baton_testing.evals.results import INTERRUPTED, EvaluationRecord
-from baton_testing.evals.spending import PRICES, Budget, MeteredModel, read_prices
+from baton_testing.evals.spending import PRICES, Budget, read_prices
 from baton_testing.known_names import KnownNames
-from baton_testing.models.choice import OF_THIS_MACHINE, AnswersTests
-from baton_testing.models.own_time import OwnTime
+from baton_testing.models.metered import MeteredModel
 from baton_testing.project_agents import AgentPlace, check_functions
 from baton_testing.virtual_time import VirtualTimeLoop
 
@@ -86,65 +85,39 @@ def evaluate_project(plan: Plan, progress: Callable[[Evaluation], None]) -> Eval
         ids = frozenset(agent.id for agent in agents.all())
         make = (lambda: None) if plan.is_scripted else make_embedder
         knowledge = asyncio.run(read_knowledge(plan.documents, ids, tenants, now, make))
-        with _models(plan) as models:
-            _check_prices(plan, models.names, prices)
-            return _Run(plan, agents, models, prices, knowledge).hold(progress)
-
-
-@dataclass(frozen=True)
-class _Models:
-    """The models of an evaluation."""
-
-    names: ModelNames
-    make: Callable[[OwnTime], AnswersTests]
-    close: Callable[[], Awaitable[None]] | None = None
-
-
-@contextmanager
-def _models(plan: Plan) -> Iterator[_Models]:
-    if plan.is_scripted:
-        # Imported here, since it takes a second of every start.
-        from baton_testing.models.demo_script import DemoScriptModel, read_engine
-
-        engine, counter = read_engine(plan.script), make_token_counter()
-        yield _Models(OF_THIS_MACHINE, lambda own_time: DemoScriptModel(engine, counter, own_time))
-    else:
-        from baton_testing.models.real import RealModel
-
-        real = RealModel()
-        yield _Models(real.names, lambda own_time: real, real.aclose)
+        models = scripted_models(plan.script, plan.judge) if plan.is_scripted else real_models(plan.judge)
+        _check_prices(plan, models, prices)
+        return _Run(plan, agents, models, prices, knowledge).hold(progress)
 
 
 @dataclass(frozen=True)
 class _Run:
     plan: Plan
     agents: AgentFiles
-    models: _Models
+    models: ProjectModels
     prices: Prices
     knowledge: ProjectKnowledge
 
     def hold(self, progress: Callable[[Evaluation], None]) -> EvaluationRecord:
         """Hold the cases, and return the record."""
-        plan, names = self.plan, self.models.names
+        plan, models, names = self.plan, self.models, self.models.names
         target = ProjectTarget(
             agents=self.agents,
             counter=make_token_counter(),
-            model=self.models.make,
+            model=models.make,
             names=names,
             is_scripted=plan.is_scripted,
             reach=plan.reach,
             prices=self.prices,
             knowledge=self.knowledge,
         )
-        judging = MeteredModel(self.models.make(OwnTime()), self.prices)
         evaluation = Evaluation(
             target,
             plan.cases,
             plan.repeat,
             plan.concurrency,
             Budget(plan.max_usd),
-            judge=JudgeModel(judging, plan.judge or names.default, no_files()),
-            spent_by_judge=lambda: judging.usd,
+            judge=JudgeModel(MeteredModel(models.judge), models.judge_name, self.prices),
             progress=progress,
         )
         began_at, began = datetime.now(UTC), time.monotonic()
@@ -156,7 +129,7 @@ class _Run:
         return EvaluationRecord(
             label=plan.label,
             model=names.default,
-            judge=f"{plan.judge or names.default}, prompt {PROMPT_VERSION}" if plan.asks_judge else None,
+            judge=f"{models.judge_name}, prompt {PROMPT_VERSION}" if plan.asks_judge else None,
             embedder=self.knowledge.found_by,
             repeat=plan.repeat,
             began_at=began_at,
@@ -164,28 +137,29 @@ class _Run:
             cases=evaluation.records(),
             not_run=evaluation.total - len(evaluation.done),
             stopped=evaluation.stopped,
-            notes=tuple(_own_models(self.agents, plan)),
+            notes=tuple(_notes(self.agents, plan, models)),
         )
 
     async def _run(self, evaluation: Evaluation) -> None:
         try:
             await evaluation.run()
         finally:
-            if self.models.close is not None:
-                await self.models.close()
+            await self.models.aclose()
             if self.knowledge.embedder is not None:
                 await self.knowledge.embedder.aclose()
 
 
-def _check_prices(plan: Plan, names: ModelNames, prices: Prices) -> None:
+def _check_prices(plan: Plan, models: ProjectModels, prices: Prices) -> None:
     """Raise ``CannotRun`` if money is limited, and the price of a model is not known."""
-    asked = {names.default, *([plan.judge or names.default] if plan.asks_judge else [])}
+    asked = {models.names.default, *([models.judge_name] if plan.asks_judge else [])}
     missing = sorted(name for name in asked if prices.of(name) is None)
     if plan.max_usd is not None and missing:
         raise CannotRun(f"--max-usd needs the prices of models, and {', '.join(missing)} has none. Set {PRICES}.")
 
 
-def _own_models(agents: AgentFiles, plan: Plan) -> Iterator[str]:
+def _notes(agents: AgentFiles, plan: Plan, models: ProjectModels) -> Iterator[str]:
+    if plan.asks_judge and not models.can_judge:
+        yield NO_JUDGE
     own = sorted(agent.id for agent in agents.all() if getattr(agent, "model", None))
     if plan.model not in (None, SCRIPTED) and own:
         yield f"These agents keep the models of their definitions, whatever --model says: {', '.join(own)}."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from baton.adapters.agent_files import AgentFiles
@@ -20,7 +20,6 @@ from baton_testing.evals.answer import Answer, Source, read_retrieved, read_sour
 from baton_testing.evals.dataset import Turn
 from baton_testing.evals.knowledge import ProjectKnowledge
 from baton_testing.evals.reading import ReadCase
-from baton_testing.evals.spending import MeteredModel
 from baton_testing.models.choice import AnswersTests
 from baton_testing.models.own_time import OwnTime
 from baton_testing.observation import Observation, combine
@@ -50,8 +49,7 @@ class ProjectTarget:
         """See ``Target``."""
         asked = case.case
         own_time = OwnTime()
-        inner = self.model(own_time)
-        model = MeteredModel(inner, self.prices)
+        model = self.model(own_time)
         functions = RealTimeFunctions(make_functions().packages)
         tools = StubbedTools(real_tools(self.agents, functions), asked.tools, (*self.reach, *asked.reach))
         begins_at = SCRIPTED_DATE if self.is_scripted else datetime.now(UTC)
@@ -85,7 +83,9 @@ class ProjectTarget:
             await functions.aclose()
         seconds = time.monotonic() - began
         retrieved = _retrieved(ports, seen[-1])
-        return _answer(seen, inner.problems, model, tools, retrieved, self.knowledge.files, seconds)
+        answer = _answer(seen, model.problems, tools, retrieved, self.knowledge.files)
+        used = ports.model
+        return replace(answer, tokens=used.tokens, usd=used.cost(self.prices), seconds=seconds)
 
 
 async def _take(conversation: Conversation, turn: Turn) -> Observation:
@@ -104,11 +104,9 @@ def _retrieved(ports: ConversationPorts, last: Observation) -> tuple[Source, ...
 def _answer(
     seen: Sequence[Observation],
     problems: Sequence[str],
-    model: MeteredModel,
     tools: StubbedTools,
     retrieved: tuple[Source, ...],
     files: Mapping[str, str],
-    seconds: float,
 ) -> Answer:
     whole, last = combine(list(seen)), seen[-1]
     ended = [f"the run ended with {last.error}"] if last.error is not None else []
@@ -122,9 +120,6 @@ def _answer(
         handoffs=whole.handoffs,
         sources=with_files([read_source(each) for each in last.sources if each.get("kind") == "document"], files),
         retrieved=with_files(retrieved, files),
-        tokens=model.tokens,
-        usd=model.usd,
-        seconds=seconds,
         error="; ".join(reasons) or None,
         transcript=tuple(line for each in seen for line in each.transcript()),
         notes=tuple(tools.notes),

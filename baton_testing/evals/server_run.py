@@ -16,11 +16,12 @@ from baton_client.command.session import Environment, SignIn
 from baton_testing.errors import CannotRun
 from baton_testing.evals.checks import Judge
 from baton_testing.evals.evaluation import Evaluation
-from baton_testing.evals.judging import PROMPT_VERSION, JudgeModel, no_files
+from baton_testing.evals.judging import PROMPT_VERSION, JudgeModel
 from baton_testing.evals.reading import ReadCase
 from baton_testing.evals.results import INTERRUPTED, EvaluationRecord
 from baton_testing.evals.server_target import ServerTarget, check_for_server
-from baton_testing.evals.spending import PRICES, Budget, MeteredModel, read_prices
+from baton_testing.evals.spending import PRICES, Budget, read_prices
+from baton_testing.models.metered import MeteredModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,13 +105,12 @@ class _Run:
                 plan.concurrency,
                 Budget(plan.max_usd),
                 judge=judging,
-                spent_by_judge=lambda: judging.model.usd if judging is not None else 0.0,
                 progress=self.progress,
             )
             await self.evaluation.run()
 
 
-def _judging(name: str | None) -> JudgeModel[MeteredModel]:
+def _judging(name: str | None) -> JudgeModel:
     """Return the judge over the endpoint that the environment names. Raises ``CannotRun``."""
     from baton_testing.models.real import RealModel
 
@@ -119,7 +119,5 @@ def _judging(name: str | None) -> JudgeModel[MeteredModel]:
             "No model is named that could judge, as checks of the type judge ask for. Give --judge or set "
             "BATON_CHAT_MODEL, and OPENAI_BASE_URL and OPENAI_API_KEY if the endpoint needs them."
         )
-    if name is not None:
-        os.environ.setdefault("BATON_CHAT_MODEL", name)
-    real = RealModel()
-    return JudgeModel(MeteredModel(real, read_prices(os.environ.get(PRICES))), name or real.names.default, no_files())
+    real = RealModel(name)
+    return JudgeModel(MeteredModel(real), name or real.names.default, read_prices(os.environ.get(PRICES)))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from baton.adapters.openai.messages import wire_messages, wire_metadata, wire_tools
+from baton.domain.errors import ModelError
 from baton.domain.usage import Usage
 from baton.ports.chat_model import FinishReason, ModelChunk, ModelSettings, Prompt, TokenCounter, ToolSpec
 from baton.ports.files import ThreadFiles
@@ -70,18 +71,27 @@ class DemoScriptModel:
         try:
             reply = structured(self._engine.reply(situation), request)
         except ScriptError as problem:
-            self.problems.append(f"The script failed: {problem}")
-            raise model_error("model_unavailable") from None
+            raise self._unavailable(f"The script failed: {problem}") from None
         done = Completion.of(request, reply, self._counter)
         if not done.text and not done.calls:
-            self.problems.append(f"No rule of the script fits: {situation.said!r}.")
-            raise model_error("model_unavailable")
+            task = situation.variables["task"]
+            raise self._unavailable(
+                f"No rule of the script with `task: {task}` fits."
+                if task
+                else f"No rule of the script fits: {situation.said!r}."
+            )
         return ModelAnswer(
             done.text,
             tuple((call.name, call.arguments) for call in done.calls),
             FinishReason(done.finish_reason),
             Usage(done.prompt_tokens, done.completion_tokens),
         )
+
+    def _unavailable(self, reason: str) -> ModelError:
+        self.problems.append(reason)
+        error = model_error("model_unavailable")
+        error.reason = reason
+        return error
 
 
 def _response_format(schema: Mapping[str, Any] | None) -> dict[str, Any] | None:

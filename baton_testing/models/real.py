@@ -26,12 +26,15 @@ OPENAI = "https://api.openai.com/v1"
 class RealModel:
     """``ports.chat_model.ChatModel`` over the product's adapters. While it works, time passes as on the wall."""
 
-    def __init__(self) -> None:
-        """Read the environment. Raises ``CannotRun`` if it names no model, or a setting of models is wrong."""
+    def __init__(self, default: str | None = None) -> None:
+        """Read the environment. Raises ``CannotRun`` if it names no model, or a setting of models is wrong.
+
+        ``default`` is the model if the environment names none.
+        """
         self.problems: list[str] = []
         self.notes: list[str] = []
         """The endpoint's words about requests that it did not answer."""
-        settings = read_settings()
+        settings = read_settings(default)
         self.names = ModelNames(settings.chat_model, settings.light_model or settings.chat_model)
         try:
             self._model = provider_models(settings, SecretsManager())
@@ -63,14 +66,19 @@ class RealModel:
         await self._model.aclose()
 
 
-def read_settings() -> EndpointSettings:
-    """Return the settings of models in the environment. Raises ``CannotRun`` if one is missing or wrong."""
-    if not os.environ.get("BATON_CHAT_MODEL"):
+def read_settings(default: str | None = None) -> EndpointSettings:
+    """Return the settings of models in the environment. Raises ``CannotRun`` if one is missing or wrong.
+
+    ``default`` is the model if the environment names none.
+    """
+    model = os.environ.get("BATON_CHAT_MODEL") or default
+    if not model:
         raise CannotRun(
             "No model is named. Set BATON_CHAT_MODEL, and OPENAI_BASE_URL and OPENAI_API_KEY if the endpoint needs "
             "them; or use --model scripted."
         )
     own: dict[str, Any] = {
+        "BATON_CHAT_MODEL": model,
         "TIKTOKEN_CACHE_DIR": str(TOKENIZER),
         "OPENAI_BASE_URL": os.environ.get("OPENAI_BASE_URL") or OPENAI,
     }

@@ -13,6 +13,7 @@ from baton_project.project import Project
 from baton_testing.evals.results import EvaluationRecord
 from tests.fault_model import ThreadedServer
 from tests.unit.evals.command import run, saved
+from tests.unit.project.conftest import edited
 
 PRICES = json.dumps({"baton-demo": {"input": 100, "output": 100}})
 
@@ -61,3 +62,14 @@ def test_a_model_that_cannot_be_reached_fails_the_runs(project: Project, monkeyp
     ran = run(project, str(path))
     assert ran.code == 1
     assert "error: the run ended with model_unavailable" in ran.output
+
+
+def test_a_real_model_may_judge_what_the_demo_models_script_has_answered(project: Project, tmp_path: Path) -> None:
+    rule = """- task: eval_judge\n      say: '{"grade": 9, "reason": "It greets."}'\n    - task: thread_title"""
+    edited(project.folder / "demo.yaml", "- task: thread_title", rule)
+    results = tmp_path / "results.json"
+    path = saved(project, {"name": "Hi", "input": "Hi", "checks": [{"type": "judge", "rubric": "It greets."}]})
+    ran = run(project, str(path), "--judge", "judge-model", "--json", str(results))
+    assert (ran.code, ran.errors) == (0, "")
+    record = EvaluationRecord.model_validate_json(results.read_text())
+    assert (record.model, record.judge) == ("baton-demo", "judge-model, prompt 1")

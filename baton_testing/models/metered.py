@@ -1,0 +1,48 @@
+"""A model whose tokens are noted."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+
+from baton.domain.usage import ModelUsage, Prices, Usage
+from baton.ports.chat_model import ChatModel, Finished, ModelChunk, ModelSettings, Prompt, ToolSpec
+from baton.ports.files import ThreadFiles
+
+
+@dataclass
+class MeteredModel:
+    """``ports.chat_model.ChatModel`` that notes the tokens of another one by model."""
+
+    model: ChatModel
+    spent: list[ModelUsage] = field(default_factory=list)
+    is_complete: bool = True
+    """False if a call reported no usage."""
+
+    async def stream(
+        self,
+        settings: ModelSettings,
+        prompts: Sequence[Prompt],
+        *,
+        thread_files: ThreadFiles,
+        tools: Sequence[ToolSpec] = (),
+    ) -> AsyncGenerator[ModelChunk, None]:
+        """Yield the model's chunks."""
+        async with aclosing(self.model.stream(settings, prompts, thread_files=thread_files, tools=tools)) as chunks:
+            async for chunk in chunks:
+                if isinstance(chunk, Finished):
+                    self.is_complete = self.is_complete and chunk.usage is not None
+                    self.spent.append(ModelUsage(settings.model, chunk.usage or Usage()))
+                yield chunk
+
+    @property
+    def tokens(self) -> int:
+        """All tokens so far."""
+        return sum(each.usage.total_tokens for each in self.spent)
+
+    def cost(self, prices: Prices) -> float | None:
+        """Return the cost so far; None if a price or a usage is not known."""
+        if not self.is_complete:
+            return None
+        return prices.cost(self.spent, Usage(self.tokens)) if prices else None
