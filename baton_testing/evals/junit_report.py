@@ -6,7 +6,7 @@ from pathlib import Path
 
 from junitparser import Failure, Skipped, TestCase
 
-from baton_testing.evals.results import CaseRecord, EvaluationRecord
+from baton_testing.evals.results import CaseRecord, EvaluationRecord, count
 from baton_testing.junit import clean_for_xml, write_suites
 
 MAX_MESSAGE = 300
@@ -26,7 +26,7 @@ def _case(case: CaseRecord, file: str) -> TestCase:
     weak = next((run for run in case.runs if run.passed is False), None)
     if weak is not None:
         failure = Failure(clean_for_xml("; ".join(weak.reasons))[:MAX_MESSAGE], "check")
-        share = f"{case.passes} of {len(case.judged)} runs passed"
+        share = f"{case.passes} of {count(len(case.judged), 'run')} passed"
         failure.text = clean_for_xml("\n".join([f"{case.place}: {share}", *weak.reasons, "", *weak.transcript]))
         made.result = [failure]
     elif not case.judged:

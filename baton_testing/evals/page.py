@@ -8,7 +8,7 @@ from pathlib import Path
 from jinja2 import Environment, StrictUndefined
 
 from baton_testing.evals.comparison import Comparison
-from baton_testing.evals.results import EvaluationRecord
+from baton_testing.evals.results import EvaluationRecord, count
 from baton_testing.evals.summary import Summary
 from baton_testing.evals.table import footer, show_interval, show_mean, state
 
@@ -19,7 +19,7 @@ MAX_CASES = 500
 def write_page(record: EvaluationRecord, summary: Summary, comparison: Comparison | None, path: Path) -> None:
     """Write the page. All texts are escaped."""
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"mean": show_mean, "interval": show_interval}
+    environment.filters |= {"mean": show_mean, "interval": show_interval, "counted": count}
     template = environment.from_string((files(__package__ or "") / "page.html").read_text(encoding="utf-8"))
     cases = sorted(record.cases, key=lambda case: 1.0 if case.share is None else case.share)
     shown = template.render(

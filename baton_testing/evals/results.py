@@ -141,3 +141,8 @@ def cut(text: str, longest: int = MAX_REASON) -> str:
     """Return a text on one line that can be written in UTF-8, cut if it is too long."""
     line = " ".join(encodable(text).split())
     return line if len(line) <= longest else f"{line[: longest - 3]}..."
+
+
+def count(number: int, noun: str) -> str:
+    """Return a number with its noun, such as ``1 case`` and ``2 cases``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -56,6 +56,8 @@ def score(check: AnyCheck, case: EvalCase, answer: Answer) -> list[Score]:
             missing = [each for each in check.documents if not _has(answer.sources, each)]
             value = 1 - len(missing) / len(check.documents)
             reason = f"not cited: {', '.join(missing)}. Sources: {_list(answer.sources)}" if missing else ""
+            if any(_has(answer.retrieved or (), each) for each in missing):
+                reason += ". It was retrieved: an answer cites a document by its title in brackets, or its address"
             return [Score.graded(name, value, check.threshold, reason)]
         case MaxCost():
             if answer.usd is None:

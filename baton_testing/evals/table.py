@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from baton_testing.evals.comparison import Comparison, Verdict
-from baton_testing.evals.results import CaseRecord, EvaluationRecord, cut
+from baton_testing.evals.results import CaseRecord, EvaluationRecord, count, cut
 from baton_testing.evals.summary import Metric, Summary
 from baton_testing.terminal import make_printable
 
@@ -30,7 +30,7 @@ class EvaluationTerminal:
         for case in weak[:MAX_FAILED]:
             self._case(case)
         if len(weak) > MAX_FAILED:
-            self._console.print(Text(f"... and {len(weak) - MAX_FAILED} more cases", style="dim"))
+            self._console.print(Text(f"... and {count(len(weak) - MAX_FAILED, 'more case')}", style="dim"))
         self._console.print(*metrics_table(summary), sep="\n")
         for line in footer(record, summary):
             self._console.print(Text(make_printable(line), style="dim"))
@@ -47,11 +47,11 @@ class EvaluationTerminal:
             if names:
                 self._console.print(Text(make_printable(f"{what}: {cut(', '.join(names))}"), style="dim"))
         if comparison.unpaired:
-            self._console.print(Text(f"{comparison.unpaired} cases could not be compared", style="dim"))
+            self._console.print(Text(f"{count(comparison.unpaired, 'case')} could not be compared", style="dim"))
 
     def _case(self, case: CaseRecord) -> None:
         mark, style = state(case)
-        line = Text(f"{mark:10}", style=style)
+        line = Text(f"{mark:11}", style=style)
         line.append(f"{make_printable(case.place)} ", style="dim")
         line.append(make_printable(case.name), style="default")
         if len(case.runs) > 1:
@@ -134,8 +134,10 @@ def show_interval(metric: Metric) -> str:
 
 def footer(record: EvaluationRecord, summary: Summary) -> list[str]:
     """Return the lines below the table."""
-    runs = f"{summary.cases} cases, {summary.runs} runs in {record.seconds:.1f} s with {record.model}"
-    cost = f"{summary.tokens} tokens, " + ("cost not known" if summary.usd is None else f"{summary.usd:.4f} USD")
+    runs = f"{count(summary.cases, 'case')}, {count(summary.runs, 'run')} in {record.seconds:.1f} s with {record.model}"
+    cost = f"{count(summary.tokens, 'token')}, " + (
+        "cost not known" if summary.usd is None else f"{summary.usd:.4f} USD"
+    )
     lines = [f"{record.label}: {runs}; {cost}"]
     if summary.mean_seconds is not None and summary.slowest_seconds is not None:
         lines.append(f"time of a run: {summary.mean_seconds:.2f} s on average, {summary.slowest_seconds:.2f} s at most")
@@ -144,5 +146,5 @@ def footer(record: EvaluationRecord, summary: Summary) -> list[str]:
     if summary.flaky:
         lines.append(f"flaky: {cut(', '.join(summary.flaky))}")
     if summary.not_run:
-        lines.append(f"{summary.not_run} runs did not take place. {record.stopped or ''}".strip())
+        lines.append(f"{count(summary.not_run, 'run')} did not take place. {record.stopped or ''}".strip())
     return lines
