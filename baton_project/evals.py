@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from baton_testing.evals.comparison import Comparison
     from baton_testing.evals.evaluation import Evaluation
     from baton_testing.evals.project_run import Plan
+    from baton_testing.evals.reading import Problem, ReadCase
     from baton_testing.evals.results import EvaluationRecord
     from baton_testing.evals.summary import Summary
 
@@ -230,12 +231,13 @@ def _evaluate_other(plan: Plan, project: Project, options: Options) -> Evaluatio
 def _evaluate_server(options: Options) -> EvaluationRecord:
     from baton_testing.evals.reading import read_datasets
     from baton_testing.evals.server_run import ServerPlan, evaluate_server
+    from baton_testing.evals.server_target import server_problems
 
     if options.against is not None or options.model is not None or options.reach:
         raise ProjectProblem("--against, --model and --reach are about a project: a server has its agents and models.")
     plan = ServerPlan(
         url=options.url,
-        cases=tuple(read_datasets(options.paths or [Path("evals")], tags=options.tags)),
+        cases=tuple(read_datasets(options.paths or [Path("evals")], tags=options.tags, check=server_problems)),
         judge=options.judge,
         repeat=options.repeat,
         concurrency=options.concurrency,
@@ -268,6 +270,7 @@ def _collect(url: str | None, wanted: Wanted, out: Path) -> int:
     from baton_client.command.exits import advice
     from baton_client.errors import BatonError
     from baton_testing.evals.collecting import collect, write_cases
+    from baton_testing.evals.results import count
     from baton_testing.evals.server_run import signed_in
 
     if out.exists():
@@ -281,8 +284,8 @@ def _collect(url: str | None, wanted: Wanted, out: Path) -> int:
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         with unfinished.open("w", encoding="utf-8") as file:
-            count = asyncio.run(write(file))
-        if count:
+            found = asyncio.run(write(file))
+        if found:
             unfinished.rename(out)
     except BatonError as problem:
         raise ProjectProblem(advice(problem)) from None
@@ -290,18 +293,26 @@ def _collect(url: str | None, wanted: Wanted, out: Path) -> int:
         raise ProjectProblem(f"{problem.filename} cannot be written: {problem.strerror}.") from None
     finally:
         unfinished.unlink(missing_ok=True)
-    typer.echo(f"{count} cases in {out}. Read them before you commit them." if count else "No turn fits.", err=True)
-    return 0 if count else 1
+    typer.echo(f"{count(found, 'case')} in {out}. Read before you commit." if found else "No turn fits.", err=True)
+    return 0 if found else 1
 
 
 def _plan(project: Project, options: Options) -> Plan:
     from baton_testing.evals.project_run import Plan
-    from baton_testing.evals.reading import read_datasets
+    from baton_testing.evals.reading import read_datasets, unknown_names
+    from baton_testing.known_names import KnownNames
 
     paths = options.paths or [as_given(project.folder / "evals")]
+    placed = _place(project, {})
+    place = placed["place"]
+
+    def check(cases: Sequence[ReadCase]) -> Iterator[Problem]:
+        with place.enter():
+            return unknown_names(cases, KnownNames.of(place.load()))
+
     return Plan(
-        **_place(project, {}),
-        cases=tuple(read_datasets(paths, tags=options.tags)),
+        **placed,
+        cases=tuple(read_datasets(paths, tags=options.tags, check=check)),
         label=project.name,
         model=options.model,
         judge=options.judge,
@@ -329,11 +340,13 @@ def _place(project: Project, below: Mapping[str, str]) -> dict[str, Any]:
 def _show_progress(evaluation: Evaluation) -> None:
     if not sys.stderr.isatty():
         return
+    from baton_testing.evals.results import count
+
     runs = list(evaluation.done.values())
     passed = sum(run.passed is True for run in runs)
     end = "\n" if len(runs) == evaluation.total else ""
     spent = f", {evaluation.budget.spent:.4f} USD" if evaluation.budget.spent else ""
-    typer.echo(f"\r{len(runs)} of {evaluation.total} runs, {passed} passed{spent} {end}", err=True, nl=False)
+    typer.echo(f"\r{len(runs)} of {count(evaluation.total, 'run')}, {passed} passed{spent} {end}", err=True, nl=False)
 
 
 def _write(options: Options, record: EvaluationRecord, summary: Summary, comparison: Comparison | None) -> None:

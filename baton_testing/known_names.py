@@ -6,6 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from baton.adapters.agent_files import AgentFiles
+from baton.domain.field_names import similar_name
 from baton.domain.tool import HttpTool, McpServer, OpenApiTool, PythonTool
 from baton.domain.tool_call import ASK, BUILTIN_TOOLS, TRANSFER, tool_name
 from baton_testing.conversation_test import ToolStub
@@ -46,41 +47,43 @@ class KnownNames:
 
     def find_agent_problem(self, name: str) -> str | None:
         """Return the problem with an agent's id; None if there is none."""
-        return None if name in self.agents else f"there is no agent {name!r}. There are: {_list(self.agents)}"
+        return None if name in self.agents else f"there is no agent {name!r}{_advise(name, self.agents)}"
 
     def find_main_problem(self, name: str) -> str | None:
         """Return the problem with the agent that a conversation is to begin with; None if there is none."""
         if name in self.mains:
             return None
-        return self.find_agent_problem(name) or f"{name!r} is no main agent. There are: {_list(self.mains)}"
+        return self.find_agent_problem(name) or f"{name!r} is no main agent{_advise(name, self.mains)}"
 
     def find_tool_problem(self, name: str) -> str | None:
         """Return the problem with a tool's name; None if there is none. Tools of MCP servers may have any."""
         if name in self.tools or self.servers:
             return None
-        return f"no agent has a tool {name!r}. There are: {_list(self.tools)}"
+        return f"no agent has a tool {name!r}{_advise(name, self.tools)}"
 
     def find_source_problem(self, name: str) -> str | None:
         """Return the problem with the name of a tool or server that is reached; None if there is none."""
         if name in self.tools | self.servers:
             return None
-        return f"no agent has a tool or server {name!r}. There are: {_list(self.tools | self.servers)}"
+        return f"no agent has a tool or server {name!r}{_advise(name, self.tools | self.servers)}"
 
     def find_stub_problem(self, name: str, stub: ToolStub) -> str | None:
         """Return the problem with a stub's name; None if there is none."""
         if stub.server is not None:
             if stub.server in self.servers:
                 return None
-            return f"no agent has an MCP server {stub.server!r}. There are: {_list(self.servers)}"
+            return f"no agent has an MCP server {stub.server!r}{_advise(stub.server, self.servers)}"
         if name in self.tools:
             return None
-        problem = f"no agent declares a tool {name!r}. There are: {_list(self.tools)}"
+        problem = f"no agent declares a tool {name!r}{_advise(name, self.tools)}"
         return f"{problem}. For a tool of an MCP server, name it: `server:`" if self.servers else problem
 
     def find_state_problem(self, name: str) -> str | None:
         """Return the problem with the state of a workflow; None if there is none."""
-        return None if name in self.states else f"no workflow has a state {name!r}. There are: {_list(self.states)}"
+        return None if name in self.states else f"no workflow has a state {name!r}{_advise(name, self.states)}"
 
 
-def _list(names: Collection[str]) -> str:
-    return ", ".join(sorted(names)) or "none"
+def _advise(name: str, known: Collection[str]) -> str:
+    """Return the end of a problem's text: the name that was probably meant, or all that there are."""
+    similar = similar_name(name, known)
+    return f" (did you mean {similar}?)" if similar else f". There are: {', '.join(sorted(known)) or 'none'}"

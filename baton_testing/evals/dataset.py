@@ -18,7 +18,7 @@ class Turn(Part):
     say: str | None = Field(default=None, min_length=1)
     """A message."""
     files: tuple[str, ...] = Field(default=(), max_length=16)
-    """Files that go with it, by their paths from the data set."""
+    """Files that go with it, by their paths in the folder of the data set."""
     approve: bool | str | None = None
     """Agree to the calls that wait, or to those of the tool that is named."""
     decline: bool | str | None = None

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
-from baton.domain.field_names import field_names, unknown_field
+from baton.domain.field_names import field_names, similar_name, unknown_field
 from baton.domain.text import encodable
 from baton_testing.errors import CannotRun
-from baton_testing.evals.checks import TYPES
+from baton_testing.evals.checks import TYPES, AnyCheck
 from baton_testing.evals.dataset import EvalCase
 from baton_testing.known_names import KnownNames
 
@@ -27,6 +26,7 @@ MAX_DEPTH = 64
 MAX_PROBLEMS = 50
 """Problems that are listed."""
 SUFFIX = ".jsonl"
+_CHECK: TypeAdapter[Any] = TypeAdapter(AnyCheck)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,16 +43,38 @@ class ReadCase:
         return f"{self.path}:{self.line}"
 
 
-def read_datasets(paths: Sequence[Path], *, tags: Sequence[str] = ()) -> list[ReadCase]:
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A flaw of a data set."""
+
+    path: Path
+    line: int
+    """0: it is about the whole file."""
+    text: str
+    rest: ReadCase | None = None
+    """The sound parts of a case that has the flaw."""
+    column: int = 0
+    """0: it is about the whole line."""
+
+    def __str__(self) -> str:
+        return ":".join([str(self.path), *(str(each) for each in (self.line, self.column) if each), f" {self.text}"])
+
+
+Check = Callable[[Sequence[ReadCase]], Iterable[Problem]]
+"""Yields the problems of cases with what is evaluated. Raises ``CannotRun``."""
+
+
+def read_datasets(paths: Sequence[Path], *, tags: Sequence[str] = (), check: Check | None = None) -> list[ReadCase]:
     """Return the cases of the files in their order, those with one of the ``tags`` if some are given.
 
-    Raises ``CannotRun`` with the problems of all files.
+    Raises ``CannotRun`` with the problems of all files, and then also with those that ``check`` finds.
     """
     found: list[ReadCase] = []
-    problems: list[str] = []
-    for path in _files(paths):
+    problems: list[Problem] = []
+    files = _files(paths)
+    for path in files:
         for each in _read(path):
-            if isinstance(each, str):
+            if isinstance(each, Problem):
                 problems.append(each)
             else:
                 found.append(each)
@@ -61,10 +83,11 @@ def read_datasets(paths: Sequence[Path], *, tags: Sequence[str] = ()) -> list[Re
                     f"{path}: a run has at most {MAX_CASES} cases. Choose some by --tag, or by fewer files."
                 )
             if len(problems) >= MAX_PROBLEMS:
-                raise CannotRun("\n".join([*problems, "There may be more problems."]))
+                raise CannotRun("\n".join([*map(str, problems), "There may be more problems."]))
     problems += _repeated_names(found)
     if problems:
-        raise CannotRun("\n".join(problems[:MAX_PROBLEMS]))
+        read = [*found, *{problem.rest.place: problem.rest for problem in problems if problem.rest}.values()]
+        raise CannotRun("\n".join(_all_problems(files, problems, read, check)))
     chosen = [each for each in found if not tags or set(tags) & set(each.case.tags)]
     if not chosen:
         known = ", ".join(sorted({tag for each in found for tag in each.case.tags})) or "none"
@@ -75,9 +98,27 @@ def read_datasets(paths: Sequence[Path], *, tags: Sequence[str] = ()) -> list[Re
     return chosen
 
 
+def _all_problems(
+    files: Sequence[Path], problems: Sequence[Problem], cases: Sequence[ReadCase], check: Check | None
+) -> list[str]:
+    """Return the problems with those that ``check`` finds, in the order of files and lines."""
+    try:
+        problems, more = [*problems, *(check(cases) if check is not None else ())], ""
+    except CannotRun as problem:
+        more = str(problem)
+    ordered = sorted(problems, key=lambda problem: (files.index(problem.path), problem.line))
+    return [*map(str, ordered[:MAX_PROBLEMS]), *more.splitlines()]
+
+
+def unknown_names(cases: Sequence[ReadCase], known: KnownNames) -> Iterator[Problem]:
+    """Yield the agents and tools that cases name, and that do not exist."""
+    for each in cases:
+        yield from (Problem(each.path, each.line, text) for text in _unknown_names(each, known))
+
+
 def check_names(cases: Sequence[ReadCase], known: KnownNames) -> None:
     """Look up the agents and tools that cases name. Raises ``CannotRun`` with those that do not exist."""
-    problems = [f"{each.place}: {problem}" for each in cases for problem in _unknown_names(each, known)]
+    problems = list(map(str, unknown_names(cases, known)))
     if problems:
         raise CannotRun("\n".join(problems[:MAX_PROBLEMS]))
 
@@ -97,49 +138,70 @@ def _files(paths: Sequence[Path]) -> list[Path]:
     return list(dict.fromkeys(found))
 
 
-def _read(path: Path) -> Iterator[ReadCase | str]:
-    """Yield each case of a file, or what is wrong with its line."""
+def _read(path: Path) -> Iterator[ReadCase | Problem]:
+    """Yield each case of a file, or the problems of its line."""
     try:
         with path.open("rb") as file:
             number = 0
             while line := file.readline(MAX_LINE + 1):
                 number += 1
-                place = f"{path}:{number}"
                 if len(line) > MAX_LINE:
-                    yield f"{place}: the line has more than {MAX_LINE} bytes. Put long content into `files`."
+                    text = f"the line has more than {MAX_LINE} bytes. Put long content into `files`."
+                    yield Problem(path, number, text)
                     return
                 if number == 1:
                     line = line.removeprefix(b"\xef\xbb\xbf")
                 if line.strip():
                     yield from _case(path, number, line)
     except OSError as problem:
-        yield f"{path}: it cannot be read: {problem.strerror}"
+        yield Problem(path, 0, f"it cannot be read: {problem.strerror}")
 
 
-def _case(path: Path, number: int, line: bytes) -> Iterator[ReadCase | str]:
-    place = f"{path}:{number}"
+def _case(path: Path, number: int, line: bytes) -> Iterator[ReadCase | Problem]:
+    try:
+        values = _values(line)
+    except ValueError as problem:
+        yield Problem(path, number, str(problem.args[0]), column=problem.args[1] if len(problem.args) > 1 else 0)
+        return
+    try:
+        case = EvalCase.model_validate(values)
+    except ValidationError as problem:
+        rest = ReadCase(path, number, _sound_parts(values))
+        yield from (Problem(path, number, text, rest) for text in dict.fromkeys(_problems(problem)))
+    else:
+        yield from (Problem(path, number, text) for text in _file_problems(path.parent, case))
+        yield ReadCase(path, number, case)
+
+
+def _values(line: bytes) -> dict[str, Any]:
+    """Return the object in a line. Raises ``ValueError`` with what is wrong."""
     try:
         values = json.loads(line.decode(), object_pairs_hook=_without_repetitions, parse_constant=_refuse_constant)
         _check_writable(values)
     except UnicodeDecodeError as problem:
-        yield f"{place}: it is not UTF-8 (byte {problem.start + 1})"
+        raise ValueError(f"it is not UTF-8 (byte {problem.start + 1})") from None
     except json.JSONDecodeError as problem:
-        yield f"{place}:{problem.colno}: it is no JSON: {problem.msg}. Each line is one whole object."
+        raise ValueError(f"it is no JSON: {problem.msg}. Each line is one whole object.", problem.colno) from None
     except RecursionError:
-        yield f"{place}: it is nested too deeply"
-    except ValueError as problem:
-        yield f"{place}: {problem}"
-    else:
-        if not isinstance(values, dict):
-            yield place + ': a case is a JSON object, such as {"name": ..., "input": ..., "checks": [...]}'
-            return
+        raise ValueError("it is nested too deeply") from None
+    if not isinstance(values, dict):
+        raise ValueError('a case is a JSON object, such as {"name": ..., "input": ..., "checks": [...]}')
+    return values
+
+
+def _sound_parts(values: Mapping[str, Any]) -> EvalCase:
+    """Return the parts of a case with problems in which names can be looked up all the same."""
+    agent, checks = values.get("agent"), values.get("checks")
+    found: list[Any] = []
+    # Stubs may be those of the tools that checks name.
+    for check in checks if isinstance(checks, list) and "tools" not in values else ():
         try:
-            case = EvalCase.model_validate(values)
-        except ValidationError as problem:
-            yield from dict.fromkeys(f"{place}: {each}" for each in _problems(problem))
-        else:
-            yield from _file_problems(path, place, case)
-            yield ReadCase(path, number, case)
+            found.append(_CHECK.validate_python(check))
+        except ValidationError:
+            found.append(None)  # keeps the numbers of the others
+    return EvalCase.model_construct(
+        name="", input=(), agent=agent if isinstance(agent, str) else None, checks=tuple(found)
+    )
 
 
 def _without_repetitions(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -184,24 +246,36 @@ def _problems(problem: ValidationError) -> Iterator[str]:
 
 
 def _unknown_type(name: str) -> str:
-    similar = get_close_matches(name, TYPES, n=1)
-    advice = f"did you mean {similar[0]}?" if similar else f"there are: {', '.join(TYPES)}"
+    similar = similar_name(name, TYPES)
+    advice = f"did you mean {similar}?" if similar else f"there are: {', '.join(TYPES)}"
     return f"there is no check {name!r} ({advice})"
 
 
-def _file_problems(path: Path, place: str, case: EvalCase) -> Iterator[str]:
+def _file_problems(folder: Path, case: EvalCase) -> Iterator[str]:
     for number, turn in enumerate(case.input):
         for name in turn.files:
-            if not (path.parent / name).is_file():
-                yield f"{place}: input.{number}.files: there is no file {name}"
+            place = f"input.{number}.files"
+            if not _is_inside(folder, name):
+                yield f"{place}: {name} is outside of the data set's folder. Copy it there, and name it by its path"
+            elif not (folder / name).is_file():
+                yield f"{place}: there is no file {name}"
 
 
-def _repeated_names(cases: Sequence[ReadCase]) -> Iterator[str]:
+def _is_inside(folder: Path, name: str) -> bool:
+    """Return whether a path is relative and stays in the folder, also where links lead."""
+    try:
+        return not Path(name).is_absolute() and (folder / name).resolve().is_relative_to(folder.resolve())
+    except (OSError, ValueError):  # such as a loop of links, or a zero byte
+        return False
+
+
+def _repeated_names(cases: Sequence[ReadCase]) -> Iterator[Problem]:
     first: dict[str, ReadCase] = {}
     for each in cases:
         before = first.setdefault(each.case.name, each)
         if before is not each:
-            yield f"{each.place}: name: {each.case.name!r} is the name of {before.place} as well. Rename one."
+            text = f"name: {each.case.name!r} is the name of {before.place} as well. Rename one."
+            yield Problem(each.path, each.line, text)
 
 
 def _unknown_names(each: ReadCase, known: KnownNames) -> Iterator[str]:

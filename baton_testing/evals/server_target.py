@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -19,7 +19,7 @@ from baton_client import (
 from baton_client.models import Message, MessageAnswer, Task, ToolCall
 from baton_testing.errors import CannotRun
 from baton_testing.evals.answer import Answer, Source, read_retrieved, read_source
-from baton_testing.evals.reading import ReadCase
+from baton_testing.evals.reading import MAX_PROBLEMS, Problem, ReadCase
 from baton_testing.observation import Called, Observation, Said
 
 _T = TypeVar("_T")
@@ -102,16 +102,20 @@ class ServerTarget:
         return read_retrieved(response.json) if response is not None else None
 
 
-def check_for_server(cases: Sequence[ReadCase]) -> None:
-    """Raise ``CannotRun`` for cases that only a project's own process can hold."""
-    problems = []
+def server_problems(cases: Sequence[ReadCase]) -> Iterator[Problem]:
+    """Yield the problems of cases that only a project's own process can hold."""
     for each in cases:
         if any(turn.say is None or turn.files for turn in each.case.input):
-            problems.append(f"{each.place}: input: with --url, turns are messages without files")
+            yield Problem(each.path, each.line, "input: with --url, turns are messages without files")
         if each.case.tools or each.case.reach:
-            problems.append(f"{each.place}: tools, reach: with --url, the server calls its own tools")
+            yield Problem(each.path, each.line, "tools, reach: with --url, the server calls its own tools")
+
+
+def check_for_server(cases: Sequence[ReadCase]) -> None:
+    """Raise ``CannotRun`` for cases that only a project's own process can hold."""
+    problems = list(map(str, server_problems(cases)))
     if problems:
-        raise CannotRun("\n".join(problems[:50]))
+        raise CannotRun("\n".join(problems[:MAX_PROBLEMS]))
 
 
 async def _first(items: AsyncIterator[_T]) -> list[_T]:

@@ -32,7 +32,7 @@ def test_a_case_that_fails_shows_the_reason_and_decides_by_the_share(project: Pr
     path = saved(project, HELLO, {**HELLO, "name": "Bye", "checks": [{"type": "contains", "text": "Goodbye"}]})
     ran = run(project, str(path))
     assert ran.code == 1
-    assert f"FAILED    {path}:2 Bye" in ran.output
+    assert f"FAILED     {path}:2 Bye" in ran.output
     assert "contains: it lacks 'Goodbye'" in ran.output
     assert "answer: Hello! Ask me about an order" in ran.output
     assert run(project, str(path), "--fail-under", "0.5").code == 0
@@ -78,7 +78,11 @@ def test_turns_may_approve_calls(project: Project) -> None:
 @pytest.mark.parametrize(
     ("check", "problem"),
     [
-        ({"type": "tool_called", "tool": "order_state"}, "checks.0.tool: no agent has a tool 'order_state'"),
+        (
+            {"type": "tool_called", "tool": "order_state"},
+            "checks.0.tool: no agent has a tool 'order_state' (did you mean order_status?)",
+        ),
+        ({"type": "answered_by", "agent": "asistant"}, "there is no agent 'asistant' (did you mean assistant?)"),
         ({"type": "consulted", "agent": ["orders", "faq"]}, "checks.0.agent: there is no agent 'faq'. There are:"),
     ],
 )
@@ -88,7 +92,76 @@ def test_a_name_that_nothing_has_is_reported_before_anything_runs(
     path = saved(project, {"name": "Hello", "input": "Hello", "checks": [check]})
     ran = run(project, str(path))
     assert (ran.code, ran.output) == (2, "")
-    assert f"{path}:1: {problem}" in ran.errors
+    assert f"{path}:1: " in ran.errors
+    assert problem in ran.errors
+
+
+def test_flaws_of_a_data_set_are_reported_with_the_names_that_nothing_has_in_the_order_of_lines(
+    project: Project,
+) -> None:
+    unknown = [{"type": "consulted", "agent": "order"}]
+    path = saved(project, {"name": "A", "input": "Hello", "checks": unknown}, {"nam": "B", "checks": unknown}, HELLO)
+    ran = run(project, str(path))
+    assert (ran.code, ran.output) == (2, "")
+    lines = [line.removeprefix(f"{path}:") for line in ran.errors.splitlines()]
+    assert [line.split(": ")[:2] for line in lines] == [
+        ["1", "checks.0.agent"],
+        ["2", "name"],
+        ["2", "input"],
+        ["2", "nam"],
+        ["2", "checks.0.agent"],
+    ]
+    assert lines[-1] == "2: checks.0.agent: there is no agent 'order' (did you mean orders?)"
+
+
+def test_flaws_of_a_data_set_are_reported_with_those_of_agents(project: Project) -> None:
+    edited(project.folder / "agents" / "orders.yaml", "id: orders", "id: orders\nname: 7")
+    ran = run(project, str(saved(project, {"input": "Hello"})))
+    assert ran.code == 2
+    assert "own.jsonl:1: name: Field required" in ran.errors
+    assert "orders.yaml:" in ran.errors
+
+
+def test_the_demo_model_judges_by_its_script_and_says_so_without_a_rule(project: Project) -> None:
+    path = saved(project, {"name": "Hi", "input": "Hi", "checks": [{"type": "judge", "rubric": "It greets."}]})
+    ran = run(project, str(path))
+    assert ran.code == 2
+    assert (
+        "judge: the judge failed: model_unavailable: No rule of the script with `task: eval_judge` fits." in ran.output
+    )
+    assert "note: The demo model judges only by rules" in ran.output
+    assert "Name a model that judges: --judge MODEL." in ran.output
+
+
+def test_a_rule_of_the_script_judges(project: Project) -> None:
+    rule = """- task: eval_judge\n      say: '{"grade": 9, "reason": "It greets."}'\n    - task: thread_title"""
+    edited(project.folder / "demo.yaml", "- task: thread_title", rule)
+    path = saved(project, {"name": "Hi", "input": "Hi", "checks": [{"type": "judge", "rubric": "It greets."}]})
+    ran = run(project, str(path))
+    assert (ran.code, "note:" in ran.output) == (0, False)
+
+
+def test_one_case_and_one_run_are_no_plural(project: Project) -> None:
+    ran = run(project, str(saved(project, HELLO)))
+    assert "my-shop: 1 case, 1 run in " in ran.output
+
+
+CITES = {
+    "name": "Returns",
+    "input": "How do I send goods back?",
+    "checks": [{"type": "cites", "documents": ["returns.md"]}],
+}
+
+
+def test_documents_that_a_consulted_agent_cites_are_sources_of_the_answer(project: Project) -> None:
+    edited(project.folder / "demo.yaml", "say: '{{ recalled[0].text }}'", "say: '{{ recalled[0].text }} (Returns)'")
+    assert run(project, str(saved(project, CITES))).code == 0
+
+
+def test_a_document_that_was_retrieved_and_not_cited_is_named(project: Project) -> None:
+    ran = run(project, str(saved(project, CITES)))
+    assert ran.code == 1
+    assert "It was retrieved: an answer cites a document by its title in brackets, or its address" in ran.output
 
 
 def test_money_needs_prices(project: Project) -> None:
@@ -110,7 +183,7 @@ def test_ctrl_c_ends_with_the_results_so_far(project: Project) -> None:
     path = saved(project, HELLO, {**HELLO, "name": "Order", "input": "Where is my order A-1001?"})
     ran = run(project, str(path), "--concurrency", "1")
     assert ran.code == 130
-    assert "1 runs did not take place. It was interrupted." in ran.output
+    assert "1 run did not take place. It was interrupted." in ran.output
 
 
 def test_editors_get_the_schema_of_a_line(project: Project) -> None:

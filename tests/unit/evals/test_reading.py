@@ -43,6 +43,15 @@ def test_a_text_is_one_message_and_a_list_is_several_turns(tmp_path: Path) -> No
         ({**GOOD, "input": [{"approve": True}]}, "1: input: the first turn is a message"),
         ({**GOOD, "input": ["Hello", {"say": "x", "decline": True}]}, "1: input.1: does one of: say, approve, decline"),
         ({**GOOD, "input": {"say": "Read it", "files": ["no.pdf"]}}, "1: input.0.files: there is no file no.pdf"),
+        (
+            {**GOOD, "input": {"say": "Read it", "files": ["/etc/hosts"]}},
+            "1: input.0.files: /etc/hosts is outside of the",
+        ),
+        (
+            {**GOOD, "input": {"say": "Read it", "files": ["a/../../b"]}},
+            "1: input.0.files: a/../../b is outside of the",
+        ),
+        ({**GOOD, "input": {"say": "Read it", "files": ["\0"]}}, "is outside of the data set's folder. Copy it there"),
         ({**GOOD, "expected": "Hi"}, "1: expected: no check compares with it. Add"),
         ({**GOOD, "checks": [{"type": "similarity"}]}, "1: checks: similarity needs a text, its own or that of"),
         ({**GOOD, "checks": [{"type": "json_equals"}]}, "1: checks: json_equals needs a value, its own or that of"),
@@ -71,6 +80,16 @@ def test_all_problems_of_all_files_are_reported_at_once(tmp_path: Path) -> None:
         read_datasets([path])
     assert [each.split(": ")[0] for each in str(raised.value).splitlines()] == [f"{path}:1", f"{path}:3"]
     assert f"is the name of {path}:2 as well" in str(raised.value)
+
+
+def test_a_link_out_of_the_folder_is_no_file_of_a_case(tmp_path: Path) -> None:
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    (tmp_path / "secret.txt").write_text("secret")
+    (inside / "note.txt").symlink_to(tmp_path / "secret.txt")
+    case = {**GOOD, "input": {"say": "Read it", "files": ["note.txt"]}}
+    with pytest.raises(CannotRun, match=r"note\.txt is outside of the data set's folder"):
+        read_datasets([_written(inside, case)])
 
 
 def test_sizes_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
