@@ -10,6 +10,7 @@ from typing import Any
 
 from baton.adapters.agent_files import AgentFileError, AgentFiles
 from baton.adapters.code_problems import describe_code_problem
+from baton.authoring.containment import Blocked
 from baton.authoring.errors import CannotLoad
 from baton.authoring.functions import Filled, Functions
 from baton.domain.errors import NotFound
@@ -125,8 +126,15 @@ class RealTimeFunctions(Functions):
                 self.note(problem)
                 raise
 
+    def note_blocked(self, function: Callable[..., Any], context: TurnContext, blocked: Blocked) -> None:
+        """Note that code keeps other conversations waiting, with its place in the project."""
+        what = f"{function.__qualname__} has blocked the event loop for {blocked.seconds:.1f} s"
+        self._add(f"{blocked.after}: {what}, up to {blocked.until or 'its end'}")
+
     def note(self, problem: Exception) -> None:
         """Note a fault with its place in the project."""
-        text = describe_code_problem(problem)
+        self._add(describe_code_problem(problem))
+
+    def _add(self, text: str) -> None:
         if len(self.notes) < MAX_NOTES and text not in self.notes:
             self.notes.append(text)

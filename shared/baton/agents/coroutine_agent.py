@@ -179,6 +179,7 @@ class CoroutineAgent:
         if running.cancelled():
             raise RuntimeError(f"run of {agent.id} has cancelled itself")
         returned = running.result()
+        self._steps.check_awaited(returned)
         return returned if returned is not None or self._answer.has_answered else ""
 
     async def _give_up(self, *tasks: asyncio.Future[Any]) -> None:

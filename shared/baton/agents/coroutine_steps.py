@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from random import Random
 from typing import Any, NoReturn, Protocol, TypeVar
 from uuid import UUID
@@ -15,7 +16,9 @@ from uuid import UUID
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from baton.agents.attempt_context import AttemptContext
+from baton.agents.awaited_step import AwaitedStep, StepNotAwaited
 from baton.agents.step_places import FOREIGN, Place, StepPlaces
+from baton.authoring.containment import Owner, current_owner
 from baton.authoring.run_context import Convert
 from baton.concurrency import gather_all
 from baton.domain.errors import RunLimitReached
@@ -89,16 +92,18 @@ class CoroutineSteps:
         self._tasks: set[asyncio.Task[Any]] = set()
         self._active = 0
         self._is_waiting = False
+        self._not_awaited: list[StepNotAwaited] = []
         self.failure: Exception | None = None
         """The error that has ended the coroutine."""
 
     # What the coroutine calls
 
     def ask(self, agent_id: str, message: str) -> Awaitable[str]:
-        return self._outside(self._places.next(), StepKind.ASK, tool_name(ASK, agent_id), {"message": message}, str)
+        name, given = tool_name(ASK, agent_id), {"message": message}
+        return self._step("ask", partial(self._outside, self._places.next(), StepKind.ASK, name, given, str))
 
     def call(self, name: str, arguments: Mapping[str, Any], convert: Convert) -> Awaitable[Any]:
-        return self._outside(self._places.next(), StepKind.CALL, name, arguments, convert)
+        return self._step("call", partial(self._outside, self._places.next(), StepKind.CALL, name, arguments, convert))
 
     def model(
         self, instruction: str, schema: dict[str, Any] | None, convert: Convert, *, history: bool
@@ -106,13 +111,14 @@ class CoroutineSteps:
         async def work(step: RunStep) -> RunStep:
             return await self._work.ask_model(step, instruction, schema, history=history)
 
-        return self._value(self._places.next(), StepKind.MODEL, [instruction, schema, history], work, convert)
+        about = [instruction, schema, history]
+        return self._step("model", partial(self._value, self._places.next(), StepKind.MODEL, about, work, convert))
 
     def answer(self, instruction: str | None) -> Awaitable[None]:
         async def work(step: RunStep) -> RunStep:
             return await self._work.let_answer(step, instruction)
 
-        return self._nothing(self._places.next(), StepKind.ANSWER, instruction, work)
+        return self._step("answer", partial(self._nothing, self._places.next(), StepKind.ANSWER, instruction, work))
 
     def say(self, text: str) -> Awaitable[None]:
         if not isinstance(text, str):
@@ -121,17 +127,20 @@ class CoroutineSteps:
         async def work(step: RunStep) -> RunStep:
             return await self._work.show(step, text)
 
-        return self._nothing(self._places.next(), StepKind.SAY, text, work)
+        return self._step("say", partial(self._nothing, self._places.next(), StepKind.SAY, text, work))
 
     def hand_over(self, agent_id: str, reason: str, summary: str) -> Awaitable[None]:
         given = {"reason": reason, "context_summary": summary}
-        return self._control(self._places.next(), tool_name(TRANSFER, agent_id), given)
+        return self._step(
+            "hand_over", partial(self._control, self._places.next(), tool_name(TRANSFER, agent_id), given)
+        )
 
     def return_to_main(self, summary: str, outcome: str) -> Awaitable[None]:
-        return self._control(self._places.next(), RETURN, {"summary": summary, "outcome": outcome})
+        given = {"summary": summary, "outcome": outcome}
+        return self._step("return_to_main", partial(self._control, self._places.next(), RETURN, given))
 
     def branch_out(self, branches: tuple[Awaitable[Any], ...]) -> Awaitable[list[Any]]:
-        return self._gather(self._places.next(), branches)
+        return self._step("gather", partial(self._gather, self._places.next(), branches, current_owner()))
 
     def now(self) -> datetime:
         return self._places.branch.now
@@ -143,11 +152,21 @@ class CoroutineSteps:
     def uuid(self) -> UUID:
         return self._places.new_id()
 
+    def _step(self, name: str, make: Callable[[], Coroutine[Any, Any, T]]) -> Awaitable[T]:
+        return AwaitedStep(make, name, self._not_awaited)
+
     # What the agent calls
 
     async def begin(self, work: Awaitable[Any]) -> Any:
         """Await the coroutine as the branch whose steps begin with number 1."""
         return await self._places.as_first(work, self._journal.began_at)
+
+    def check_awaited(self, returned: Any) -> None:
+        """Raise ``StepNotAwaited`` if the coroutine has dropped a step, or ``returned`` one."""
+        if isinstance(returned, AwaitedStep):
+            raise returned.error
+        if self._not_awaited:
+            raise self._not_awaited[0]
 
     async def until_ended(self) -> None:
         """Wait until the coroutine cannot go on, because of ``failure`` or because it waits."""
@@ -226,7 +245,9 @@ class CoroutineSteps:
             await self.never()
         return problem
 
-    async def _gather(self, place: Place | None, branches: tuple[Awaitable[Any], ...]) -> list[Any]:
+    async def _gather(
+        self, place: Place | None, branches: tuple[Awaitable[Any], ...], owner: Owner | None
+    ) -> list[Any]:
         if place is None or len(branches) > MAX_BRANCHES:
             for branch in branches:
                 if asyncio.iscoroutine(branch):
@@ -235,7 +256,8 @@ class CoroutineSteps:
             self.end(RunLimitReached(f"gather takes at most {MAX_BRANCHES} branches, and has {len(branches)}."))
             await self.never()
         begun = [
-            asyncio.ensure_future(self._places.within(branch, place, number)) for number, branch in enumerate(branches)
+            asyncio.ensure_future(self._places.within(branch, place, number, owner))
+            for number, branch in enumerate(branches)
         ]
         self._tasks.update(begun)
         return await gather_all(*begun)
@@ -320,6 +342,7 @@ class CoroutineSteps:
         await asyncio.sleep(0)
         if self._ended.done() or self._context.stop.is_set():
             await self.never()
+        self.check_awaited(None)
         self._journal.take()
 
     async def _keep(self, step: RunStep) -> None:

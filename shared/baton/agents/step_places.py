@@ -11,7 +11,7 @@ from datetime import datetime
 from random import Random
 from typing import Any
 
-from baton.authoring.containment import contained
+from baton.authoring.containment import Owner, contained
 
 FOREIGN = (
     "A step was taken in a task that run has begun itself. Give coroutines with several steps to context.gather, which "
@@ -65,13 +65,13 @@ class StepPlaces:
         _current.set(Branch(self, "", self._seed, began_at, asyncio.current_task()))
         return await work
 
-    async def within(self, work: Awaitable[Any], place: Place, number: int) -> Any:
-        """Await ``work`` as a branch of the step at ``place``. This must be the whole of a task."""
+    async def within(self, work: Awaitable[Any], place: Place, number: int, owner: Owner | None) -> Any:
+        """Await ``work``, code of ``owner``, as a branch of the step at ``place``. This must be the whole of a task."""
         path = f"{place.path}.{number}."
         branch = Branch(self, path, self._seed, place.branch.now, asyncio.current_task())
         _current.set(branch)
         try:
-            return await contained(work)
+            return await (contained(work, owner) if owner is not None else work)
         finally:
             place.branch.note_end(branch.now)
 

@@ -1,24 +1,197 @@
-"""Containment of a project's code: its exits and odd errors are failures of a call, and not the end of a worker."""
+"""Containment of a project's code: its exits are failures of a call, and what blocks the event loop is noticed.
+
+The code of a project shares the event loop with other conversations. ``ProjectCode`` runs a coroutine of it stretch by
+stretch, from one await to the next. Tasks that such code begins itself are run in the same way.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
-from typing import TypeVar
+import inspect
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from contextvars import ContextVar
+from dataclasses import dataclass
+from pathlib import Path
+from types import CodeType
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
+BLOCKED_SECONDS = 0.5
+"""The time without an await from which on it is noticed. After ten seconds, leases are lost."""
+BATON = str(Path(__file__).parents[1])
+"""The folder of Baton's own code."""
 
-async def contained(work: Awaitable[T]) -> T:
-    """Await code of a project. An exit that it asks for is its failure, and not the end of the worker.
 
-    Raises ``RuntimeError`` for it and for other errors that ``except Exception`` does not catch.
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """A stretch of a project's code that has kept the event loop busy."""
+
+    seconds: float
+    after: str
+    """``file:line`` of the await before it, or of the function's beginning."""
+    until: str | None
+    """``file:line`` of the await that ended it; None: the function has ended."""
+
+
+@dataclass(slots=True, eq=False)
+class Owner:
+    """One call of a project's code, with the tasks that it begins."""
+
+    begins: str
+    """``file:line`` of the function."""
+    note: Callable[[Blocked], None]
+    """Takes note of a stretch that was too long."""
+    others_seconds: float = 0.0
+    """Seconds within stretches that were Baton's."""
+
+    @classmethod
+    def of(cls, function: Callable[..., Any], note: Callable[[Blocked], None]) -> Owner:
+        """Return the owner of a call of ``function``."""
+        code = getattr(inspect.unwrap(function), "__code__", None)
+        return cls(f"{code.co_filename}:{code.co_firstlineno}" if code is not None else repr(function), note)
+
+
+_owner: ContextVar[Owner | None] = ContextVar("owner", default=None)
+
+
+def current_owner() -> Owner | None:
+    """Return the owner of the code that runs; None if it is Baton's."""
+    return _owner.get()
+
+
+class _Stretches(Coroutine[Any, Any, T]):
+    """A coroutine that runs another one, stretch by stretch."""
+
+    __slots__ = ("_work",)
+
+    def __init__(self, work: Coroutine[Any, Any, T]) -> None:
+        self._work = work
+
+    def send(self, value: Any, /) -> Any:
+        """Run the coroutine to its next await. Raises ``StopIteration`` with its result."""
+        return self._run(self._work.send, value)
+
+    def throw(self, *error: Any) -> Any:
+        """Raise an error where the coroutine waits, and run it to its next await."""
+        return self._run(self._work.throw, *error)
+
+    def close(self) -> None:
+        """End the coroutine where it waits."""
+        self._work.close()
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        value: Any = None
+        step: Callable[[Any], Any] = self.send
+        while True:
+            try:
+                waits_for = step(value)
+            except StopIteration as end:
+                return end.value  # type: ignore[no-any-return]
+            try:
+                value, step = (yield waits_for), self.send
+            except GeneratorExit:
+                self.close()
+                raise
+            except BaseException as error:  # noqa: BLE001 - the coroutine gets it
+                value, step = error, self.throw
+
+    def _run(self, stretch: Callable[..., Any], *given: Any) -> Any:
+        raise NotImplementedError
+
+
+class ProjectCode(_Stretches[T]):
+    """A coroutine of a project's code.
+
+    Raises ``RuntimeError`` for an exit that it asks for, and for other errors that ``except Exception`` does not catch:
+    they are failures of the code, and not the end of the worker.
     """
-    try:
-        return await work
-    except (Exception, asyncio.CancelledError, KeyboardInterrupt, GeneratorExit):
-        raise
-    except SystemExit as problem:
-        raise RuntimeError(f"sys.exit({problem.code!r}) was called") from problem
-    except BaseException as problem:
-        raise RuntimeError(f"{type(problem).__name__} was raised, which is no Exception") from problem
+
+    __slots__ = ("_after", "_owner")
+
+    def __init__(self, work: Coroutine[Any, Any, T], owner: Owner) -> None:
+        super().__init__(work)
+        self._owner = owner
+        self._after = _find_place(work)
+
+    def _run(self, stretch: Callable[..., Any], *given: Any) -> Any:
+        owner, token = self._owner, _owner.set(self._owner)
+        others, began = owner.others_seconds, time.perf_counter()
+        try:
+            return stretch(*given)
+        except (Exception, asyncio.CancelledError, KeyboardInterrupt, GeneratorExit):
+            raise
+        except SystemExit as problem:
+            raise RuntimeError(f"sys.exit({problem.code!r}) was called") from problem
+        except BaseException as problem:
+            raise RuntimeError(f"{type(problem).__name__} was raised, which is no Exception") from problem
+        finally:
+            seconds = time.perf_counter() - began - (owner.others_seconds - others)
+            _owner.reset(token)
+            after, self._after = self._after, _find_place(self._work)
+            if seconds >= BLOCKED_SECONDS:
+                owner.note(Blocked(seconds, _written(after) or owner.begins, _written(self._after)))
+
+
+class BatonCode(_Stretches[T]):
+    """A coroutine of Baton for which a project's code waits. Its time, and tasks that it begins, are not the code's."""
+
+    __slots__ = ()
+
+    def _run(self, stretch: Callable[..., Any], *given: Any) -> Any:
+        owner = _owner.get()
+        if owner is None:
+            return stretch(*given)
+        token, others, began = _owner.set(None), owner.others_seconds, time.perf_counter()
+        try:
+            return stretch(*given)
+        finally:
+            owner.others_seconds = others + time.perf_counter() - began
+            _owner.reset(token)
+
+
+def contained(work: Awaitable[T], owner: Owner) -> ProjectCode[T]:
+    """Return code of a project as what contains it."""
+    return ProjectCode(work if isinstance(work, Coroutine) else _awaited(work), owner)
+
+
+async def _awaited(work: Awaitable[T]) -> T:
+    return await work
+
+
+class _TaskFactory:
+    """Makes the tasks of an event loop. The coroutine of one that a project's code begins is contained."""
+
+    def __init__(self, before: Callable[..., Any] | None) -> None:
+        self._before = before
+
+    def __call__(self, loop: asyncio.AbstractEventLoop, work: Any, **given: Any) -> Any:
+        owner = _owner.get()
+        if owner is not None and isinstance(work, Coroutine):
+            work = ProjectCode(work, owner)
+        if self._before is not None:
+            return self._before(loop, work, **given)
+        return asyncio.Task(work, loop=loop, **given)
+
+
+def contain_tasks() -> None:
+    """Contain the tasks that code of a project will begin on the running event loop."""
+    loop = asyncio.get_running_loop()
+    before: Any = loop.get_task_factory()
+    if not isinstance(before, _TaskFactory):
+        loop.set_task_factory(_TaskFactory(before))
+
+
+def _find_place(work: Any) -> tuple[CodeType, int] | None:
+    """Return the place at which a coroutine waits, in its outermost code that is not Baton's; None without one."""
+    while work is not None:
+        frame = getattr(work, "cr_frame", None)
+        if frame is not None and not frame.f_code.co_filename.startswith(BATON):
+            return frame.f_code, frame.f_lineno
+        work = getattr(work, "cr_await", None)
+    return None
+
+
+def _written(place: tuple[CodeType, int] | None) -> str | None:
+    return f"{place[0].co_filename}:{place[1]}" if place is not None else None

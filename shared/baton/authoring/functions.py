@@ -8,13 +8,18 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from types import ModuleType
 from typing import Any, get_type_hints
 
-from baton.authoring.containment import contained
+from aws_lambda_powertools import Logger
+
+from baton.authoring.containment import Blocked, Owner, contain_tasks, contained
 from baton.authoring.errors import CannotLoad
 from baton.authoring.resources import OpenResources, Resource
 from baton.ports.tools import TurnContext
+
+logger = Logger(child=True)
 
 CONTEXT = "context"
 """The parameter that gets the context even if it has no annotation; the model does not see it."""
@@ -106,7 +111,9 @@ class Functions:
         async with AsyncExitStack() as used:
             for name, resource in filled.resources.items():
                 given[name] = await used.enter_async_context(self._resources.use(resource))
-            return await contained(_call(function, given))
+            contain_tasks()
+            owner = Owner.of(function, partial(self.note_blocked, function, context))
+            return await contained(_call(function, given), owner)
 
     async def call_with(
         self, function: Callable[..., Any], context: TurnContext, known: Mapping[str, Any], names: Sequence[str]
@@ -117,6 +124,17 @@ class Functions:
         others = {name: each for name, each in filled.resources.items() if name not in wanted}
         return await self.call(
             function, context, {name: known[name] for name in wanted}, Filled(filled.contexts, others)
+        )
+
+    def note_blocked(self, function: Callable[..., Any], context: TurnContext, blocked: Blocked) -> None:
+        """Report that code of a function has let no other conversation of its process go on."""
+        logger.warning(
+            "code of an agent has blocked all conversations of its process",
+            agent=context.agent_id,
+            function=function.__qualname__,
+            seconds=round(blocked.seconds, 1),
+            after=blocked.after,
+            until=blocked.until or "its end",
         )
 
     def note(self, problem: Exception) -> None:

@@ -23,14 +23,14 @@ from contextlib import (
     contextmanager,
 )
 from dataclasses import dataclass
-from functools import update_wrapper
+from functools import partial, update_wrapper
 from types import ModuleType
 from typing import Any, Generic, ParamSpec, TypeVar, cast, get_args, get_origin, get_type_hints
 from weakref import WeakSet
 
 from aws_lambda_powertools import Logger
 
-from baton.authoring.containment import contained
+from baton.authoring.containment import Blocked, Owner, contained
 from baton.authoring.errors import CannotLoad
 from baton.concurrency import stop_all
 from baton.domain.metrics import Metric, count
@@ -150,7 +150,8 @@ class OpenResources:
         opened = self._opened.get(wanted)
         if opened is None:
             kept = AsyncExitStack()
-            opened = self._opened[wanted] = _Opened(kept, asyncio.ensure_future(contained(wanted.open(kept))))
+            owner = Owner.of(wanted.function, partial(_note_blocked, wanted))
+            opened = self._opened[wanted] = _Opened(kept, asyncio.ensure_future(contained(wanted.open(kept), owner)))
         opened.users += 1
         try:
             yield await self._wait_until_open(wanted, opened)
@@ -216,3 +217,13 @@ class OpenResources:
 async def _close(opened: _Opened) -> None:
     await stop_all(opened.opening)
     await opened.kept.aclose()
+
+
+def _note_blocked(resource: Resource[..., Any], blocked: Blocked) -> None:
+    logger.warning(
+        "the opening of a resource has blocked all conversations of its process",
+        resource=resource.function.__qualname__,
+        seconds=round(blocked.seconds, 1),
+        after=blocked.after,
+        until=blocked.until or "its end",
+    )
