@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 from baton_local import environment, resources, web
 from baton_local.cloud_engines import CloudEngines
 from baton_local.demo_model import weights
-from baton_local.demo_model.sentence_encoder import SentenceEncoder
+from baton_local.demo_model.sentence_encoder import shared_encoder
 from baton_local.documentation import Documentation
 from baton_local.engines import state_machines
 from baton_local.engines.clients import client
@@ -89,7 +89,7 @@ class LocalCloud:
         given = self.settings.embed_keys
         self._embed_keys = self._key.as_secret(given.get_secret_value() if given else None)
         self._weights = partial(weights.folder, self.settings.cache_dir, progress)
-        self._encoder = SentenceEncoder(self._weights)
+        self._encoder = shared_encoder(self.settings.cache_dir.absolute())
         self._embeds = environment.embeds_by_itself()
         """Whether this makes the embeddings. The model for them is loaded when a text needs one."""
         self.connections = Connections()
@@ -201,6 +201,7 @@ class LocalCloud:
             queues_endpoint=urls.queues,
             other_endpoint=urls.moto,
             search_url=urls.search,
+            embedding_url=settings.embedding_url,
             collects_traces=settings.traces,
         )
         self._running.enter_context(importable(settings.tools_dir))

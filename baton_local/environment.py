@@ -96,10 +96,12 @@ def variables(
     queues_endpoint: str,
     other_endpoint: str,
     search_url: str,
+    embedding_url: str | None = None,
     collects_traces: bool = True,
 ) -> dict[str, str]:
     """Return the variables that the template gives its functions, with this machine's endpoints and folders.
 
+    ``embedding_url`` is that of the local cloud's own embeddings; the demo model's if absent.
     All functions share one process and so one environment. Raises ``TemplateProblem`` if two functions have different
     values of a variable.
     """
@@ -131,7 +133,7 @@ def variables(
         merged |= {
             "BATON_EMBEDDING_MODEL": EMBEDDING_MODEL,
             "BATON_EMBEDDING_DIMENSIONS": str(DIMENSIONS),
-            "BATON_EMBEDDING_BASE_URL": demo,
+            "BATON_EMBEDDING_BASE_URL": embedding_url or demo,
         }
     return merged | {
         "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,

@@ -15,6 +15,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from baton import settings as families
 from baton.settings.base import Settings
+from baton_local.demo_model.sentence_encoder import encoder_url
 from baton_local.errors import LocalCloudError
 from baton_local.gateway.websocket import SocketLimits
 from baton_local.root import ROOT
@@ -85,6 +86,11 @@ class LocalSettings(BaseSettings):
     def template_file(self) -> Path:
         """The template, of the build if there is one."""
         return (self.built / "template.yaml" if self.built else self.template).resolve()
+
+    @property
+    def embedding_url(self) -> str | None:
+        """The encoder of this process; None if functions run in other processes too, which ask it over HTTP."""
+        return None if self.built or self.worker_processes else encoder_url(self.cache_dir)
 
     @property
     def host_names(self) -> list[str]:

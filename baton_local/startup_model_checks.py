@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from baton.domain.errors import BatonError
 from baton.domain.model_providers import ConfiguredModel, ModelKind, route
 from baton_client.model_tables import table_of
+from baton_local.demo_model.sentence_encoder import SCHEME
 
 if TYPE_CHECKING:
     from baton.agents.model_checks import ModelChecks
@@ -87,7 +88,7 @@ async def _table(checks: ModelChecks, model: ConfiguredModel) -> list[str]:
 
 
 def is_own(checks: ModelChecks, model: ConfiguredModel, *, embedding_address: str, demo: str) -> bool:
-    """Return whether a model is none of the local cloud's own, whose addresses begin with ``demo``.
+    """Return whether a model is the developer's: none of the local cloud's, whose addresses begin with ``demo``.
 
     ``embedding_address`` is that of the embedding model; empty if it is the chat model's.
     """
@@ -96,7 +97,7 @@ def is_own(checks: ModelChecks, model: ConfiguredModel, *, embedding_address: st
     address = provider.base_url if provider is not None else None
     if model.kind is ModelKind.EMBEDDING and embedding_address:
         address = embedding_address
-    return not (address or "").startswith(demo)
+    return not (address or "").startswith((demo, SCHEME))
 
 
 @contextmanager

@@ -7,28 +7,33 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import sys
 from array import array
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from threading import Lock, get_native_id
 from typing import TYPE_CHECKING
 
 from cachetools import LRUCache
 
-from baton_local.demo_model.weights import installed
+from baton_local.demo_model import weights
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
     from baton_local.demo_model.sentence_network import Array, SentenceNetwork
 
+logger = logging.getLogger("baton_local")
+
 NAME = "all-MiniLM-L6-v2"
 DIMENSIONS = 384
+SCHEME = "encoder:///"
+"""The begin of the URLs by which functions in the local cloud's process name the encoder."""
 MAX_TOKENS = 256
 """The longest text that the model was trained with. Longer ones are cut."""
 BATCH_TOKENS = 256
@@ -36,6 +41,8 @@ BATCH_TOKENS = 256
 PARALLEL_BATCHES = os.cpu_count() or 1
 FEW_TOKENS = 512
 """A request of at most so many, such as a question, does not wait for the batches of others."""
+FEW_CHARACTERS = 4_000
+"""Texts of at most so many are divided into tokens without a thread, which would cost more than that."""
 NICENESS = 10
 """The priority of the threads of large requests, as of ``nice``: what users wait for comes first (Linux only)."""
 KEPT = 8_192
@@ -55,37 +62,44 @@ class SentenceEncoder:
     """Turns texts into vectors of length 1.
 
     Texts are encoded in threads, a batch on each core. Large requests take turns, batch by batch, in threads of low
-    priority. Small ones have separate turns, so that a question does not wait for an import. Texts of the same tokens
-    are encoded once.
+    priority. Small ones have separate threads, so that a question does not wait for an import. Texts of the same tokens
+    are encoded once. Several event loops may use it.
     """
 
-    def __init__(self, weights: Callable[[], Path] = installed) -> None:
-        """``weights`` returns the folder of the model's files."""
-        self._weights = weights
+    def __init__(self, folder: Callable[[], Path] = weights.installed) -> None:
+        """``folder`` returns the folder of the model's files."""
+        self._folder = folder
         self._loading = Lock()
-        self._large = _Turns(ThreadPoolExecutor(PARALLEL_BATCHES, "embeddings", _lower_priority))
-        self._small = _Turns(None)
+        self._large = ThreadPoolExecutor(PARALLEL_BATCHES, "embeddings", _lower_priority)
+        self._small = ThreadPoolExecutor(PARALLEL_BATCHES, "questions")
+        self._keeping = Lock()
         self._kept: LRUCache[bytes, Array] = LRUCache(KEPT)
 
     async def encode(self, texts: Sequence[str]) -> Encoded:
         """Return the vectors of the texts, in their order."""
         import numpy as np
 
-        rows = await asyncio.to_thread(self._tokens, texts)
+        is_short = "_tokenizer" in vars(self) and sum(map(len, texts)) <= FEW_CHARACTERS
+        rows = self._tokens(texts) if is_short else await asyncio.to_thread(self._tokens, texts)
         names = [array("I", row).tobytes() for row in rows]
-        known = {name: self._kept[name] for name in names if name in self._kept}
+        with self._keeping:
+            known = {name: self._kept[name] for name in names if name in self._kept}
         missing = {name: row for name, row in zip(names, rows, strict=True) if name not in known}
-        known |= zip(missing, await self._encode_all(list(missing.values())), strict=True)
-        self._kept.update(known)
+        if missing:
+            encoded = dict(zip(missing, await self._encode_all(list(missing.values())), strict=True))
+            with self._keeping:
+                self._kept.update(encoded)
+            known |= encoded
         vectors = np.array([known[name] for name in names], dtype=np.float32).reshape(len(rows), DIMENSIONS)
         return Encoded(vectors, sum(map(len, rows)))
 
     async def _encode_all(self, rows: Sequence[Sequence[int]]) -> list[Array]:
         vectors: dict[int, Array] = {}
-        turns = self._small if sum(map(len, rows)) <= FEW_TOKENS else self._large
+        threads = self._small if sum(map(len, rows)) <= FEW_TOKENS else self._large
+        loop = asyncio.get_running_loop()
 
         async def fill(batch: Sequence[int]) -> None:
-            encoded = await turns.run(self._encode, [rows[place] for place in batch])
+            encoded = await loop.run_in_executor(threads, self._encode, [rows[place] for place in batch])
             # Copied, or a kept one would keep its batch.
             vectors.update((place, vector.copy()) for place, vector in zip(batch, encoded, strict=True))
 
@@ -111,33 +125,30 @@ class SentenceEncoder:
     def _network(self) -> SentenceNetwork:
         from baton_local.demo_model.sentence_network import SentenceNetwork, mapped_weights
 
-        config = json.loads((self._weights() / "config.json").read_text())
-        weights = mapped_weights(self._weights() / "model.safetensors")
-        return SentenceNetwork(weights, layers=config["num_hidden_layers"])
+        config = json.loads((self._folder() / "config.json").read_text())
+        mapped = mapped_weights(self._folder() / "model.safetensors")
+        return SentenceNetwork(mapped, layers=config["num_hidden_layers"])
 
     @cached_property
     def _tokenizer(self) -> Tokenizer:
         from tokenizers import Tokenizer
 
-        tokenizer = Tokenizer.from_file(str(self._weights() / "tokenizer.json"))
+        tokenizer = Tokenizer.from_file(str(self._folder() / "tokenizer.json"))
         # The file pads and truncates at 128 tokens.
         tokenizer.no_padding()
         tokenizer.enable_truncation(MAX_TOKENS)
         return tokenizer
 
 
-class _Turns:
-    """The turns of requests of one size. Each takes a core."""
+def encoder_url(cache_dir: Path) -> str:
+    """Return the value of ``BATON_EMBEDDING_BASE_URL`` for the encoder whose files are in ``cache_dir``."""
+    return f"{SCHEME}{cache_dir.absolute()}"
 
-    def __init__(self, threads: ThreadPoolExecutor | None) -> None:
-        """Without ``threads``, those of the event loop are used."""
-        self._threads = threads
-        self._turns = asyncio.Semaphore(PARALLEL_BATCHES)
 
-    async def run(self, work: Callable[[list[Sequence[int]]], Array], rows: list[Sequence[int]]) -> Array:
-        """Wait for a turn, and do the work in a thread."""
-        async with self._turns:
-            return await asyncio.get_running_loop().run_in_executor(self._threads, work, rows)
+@cache
+def shared_encoder(cache_dir: Path) -> SentenceEncoder:
+    """Return the process's encoder with the files in ``cache_dir``, so that the model is in memory once."""
+    return SentenceEncoder(lambda: weights.folder(cache_dir, logger.info))
 
 
 def _lower_priority() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache, cached_property, partial
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from baton.composition.agent_ports import AgentPorts
 from baton.ports.tracing import NO_TRACER
@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from baton.adapters.opensearch.engine import Engine
     from baton.ports.search import Embedder, Reindexing, SearchAdministration, SearchIndex
 
-GROUP = "baton.search_engines"
-"""The entry points by which distributions add engines, as the local cloud does, named after the scheme of URLs."""
+ENGINES = "baton.search_engines"
+EMBEDDERS = "baton.embedders"
+"""The entry points by which distributions add these, as the local cloud does, named after the scheme of URLs."""
 
 
 class SearchEngine(Protocol):
@@ -32,13 +33,25 @@ class SearchEngine(Protocol):
         ...
 
 
+class MakeEmbedder(Protocol):
+    """Makes the embedder whose ``url`` is the setting ``BATON_EMBEDDING_BASE_URL``."""
+
+    def __call__(self, url: str, model: str, dimensions: int) -> Embedder:
+        """Return the embedder. Raises ``ValueError`` if it has no such model."""
+        ...
+
+
 def engine_of(url: str) -> SearchEngine:
     """Return the engine for the scheme of ``url``. Raises ``ValueError`` if no installed distribution has one."""
+    engine: SearchEngine = _installed(ENGINES, url, "BATON_SEARCH_URL")
+    return engine
+
+
+def _installed(group: str, url: str, setting: str) -> Any:
     scheme = url.partition(":")[0]
-    for found in entry_points(group=GROUP, name=scheme):
-        engine: SearchEngine = found.load()
-        return engine
-    raise ValueError(f"BATON_SEARCH_URL: no installed package has a search engine for {scheme}: URLs. Use https://...")
+    for found in entry_points(group=group, name=scheme):
+        return found.load()
+    raise ValueError(f"{setting}: no installed package handles {scheme}: URLs. Use https://...")
 
 
 class SearchPorts(AgentPorts):
@@ -129,6 +142,9 @@ class SearchPorts(AgentPorts):
                 return embedder(model, dimensions, self.model_settings, self.counter, _embedding_paces())
             from baton.adapters.openai.embedder import OpenAIEmbedder
 
+            if settings.base_url is not None and not settings.base_url.startswith("http"):
+                make_installed: MakeEmbedder = _installed(EMBEDDERS, settings.base_url, "BATON_EMBEDDING_BASE_URL")
+                return make_installed(settings.base_url, model, dimensions)
             base_url = settings.base_url or self.model_settings.base_url
             if base_url is None:
                 raise ValueError(

@@ -20,6 +20,7 @@ from baton.domain.model_providers import (
     Route,
     route,
 )
+from baton.domain.web_url import WithoutCredentials
 from baton.settings.base import JsonObject, Name, Settings, Url
 
 
@@ -163,6 +164,9 @@ class ModelSettings(ModelVariables):
         return route(name, self.providers)
 
 
+EmbeddingUrl = Annotated[str, Field(pattern=r"^(https?://|encoder:///.)"), WithoutCredentials]
+
+
 class EmbeddingSettings(Settings):
     """The embedding model. Its key is the model's."""
 
@@ -170,5 +174,5 @@ class EmbeddingSettings(Settings):
     """The model. Without one, texts are searched by their words only."""
     dimensions: int = Field(default=1536, ge=1, le=4096, validation_alias="BATON_EMBEDDING_DIMENSIONS")
     """The length of its vectors."""
-    base_url: Url | None = Field(default=None, validation_alias="BATON_EMBEDDING_BASE_URL")
-    """Its endpoint. The model's if absent."""
+    base_url: EmbeddingUrl | None = Field(default=None, validation_alias="BATON_EMBEDDING_BASE_URL")
+    """Its endpoint. The model's if absent. ``encoder:///folder`` is the local cloud's own encoder in its process."""

@@ -1,17 +1,23 @@
-"""The product's own embedder talks to the demo model's sentence encoder over real HTTP."""
+"""The sentence encoder is asked over real HTTP by the product's own embedder, and within its process."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import httpx
 import pytest
 
 from baton.adapters.openai.embedder import OpenAIEmbedder
+from baton.domain.errors import EmbedderUnavailable
 from baton.domain.search import Vector
+from baton.ports.search import Embedder
 from baton_local.demo_model.app import create_app
-from baton_local.demo_model.sentence_encoder import DIMENSIONS, NAME, PARALLEL_BATCHES
+from baton_local.demo_model.sentence_embedder import SentenceEmbedder, make_embedder
+from baton_local.demo_model.sentence_encoder import DIMENSIONS, NAME, PARALLEL_BATCHES, SentenceEncoder, encoder_url
+from baton_local.settings import default_cache_dir
 from tests.fakes.token_counter import WordCounter
 from tests.fault_model import ThreadedServer
 
@@ -23,8 +29,11 @@ def demo_url() -> Iterator[str]:
     server.stop()
 
 
-@pytest.fixture
-async def embedder(demo_url: str) -> AsyncIterator[OpenAIEmbedder]:
+@pytest.fixture(params=["over HTTP", "in its process"])
+async def embedder(demo_url: str, request: pytest.FixtureRequest) -> AsyncIterator[Embedder]:
+    if request.param == "in its process":
+        yield make_embedder(encoder_url(default_cache_dir()), NAME, DIMENSIONS)
+        return
     embedder = OpenAIEmbedder(NAME, DIMENSIONS, counter=WordCounter(), api_key="none", base_url=demo_url)
     yield embedder
     await embedder.aclose()
@@ -34,7 +43,7 @@ def cosine(one: Vector, other: Vector) -> float:
     return sum(a * b for a, b in zip(one, other, strict=True))
 
 
-async def test_similarities_are_those_that_the_model_is_known_for(embedder: OpenAIEmbedder) -> None:
+async def test_similarities_are_those_that_the_model_is_known_for(embedder: Embedder) -> None:
     person, *others = await embedder.embed(
         ["That is a happy person", "That is a happy dog", "That is a very happy person", "Today is a sunny day"]
     )
@@ -42,7 +51,7 @@ async def test_similarities_are_those_that_the_model_is_known_for(embedder: Open
     assert [cosine(person, other) for other in others] == pytest.approx([0.695, 0.943, 0.257], abs=0.001)
 
 
-async def test_a_text_has_the_same_vector_alone_and_among_others(embedder: OpenAIEmbedder) -> None:
+async def test_a_text_has_the_same_vector_alone_and_among_others(embedder: Embedder) -> None:
     texts = ["green", "My bicycle is green and was made in 1987.", "word " * 100, "green " * 400]
     together = await embedder.embed(texts)
     for text, vector in zip(texts, together, strict=True):
@@ -50,13 +59,44 @@ async def test_a_text_has_the_same_vector_alone_and_among_others(embedder: OpenA
         assert cosine(alone, vector) == pytest.approx(1.0, abs=1e-5)
 
 
-async def test_what_lies_beyond_256_tokens_is_cut(embedder: OpenAIEmbedder) -> None:
+async def test_what_lies_beyond_256_tokens_is_cut(embedder: Embedder) -> None:
     short, long, longer = await embedder.embed(["green " * 200, "green " * 254, "green " * 254 + "bicycle " * 50])
     assert cosine(long, longer) == pytest.approx(1.0, abs=1e-5)
     assert cosine(short, long) < 0.99999
 
 
-async def test_a_question_does_not_wait_for_a_large_request(embedder: OpenAIEmbedder) -> None:
+async def test_an_empty_text_and_half_of_a_character_are_embedded_too(embedder: Embedder) -> None:
+    vectors = await embedder.embed(["", " ", "half of a character: \ud83d"])
+    assert [cosine(vector, vector) for vector in vectors] == pytest.approx([1.0] * 3)
+    assert list(await embedder.embed([])) == []
+
+
+async def test_the_encoder_of_the_process_has_time_limits_and_says_why_it_fails(tmp_path: Path) -> None:
+    embedder = make_embedder(encoder_url(default_cache_dir()), NAME, DIMENSIONS)
+    with pytest.raises(EmbedderUnavailable):
+        await embedder.embed(["word " * 200] * 50, seconds=0.0)
+    broken = SentenceEmbedder(SentenceEncoder(lambda: tmp_path))
+    with pytest.raises(EmbedderUnavailable):
+        await broken.embed(["green"])
+    with pytest.raises(ValueError, match="BATON_EMBEDDING_MODEL"):
+        make_embedder(encoder_url(default_cache_dir()), "text-embedding-3-small", 1_536)
+
+
+def test_event_loops_share_the_encoder() -> None:
+    texts = [f"{number} sentences of some words " * 20 for number in range(8 * PARALLEL_BATCHES)]
+
+    def embed(_: int) -> Sequence[Vector]:
+        embedder = make_embedder(encoder_url(default_cache_dir()), NAME, DIMENSIONS)
+        return asyncio.run(embedder.embed(texts))
+
+    with ThreadPoolExecutor(4) as threads:
+        first, *others = threads.map(embed, range(4))
+    assert len(first) == len(texts)
+    for other in others:
+        assert [cosine(one, two) for one, two in zip(first, other, strict=True)] == pytest.approx([1.0] * len(texts))
+
+
+async def test_a_question_does_not_wait_for_a_large_request(embedder: Embedder) -> None:
     await embedder.embed(["loads the model"])
     count = 24 * PARALLEL_BATCHES  # several times what is embedded at once
     large = asyncio.create_task(embedder.embed([f"{number} sentences of some words " * 20 for number in range(count)]))

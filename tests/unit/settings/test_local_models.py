@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
+from baton_local.demo_model.sentence_encoder import encoder_url
 from baton_local.environment import DEVELOPERS_CHOICE, OPENAI, applied, variables
-from baton_local.settings import model_endpoint
+from baton_local.settings import LocalSettings, model_endpoint
 
 DEMO = "http://127.0.0.1:8080/local/openai/v1"
 GROQ = {"groq": {"baseUrl": "https://api.groq.com/openai/v1", "key": "gsk-1"}}
 
 
-def chosen(monkeypatch: pytest.MonkeyPatch, **values: str) -> dict[str, str]:
+def chosen(monkeypatch: pytest.MonkeyPatch, *, embedding_url: str | None = None, **values: str) -> dict[str, str]:
     """The functions' variables for a developer who has set these."""
     for name in DEVELOPERS_CHOICE:
         monkeypatch.delenv(name, raising=False)
     for name, value in values.items():
         monkeypatch.setenv(name, value)
-    return made_here()
+    return made_here(embedding_url)
 
 
-def made_here() -> dict[str, str]:
+def made_here(embedding_url: str | None = None) -> dict[str, str]:
     """The functions' variables, made of those of this process."""
     return variables(
         {},
@@ -32,6 +34,7 @@ def made_here() -> dict[str, str]:
         queues_endpoint="",
         other_endpoint="",
         search_url="",
+        embedding_url=embedding_url,
     )
 
 
@@ -82,3 +85,13 @@ def test_only_bedrock_is_asked_with_the_developers_own_credentials(monkeypatch: 
     assert here["AWS_CONFIG_FILE"] == "/dev/null"
     with applied(here):  # worker processes make their variables of these
         assert made_here()["BATON_BEDROCK_CONFIG_FILE"] == "/home/ada/aws/config"
+
+
+def test_functions_of_other_processes_ask_the_encoder_over_http(monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = Path("/var/cache/baton")
+    here = LocalSettings(cache_dir=cache, worker_processes=0).embedding_url
+    assert here == encoder_url(cache)
+    assert chosen(monkeypatch, embedding_url=here)["BATON_EMBEDDING_BASE_URL"] == here
+    others = LocalSettings(cache_dir=cache, built=cache), LocalSettings(cache_dir=cache, worker_processes=2)
+    assert [each.embedding_url for each in others] == [None, None]
+    assert chosen(monkeypatch)["BATON_EMBEDDING_BASE_URL"] == DEMO

@@ -42,6 +42,11 @@ _TOO_LONG = (
 )
 
 
+def embeddable(text: str) -> str:
+    """Return the text as a model can embed it: without lone surrogates, which have no UTF-8 form, and not empty."""
+    return text.encode(errors="replace").decode().strip() or NOTHING
+
+
 class NoEmbeddings(Exception):
     """The endpoint's answer is not what was asked for. The message says why."""
 
@@ -176,9 +181,7 @@ class ApiEmbedder(ABC):
 
     def _cut(self, texts: Sequence[str], limits: EmbeddingLimits) -> Iterator[_Text]:
         for place, given in enumerate(texts):
-            # Lone surrogates have no UTF-8 form.
-            whole = given.encode(errors="replace").decode().strip()
-            text = whole[: limits.text_characters].strip() or NOTHING
+            text = embeddable(given)[: limits.text_characters].strip()
             tokens = self._counter.count(text)
             while tokens > limits.text_tokens:
                 text = text[: max(1, int(len(text) * 0.98 * limits.text_tokens / tokens))]
