@@ -126,6 +126,6 @@ def of(invocation: Invocation) -> Iterator[None]:
 
 
 def _handlers() -> list[logging.Handler]:
-    loggers = [logger for logger in logging.Logger.manager.loggerDict.values() if isinstance(logger, logging.Logger)]
-    found = [getattr(logger, "powertools_handler", None) for logger in loggers]
+    # Every invocation asks for them, and there are hundreds of loggers.
+    found = [vars(logger).get("powertools_handler") for logger in list(logging.Logger.manager.loggerDict.values())]
     return [handler for handler in found if isinstance(handler, logging.Handler)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from functools import partial
+from functools import cache, partial
 from typing import ParamSpec, TypeVar
 
 from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
@@ -30,7 +30,7 @@ def write_metrics(counts: Mapping[Metric, int | Sequence[int]], at: datetime | N
     """
     # Not Powertools' Metrics class: its instances share their values, but several invocations may share a process.
     metrics = EphemeralMetrics(namespace=NAMESPACE, service=SERVICE)
-    metrics.add_dimension(name="stack", value=MetricSettings().stack)
+    metrics.add_dimension(name="stack", value=stack_name())
     if at is not None:
         metrics.set_timestamp(at)
     for metric, number in counts.items():
@@ -40,6 +40,12 @@ def write_metrics(counts: Mapping[Metric, int | Sequence[int]], at: datetime | N
     metrics.add_metadata(key="level", value=LEVEL)
     metrics.add_metadata(key="timestamp", value=(at or datetime.now(UTC)).isoformat())
     metrics.flush_metrics()
+
+
+@cache
+def stack_name() -> str:
+    """Return the name of the deployment's stack. It stays the same, and to read settings takes a millisecond."""
+    return MetricSettings().stack
 
 
 def counted(handler: Callable[P, T]) -> Callable[P, T]:

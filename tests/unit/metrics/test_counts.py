@@ -14,7 +14,7 @@ import pytest
 
 from baton.api.application import create_app
 from baton.api.middleware import CountedRequests
-from baton.composition import event_loop
+from baton.composition import event_loop, metrics
 from baton.composition.metrics import counted, write_metrics
 from baton.domain.metrics import Metric, count, count_failures, counting, measure
 from tests.unit.metrics.written import ROOT, counts, lines
@@ -24,7 +24,7 @@ Written = list[dict[Metric, int | Sequence[int]]]
 
 @pytest.fixture(autouse=True)
 def stack(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("BATON_STACK", "baton-test")
+    monkeypatch.setattr(metrics, "stack_name", lambda: "baton-test")
     monkeypatch.delenv("POWERTOOLS_METRICS_DISABLED", raising=False)
 
 

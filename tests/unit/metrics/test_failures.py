@@ -35,6 +35,7 @@ from baton.api.a2a.notifying import Notifications
 from baton.api.mcp.access import McpCaller
 from baton.api.mcp.cancelling import cancel_named
 from baton.api.problems import response
+from baton.composition import metrics
 from baton.composition.metrics import NAMESPACE, write_metrics
 from baton.domain import pipelines
 from baton.domain.agent import AgentDefinition
@@ -585,7 +586,7 @@ class OneText:
 
 @pytest.fixture(autouse=True)
 def stack(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("BATON_STACK", "baton-test")
+    monkeypatch.setattr(metrics, "stack_name", lambda: "baton-test")
     monkeypatch.delenv("POWERTOOLS_METRICS_DISABLED", raising=False)
 
 

@@ -162,7 +162,8 @@ def _without_blanks(laid: Sequence[LaidMessage]) -> list[LaidMessage]:
     for message in laid:
         pieces = tuple(piece for piece in message.pieces if not isinstance(piece, str) or piece.strip())
         if pieces or message.calls or message.role is Role.TOOL:
-            kept.append(replace(message, pieces=pieces))
+            is_whole = len(pieces) == len(message.pieces)
+            kept.append(message if is_whole else replace(message, pieces=pieces))
     return kept
 
 

@@ -110,7 +110,7 @@ class ChatAnswer(AnswerSoFar):
         if not isinstance(body, dict) or body.get("error") or not body.get("choices"):
             raise ErrorBody.of(body).failure(IN_STREAM)
         choices = [{**each, "delta": each.get("message")} for each in body["choices"] if isinstance(each, dict)]
-        return self._take(ChatCompletionChunk.construct(**{**body, "choices": choices}))
+        return self._take({**body, "choices": choices})
 
     async def aclose(self) -> None:
         """See ``OpenedAnswer``."""
@@ -173,16 +173,16 @@ class ChatAnswer(AnswerSoFar):
             text = _text_alone(chunk)
             if text is not None:
                 return self._take_text(chunk, text)
-            chunk = ChatCompletionChunk.construct(**chunk)
+            self._take_usage(chunk.get("usage"))
+            if not chunk.get("choices"):
+                self._take_model(chunk.get("model"))
+                return ()
+            chunk = ChatCompletionChunk.construct(**{**chunk, "usage": None})
         if not isinstance(chunk, ChatCompletionChunk):
             if isinstance(chunk, list | str) and chunk:
                 raise ErrorBody.of(chunk).failure(IN_STREAM)
             raise ModelUnavailable
-        if isinstance(chunk.model, str) and chunk.model:
-            self._model = chunk.model
-        self._take_usage(chunk)
-        if not chunk.choices:
-            return ()
+        self._take_model(chunk.model)
         try:
             choice = chunk.choices[0]
             delta, reason = choice.delta, choice.finish_reason
@@ -218,23 +218,21 @@ class ChatAnswer(AnswerSoFar):
 
     def _take_text(self, chunk: dict[str, Any], text: str) -> Sequence[ModelChunk]:
         """Return what a chunk with text alone holds."""
-        model = chunk.get("model")
-        if isinstance(model, str) and model:
-            self._model = model
+        self._take_model(chunk.get("model"))
         chunks = self._separated(self._tags.take(self._fitting(text)))
         if self.size > MAX_ANSWER_BYTES:
             self.cut()
         return chunks
 
-    def _take_usage(self, chunk: ChatCompletionChunk) -> None:
+    def _take_model(self, model: object) -> None:
+        if isinstance(model, str) and model:
+            self._model = model
+
+    def _take_usage(self, usage: object) -> None:
         # Some endpoints send cumulative counts with every chunk, so the last ones are the totals.
-        usage = chunk.usage
         asked, said = _count(usage, "prompt_tokens"), _count(usage, "completion_tokens")
-        if asked is not None and said is not None:
-            details, written = (
-                getattr(usage, "prompt_tokens_details", None),
-                getattr(usage, "completion_tokens_details", None),
-            )
+        if isinstance(usage, dict) and asked is not None and said is not None:
+            details, written = usage.get("prompt_tokens_details"), usage.get("completion_tokens_details")
             cached = _count(details, "cached_tokens") or _count(usage, "prompt_cache_hit_tokens") or 0
             self._usage = Usage(
                 asked,
@@ -305,4 +303,4 @@ def _error_status(choice: Any) -> int | None:
 
 
 def _count(holder: object, name: str) -> int | None:
-    return token_count(getattr(holder, name, None))
+    return token_count(holder.get(name)) if isinstance(holder, dict) else None
