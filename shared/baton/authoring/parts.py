@@ -33,6 +33,8 @@ class _Unset:
 
 
 _UNSET: Any = _Unset()
+_ALWAYS_GIVEN = ("type", "equals")
+"""Fields that have a value even if it is the default, or None."""
 
 
 def Handoff(  # noqa: N802  it stands where a class would
@@ -58,17 +60,7 @@ def Handoff(  # noqa: N802  it stands where a class would
         reason: The situation in which to hand over, for the model of the agent that does.
         required_permissions: Permissions that the user needs in addition to those of the target.
     """
-    return _made(
-        HandoffDefinition,
-        agent=id_of(agent),
-        context_mode=context_mode,
-        recent_messages=recent_messages,
-        show_tool_calls=show_tool_calls,
-        preserve_state=preserve_state,
-        return_expected=return_expected,
-        reason=reason,
-        required_permissions=required_permissions,
-    )
+    return _made(HandoffDefinition, locals(), agent=id_of(agent))
 
 
 def Workflow(  # noqa: N802
@@ -92,16 +84,7 @@ def Workflow(  # noqa: N802
         on_exit: The treatment of an unfinished one when the user leaves.
         produces: ``skill`` if a completed one becomes a skill, an approved procedure of the main agent.
     """
-    return _made(
-        WorkflowDefinition,
-        name=name,
-        states=states,
-        title=title,
-        untitled=untitled,
-        expiry_days=expiry_days,
-        on_exit=on_exit,
-        produces=produces,
-    )
+    return _made(WorkflowDefinition, locals())
 
 
 def State(  # noqa: N802
@@ -126,21 +109,12 @@ def State(  # noqa: N802
         final: Whether reaching it completes the workflow.
         can_exit: Whether clients offer the user to leave in this state.
     """
-    return _made(
-        WorkflowState,
-        name=name,
-        label=label,
-        instructions=instructions,
-        collects=_collected(collects),
-        transitions=transitions,
-        final=final,
-        can_exit=can_exit,
-    )
+    return _made(WorkflowState, locals(), collects=_collected(collects))
 
 
 def Transition(to: str, *, when: ConditionDefinition | None = None) -> TransitionDefinition:  # noqa: N802
     """A transition to a state, under the condition ``when`` if there is one."""
-    return _made(TransitionDefinition, to=to, when=when)
+    return _made(TransitionDefinition, locals())
 
 
 def Condition(  # noqa: N802
@@ -154,8 +128,7 @@ def Condition(  # noqa: N802
 
     ``field`` is one that the state itself collects, or ``state.field``.
     """
-    given = {"equals": equals} if equals is not _UNSET else {}
-    return _made(ConditionDefinition, field=field, present=present, one_of=one_of, **given)
+    return _made(ConditionDefinition, locals())
 
 
 def HttpTool(  # noqa: N802
@@ -183,19 +156,7 @@ def HttpTool(  # noqa: N802
         required_permissions: The permissions a user needs.
         timeout_seconds: The time limit of one call.
     """
-    return _made(
-        tools.HttpTool,
-        type="http",
-        name=name,
-        description=description,
-        url=url,
-        method=method,
-        parameters=parameters,
-        headers=headers,
-        requires_approval=requires_approval,
-        required_permissions=required_permissions,
-        timeout_seconds=timeout_seconds,
-    )
+    return _made(tools.HttpTool, locals(), type="http")
 
 
 def Guardrail(  # noqa: N802
@@ -220,15 +181,7 @@ def Guardrail(  # noqa: N802
         timeout_seconds: The time limit of one request.
         on_failure: ``closed`` if a failure counts as a refusal, ``open`` if the turn goes on then.
     """
-    return _made(
-        GuardrailDefinition,
-        name=name,
-        url=url,
-        checks=checks,
-        headers=headers,
-        timeout_seconds=timeout_seconds,
-        on_failure=on_failure,
-    )
+    return _made(GuardrailDefinition, locals())
 
 
 def OpenApiTool(  # noqa: N802
@@ -254,18 +207,7 @@ def OpenApiTool(  # noqa: N802
         required_permissions: The permissions a user needs.
         timeout_seconds: The time limit of one call.
     """
-    return _made(
-        tools.OpenApiTool,
-        type="openapi",
-        spec=spec,
-        operation_id=operation_id,
-        name=name,
-        base_url=base_url,
-        headers=headers,
-        requires_approval=requires_approval,
-        required_permissions=required_permissions,
-        timeout_seconds=timeout_seconds,
-    )
+    return _made(tools.OpenApiTool, locals(), type="openapi")
 
 
 def McpServer(  # noqa: N802
@@ -289,17 +231,7 @@ def McpServer(  # noqa: N802
         required_permissions: The permissions a user needs.
         timeout_seconds: The time limit of one call.
     """
-    return _made(
-        tools.McpServer,
-        type="mcp",
-        name=name,
-        url=url,
-        include=include,
-        headers=headers,
-        requires_approval=requires_approval,
-        required_permissions=required_permissions,
-        timeout_seconds=timeout_seconds,
-    )
+    return _made(tools.McpServer, locals(), type="mcp")
 
 
 def _collected(kind: Mapping[str, Any] | type | None) -> dict[str, Any] | None:
@@ -311,14 +243,12 @@ def _collected(kind: Mapping[str, Any] | type | None) -> dict[str, Any] | None:
         raise WrongArgument(f"collects: {problem}") from problem
 
 
-def _made(definition: type[D], **fields: Any) -> D:
-    """Return the definition with the fields that were given."""
+def _made(definition: type[D], arguments: Mapping[str, Any], **converted: Any) -> D:
+    """Return the definition with the fields that were given; ``converted`` has values that differ from arguments."""
     defaults = definition.model_fields
     given = {
         name: value
-        for name, value in fields.items()
-        if value is not None and (value != defaults[name].default or name == "type")
+        for name, value in {**arguments, **converted}.items()
+        if value is not _UNSET and (name in _ALWAYS_GIVEN or (value is not None and value != defaults[name].default))
     }
-    if "equals" in fields:
-        given["equals"] = fields["equals"]
     return definition.model_validate(given)
