@@ -8,6 +8,7 @@ from botocore.exceptions import ClientError
 
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
+from baton.adapters.dynamodb.conditional_writes import replaces_revision
 from baton.adapters.dynamodb.table import ConditionFailed, Table
 from baton.domain.activity import Activity, Counter, Place, ThreadUse
 from baton.domain.identity import Scope
@@ -38,11 +39,8 @@ class DynamoActivityCounts:
             changed = await change(activity)
             if changed is activity:
                 return True
-            # One that was never stored has the revision 0.
-            condition = "revision = :read" if activity.revision else "attribute_not_exists(PK)"
-            values: Item | None = {":read": activity.revision} if activity.revision else None
             try:
-                await self._table.put(key | self._item(activity, changed), condition=condition, values=values)
+                await self._table.put(key | self._item(activity, changed), **replaces_revision(activity.revision))
             except ConditionFailed as failure:
                 activity = _activity(failure.item)
             except ClientError as error:

@@ -8,6 +8,7 @@ from typing import Any
 from baton.adapters.dynamodb import agent_keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.bodies import pack, unpack
+from baton.adapters.dynamodb.conditional_writes import replaces_revision
 from baton.adapters.dynamodb.table import Table, TransactionFailed, Write
 from baton.concurrency import gather_all
 from baton.domain.agent_version import AgentEntry, AgentList, AgentVersion
@@ -48,11 +49,9 @@ class DynamoAgentDefinitions:
         }
         more = {"body": version.values, "comment": version.comment, "restores": version.restores}
         kept |= {name: pack(value) if name == "body" else value for name, value in more.items() if value is not None}
-        is_first = after.revision == 0
-        condition = "attribute_not_exists(PK)" if is_first else "revision = :seen"
         try:
             await self._table.transact(
-                Write.put(listed, condition=condition, values=None if is_first else {":seen": after.revision}),
+                Write.put(listed, **replaces_revision(after.revision)),
                 Write.put(kept, condition="attribute_not_exists(PK)"),
             )
         except TransactionFailed:

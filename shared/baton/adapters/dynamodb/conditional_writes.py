@@ -2,14 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
+from contextlib import suppress
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, Protocol, TypedDict, TypeVar
 
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.table import ConditionFailed, Table, TransactionFailed, Write
-from baton.domain.errors import LeaseLost, ThreadUnavailable
+from baton.domain.errors import LeaseLost, StoreUnavailable, ThreadUnavailable
 from baton.domain.identity import Scope
 from baton.ports.leases import Lease
+
+
+class _OnTable(Protocol):
+    _table: Table
+
+
+A = TypeVar("A", bound=_OnTable)
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def retry_on_conflict(
+    change: Callable[Concatenate[A, P], Awaitable[T]],
+) -> Callable[Concatenate[A, P], Coroutine[Any, Any, T]]:
+    """Repeat a method that reads items and writes what it makes of them, while others write them in between.
+
+    A repetition reads again. Raises ``StoreUnavailable`` after many.
+    """
+
+    @wraps(change)
+    async def repeat(adapter: A, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        async for _ in adapter._table.attempts():
+            with suppress(ConditionFailed, TransactionFailed):
+                return await change(adapter, *args, **kwargs)
+        raise StoreUnavailable
+
+    return repeat
+
+
+class _Condition(TypedDict):
+    condition: str
+    values: Item | None
+
+
+def replaces_revision(revision: int) -> _Condition:
+    """Return the condition that a write replaces this revision of an item, or none if it is 0."""
+    if not revision:
+        return {"condition": "attribute_not_exists(PK)", "values": None}
+    return {"condition": "revision = :read", "values": {":read": revision}}
 
 
 async def create_revised(table: Table, item: Item) -> Item:
@@ -23,14 +65,16 @@ async def create_revised(table: Table, item: Item) -> Item:
     return item
 
 
-async def save_revised(table: Table, item: Item) -> bool:
-    """Replace the revision before the item's own. Return whether that one was there."""
+async def save_revised(table: Table, item: Item, *, compared: Collection[str] | None = None) -> bool:
+    """Replace the revision before the item's own, which may be 0. Return whether that one was there.
+
+    ``compared`` are the attributes by which an item is known again if the answer to its write was lost; all by default.
+    """
     try:
-        await table.put(item, condition="revision = :read", values={":read": item["revision"] - 1})
+        await table.put(item, **replaces_revision(item["revision"] - 1))
     except ConditionFailed as failure:
         stored = failure.item
-        # Its own write, if the answer to it was lost.
-        return stored is not None and stored["revision"] == item["revision"] and bool(stored["body"] == item["body"])
+        return stored is not None and all(stored.get(name) == item[name] for name in compared or item)
     return True
 
 

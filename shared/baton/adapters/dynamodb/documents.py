@@ -27,6 +27,8 @@ KEYS_PAGE = 500
 MAX_DUE = 100_000
 """Sources that are put into an order at once, about 40 MB. Twenty tenants with all that they may have are as many."""
 LOADED_AT_ONCE = 25
+_REVISED = ("revision", "body")
+"""The attributes that only saves write. Notes of progress change others."""
 
 
 class DynamoSources:
@@ -63,9 +65,8 @@ class DynamoSources:
 
     async def save(self, scope: Scope, source: Source) -> Source | None:
         changed = replace(source, revision=source.revision + 1)
-        return (
-            changed if await save_revised(self._table, _source_item(scope, source, revision=changed.revision)) else None
-        )
+        item = _source_item(scope, source, revision=changed.revision)
+        return changed if await save_revised(self._table, item, compared=_REVISED) else None
 
     async def remove(self, scope: Scope, agent_id: str, source_id: str) -> None:
         await self._table.delete(agent_keys.source(scope, agent_id, source_id))
@@ -164,7 +165,8 @@ class DynamoDocuments:
 
     async def save(self, scope: Scope, document: Document) -> Document | None:
         changed = replace(document, revision=document.revision + 1)
-        return changed if await save_revised(self._table, _item(scope, document, revision=changed.revision)) else None
+        item = _item(scope, document, revision=changed.revision)
+        return changed if await save_revised(self._table, item, compared=_REVISED) else None
 
     async def note_progress(
         self, scope: Scope, ref: DocumentRef, step: IngestionStep, percent: int, at: datetime

@@ -16,6 +16,7 @@ from datetime import datetime
 
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item, unpack_id
+from baton.adapters.dynamodb.conditional_writes import retry_on_conflict
 from baton.adapters.dynamodb.procedures import DynamoProcedures
 from baton.adapters.dynamodb.shapes import pack_conversation, unpack_conversation
 from baton.adapters.dynamodb.shards import LISTING
@@ -23,7 +24,6 @@ from baton.adapters.dynamodb.table import ConditionFailed, Table
 from baton.adapters.dynamodb.thread_item import listed_at
 from baton.concurrency import gather_each
 from baton.domain.episode import episode_id
-from baton.domain.errors import StoreUnavailable
 from baton.domain.forgetting import EpisodeTrace, ThreadTrace, without_content
 from baton.domain.identity import Scope
 from baton.domain.times import from_millis, to_millis
@@ -95,27 +95,21 @@ class DynamoErasure:
         item = await self._table.get(keys.thread(scope, thread_id))
         return _trace(item) if item is not None else None
 
+    @retry_on_conflict
     async def bury(self, scope: Scope, thread: ThreadTrace, *, unless_active_since: datetime | None = None) -> bool:
         key = keys.thread(scope, thread.id)
-        async for _ in self._table.attempts():
-            item = await self._table.get(key)
-            if item is None and thread.user_id is not None:
-                return False  # it was never begun, or has been forgotten completely
-            if item is not None and item.get("user_id", scope.user_id) != scope.user_id:
-                return False
-            if item is not None and item.get("thread_status") == _TOMBSTONE:
-                return True
-            if item is not None and unless_active_since is not None and self._is_active(item, unless_active_since):
-                return False
-            condition, values = _unchanged(item)
-            try:
-                await self._table.put(
-                    {**key, **_tombstone(scope, item, self._clock)}, condition=condition, values=values
-                )
-            except ConditionFailed:
-                continue
+        item = await self._table.get(key)
+        if item is None and thread.user_id is not None:
+            return False  # it was never begun, or has been forgotten completely
+        if item is not None and item.get("user_id", scope.user_id) != scope.user_id:
+            return False
+        if item is not None and item.get("thread_status") == _TOMBSTONE:
             return True
-        raise StoreUnavailable
+        if item is not None and unless_active_since is not None and self._is_active(item, unless_active_since):
+            return False
+        condition, values = _unchanged(item)
+        await self._table.put({**key, **_tombstone(scope, item, self._clock)}, condition=condition, values=values)
+        return True
 
     async def sweep(self, scope: Scope, thread_id: str, *, deadline: float) -> tuple[Mapping[str, int], bool]:
         counts: Counter[str] = Counter()

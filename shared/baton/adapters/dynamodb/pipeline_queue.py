@@ -10,7 +10,8 @@ from typing import Any
 
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
-from baton.adapters.dynamodb.table import ConditionFailed, Table, TransactionFailed, Write
+from baton.adapters.dynamodb.conditional_writes import save_revised
+from baton.adapters.dynamodb.table import Table, TransactionFailed, Write
 from baton.domain.pipelines import Pipeline, PipelineRun, Place, RunningRuns, WaitingRun
 from baton.domain.times import from_millis, to_millis
 
@@ -46,15 +47,7 @@ class DynamoPipelineQueue:
             "revision": runs.revision,
             "last_tenant": runs.last_tenant_id,
         }
-        condition = "revision = :read" if runs.revision > 1 else "attribute_not_exists(PK)"
-        values: Item | None = {":read": runs.revision - 1} if runs.revision > 1 else None
-        try:
-            await self._table.put(item, condition=condition, values=values)
-        except ConditionFailed as failure:
-            stored = failure.item
-            # The response to an earlier try of this write was lost.
-            return stored is not None and all(stored[key] == value for key, value in item.items())
-        return True
+        return await save_revised(self._table, item)
 
     async def add(self, run: PipelineRun, since: datetime) -> bool:
         """See ``PipelineQueue``."""

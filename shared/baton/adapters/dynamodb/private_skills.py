@@ -11,12 +11,13 @@ from dataclasses import replace
 
 from baton.adapters.dynamodb import agent_keys, keys
 from baton.adapters.dynamodb.attributes import Item
+from baton.adapters.dynamodb.conditional_writes import replaces_revision, retry_on_conflict
 from baton.adapters.dynamodb.procedure_writes import ProcedurePlace, procedure_from_item, writes_of_version
 from baton.adapters.dynamodb.procedures import DynamoProcedures
 from baton.adapters.dynamodb.shapes import PROCEDURE
 from baton.adapters.dynamodb.shards import read_page
-from baton.adapters.dynamodb.table import ConditionFailed, Table, TransactionFailed, Write
-from baton.domain.errors import ProcedureChanged, StoreUnavailable, UnknownProcedure
+from baton.adapters.dynamodb.table import Table, TransactionFailed, Write
+from baton.domain.errors import ProcedureChanged, UnknownProcedure
 from baton.domain.identity import Scope
 from baton.domain.private_skill import IN_USE, SkillDecision, name_taken, shared_version
 from baton.domain.procedure import (
@@ -41,37 +42,33 @@ class DynamoPrivateSkills:
         self._clock = clock
         self._procedures = DynamoProcedures(table, clock)
 
+    @retry_on_conflict  # with another writer, or with this one after a lost response
     async def save(self, scope: Scope, skill: Procedure, *, made_of: str) -> Procedure:
         key = agent_keys.private_skill(scope, skill.agent_id, skill.slug)
         maker = hashlib.sha256(made_of.encode()).hexdigest()
-        async for _ in self._table.attempts():
-            item = await self._table.get(key)
-            found = _skill(scope, item) if item is not None else None
-            makers: list[str] = item["made_of"] if item is not None else []
-            if found is not None and maker in makers:
-                return found
-            makers = [*makers, maker][-MAX_MADE_OF:]
-            if found is not None and found.status in IN_USE and found.draft == skill.draft:
-                kept = found
-            else:
-                version = item["version"] + 1 if item is not None else 1
-                kept = replace(
-                    skill,
-                    tenant_id=scope.tenant_id,
-                    created_by=scope.user_id,
-                    version=version,
-                    scope=ProcedureScope.USER,
-                    status=ProcedureStatus.PRIVATE,
-                    source=None,
-                    decided_by=None,
-                    decided_at=None,
-                )
-            try:
-                await self._write(scope, item, kept, makers)
-            except ConditionFailed:
-                continue  # another writer's, or this one after a lost response
-            return kept
-        raise StoreUnavailable
+        item = await self._table.get(key)
+        found = _skill(scope, item) if item is not None else None
+        makers: list[str] = item["made_of"] if item is not None else []
+        if found is not None and maker in makers:
+            return found
+        makers = [*makers, maker][-MAX_MADE_OF:]
+        if found is not None and found.status in IN_USE and found.draft == skill.draft:
+            kept = found
+        else:
+            version = item["version"] + 1 if item is not None else 1
+            kept = replace(
+                skill,
+                tenant_id=scope.tenant_id,
+                created_by=scope.user_id,
+                version=version,
+                scope=ProcedureScope.USER,
+                status=ProcedureStatus.PRIVATE,
+                source=None,
+                decided_by=None,
+                decided_at=None,
+            )
+        await self._write(scope, item, kept, makers)
+        return kept
 
     async def get(self, scope: Scope, agent_id: str, skill_id: str) -> Procedure | None:
         item = await self._item(scope, agent_id, skill_id)
@@ -95,23 +92,20 @@ class DynamoPrivateSkills:
         offered.sort(key=lambda item: str(item["listed_at"]), reverse=True)
         return [each for item in offered if (each := _skill(scope, item)) is not None], next_cursor
 
+    @retry_on_conflict
     async def change(
         self, scope: Scope, agent_id: str, skill_id: str, version: int, decision: SkillDecision
     ) -> Procedure:
-        async for _ in self._table.attempts():
-            item, found = await self._version(scope, agent_id, skill_id, version)
-            if decision.is_taken(found):
-                return found
-            decided = decision.apply(found)
-            if decided is None:
-                raise ProcedureChanged
-            try:
-                await self._write(scope, item, decided, item["made_of"])
-            except ConditionFailed:
-                continue
-            return decided
-        raise StoreUnavailable
+        item, found = await self._version(scope, agent_id, skill_id, version)
+        if decision.is_taken(found):
+            return found
+        decided = decision.apply(found)
+        if decided is None:
+            raise ProcedureChanged
+        await self._write(scope, item, decided, item["made_of"])
+        return decided
 
+    @retry_on_conflict
     async def share(
         self,
         scope: Scope,
@@ -123,49 +117,38 @@ class DynamoPrivateSkills:
         replaces: int | None,
     ) -> SharedSkill:
         place = ProcedurePlace(scope, agent_id, skill_id.removeprefix(USER_PREFIX))
-        async for _ in self._table.attempts():
-            item, found = await self._version(scope, agent_id, skill_id, version)
-            if decision.is_taken(found):
-                known = await self._procedures.get(scope, agent_id, place.slug, version=item["shared_as"])
-                if known is None:
-                    raise UnknownProcedure
-                return SharedSkill(known, replaces)
-            decided = decision.apply(found)
-            if decided is None:
-                raise ProcedureChanged
-            newest = await self._procedures.get(scope, agent_id, place.slug)
-            approved = await self._procedures.get_approved(scope, agent_id, place.slug)
-            if replaces != (approved.version if approved is not None else None):
-                if await self._item(scope, agent_id, skill_id) != item:
-                    continue  # shared by somebody else a moment ago
-                raise name_taken(approved)
-            number = newest.version + 1 if newest is not None else 1
-            made = replace(shared_version(found, decision), version=number)
-            noted = {**self._item_of(scope, item, decided, item["made_of"]), "shared_as": made.version}
-            try:
-                await self._table.transact(
-                    *writes_of_version(place, made, approved, None),
-                    Write.put(noted, condition="revision = :revision", values={":revision": item["revision"]}),
-                )
-            except TransactionFailed:
-                continue
-            return SharedSkill(made, replaces)
-        raise StoreUnavailable
+        item, found = await self._version(scope, agent_id, skill_id, version)
+        if decision.is_taken(found):
+            known = await self._procedures.get(scope, agent_id, place.slug, version=item["shared_as"])
+            if known is None:
+                raise UnknownProcedure
+            return SharedSkill(known, replaces)
+        decided = decision.apply(found)
+        if decided is None:
+            raise ProcedureChanged
+        newest = await self._procedures.get(scope, agent_id, place.slug)
+        approved = await self._procedures.get_approved(scope, agent_id, place.slug)
+        if replaces != (approved.version if approved is not None else None):
+            if await self._item(scope, agent_id, skill_id) != item:
+                raise TransactionFailed("somebody else has just shared it")
+            raise name_taken(approved)
+        number = newest.version + 1 if newest is not None else 1
+        made = replace(shared_version(found, decision), version=number)
+        noted = {**self._item_of(scope, item, decided, item["made_of"]), "shared_as": made.version}
+        await self._table.transact(
+            *writes_of_version(place, made, approved, None),
+            Write.put(noted, **replaces_revision(item["revision"])),
+        )
+        return SharedSkill(made, replaces)
 
+    @retry_on_conflict
     async def remove(self, scope: Scope, agent_id: str, skill_id: str, version: int) -> Procedure:
-        async for _ in self._table.attempts():
-            item, found = await self._version(scope, agent_id, skill_id, version)
-            # The number stays: an approver who has read a version must never share another one by its number.
-            kept = {name: item[name] for name in ("PK", "SK", "version")}
-            kept |= {"made_of": [], "revision": item["revision"] + 1, "changed_at": to_millis(self._clock.now())}
-            try:
-                await self._table.put(kept, condition="revision = :revision", values={":revision": item["revision"]})
-            except ConditionFailed:
-                continue
-            return replace(
-                found, status=ProcedureStatus.RETIRED, decided_by=scope.user_id, decided_at=self._clock.now()
-            )
-        raise StoreUnavailable
+        item, found = await self._version(scope, agent_id, skill_id, version)
+        # The number stays: an approver who has read a version must never share another one by its number.
+        kept = {name: item[name] for name in ("PK", "SK", "version")}
+        kept |= {"made_of": [], "revision": item["revision"] + 1, "changed_at": to_millis(self._clock.now())}
+        await self._table.put(kept, **replaces_revision(item["revision"]))
+        return replace(found, status=ProcedureStatus.RETIRED, decided_by=scope.user_id, decided_at=self._clock.now())
 
     async def _item(self, scope: Scope, agent_id: str, skill_id: str) -> Item | None:
         slug = skill_id.removeprefix(USER_PREFIX)
@@ -190,11 +173,7 @@ class DynamoPrivateSkills:
 
     async def _write(self, scope: Scope, former: Item | None, skill: Procedure, made_of: list[str]) -> None:
         item = self._item_of(scope, former, skill, made_of)
-        if former is None:
-            await self._table.put(item, condition="attribute_not_exists(PK)")
-        else:
-            values: Item = {":revision": former["revision"]}
-            await self._table.put(item, condition="revision = :revision", values=values)
+        await self._table.put(item, **replaces_revision(item["revision"] - 1))
 
     def _item_of(self, scope: Scope, former: Item | None, skill: Procedure, made_of: list[str]) -> Item:
         item: Item = {

@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from baton.adapters.dynamodb import agent_keys
+from baton.adapters.dynamodb.conditional_writes import retry_on_conflict
 from baton.adapters.dynamodb.procedure_writes import (
     ProcedurePlace,
     owner_of,
@@ -21,8 +22,8 @@ from baton.adapters.dynamodb.procedure_writes import (
     writes_of_version,
 )
 from baton.adapters.dynamodb.shards import read_page
-from baton.adapters.dynamodb.table import Table, TransactionFailed
-from baton.domain.errors import ProcedureChanged, StoreUnavailable, UnknownProcedure
+from baton.adapters.dynamodb.table import Table
+from baton.domain.errors import ProcedureChanged, UnknownProcedure
 from baton.domain.identity import Scope
 from baton.domain.procedure import (
     MAX_APPROVED,
@@ -47,29 +48,25 @@ class DynamoProcedures:
         self._table = table
         self._clock = clock
 
+    @retry_on_conflict  # with another writer, or with this one after a lost response
     async def put(self, scope: Scope, procedure: Procedure, *, edited_from: int | None = None) -> Procedure:
         check_is_proposal(procedure)
         place = ProcedurePlace.of(scope, procedure.agent_id, procedure.id)
-        async for _ in self._table.attempts():
-            made = await self._find_same_source(place, procedure)
-            if made is not None:
-                return made
-            newest, approved = await self._newest(place), await self._approved(place)
-            if edited_from is not None:
-                if newest is not None and procedure.repeats(newest, edited_from):
-                    return newest
-                _check_is_newest(newest, edited_from)
-            same = _same_content(procedure, newest, approved if edited_from is None else None)
-            if same is not None:
-                return same
-            number = newest.version + 1 if newest is not None else 1
-            next_one = replace(procedure, tenant_id=scope.tenant_id, version=number)
-            try:
-                await self._table.transact(*writes_of_version(place, next_one, None, newest if edited_from else None))
-            except TransactionFailed:
-                continue  # another writer's version, or this one after a lost response
-            return next_one
-        raise StoreUnavailable
+        made = await self._find_same_source(place, procedure)
+        if made is not None:
+            return made
+        newest, approved = await self._newest(place), await self._approved(place)
+        if edited_from is not None:
+            if newest is not None and procedure.repeats(newest, edited_from):
+                return newest
+            _check_is_newest(newest, edited_from)
+        same = _same_content(procedure, newest, approved if edited_from is None else None)
+        if same is not None:
+            return same
+        number = newest.version + 1 if newest is not None else 1
+        next_one = replace(procedure, tenant_id=scope.tenant_id, version=number)
+        await self._table.transact(*writes_of_version(place, next_one, None, newest if edited_from else None))
+        return next_one
 
     async def get(
         self, scope: Scope, agent_id: str, procedure_id: str, *, version: int | None = None
@@ -138,56 +135,44 @@ class DynamoProcedures:
         counted = await self._count_uses(ProcedurePlace.of(scope, "", ""), found)
         return counted, next_cursor
 
+    @retry_on_conflict
     async def forget_source(self, scope: Scope, agent_id: str, procedure_id: str, version: int) -> None:
         place = ProcedurePlace.of(scope, agent_id, procedure_id)
-        async for _ in self._table.attempts():
-            item = await self._table.get(agent_keys.procedure_version(scope, place.owner, place.slug, version))
-            found = procedure_from_item(scope, item) if item is not None else None
-            if item is None or found is None or found.source is None:
-                return
-            try:
-                await self._table.transact(*writes_of_forgetting(place, item, found, await self._approved(place)))
-            except TransactionFailed:
-                continue  # decided meanwhile
+        item = await self._table.get(agent_keys.procedure_version(scope, place.owner, place.slug, version))
+        found = procedure_from_item(scope, item) if item is not None else None
+        if item is None or found is None or found.source is None:
             return
-        raise StoreUnavailable
+        await self._table.transact(*writes_of_forgetting(place, item, found, await self._approved(place)))
+        return
 
+    @retry_on_conflict
     async def record_use(
         self, scope: Scope, agent_id: str, procedure_id: str, version: int, *, run_id: str, went_well: bool
     ) -> bool:
         place = ProcedurePlace.of(scope, agent_id, procedure_id)
         note = agent_keys.procedure_use(scope, place.owner, place.slug, run_id)
-        async for _ in self._table.attempts():
-            if await self._table.get(note) is not None:
-                return False
-            try:
-                expires_at = to_millis(self._clock.now() + USE_KEPT) // 1000
-                use = writes_of_use(place, version, note, expires_at=expires_at, went_well=went_well)
-                await self._table.transact(*use)
-            except TransactionFailed:
-                continue
-            return True
-        raise StoreUnavailable
+        if await self._table.get(note) is not None:
+            return False
+        expires_at = to_millis(self._clock.now() + USE_KEPT) // 1000
+        use = writes_of_use(place, version, note, expires_at=expires_at, went_well=went_well)
+        await self._table.transact(*use)
+        return True
 
+    @retry_on_conflict
     async def _decide(
         self, place: ProcedurePlace, version: int, decision: ProcedureDecision, read_as: ProcedureStatus | None = None
     ) -> Procedure:
-        async for _ in self._table.attempts():
-            found = await self._version(place, version)
-            if found is None:
-                raise UnknownProcedure
-            if decision.is_taken(found):
-                return found
-            decided = decision.apply(found)
-            if decided is None or read_as not in (None, found.status):
-                raise ProcedureChanged
-            approved = await self._approved(place) if decision.action is ProcedureAction.APPROVE else None
-            try:
-                await self._table.transact(*writes_of_decision(place, found, decided, approved))
-            except TransactionFailed:
-                continue  # decided meanwhile, or another version was approved
-            return decided
-        raise StoreUnavailable
+        found = await self._version(place, version)
+        if found is None:
+            raise UnknownProcedure
+        if decision.is_taken(found):
+            return found
+        decided = decision.apply(found)
+        if decided is None or read_as not in (None, found.status):
+            raise ProcedureChanged
+        approved = await self._approved(place) if decision.action is ProcedureAction.APPROVE else None
+        await self._table.transact(*writes_of_decision(place, found, decided, approved))
+        return decided
 
     async def _find_same_source(self, place: ProcedurePlace, procedure: Procedure) -> Procedure | None:
         """Return the version that was made of the same source."""

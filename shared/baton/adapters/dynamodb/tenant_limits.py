@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
-from baton.adapters.dynamodb.table import ConditionFailed, Table
+from baton.adapters.dynamodb.conditional_writes import save_revised
+from baton.adapters.dynamodb.table import Table
 from baton.domain.identity import Scope
 from baton.domain.tenant_limits import LIMITS, TenantLimits
 from baton.domain.times import from_millis, to_millis
@@ -28,14 +29,7 @@ class DynamoTenantLimits:
             **({"changed_at": to_millis(limits.changed_at)} if limits.changed_at is not None else {}),
             **{name: getattr(limits, name) for name in LIMITS if getattr(limits, name) is not None},
         }
-        # One that was never stored has the revision 0.
-        condition = "revision = :read" if limits.revision > 1 else "attribute_not_exists(PK)"
-        values: Item | None = {":read": limits.revision - 1} if limits.revision > 1 else None
-        try:
-            await self._table.put(item, condition=condition, values=values)
-        except ConditionFailed as failure:
-            return failure.item is not None and _limits(failure.item) == _limits(item)
-        return True
+        return await save_revised(self._table, item)
 
 
 def _limits(item: Item) -> TenantLimits:
