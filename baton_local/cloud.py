@@ -7,13 +7,13 @@ import queue
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from baton_local import environment, resources, web
 from baton_local.cloud_engines import CloudEngines
+from baton_local.cloud_functions import CloudFunctions
 from baton_local.demo_model import weights
 from baton_local.demo_model.sentence_encoder import shared_encoder
 from baton_local.documentation import Documentation
@@ -22,7 +22,7 @@ from baton_local.engines.clients import client
 from baton_local.engines.moto import MotoServer
 from baton_local.errors import LocalCloudError
 from baton_local.execution import AGENTS_LAYER, as_deployed
-from baton_local.functions import Function, Invocable, load_web_app
+from baton_local.functions import Invocable
 from baton_local.garbage import without_collection
 from baton_local.gateway.application import MANAGEMENT_PATH, SOCKET_PATH, Application
 from baton_local.gateway.connections import Connections, ManagementApi
@@ -41,7 +41,7 @@ from baton_local.serving.server import Server, claim
 from baton_local.settings import check_function_settings, read_settings
 from baton_local.settings_document import put_document
 from baton_local.signals import receive
-from baton_local.stack import FunctionDefinition, Stack, read_stack
+from baton_local.stack import Stack, read_stack
 from baton_local.template import Endpoints
 from baton_local.tokens import EmbedKey, TokenRequest
 from baton_local.traces import PATH as TRACES_PATH
@@ -50,7 +50,6 @@ from baton_local.worker import BEGINNING, Worker, start_workers
 from baton_local.worker_processes import WorkerProcesses
 
 if TYPE_CHECKING:
-    from baton_local.lambda_runtime.functions import BuiltFunction
     from baton_local.watching import Snapshot
 
 logger = logging.getLogger("baton_local")
@@ -81,10 +80,8 @@ class LocalCloud:
         self._gate = FairGate(lambda: self._pressure.is_high)
         self._workers: list[Worker] = []
         self._worker_processes: WorkerProcesses | None = None
-        self._functions: dict[str, Invocable] = {}
+        self.functions = CloudFunctions(self.settings, progress)
         self._schedulers: dict[str, Scheduler] = {}
-        self.built_functions: dict[str, BuiltFunction] = {}
-        """The functions of a build, if the settings name one."""
         self._key = EmbedKey.kept_in(self.settings.data_dir)
         given = self.settings.embed_keys
         self._embed_keys = self._key.as_secret(given.get_secret_value() if given else None)
@@ -120,7 +117,7 @@ class LocalCloud:
         Raises ``EngineFailed`` when a process does not start.
         """
         count = self.settings.worker_processes if processes is None else processes
-        functions: dict[str, Invocable] = dict(self._functions)
+        functions: dict[str, Invocable] = dict(self.functions.by_name)
         if count:  # their event loops are in other processes, and the developer sets their number
             pool = self._worker_processes = WorkerProcesses(count, {**os.environ, **self.environment})
             functions = {consumer.function: pool.function(consumer.function) for consumer in self.stack.consumers}
@@ -211,7 +208,7 @@ class LocalCloud:
         is_demo = here["OPENAI_BASE_URL"].startswith(f"{self.url}/local/")
         self.about |= {"model": here["BATON_CHAT_MODEL"], "isDemoModel": is_demo}
         self.about["hasOwnAgents"] = here["BATON_AGENTS_DIR"] != str(ROOT / "agents")
-        load_executions = self._running.enter_context(state_machines.executed(self._invoke))
+        load_executions = self._running.enter_context(state_machines.executed(self.functions.invoke))
         self._create_resources()
         self._running.enter_context(environment.applied(self.environment))
         check_function_settings()
@@ -220,11 +217,12 @@ class LocalCloud:
         self._running.enter_context(as_deployed(self.stack, settings, self.aliases))
         self._running.enter_context(readable_lines(are_wanted=settings.logs == "text"))
         self._progress("Loading the functions ...")
-        web_apps = self._load_functions()
+        self._running.callback(self.functions.end)
+        self.functions.load(self.stack.functions, self.environment)
         self._prepare_state_machines(engines.moto, urls.moto, load_executions)
         from baton_local import shared_agents
 
-        server = self._server = Server(self._application(web_apps), subscriber)
+        server = self._server = Server(self._application(), subscriber)
         self._running.callback(server.stop)
         server.start()
         self._running.callback(shared_agents.close_resources)  # while the server's event loop runs
@@ -298,23 +296,11 @@ class LocalCloud:
             resources.create_table(client("dynamodb", self.environment["AWS_ENDPOINT_URL_DYNAMODB"]), self.stack.table)
 
     def _create_resources(self) -> None:
-        here = self.environment
-        resources.create_table(client("dynamodb", here["AWS_ENDPOINT_URL_DYNAMODB"]), self.stack.table)
-        queues = self.stack.queues
-        if self.settings.visibility_seconds is not None:
-            seconds = {"VisibilityTimeout": str(self.settings.visibility_seconds)}
-            queues = tuple(replace(each, attributes={**each.attributes, **seconds}) for each in queues)
-        resources.create_queues(client("sqs", here["AWS_ENDPOINT_URL_SQS"]), queues)
-        s3 = client("s3", here["AWS_ENDPOINT_URL_S3"])
-        resources.create_bucket(s3, self.stack.bucket)
-        put_document(s3, self.stack.bucket, self.settings.settings_file)
-        secrets = client("secretsmanager", here["AWS_ENDPOINT_URL"])
-        values = {
-            here.get("BATON_EMBED_KEYS_SECRET", ""): self._embed_keys,
-            here.get("BATON_MODEL_KEY_SECRET", ""): here["OPENAI_API_KEY"],
-        }
-        for name in {*self.stack.secrets, *values} - {""}:
-            resources.put_secret(secrets, name, values.get(name, "{}"))
+        here, settings = self.environment, self.settings
+        embed, model = here.get("BATON_EMBED_KEYS_SECRET", ""), here.get("BATON_MODEL_KEY_SECRET", "")
+        secrets = {embed: self._embed_keys, model: here["OPENAI_API_KEY"]}
+        resources.create_all(self.stack, here, secrets, visibility_seconds=settings.visibility_seconds)
+        put_document(client("s3", here["AWS_ENDPOINT_URL_S3"]), self.stack.bucket, settings.settings_file)
 
     def _prepare_state_machines(self, moto: MotoServer, endpoint: str, load: Callable[[], None]) -> None:
         """Read the definitions now, so that an unreadable one stops the start, and create the machines at first use."""
@@ -329,35 +315,11 @@ class LocalCloud:
 
         moto.create_state_machines = create
 
-    def _load_functions(self) -> dict[str, tuple[FunctionDefinition, AsgiApp]]:
-        """Load the functions into this process, or make those of a build. Return the web apps in this process."""
-        if self.settings.built:
-            self.built_functions = self._make_built_functions(self.settings.built)
-            self._functions = dict(self.built_functions)
-            return {}
-        web_apps: dict[str, tuple[FunctionDefinition, AsgiApp]] = {}
-        for name, definition in self.stack.functions.items():
-            if definition.is_web_app:
-                web_apps[name] = (definition, load_web_app(definition))
-            else:
-                function = self._functions[name] = Function(definition)
-                self._running.callback(function.end)
-        return web_apps
-
-    def _make_built_functions(self, build: Path) -> dict[str, "BuiltFunction"]:
-        from baton_local.lambda_runtime.build import BuiltFunctions
-
-        maker = BuiltFunctions(build, self.settings.cache_dir, self._progress)
-        functions = {name: maker.make(each, self.environment) for name, each in self.stack.functions.items()}
-        for function in functions.values():
-            self._running.callback(function.end)
-        return functions
-
-    def _application(self, web_apps: dict[str, tuple[FunctionDefinition, AsgiApp]]) -> Application:
+    def _application(self) -> Application:
         from baton_local.demo_model.app import create_readable_app
 
-        functions = self._functions
-        streamed = {name: each for name, each in self.built_functions.items() if self.stack.functions[name].is_web_app}
+        functions, web_apps = self.functions.by_name, self.functions.web_apps
+        streamed = {name: each for name, each in self.functions.built.items() if self.stack.functions[name].is_web_app}
         return Application(
             rest=RestGateway(self.stack.rest, functions, web_apps, streamed=streamed, gate=self._gate),
             sockets=SocketGateway(self.stack.sockets, functions, self.connections, self.settings.limits, self._gate),
@@ -387,7 +349,7 @@ class LocalCloud:
     def _start_schedules(self) -> None:
         wanted = self.settings.sweep_seconds
         for schedule in self.stack.schedules:
-            invoke = partial(self._invoke, schedule.function)
+            invoke = partial(self.functions.invoke, schedule.function)
             seconds = schedule.seconds if wanted is None else wanted
             # The stored data may hold work that an ended process has not finished.
             scheduler = Scheduler(schedule, invoke, seconds, at_once=self.settings.data_dir is not None)
@@ -397,10 +359,6 @@ class LocalCloud:
                 scheduler.start()
 
     def _start_object_events(self, moto: MotoServer) -> None:
-        events = ObjectEvents(self.stack.object_rules, self._invoke)
+        events = ObjectEvents(self.stack.object_rules, self.functions.invoke)
         self._running.callback(events.stop)
         moto.created = events.created
-
-    def _invoke(self, name: str, event: Any) -> Any:
-        """Invoke the function with ``event`` and return its result. Raises its exceptions."""
-        return self._functions[name].invoke(event).result()

@@ -2,13 +2,15 @@
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from baton_local.account import ACCOUNT
+from baton_local.engines.clients import client
 from baton_local.errors import TemplateProblem
-from baton_local.stack import QueueDefinition, StateMachineDefinition
+from baton_local.stack import QueueDefinition, Stack, StateMachineDefinition
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
@@ -26,6 +28,26 @@ TABLE_PROPERTIES = (
     "StreamSpecification",
 )
 """The supported parameters of CreateTable. DynamoDB Local has no tags and no point-in-time recovery."""
+
+
+def create_all(
+    stack: Stack, environment: Mapping[str, str], secrets: Mapping[str, str], *, visibility_seconds: int | None
+) -> None:
+    """Create the table, queues, bucket and secrets of a stack. State machines are created at first use.
+
+    ``environment`` has the addresses of services. ``secrets`` are values by name, ``{}`` for others of the stack.
+    ``visibility_seconds`` replaces the time after which a message that no worker has ended is received again.
+    """
+    create_table(client("dynamodb", environment["AWS_ENDPOINT_URL_DYNAMODB"]), stack.table)
+    queues = stack.queues
+    if visibility_seconds is not None:
+        seconds = {"VisibilityTimeout": str(visibility_seconds)}
+        queues = tuple(replace(each, attributes={**each.attributes, **seconds}) for each in queues)
+    create_queues(client("sqs", environment["AWS_ENDPOINT_URL_SQS"]), queues)
+    create_bucket(client("s3", environment["AWS_ENDPOINT_URL_S3"]), stack.bucket)
+    manager = client("secretsmanager", environment["AWS_ENDPOINT_URL"])
+    for name in {*stack.secrets, *secrets} - {""}:
+        put_secret(manager, name, secrets.get(name, "{}"))
 
 
 def create_table(dynamodb: "DynamoDBClient", definition: Mapping[str, Any], name: str | None = None) -> str:

@@ -53,7 +53,7 @@ class DrivenCloud(LocalCloud):
     def invoke(self, function: str, event: Any) -> Future[Any]:
         """Have a queue-fed function handle an event beside the queue, in a worker process if there are any."""
         workers = self._worker_processes
-        return workers.invoke(function, event) if workers else self._functions[function].invoke(event)
+        return workers.invoke(function, event) if workers else self.functions.by_name[function].invoke(event)
 
     def _management(self) -> AsgiApp:
         self._refusals = _Refusals(super()._management())

@@ -78,7 +78,7 @@ def _do(cloud: _CloudWithAgents, command: str, argument: Any) -> Any:
         case "invoke":
             return _outcome(cloud, argument["function"], argument["event"])
         case "log":
-            return list(cloud.built_functions[argument].log)
+            return list(cloud.functions.built[argument].log)
         case _:
             raise ValueError(command)
 
