@@ -38,10 +38,8 @@ class IllegalTransition(Exception):
 class DefinitionChanged:
     """The definition has changed since the workflow's last move."""
 
-    left_in: str
-    """The state before the change."""
     goes_on_in: str
-    """The same state if it still exists and the data still fit, otherwise the first. No data are lost."""
+    """The state before the change if it still exists and the data still fit, otherwise the first. No data are lost."""
     reason: str | None = None
     """The reason for which it cannot continue in its former state."""
 
@@ -145,7 +143,7 @@ def resume(definition: WorkflowDefinition, workflow: Workflow, *, thread_id: str
     state = workflow.state if reason is None else definition.first.name
     data = {**workflow.data, state: workflow.data.get(state, {})}
     goes_on = replace(goes_on, state=state, data=data, name=_name(definition, data))
-    return Resumed(goes_on, DefinitionChanged(workflow.state, state, reason))
+    return Resumed(goes_on, DefinitionChanged(state, reason))
 
 
 def missing(definition: WorkflowDefinition, workflow: Workflow) -> tuple[str, ...]:
