@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from baton.adapters.models.profile_overrides import profile_overrides
+from baton.adapters.s3_settings import SETTINGS_KEY
 from baton.adapters.yaml_document import YamlDocument, YamlFileError
-from baton.domain.settings_place import SETTINGS_KEY
 from baton.settings.document import InvalidDocument, SettingsDocument, check_document
 from baton_local.errors import LocalCloudError
 

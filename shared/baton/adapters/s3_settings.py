@@ -7,12 +7,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from baton.domain.errors import InternalError
-from baton.domain.settings_place import SETTINGS_KEY
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
 T = TypeVar("T")
+SETTINGS_KEY = "~settings/settings.json"
+"""The object. No tenant's id begins with ``~``, so it belongs to no tenant, and the bucket's policy lets no function
+write below ``~settings/``."""
+
 _log = logging.getLogger(__name__)
 
 

@@ -10,7 +10,7 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from baton.domain.settings_place import SETTINGS_KEY
+from baton.adapters.s3_settings import SETTINGS_KEY
 from baton.settings.document import read_document
 from baton_local.errors import LocalCloudError
 from baton_local.settings_document import put_document

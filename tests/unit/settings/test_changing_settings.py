@@ -15,7 +15,7 @@ from botocore.config import Config
 from moto import mock_aws
 
 from baton.adapters.refreshed_value import Refreshed
-from baton.adapters.s3_settings import S3Settings
+from baton.adapters.s3_settings import SETTINGS_KEY, S3Settings
 from baton.api.application import create_app
 from baton.api.mcp.access import McpAccess
 from baton.composition.app import build
@@ -23,7 +23,6 @@ from baton.composition.current_settings import CurrentSettings
 from baton.composition.ports import Ports
 from baton.domain.errors import InternalError, StoreUnavailable, Unauthorized
 from baton.domain.identity import Scope
-from baton.domain.settings_place import SETTINGS_KEY
 from baton.domain.usage import NO_PRICES
 from baton.settings.document import MAX_BYTES, DocumentVariables, SettingsDocument, read_document
 from baton.settings.models import ModelVariables
