@@ -32,4 +32,5 @@ if [ "$folder" = --which ]; then command -v "$python"; exit 0; fi
 # -s and -p: in tracebacks files have the paths that they have in Lambda.
 set -- "$folder/python"
 if [ -d "$folder/agents" ]; then set -- "$@" "$folder/agents"; fi
-exec "$python" -m compileall -q -j 0 --invalidation-mode unchecked-hash -s "$folder" -p /opt "$@"
+"$python" -m compileall -q -j 0 --invalidation-mode unchecked-hash -s "$folder" -p /opt "$@"
+if [ -d "$folder/python/baton" ]; then "$python" "$(dirname "$0")/dataclass_methods.py" "$folder/python"; fi

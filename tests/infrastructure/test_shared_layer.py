@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import subprocess
 import sys
 from importlib.util import MAGIC_NUMBER
@@ -56,6 +58,41 @@ def test_bytecode_is_not_compared_with_its_source_at_import(tmp_path: Path) -> N
         [bytecode] = ((tmp_path / name).parent / "__pycache__").iterdir()
         assert bytecode.read_bytes()[:8] == MAGIC_NUMBER + UNCHECKED_HASH
         assert f"/opt/{name}".encode() in bytecode.read_bytes()
+
+
+COMPILED_METHODS = """
+import json
+import pkgutil
+import sys
+
+def note(event, arguments):
+    if event == "compile" and arguments[1] == "<string>":
+        frame = sys._getframe(1)
+        while frame.f_globals["__name__"] in ("dataclasses", "baton.composition.dataclass_methods"):
+            frame = frame.f_back
+        compiled.add(frame.f_globals["__name__"])
+
+compiled = set()
+sys.addaudithook(note)
+import baton.composition
+for module in pkgutil.walk_packages(baton.__path__, "baton."):
+    __import__(module.name)
+from baton.domain.identity import Scope
+assert Scope("acme", "ada") == Scope("acme", "ada") != Scope("acme", "bob")
+print(json.dumps([baton.__file__, *sorted(name for name in compiled if name.startswith("baton."))]))
+"""
+INHERITED_FIELDS = ["baton.authoring.run_context", "baton.ports.tools", "baton.turns.dry_run_ports"]
+"""Modules with dataclasses that have fields of other ones."""
+
+
+def test_methods_of_dataclasses_are_compiled_when_the_layer_is_built(tmp_path: Path) -> None:
+    layer = tmp_path / "python"
+    shutil.copytree(ROOT / "shared/baton", layer / "baton", ignore=shutil.ignore_patterns("__pycache__"))
+    assert compile_layer(tmp_path).returncode == 0
+    environment = {**os.environ, "PYTHONPATH": str(layer)}
+    command = [sys.executable, "-c", COMPILED_METHODS]
+    printed = subprocess.run(command, capture_output=True, check=True, text=True, env=environment).stdout
+    assert json.loads(printed) == [str(layer / "baton/__init__.py"), *INHERITED_FIELDS]
 
 
 def test_a_missing_python_is_reported_and_refused_where_bytecode_is_required(tmp_path: Path) -> None:

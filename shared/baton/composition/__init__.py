@@ -1,7 +1,8 @@
 """The only package that joins ports to adapters: ``app`` builds the use cases from the ports in ``ports``.
 
 The Lambda functions ask ``deployed`` for their use cases. Each is built once per execution environment, when first
-needed. The functions here contain their imports, because the authorizer must not load the modules of conversations.
+needed. The functions here contain their imports, because the authorizer must not load the modules of conversations,
+and because this package prepares the imports of all others.
 """
 
 from __future__ import annotations
@@ -11,14 +12,13 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from baton.composition import environment, model_building
+from baton.composition import dataclass_methods, environment, model_building
 from baton.composition.environment import cache
-from baton.composition.ports import Ports
 from baton.composition.preloading import HTTP_MODULES, MODEL_MODULES, OPENAI_MODULES, preload
-from baton.domain.errors import InternalError, StoreUnavailable
 
 if TYPE_CHECKING:
     from baton.composition.app import App
+    from baton.composition.ports import Ports
 
 GARBAGE_THRESHOLD = 50_000
 """New objects after which Python looks for garbage among them. Its own is 2,000 and less."""
@@ -26,6 +26,7 @@ START_THRESHOLD = 500_000
 """The same until it has looked once. A start makes 200,000 objects, of which nearly none is garbage."""
 
 gc.set_threshold(START_THRESHOLD)
+dataclass_methods.take_compiled()
 model_building.postpone()
 
 
@@ -41,6 +42,8 @@ gc.callbacks.append(_lower_threshold)
 @cache
 def deployed_ports() -> Ports:
     """Return the ports of this execution environment."""
+    from baton.composition.ports import Ports
+
     return Ports()
 
 
@@ -92,6 +95,7 @@ def prepare_store() -> None:
 def prepare_turns() -> None:
     """Load clients of models, what counts tokens and the stored shapes in advance, for the first turn."""
     from baton.domain import events, run_events
+    from baton.domain.errors import InternalError, StoreUnavailable
 
     preload(*HTTP_MODULES, *MODEL_MODULES)
     prepare_store()

@@ -1,0 +1,74 @@
+"""The methods of Baton's dataclasses as bytecode: ``python dataclass_methods.py FOLDER_OF_PACKAGES``.
+
+Python writes the methods of a dataclass as text and compiles it whenever the module is imported, which is a sixth of a
+worker's start. This compiles the texts once, and ``baton/composition/dataclass_methods.py`` takes the results. A text
+depends only on names and kinds of fields. So nothing is imported: each class is made again from its source, with its
+fields alone. Classes that inherit fields are not worth more: Python compiles their methods as before.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import dataclasses
+import marshal
+import sys
+from dataclasses import KW_ONLY, InitVar, dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, ClassVar
+
+NAMES = {each.__name__: each for each in (ClassVar, InitVar, dataclass, field)} | {"KW_ONLY": KW_ONLY}
+"""Names that the sources of dataclasses refer to."""
+NOTHING = ast.Constant(None)
+NO_ARGUMENTS = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
+
+
+def main(folder: Path) -> None:
+    compiled: dict[bytes, bytes] = {}
+
+    def execute(text: str, names: dict[str, Any], results: dict[str, Any]) -> None:
+        code = compile(text, "<string>", "exec")
+        compiled[blake2b(text.encode(), digest_size=16).digest()] = marshal.dumps(code)
+        builtins.exec(code, names, results)  # noqa: S102  as the module of dataclasses does
+
+    vars(dataclasses)["exec"] = execute
+    for path in sorted((folder / "baton").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            if isinstance(node, ast.ClassDef) and any(_refers_to(each, "dataclass") for each in node.decorator_list):
+                made = ast.fix_missing_locations(ast.Module([_with_fields_alone(node)], type_ignores=[]))
+                code = compile(made, str(path), "exec")
+                exec(code, {"__name__": __name__, **NAMES})  # noqa: S102  names and types alone
+    target = folder / "baton" / "__pycache__" / f"dataclasses.{sys.implementation.cache_tag}"
+    target.write_bytes(marshal.dumps(compiled))
+
+
+def _refers_to(node: ast.expr, name: str) -> bool:
+    called = node.func if isinstance(node, ast.Call) else node
+    return isinstance(called, ast.Name) and called.id == name
+
+
+def _with_fields_alone(node: ast.ClassDef) -> ast.ClassDef:
+    """Return the class with its fields and the names of its methods, without bases, values and code."""
+    node.bases, node.keywords = [], []
+    node.decorator_list = [each for each in node.decorator_list if _refers_to(each, "dataclass")]
+    members: list[ast.stmt] = [ast.Pass()]
+    for each in node.body:
+        if isinstance(each, ast.FunctionDef):
+            members.append(ast.FunctionDef(each.name, NO_ARGUMENTS, body=[ast.Pass()], decorator_list=[]))
+        elif isinstance(each, ast.AnnAssign):
+            if isinstance(each.value, ast.Call) and _refers_to(each.value, "field"):
+                for given in each.value.keywords:
+                    if given.arg == "default":
+                        given.value = NOTHING
+                    elif given.arg == "default_factory":
+                        given.value = ast.Name("dict", ast.Load())
+            elif each.value is not None:
+                each.value = NOTHING
+            members.append(each)
+    node.body = members
+    return node
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
