@@ -75,12 +75,16 @@ class Functions:
         self.logs_messages = logs_messages
         self._resources = OpenResources(self._modules)
 
-    def find_filled(self, function: Callable[..., Any]) -> Filled:
-        """Return the parameters that get the context or a resource. Raises ``CannotLoad``."""
+    def find_filled(self, function: Callable[..., Any], arguments: Collection[str] = ()) -> Filled:
+        """Return the parameters that get the context, or a resource unless they are ``arguments``.
+
+        Raises ``CannotLoad``.
+        """
         hints = read_hints(function)
         names = [name for name in inspect.signature(function).parameters if name != "return"]
         contexts = tuple(name for name in names if is_context(name, hints.get(name)))
-        others = [name for name in names if name not in contexts and name in hints]
+        others = [name for name in names if name not in contexts and name not in arguments and name in hints]
+        # Resources are looked for in all modules of the process, which takes a millisecond.
         known = self._resources.known() if others else {}
         return Filled(contexts, {name: found for name in others if (found := known.get(_key(hints[name]))) is not None})
 
@@ -119,12 +123,9 @@ class Functions:
         self, function: Callable[..., Any], context: TurnContext, known: Mapping[str, Any], names: Sequence[str]
     ) -> Any:
         """Call a function with those of the ``known`` arguments that it has a parameter for. Raises its exceptions."""
-        filled = self.find_filled(function)
         wanted = [name for name in inspect.signature(function).parameters if name in names]
-        others = {name: each for name, each in filled.resources.items() if name not in wanted}
-        return await self.call(
-            function, context, {name: known[name] for name in wanted}, Filled(filled.contexts, others)
-        )
+        filled = self.find_filled(function, wanted)
+        return await self.call(function, context, {name: known[name] for name in wanted}, filled)
 
     def note_blocked(self, function: Callable[..., Any], context: TurnContext, blocked: Blocked) -> None:
         """Report that code of a function has let no other conversation of its process go on."""
