@@ -103,3 +103,8 @@ def test_an_answer_that_quotes_tags_without_end_is_read_in_time_that_its_length_
     tags = ThinkingTags()
     text = "".join(tags.take("It is `</think>`. ").text for _ in range(20_000)) + tags.end().text
     assert text == "It is `</think>`. " * 20_000
+
+
+def test_an_answer_of_very_many_pieces_costs_no_more_for_each_of_them() -> None:
+    # Looking at all earlier pieces for each one would take minutes.
+    assert read(["\n", *["x"] * 200_000])[0].strip() == "x" * 200_000

@@ -58,6 +58,9 @@ class ThinkingTags:
         self._waits_for_close = thinks_first
         self._waiting: list[str] = []
         self._said: list[str] = []
+        self._has_said_words = False
+        """True if any text said or held back is more than blank. To look at all of it for each piece would take the
+        square of the answer's length."""
         self._has_thought = False
         self._quoted = 0
         self.closed_unopened = False
@@ -80,7 +83,7 @@ class ThinkingTags:
                 thinking.append(before)
                 self._is_thinking, self._held = False, after
                 continue
-            if not self._has_words(answer):
+            if not self._has_said_words:
                 stripped = self._held.lstrip()
                 opening = next((tag for tag in self._tags if stripped.startswith(tag)), None)
                 if opening is not None:
@@ -96,7 +99,7 @@ class ThinkingTags:
                 said = "".join([*self._said, *answer, *self._waiting, self._held[:place]])
                 thinking.append(said if not self._said else self._held[:place])
                 takes_back = bool(self._said)
-                self._said, self._waiting, answer = [], [], []
+                self._said, self._waiting, answer, self._has_said_words = [], [], [], False
                 self._held = self._held[place + len(closing) :]
                 self._waits_for_close, self._has_thought, self.closed_unopened = False, True, True
                 continue
@@ -104,6 +107,7 @@ class ThinkingTags:
             free = self._held[: len(self._held) - kept]
             self._held = self._held[len(self._held) - kept :]
             (self._waiting if self._waits_for_close else answer).append(free)
+            self._has_said_words = self._has_said_words or bool(free.strip())
             break
         text = "".join(answer)
         if text:
@@ -118,9 +122,6 @@ class ThinkingTags:
         left = "".join([*self._waiting, held])
         self._waiting = []
         return Separated(left if left.strip() or self._said else "")
-
-    def _has_words(self, answer: list[str]) -> bool:
-        return any(each.strip() for each in (*self._said, *self._waiting, *answer))
 
     def _beginning_of_tag(self) -> int:
         """Return how many characters at the end of the held text may begin a tag that ends thinking."""
