@@ -67,10 +67,6 @@ class ClosableIterator(AsyncIterator[bytes]):
                 await self._parts.aclose()
 
 
-TAIL = 32
-"""Bytes that hold the mark at the end of a stream of events."""
-
-
 class MeteredIterator(ClosableIterator):
     """Iterates over ``parts`` in small pieces and lets other tasks run in between. Raises ``StreamTooLong``."""
 
@@ -82,8 +78,6 @@ class MeteredIterator(ClosableIterator):
         """The byte of the part with which the next piece begins."""
         self._given = 0
         """Bytes passed on since other tasks could run."""
-        self.tail = b""
-        """The last bytes that were passed on, up to ``TAIL``."""
 
     async def __anext__(self) -> bytes:
         while self._position >= len(self._part):
@@ -95,7 +89,6 @@ class MeteredIterator(ClosableIterator):
             await asyncio.sleep(0)
             self._given = 0
         self._given += len(piece)
-        self.tail = (self.tail + piece[-TAIL:])[-TAIL:]
         return piece
 
 

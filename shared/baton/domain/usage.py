@@ -47,9 +47,20 @@ class ModelUsage:
     usage: Usage
 
 
+MAX_TOKENS = 10**12
+"""More tokens than any call has. Larger numbers are mistakes, which a store or a browser could not hold exactly."""
+
+
 def token_count(value: object) -> int | None:
-    """Return a number of tokens that a provider reports; None if ``value`` is no such number."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    """Return a number of tokens that a provider reports; None if ``value`` is no such number.
+
+    Gateways send whole numbers as text or with a fraction of zero too.
+    """
+    if isinstance(value, str) and value.isdecimal() and len(value) <= len(str(MAX_TOKENS)):
+        value = int(value)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_TOKENS else None
 
 
 MAX_MODELS = 8

@@ -11,10 +11,19 @@ import httpx2
 import pytest
 
 from baton.adapters.openai import OpenAIChatModel
-from baton.domain.errors import ContentFiltered, ContextTooLong, ModelError, ModelUnavailable
+from baton.domain.errors import ContentFiltered, ContextTooLong, ModelError, ModelRateLimited, ModelUnavailable
 from baton.domain.message import Role
 from baton.domain.tool_call import ToolCall
-from baton.ports.chat_model import Finished, FinishReason, ModelChunk, ModelSettings, Prompt, TextDelta, ToolSpec
+from baton.ports.chat_model import (
+    Finished,
+    FinishReason,
+    ModelChunk,
+    ModelSettings,
+    Prompt,
+    ReasoningDelta,
+    TextDelta,
+    ToolSpec,
+)
 from tests.fakes.thread_files import MemoryThreadFiles
 
 Answer = Callable[[dict[str, Any]], httpx2.Response]
@@ -281,3 +290,107 @@ async def test_a_model_that_calls_tools_where_none_may_be_called_gets_none_to_se
     assert [message["role"] for message in sent] == ["user", "assistant", "user"]
     assert "[Result of add: 3]" in sent[2]["content"]
     assert "Answer now." in sent[2]["content"]
+
+
+@pytest.mark.parametrize(
+    "choices",
+    [
+        [{"index": 1, "delta": {"content": "No."}}, {"index": 0, "delta": {"content": "Yes."}}],
+        {"index": 0, "delta": {"content": "Yes."}},
+        [None, {"index": "0", "delta": {"content": "Yes."}}],
+        [{"index": 0, "text": "Yes."}],
+        [{"delta": {"content": [{"type": "text", "text": {"value": "Yes."}}]}}],
+        [{"delta": {"content": [{"type": "text_delta", "text": "Yes."}]}}],
+    ],
+)
+async def test_the_first_choice_is_read_in_any_form(choices: Any) -> None:
+    assert text(await ask(Endpoint(lambda _: sse({"choices": choices}, chunk({}, "stop"))))) == "Yes."
+
+
+@pytest.mark.parametrize("choices", [5, {"a": 1}, [None], "text", []])
+async def test_a_whole_answer_without_choices_is_an_outage(choices: Any) -> None:
+    with pytest.raises(ModelUnavailable):
+        await ask(Endpoint(lambda _: body({"object": "chat.completion", "choices": choices})))
+
+
+async def test_a_reason_that_says_none_is_none() -> None:
+    with pytest.raises(ModelUnavailable):
+        await ask(Endpoint(lambda _: sse(chunk({"content": "Half"}, "null"))))
+
+
+async def test_a_part_that_refuses_is_a_filtered_answer() -> None:
+    with pytest.raises(ContentFiltered):
+        await ask(Endpoint(lambda _: sse(chunk({"content": [{"type": "refusal", "refusal": "No."}]}, "stop"))))
+
+
+@pytest.mark.parametrize("counts", [("3", "2"), (3.0, 2.0), (3, 2)])
+async def test_tokens_are_counted_whatever_kind_of_number_they_are(counts: tuple[Any, Any]) -> None:
+    usage = {"prompt_tokens": counts[0], "completion_tokens": counts[1]}
+    chunks = await ask(Endpoint(lambda _: sse(*[chunk({"content": "Hi."}, "stop"), {"choices": [], "usage": usage}])))
+    assert isinstance(chunks[-1], Finished)
+    assert chunks[-1].usage is not None
+    assert (chunks[-1].usage.input_tokens, chunks[-1].usage.output_tokens) == (3, 2)
+
+
+@pytest.mark.parametrize("counts", [("three", "2"), (-1, 2), (10**30, 2), ("9" * 5_000, "2"), (True, 2), (0.5, 2)])
+async def test_what_is_no_number_of_tokens_is_none(counts: tuple[Any, Any]) -> None:
+    usage = {"prompt_tokens": counts[0], "completion_tokens": counts[1]}
+    chunks = await ask(Endpoint(lambda _: sse(chunk({"content": "Hi."}, "stop"), {"choices": [], "usage": usage})))
+    assert isinstance(chunks[-1], Finished)
+    assert chunks[-1].usage is None
+
+
+@pytest.mark.parametrize(
+    "delta",
+    [
+        {"reasoning_text": "Hm."},
+        {"thinking": "Hm."},
+        {"reasoning": {"content": "Hm."}},
+        {"reasoning_details": [{"type": "reasoning.text", "text": "Hm.", "index": 0}]},
+        {"thinking_blocks": [{"type": "thinking", "thinking": "Hm."}]},
+        {"reasoning_content": "Hm.", "reasoning": "Hm."},
+    ],
+)
+async def test_thinking_is_shown_under_any_of_its_names(delta: dict[str, Any]) -> None:
+    chunks = await ask(Endpoint(lambda _: sse(chunk(delta), chunk({"content": "So."}, "stop"))), shows_reasoning=True)
+    assert [each.text for each in chunks if isinstance(each, ReasoningDelta)] == ["Hm."]
+
+
+CALL = {"name": "add", "arguments": '{"x": 1}'}
+
+
+@pytest.mark.parametrize(
+    "deltas",
+    [
+        [{"function_call": {"name": "add", "arguments": ""}}, {"function_call": {"arguments": '{"x": 1}'}}],
+        [{"tool_calls": {"index": 0, "id": "c1", "function": CALL}}],
+        [{"tool_calls": [{"index": 0, "function": {**CALL, "arguments": json.dumps(CALL["arguments"])}}]}],
+        [
+            {"tool_calls": [{"index": 0, "id": "c1", "function": {"name": "a", "arguments": ""}}]},
+            {"tool_calls": [{"index": 0, "function": {"name": "dd", "arguments": '{"x": 1}'}}]},
+        ],
+    ],
+)
+async def test_a_call_is_read_in_any_form(deltas: list[dict[str, Any]]) -> None:
+    chunks = await ask(Endpoint(lambda _: sse(*map(chunk, deltas), chunk({}, "stop"))), tools=(ADD,))
+    [call] = [each for each in chunks if isinstance(each, ToolCall)]
+    assert (call.name, json.loads(call.arguments)) == ("add", {"x": 1})
+
+
+@pytest.mark.parametrize(
+    ("headers", "message", "requests"),
+    [
+        ({"retry-after": "Fri, 31 Dec 9999 23:59:59 -1400"}, "", 2),
+        ({"retry-after": "soon"}, "", 2),
+        ({"retry-after": "-1"}, "", 2),
+        ({"retry-after": "1e999"}, "", 2),
+        ({}, "Please try again in 1h2m3s.", 1),
+        ({}, f"Try again in {'9' * 400}m1s.", 1),
+    ],
+)
+async def test_a_wait_in_any_words_is_a_rate_limit(headers: dict[str, str], message: str, requests: int) -> None:
+    error = {"error": {"message": message or "Slow down.", "code": "rate_limit_exceeded"}}
+    endpoint = Endpoint(lambda _: httpx2.Response(429, headers=headers, json=error))
+    with pytest.raises(ModelRateLimited):
+        await ask(endpoint)
+    assert len(endpoint.bodies) == requests

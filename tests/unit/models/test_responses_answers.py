@@ -325,3 +325,27 @@ async def test_the_connection_is_closed_if_the_reader_leaves_before_the_first_wo
     with pytest.raises(asyncio.CancelledError):
         await task
     assert endpoint.streams[0].is_closed
+
+
+@pytest.mark.parametrize(
+    ("event", "reason"),
+    [
+        ({"type": "response.failed", "response": {"error": "Out of memory."}}, "Out of memory."),
+        ({"type": "response.failed", "response": {"error": None}}, "The response is failed."),
+        ({"type": "response.cancelled", "response": {"status": "cancelled"}}, "The response is cancelled."),
+    ],
+)
+async def test_operators_learn_why_a_response_has_failed(event: Event, reason: str) -> None:
+    with pytest.raises(ModelUnavailable) as failed:
+        await heard(event)
+    assert failed.value.reason == reason
+
+
+async def test_text_that_comes_at_its_end_only_is_read() -> None:
+    done = {"type": "response.output_text.done", "output_index": 0, "text": "Hi."}
+    assert text_of(await heard(done, ended())) == "Hi."
+
+
+async def test_the_name_of_a_call_may_come_with_its_arguments() -> None:
+    done = {"type": "response.function_call_arguments.done", "item_id": "fc_1", "name": "add", "arguments": "{}"}
+    assert [each.name for each in calls_of(await heard(done, ended()))] == ["add"]

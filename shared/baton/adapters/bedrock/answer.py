@@ -17,7 +17,7 @@ from baton.adapters.models.failure import FailureKind, ProviderFailure
 from baton.adapters.models.profile import ModelProfile
 from baton.adapters.models.thinking_tags import TAG, ThinkingTags
 from baton.adapters.models.tool_schemas import OfferedTools
-from baton.domain.errors import ContentFiltered, ContextTooLong, ModelUnavailable
+from baton.domain.errors import ContentFiltered, ContextTooLong
 from baton.domain.provider_parts import ProviderParts
 from baton.domain.usage import Usage, token_count
 from baton.ports.chat_model import (
@@ -100,19 +100,18 @@ class ConverseAnswer(AnswerSoFar):
     def end(self) -> Sequence[ModelChunk]:
         """See ``OpenedAnswer``."""
         chunks = [*self._held, *self._end_of_text()]
-        if self.reason is None:
-            raise ModelUnavailable
-        calls = self._blocks.calls(self._tools, cut=self.reason is FinishReason.LENGTH)
+        reason = self._found_reason()
+        calls = self._blocks.calls(self._tools, cut=reason is FinishReason.LENGTH)
         if self._settings.tool_choice == "none" or not self._tools.tools:
             if calls and not self._heard:
                 self._refuse_calls(self._note_insisting)
             calls = []
-        if self.reason is not FinishReason.LENGTH:
-            self.reason = FinishReason.TOOL_CALLS if calls else FinishReason.STOP
+        if reason is not FinishReason.LENGTH:
+            reason = FinishReason.TOOL_CALLS if calls else FinishReason.STOP
         parts = ProviderParts.of(
             self._origin, self._profile.replay, self._blocks.parts(self._profile, with_calls=bool(calls))
         )
-        finished = Finished(self.reason, self._model, self._usage, parts, self._request.dropped)
+        finished = Finished(reason, self._model, self._usage, parts, self._request.dropped)
         return [*chunks, *calls, finished]
 
     def _take(self, event: StreamEvent) -> list[ModelChunk]:

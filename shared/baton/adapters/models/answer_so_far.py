@@ -105,6 +105,12 @@ class AnswerSoFar(ABC):
     def _shown_thinking(self, thinking: str) -> list[ModelChunk]:
         return [ReasoningDelta(thinking)] if thinking and self._settings.shows_reasoning else []
 
+    def _found_reason(self) -> FinishReason:
+        """Return why the answer has ended. Raises ``ProviderFailure`` if it has no end."""
+        if self.reason is None:
+            raise ProviderFailure("BrokenOff", FailureKind.PROTOCOL, text="The answer broke off before its end.")
+        return self.reason
+
     def _refuse_calls(self, note_insisting: Callable[[str], None]) -> None:
         """Raise ``ProviderFailure`` for calls instead of text where no tool may be called, if there are any tools.
 

@@ -31,6 +31,8 @@ MAX_TEXT = 2_000
 """Characters of a provider's text that are read."""
 MAX_LOGGED = 500
 MAX_NESTING = 6
+_STATUSES = ("code", "status", "statusCode", "status_code")
+"""Fields of an error with an HTTP status."""
 
 _PASSING = frozenset({409, 424, 425, 498, 499})
 """Statuses below 500 that are outages."""
@@ -191,7 +193,7 @@ class ErrorBody:
             type=_text(body.get("type") or body.get("__type") or body.get("status") or located.get("type")),
             param=_text(body.get("param")) or place,
             text=text[:MAX_TEXT],
-            status=_status(body.get("code")) or _status(body.get("status")),
+            status=next(filter(None, (_status(body.get(name)) for name in _STATUSES)), None),
             retry_after=_wait(text),
         )
 
@@ -248,7 +250,7 @@ def _wait(text: str) -> float | None:
     if found["delay"] is not None:
         return float(found["delay"])
     seconds = float(found["seconds"]) / (1000 if found["unit"] == "ms" else 1)
-    return 60.0 * int(found["minutes"] or 0) + seconds
+    return 3600 * float(found["hours"] or 0) + 60 * float(found["minutes"] or 0) + seconds
 
 
 def _without(secret: str, text: str) -> str:
@@ -285,10 +287,9 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     if seconds is not None or given is None:
         return seconds
     try:
-        until = parsedate_to_datetime(given)
-    except ValueError:
+        return max(0.0, (parsedate_to_datetime(given).astimezone(UTC) - datetime.now(UTC)).total_seconds())
+    except (ValueError, OverflowError):  # no date, or one beyond the last year
         return None
-    return max(0.0, (until.astimezone(UTC) - datetime.now(UTC)).total_seconds())
 
 
 def _number(text: str | None) -> float | None:

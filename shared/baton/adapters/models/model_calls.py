@@ -176,7 +176,7 @@ class _Reading:
             logger.warning("The model's stream is cut", extra={"text": str(too_long)})
             count(Metric.MODEL_CALLS_FAILED)
             if not answer.size:
-                raise ModelUnavailable from None
+                raise ProviderFailure("StreamTooLong", FailureKind.PROTOCOL, text=str(too_long)) from None
             answer.cut()
             return None
         except (ProviderFailure, TimeoutError) as failure:

@@ -101,6 +101,6 @@ FLAGGED = _any("moderation", "flagged")
 
 WAIT = re.compile(
     r'"?retrydelay"?: ?"?(?P<delay>\d+(?:\.\d+)?)s'
-    r"|try again in (?:(?P<minutes>\d+)m)?(?P<seconds>\d+(?:\.\d+)?)(?P<unit>ms|s)"
+    r"|(?:try again|retry) in (?:(?P<hours>\d+)h)?(?:(?P<minutes>\d+)m)?(?P<seconds>\d+(?:\.\d+)?)(?P<unit>ms|s)"
 )
 """The seconds to wait: Google's ``RetryInfo``, and the sentence of OpenAI and Groq."""

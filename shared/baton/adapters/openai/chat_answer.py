@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from openai import AsyncStream, OpenAIError
+from openai import AsyncStream
 from openai.types.chat import ChatCompletionChunk
 from openai.types.chat.chat_completion_chunk import ChoiceDelta
 
@@ -16,9 +16,10 @@ from baton.adapters.models.failure import ErrorBody, ProviderFailure
 from baton.adapters.models.learning import SentFeatures
 from baton.adapters.models.profile import ModelProfile
 from baton.adapters.models.tool_schemas import OfferedTools
-from baton.adapters.openai.errors import IN_STREAM, provider_failure
-from baton.adapters.openai.replayed_fields import THINKING_FIELDS, ReplayedFields
-from baton.adapters.openai.response_bodies import is_whole, read_whole
+from baton.adapters.openai.answer_events import AnswerEvent, AnswerEvents
+from baton.adapters.openai.chat_chunks import first_choice, is_error, text_alone, texts_and_thinking
+from baton.adapters.openai.errors import IN_STREAM, provider_failure, with_status
+from baton.adapters.openai.replayed_fields import ReplayedFields
 from baton.adapters.openai.tool_calls import ToolCallFragments, TooManyCalls
 from baton.domain.errors import ContentFiltered, ContextTooLong, ModelUnavailable
 from baton.domain.provider_parts import ProviderParts, Replay
@@ -52,7 +53,8 @@ _REASONS = {
 _FILTERED = re.compile(
     r"\b(content_?filter(ed)?|refusal|guardrail_intervened|safety|prohibited_content|blocklist|recitation|spii|sensitive)\b"
 )
-_WITH_TEXT = frozenset({"content", "role"})
+_NO_REASON = ("null", "none")
+"""Missing reasons, as endpoints write them that make a text of every value."""
 _FAILED = re.compile(r"error\b|malformed_function_call|unexpected_tool_call|insufficient_system_resource|\babort")
 
 
@@ -71,18 +73,19 @@ class ChatAnswer(AnswerSoFar):
         asked_characters: int,
         note_insisting: Callable[[str], None],
     ) -> None:
-        """``stream`` has the chunks as JSON.
+        """Read the body of ``stream``.
 
         ``note_insisting`` takes the name of a model that calls tools, and says nothing, where none may be called.
         """
         super().__init__(settings, profile, origin, tools, sent)
-        self._stream = stream
+        self._events = AnswerEvents(stream.response)
+        self._is_whole = False
+        """True once a complete answer has arrived, which needs no reason to stop."""
         self._asked_characters = asked_characters
         self._note_insisting = note_insisting
         self._has_text = False
-        self._fragments = ToolCallFragments()
+        self._fragments = ToolCallFragments([each.name for each in tools.tools])
         self._fields = ReplayedFields(profile.replayed_fields)
-        self._is_whole = is_whole(stream.response)
 
     @property
     def _calls_size(self) -> int:
@@ -98,50 +101,42 @@ class ChatAnswer(AnswerSoFar):
     async def next(self) -> Sequence[ModelChunk] | None:
         """See ``OpenedAnswer``."""
         try:
-            if self._is_whole:
-                body = await read_whole(self._stream.response)
-                return None if body is None else self._take_whole(body)
-            chunk = await anext(self._stream, None)
-        except (OpenAIError, ValueError, RecursionError) as error:
+            event = await anext(self._events, None)
+        except (ValueError, RecursionError) as error:
             raise provider_failure(error) from None
-        return None if chunk is None else self._take(chunk)
-
-    def _take_whole(self, body: object) -> Sequence[ModelChunk]:
-        if not isinstance(body, dict) or body.get("error") or not body.get("choices"):
-            raise ErrorBody.of(body).failure(IN_STREAM)
-        choices = [{**each, "delta": each.get("message")} for each in body["choices"] if isinstance(each, dict)]
-        return self._take({**body, "choices": choices})
+        return None if event is None else self._take(event)
 
     async def aclose(self) -> None:
         """See ``OpenedAnswer``."""
-        await self._stream.close()
+        await self._events.aclose()
 
     def end(self) -> Sequence[ModelChunk]:
         """See ``OpenedAnswer``."""
         chunks = self._separated(self._tags.end())
         if self.size == 0 and self._asked_characters > OVERFLOW_CHARACTERS and not self._has_read_all:
             raise ContextTooLong.guessed()
-        if self.reason is None and self._has_end_mark and self._is_complete:
+        if self.reason is None and self._is_complete:
             self.reason = FinishReason.STOP
-        if self.reason is None:
-            raise ModelUnavailable
-        drafts = self._fragments.take(cut=self.reason is FinishReason.LENGTH)
+        reason = self._found_reason()
+        drafts = self._fragments.take(cut=reason is FinishReason.LENGTH)
         calls = [replace(call, name=self._tools.name_inside(call.name)) for call in drafts]
         if self._settings.tool_choice == "none":
             if calls and not self._has_text:
                 self._refuse_calls(self._note_insisting)
             calls = []
-        if calls and self.reason is FinishReason.STOP:
-            self.reason = FinishReason.TOOL_CALLS  # some endpoints end every answer with "stop"
+        if calls and reason is FinishReason.STOP:
+            reason = FinishReason.TOOL_CALLS  # some endpoints end every answer with "stop"
         dropped = tuple(
             name for name in sorted(self._profile.dropped) if getattr(self._settings, name, None) is not None
         )
-        finished = Finished(self.reason, self._model, self._usage, self._parts(calls), dropped)
+        finished = Finished(reason, self._model, self._usage, self._parts(calls), dropped)
         return [*chunks, *calls, finished]
 
     @property
     def _is_complete(self) -> bool:
-        """True if an answer without a reason to stop has its end: whole calls, or a server that sends no reasons."""
+        """True if an answer without a reason to stop has its end: a whole one, whole calls, or its server's."""
+        if self._is_whole or not self._events.has_end_mark:
+            return self._is_whole
         if self._fragments.are_whole:
             return True
         return self._profile.ends_without_reason and (self._has_text or self._fragments.size > 0)
@@ -151,10 +146,6 @@ class ChatAnswer(AnswerSoFar):
         """True if the token counts show that the model has read the prompt, and just has nothing to say."""
         counted = self._usage.input_tokens if self._usage is not None else 0
         return self.reason is not None and counted * MAX_TOKEN_CHARACTERS >= self._asked_characters
-
-    @property
-    def _has_end_mark(self) -> bool:
-        return b"[DONE]" in getattr(self._stream.response.stream, "tail", b"")
 
     def _parts(self, calls: Sequence[ToolCall]) -> ProviderParts | None:
         """Return what goes back with the answer: fields of the message, and of its calls."""
@@ -166,29 +157,29 @@ class ChatAnswer(AnswerSoFar):
         replay = Replay.ALWAYS if of_calls else self._profile.replay
         return ProviderParts.of(self._origin, replay, [*parts, *of_calls])
 
-    def _take(self, chunk: object) -> Sequence[ModelChunk]:
-        """Return what a chunk holds. Raises ``ContentFiltered``, ``ProviderFailure`` and ``ModelUnavailable``."""
+    def _take(self, event: AnswerEvent) -> Sequence[ModelChunk]:
+        """Return what an event holds. Raises ``ContentFiltered``, ``ProviderFailure`` and ``ModelUnavailable``."""
         # Nothing has validated a chunk, so it may have any shape.
-        if isinstance(chunk, dict):
-            text = _text_alone(chunk)
-            if text is not None:
-                return self._take_text(chunk, text)
-            self._take_usage(chunk.get("usage"))
-            if not chunk.get("choices"):
-                self._take_model(chunk.get("model"))
-                return ()
-            chunk = ChatCompletionChunk.construct(**{**chunk, "usage": None})
-        if not isinstance(chunk, ChatCompletionChunk):
-            if isinstance(chunk, list | str) and chunk:
-                raise ErrorBody.of(chunk).failure(IN_STREAM)
-            raise ModelUnavailable
-        self._take_model(chunk.model)
+        fields = event.value
+        if not isinstance(fields, dict):
+            raise ErrorBody.of(fields).failure(IN_STREAM)
+        text = text_alone(fields)
+        if text is not None:
+            return self._take_text(fields, text)
+        if is_error(fields):
+            raise with_status(ErrorBody.of(fields).failure(IN_STREAM))
+        self._take_model(fields.get("model"))
+        self._take_usage(fields.get("usage"))
+        choices = first_choice(fields.get("choices"))
+        if not choices:
+            return ()
+        chunk = ChatCompletionChunk.construct(**{**fields, "choices": choices, "usage": None})
         try:
             choice = chunk.choices[0]
             delta, reason = choice.delta, choice.finish_reason
-            if delta is None:  # a whole answer as one event
-                delta = _message(choice)
-            texts, thinking = ([], []) if delta is None else _content(delta)
+            if delta is None and (delta := _message(choice)) is not None:
+                self._is_whole = not event.is_streamed or chunk.object != "chat.completion.chunk"
+            texts, thinking = ([], []) if delta is None else texts_and_thinking(delta)
             refusal = delta.refusal if delta is not None else None
             if delta is not None:
                 self._fragments.add(delta.tool_calls)
@@ -198,6 +189,8 @@ class ChatAnswer(AnswerSoFar):
         except (AttributeError, TypeError, LookupError):
             raise ModelUnavailable from None
         ending = str(reason)[:MAX_REASON].lower() if reason else ""
+        if ending in _NO_REASON:
+            ending = ""
         if refusal or _FILTERED.search(ending):
             raise ContentFiltered
         if _FAILED.search(ending):
@@ -241,53 +234,6 @@ class ChatAnswer(AnswerSoFar):
                 _count(details, "cache_write_tokens") or _count(usage, "cache_creation_input_tokens") or 0,
                 _count(written, "reasoning_tokens") or 0,
             )
-
-
-def _text_alone(chunk: dict[str, Any]) -> str | None:
-    """Return the text of a chunk that has nothing else to be read, as nearly all have; None for others.
-
-    The SDK's models of a chunk take ten times as long to make as this.
-    """
-    choices = chunk.get("choices")
-    if not isinstance(choices, list) or len(choices) != 1 or chunk.get("usage"):
-        return None
-    choice = choices[0]
-    if not isinstance(choice, dict) or choice.get("finish_reason") or "message" in choice:
-        return None
-    delta = choice.get("delta")
-    if not isinstance(delta, dict) or any(value for name, value in delta.items() if name not in _WITH_TEXT):
-        return None
-    text = delta.get("content")
-    return text if isinstance(text, str) and text else None
-
-
-def _content(delta: Any) -> tuple[list[str], list[str]]:
-    """Return the texts and the thinking of a delta, whose content some endpoints send as a list of parts."""
-    texts: list[str] = []
-    thinking: list[str] = []
-    extra = delta.model_extra or {}
-    for name in THINKING_FIELDS:
-        if isinstance(extra.get(name), str) and extra[name]:
-            thinking.append(extra[name])
-            break  # some endpoints send the same under both names
-    content = delta.content
-    for part in content if isinstance(content, list) else [content]:
-        if isinstance(part, str):
-            texts.append(part)
-        elif isinstance(part, dict):
-            kind = part.get("type")
-            if kind in (None, "text", "output_text") and isinstance(part.get("text"), str):
-                texts.append(part["text"])
-            elif kind in ("thinking", "reasoning"):
-                thinking += _thoughts(part.get("thinking") or part.get("text") or part.get("summary"))
-    return [text for text in texts if text], [thought for thought in thinking if thought]
-
-
-def _thoughts(value: object) -> list[str]:
-    if isinstance(value, str):
-        return [value]
-    parts = value if isinstance(value, list) else []
-    return [part["text"] for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str)]
 
 
 def _message(choice: Any) -> Any:

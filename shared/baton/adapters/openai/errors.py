@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import httpx2 as httpx
 from openai import APIConnectionError, APIError, APIStatusError, APITimeoutError, OpenAIError
 
 from baton.adapters.models.failure import MAX_TEXT, ErrorBody, FailureKind, ProviderFailure, retry_after
@@ -27,6 +28,8 @@ def provider_failure(error: Failure) -> ProviderFailure:
         name = f"{name} ({type(error.__cause__).__name__})"
     if isinstance(error, TimeoutError | APITimeoutError):
         return ProviderFailure(name, FailureKind.TIMEOUT, text=_with_address(error))
+    if isinstance(error.__cause__, httpx.DecodingError):
+        return ProviderFailure(name, FailureKind.PROTOCOL, text=str(error.__cause__))
     if isinstance(error, APIConnectionError):
         return ProviderFailure(name, FailureKind.CONNECTION, text=_with_address(error))
     if not isinstance(error, APIError):

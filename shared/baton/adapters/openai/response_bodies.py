@@ -1,34 +1,10 @@
-"""Bodies of a model endpoint's responses: limits on their size, and answers that are not streams."""
+"""Limits on the size of a model endpoint's responses."""
 
 from __future__ import annotations
 
-import json
-
 import httpx2
-import httpx2 as httpx
 
-from baton.adapters.models.failure import FailureKind, ProviderFailure
 from baton.adapters.stream_limits import ClosableIterator, MeteredIterator, StreamLimits
-
-
-def is_whole(response: httpx.Response) -> bool:
-    """Return whether a response is one JSON text."""
-    return "json" in response.headers.get("content-type", "")
-
-
-async def read_whole(response: httpx.Response) -> object:
-    """Return the JSON of such a response; None if it was read before.
-
-    Raises ``ProviderFailure`` for a broken connection, and ``ValueError`` for what is not JSON.
-    """
-    if response.is_stream_consumed:
-        return None
-    try:
-        pieces = [piece async for piece in response.aiter_bytes()]
-    except httpx.HTTPError as error:
-        raise ProviderFailure(type(error).__name__, FailureKind.CONNECTION, text=str(error)) from None
-    return json.loads(b"".join(pieces))
-
 
 LIMITS = StreamLimits(stream_bytes=64 * 1024 * 1024, event_bytes=4 * 1024 * 1024, event_values=10_000)
 """Models send a few tokens in an event of 250 bytes, which is sixty times as many bytes as text. An event may contain a

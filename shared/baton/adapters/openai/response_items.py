@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from baton.adapters.openai.tool_calls import MAX_CALLS, TooManyCalls
+from baton.adapters.openai.tool_calls import MAX_CALLS, TooManyCalls, as_object
 from baton.domain.errors import ModelUnavailable
 from baton.domain.text import utf8_size
 from baton.domain.tool_call import ToolCall
@@ -49,8 +49,7 @@ class OutputItem:
     @property
     def arguments(self) -> str:
         """The arguments of a call; ``{}`` if the model wrote nothing."""
-        written = "".join(self.pieces).strip()
-        return "{}" if written in ("", "null") else written
+        return as_object("".join(self.pieces).strip())
 
     @property
     def is_whole(self) -> bool:

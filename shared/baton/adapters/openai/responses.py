@@ -52,7 +52,7 @@ class Responses:
             stream: AsyncStream[object] = await self._endpoint.client().post(
                 "/responses", body=body, cast_to=object, stream=True, stream_cls=AsyncStream[object]
             )
-        except (OpenAIError, ValueError) as error:
+        except (OpenAIError, ValueError, RecursionError) as error:
             raise Refused(provider_failure(error), sent) from None
         return ResponsesAnswer(
             stream, settings, profile, origin, prepared.tools, sent, asked_characters=prepared.characters

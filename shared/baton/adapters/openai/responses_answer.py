@@ -6,18 +6,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from openai import AsyncStream, OpenAIError
+from openai import AsyncStream
 
 from baton.adapters.models.answer_so_far import AnswerSoFar
+from baton.adapters.models.failure import ErrorBody
 from baton.adapters.models.learning import SentFeatures
 from baton.adapters.models.profile import ModelProfile
 from baton.adapters.models.tool_schemas import OfferedTools
+from baton.adapters.openai.answer_events import AnswerEvents
 from baton.adapters.openai.chat_answer import OVERFLOW_CHARACTERS
-from baton.adapters.openai.errors import provider_failure, streamed_failure, with_status
-from baton.adapters.openai.response_bodies import is_whole, read_whole
+from baton.adapters.openai.chat_chunks import is_error
+from baton.adapters.openai.errors import IN_STREAM, provider_failure, streamed_failure, with_status
 from baton.adapters.openai.response_items import ItemKind, OutputItem, OutputItems
 from baton.adapters.openai.tool_calls import TooManyCalls
-from baton.domain.errors import ContentFiltered, ContextTooLong, ModelUnavailable
+from baton.domain.errors import ContentFiltered, ContextTooLong
 from baton.domain.provider_parts import ProviderParts
 from baton.domain.text import utf8_size
 from baton.domain.usage import Usage, token_count
@@ -36,6 +38,7 @@ _ENDS = {
     "response.done": "completed",
     "response.failed": "failed",
     "response.incomplete": "incomplete",
+    "response.cancelled": "cancelled",
 }
 """Events that end an answer, and the statuses that they mean unless they say one."""
 
@@ -55,12 +58,11 @@ class ResponsesAnswer(AnswerSoFar):
         asked_characters: int,
     ) -> None:
         super().__init__(settings, profile, origin, tools, sent)
-        self._stream = stream
+        self._events = AnswerEvents(stream.response)
         self._asked_characters = asked_characters
         self._items = OutputItems()
         self._message: OutputItem | None = None
         """The message whose text is read."""
-        self._is_whole = is_whole(stream.response)
 
     @property
     def _calls_size(self) -> int:
@@ -69,15 +71,15 @@ class ResponsesAnswer(AnswerSoFar):
     async def next(self) -> Sequence[ModelChunk] | None:
         """See ``OpenedAnswer``."""
         try:
-            event = await (read_whole(self._stream.response) if self._is_whole else anext(self._stream, None))
-        except (OpenAIError, ValueError) as error:
-            raise with_status(provider_failure(error)) from None
+            event = await anext(self._events, None)
+        except (ValueError, RecursionError) as error:
+            raise provider_failure(error) from None
         if event is None:
             return None
-        if not isinstance(event, dict):
-            raise ModelUnavailable
+        if not isinstance(event.value, dict):
+            raise with_status(ErrorBody.of(event.value).failure(IN_STREAM))
         try:
-            chunks = self._take_whole(event) if self._is_whole else self._take(event)
+            chunks = self._take(event.value, str(event.value.get("type") or event.name))
         except TooManyCalls:
             self.cut()
             return ()
@@ -87,7 +89,7 @@ class ResponsesAnswer(AnswerSoFar):
 
     async def aclose(self) -> None:
         """See ``OpenedAnswer``."""
-        await self._stream.close()
+        await self._events.aclose()
 
     def end(self) -> Sequence[ModelChunk]:
         """See ``OpenedAnswer``."""
@@ -97,23 +99,25 @@ class ResponsesAnswer(AnswerSoFar):
         chunks = self._separated(left) if messages else []
         if self.reason is FinishReason.STOP and not self._items.all and self._asked_characters > OVERFLOW_CHARACTERS:
             raise ContextTooLong.guessed()
-        if self.reason is None:
-            raise ModelUnavailable
-        found = self._items.tool_calls(cut=self.reason is FinishReason.LENGTH)
+        reason = self._found_reason()
+        found = self._items.tool_calls(cut=reason is FinishReason.LENGTH)
         calls = [(item, replace(call, name=self._tools.name_inside(call.name))) for item, call in found]
         if self._settings.tool_choice == "none":
             calls = []
-        if calls and self.reason is FinishReason.STOP:
-            self.reason = FinishReason.TOOL_CALLS
+        if calls and reason is FinishReason.STOP:
+            reason = FinishReason.TOOL_CALLS
         parts = ProviderParts.of(self._origin, self._profile.replay, self._parts([item for item, _ in calls]))
-        finished = Finished(self.reason, self._model, self._usage, parts, self._dropped())
+        finished = Finished(reason, self._model, self._usage, parts, self._dropped())
         return [*chunks, *(call for _, call in calls), finished]
 
-    def _take(self, event: Mapping[str, Any]) -> Sequence[ModelChunk]:
+    def _take(self, event: Mapping[str, Any], kind: str) -> Sequence[ModelChunk]:
         """Return what an event holds. Raises ``ContentFiltered``, ``ProviderFailure`` and ``TooManyCalls``."""
-        match event.get("type"):
+        match kind:
             case "response.output_text.delta":
                 return self._text(self._items.of(event, ItemKind.MESSAGE), event.get("delta"))
+            case "response.output_text.done" if isinstance(text := event.get("text"), str):
+                item = self._items.of(event, ItemKind.MESSAGE)
+                return [] if item.heard else self._text(item, text)
             case "response.output_item.added":
                 self._items.announced(event)
             case "response.output_item.done":
@@ -121,7 +125,9 @@ class ResponsesAnswer(AnswerSoFar):
             case "response.function_call_arguments.delta":
                 self._items.add_arguments(self._items.of(event, ItemKind.CALL), event.get("delta"))
             case "response.function_call_arguments.done":
-                self._items.replace_arguments(self._items.of(event, ItemKind.CALL), event.get("arguments"))
+                call = self._items.of(event, ItemKind.CALL)
+                call.name = call.name or str(event.get("name") or "")
+                self._items.replace_arguments(call, event.get("arguments"))
             case "response.reasoning_summary_part.added" if event.get("summary_index"):
                 return self._thought(self._items.of(event, ItemKind.REASONING), "\n\n", is_summary=True)
             case "response.reasoning_summary_text.delta":
@@ -132,14 +138,13 @@ class ResponsesAnswer(AnswerSoFar):
                 raise ContentFiltered
             case "error":
                 raise streamed_failure(event)
-            case kind if kind in _ENDS:
+            case _ if kind in _ENDS:
                 return self._finish(_ENDS[kind], _mapping(event.get("response")))
+            case _ if "output" in event:  # a whole answer
+                return self._finish("completed", event)
+            case _ if event.get("error") or (not kind and is_error(event)):
+                raise streamed_failure(event)
         return ()
-
-    def _take_whole(self, response: Mapping[str, Any]) -> Sequence[ModelChunk]:
-        if "output" not in response:
-            raise streamed_failure(response)
-        return self._finish("completed", response)
 
     def _text(self, item: OutputItem, text: object) -> list[ModelChunk]:
         if not isinstance(text, str) or not text:
@@ -186,9 +191,11 @@ class ResponsesAnswer(AnswerSoFar):
     def _finish(self, status: str, response: Mapping[str, Any]) -> list[ModelChunk]:
         """Take the event that ends the answer."""
         said = response.get("status")
-        status = said if said in ("completed", "failed", "incomplete") else status
-        if status == "failed":
-            raise streamed_failure(_mapping(response.get("error")))
+        status = said if said in ("completed", "failed", "incomplete", "cancelled") else status
+        if status in ("failed", "cancelled"):
+            error = response.get("error")
+            text = error if isinstance(error, str) and error else f"The response is {status}."
+            raise streamed_failure(error if isinstance(error, Mapping) and error else {"message": text})
         if isinstance(response.get("model"), str) and response["model"]:
             self._model = response["model"]
         self._usage = _usage(_mapping(response.get("usage")))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import uuid
+from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -54,7 +56,9 @@ class ToolCallFragments:
     send the arguments as an object, or send ``null`` for none.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, names: Collection[str] = ()) -> None:
+        """``names`` are those of the tools that may be called."""
+        self._names = names
         self._drafts: list[_Draft] = []
         self._parsed = 0
         self.size = 0
@@ -95,8 +99,7 @@ class ToolCallFragments:
             # Results are matched by unique ids, but some endpoints send none or the same one for every call.
             identity = draft.id if draft.id and draft.id not in taken else f"call_{uuid.uuid4().hex[:24]}"
             taken.add(identity)
-            arguments = "{}" if draft.arguments in ("", "null") else draft.arguments
-            calls.append(ToolCall(identity, draft.name, arguments))
+            calls.append(ToolCall(identity, draft.name, as_object(draft.arguments)))
             self.fields.append(draft.fields)
         return calls
 
@@ -116,6 +119,8 @@ class ToolCallFragments:
                 draft.fields |= extra
                 self.size += sum(len(str(value)) for value in extra.values())
         draft.id = draft.id or identity
+        if name and self._continues_name(draft, name):
+            draft.name += name
         draft.name = draft.name or name
         piece = json.dumps(arguments, ensure_ascii=False) if isinstance(arguments, dict) else _text(arguments)
         if piece:
@@ -133,10 +138,16 @@ class ToolCallFragments:
                 return same
         return self._drafts[-1] if self._drafts else None
 
+    def _continues_name(self, draft: _Draft, name: str) -> bool:
+        """Return whether ``name`` is the next piece of a name that is no tool's yet."""
+        if not draft.name or draft.name in self._names:
+            return False
+        return any(each.startswith(draft.name + name) for each in self._names)
+
     def _begins_another(self, draft: _Draft, identity: str, name: str, arguments: object) -> bool:
         """Return whether a fragment with a name opens a new call, though its index is that of ``draft``."""
         if draft.name and name != draft.name:
-            return True
+            return not self._continues_name(draft, name)
         if identity and draft.id and identity != draft.id:
             return True
         if not arguments:
@@ -144,6 +155,18 @@ class ToolCallFragments:
         # Endpoints without indices send the calls of one tool one after the other, each complete.
         self._parsed += draft.length
         return draft.is_whole
+
+
+def as_object(arguments: str) -> str:
+    """Return the text of a call's arguments: an empty object for none, and an object that came as a text in JSON."""
+    if arguments in ("", "null"):
+        return "{}"
+    if arguments.startswith('"'):
+        with suppress(ValueError):
+            inner = json.loads(arguments)
+            if inner.lstrip().startswith("{"):
+                return str(inner)
+    return arguments
 
 
 def _text(value: object) -> str:
