@@ -63,6 +63,7 @@ _LEAST_UNSPACED = 6
 
 _HIGH = re.compile(rb"[\x80-\xff]")
 _HIGH_RUN = re.compile(rb"[\x80-\xff]{3,}")
+_NOT_PLAIN = re.compile(rb"[^\t\n\f\r -~]")
 _LOW = bytes(range(0x20))
 """The upper bytes of characters of alphabets in UTF-16."""
 _DAMAGE = re.compile("\ufffd{1,4}")
@@ -121,6 +122,8 @@ def _is_damaged_utf8(sample: bytes) -> bool:
 
 def _wide(body: bytes) -> str | None:
     """Return the UTF-32 or UTF-16 of a text without a byte order mark."""
+    if not _NOT_PLAIN.search(body[:SAMPLE]):  # line ends alone look like the upper bytes of an alphabet
+        return None
     sample = body[: SAMPLE // 4 * 4]
     size = len(sample) // 4
     if size:

@@ -260,3 +260,8 @@ def test_a_damaged_byte_does_not_overrule_the_charset_of_a_short_text(text: str)
 def test_any_bytes_are_decoded_at_once_and_in_pieces(body: bytes, charset: str | None) -> None:
     encoding = find_encoding(body, html(charset))
     assert encoding.decode(body) == "".join(encoding.decode_pieces(body, 7)).removeprefix("\ufeff")
+
+
+@pytest.mark.parametrize("text", ["-\n-\n-\n", ",\n,\n", "\n\n\n,\n,\n", "\t\n\tx\n\t\n", "\n\n\n\n\n1"])
+def test_a_text_of_many_line_ends_is_no_utf_16(text: str) -> None:
+    assert decode_text(text.encode()) == text

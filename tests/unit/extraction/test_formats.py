@@ -228,6 +228,16 @@ def test_text_of_another_script_is_read_in_the_encoding_that_it_seems_to_have(en
     assert [block.text for block in text.blocks] == [written * 5]
 
 
+def test_the_line_that_names_the_separator_is_no_row_of_a_csv_file() -> None:
+    body = b'sep=;\r\nname;"a,b,c"\r\nx;1,5\r\n'
+    assert shown(extracted(body, "a.csv", "text/csv")) == [(CELLS, "name | a,b,c\nx | 1,5")]
+
+
+def test_a_zero_byte_in_a_long_text_costs_no_more_than_itself() -> None:
+    body = b"a line of a log\n" * 500 + b"\0\n"
+    assert shown(extracted(body, "a.log", "text/plain"))[-1][1].endswith("log\n\ufffd")
+
+
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
 def test_a_csv_file_is_one_table(separator: str) -> None:
     rows = [["Part", "Price"], ["Bolt M8", "0.40"], ["", ""], ["Nut M8", "0.15"]]

@@ -374,6 +374,13 @@ async def test_an_older_office_file_stays_one_for_models_that_read_it() -> None:
     )
 
 
+async def test_an_announced_pdf_may_begin_with_other_text() -> None:
+    body = b"junk\n" * 100 + PDF
+    assert await piece_of(document(body, "application/pdf", "a.pdf"), EVERYTHING, CountingReader()) == Media(
+        MediaKind.DOCUMENT, "a.pdf", "application/pdf", body
+    )
+
+
 async def test_a_program_that_mentions_pdf_files_is_text() -> None:
     framed = await piece_of(document(b'MARK = b"%PDF-1.7"\n', "text/x-python", "mark.py"))
     assert isinstance(framed, str)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 
 from baton.adapters.extraction import refusals
 from baton.adapters.extraction.plain_text import decoded, table_text
@@ -10,6 +11,8 @@ from baton.domain.extracted import BlockKind, ExtractedText, TextBlock
 from baton.domain.media_types import MediaType
 
 _SEPARATORS = ",;\t|"
+_DECLARED = re.compile(r"sep=(.)\r?\n", re.IGNORECASE)
+"""The first line that names the separator for Excel; it is no row."""
 _SAMPLE = 16 * 1024
 _MAX_FIELD = 16 * 1024 * 1024
 
@@ -17,9 +20,12 @@ _MAX_FIELD = 16 * 1024 * 1024
 def extract(body: bytes, charset: str | None = None) -> ExtractedText:
     """Return the file's one table."""
     text = decoded(body, MediaType("text/csv", charset))
+    declared = _DECLARED.match(text)
+    separator = declared[1] if declared else _separator(text[:_SAMPLE])
+    text = text[declared.end() :] if declared else text
     csv.field_size_limit(_MAX_FIELD)
     try:
-        table = table_text(csv.reader(text.splitlines(keepends=True), delimiter=_separator(text[:_SAMPLE])))
+        table = table_text(csv.reader(text.splitlines(keepends=True), delimiter=separator))
     except csv.Error:
         raise refusals.damaged() from None
     return ExtractedText((TextBlock(BlockKind.TABLE, table),) if table else ())

@@ -11,6 +11,8 @@ from baton.domain.media_types import UNKNOWN, MediaType
 from baton.domain.text_encoding import decode_text
 
 BETWEEN = " | "
+_DAMAGED = 1000
+"""The number of characters of which one may be a zero byte, as in logs that a crash has left."""
 MAX_REPEATED = 200
 """Characters of a cell that is repeated in each of its rows. A longer one is in the first."""
 
@@ -35,9 +37,9 @@ _PARAGRAPH = re.compile(r"\S.*(?:\n.*\S.*)*")
 def decoded(body: bytes, media_type: MediaType = UNKNOWN) -> str:
     """Return a file as text, with its lines ended by line feeds. Raises ``DocumentUnreadable`` for binary content."""
     text = decode_text(body, media_type)
-    if "\0" in text:
+    if text.count("\0") * _DAMAGED > len(text):
         raise refusals.mislabelled("text", "binary")
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+    return text.replace("\0", "\ufffd").replace("\r\n", "\n").replace("\r", "\n")
 
 
 def extract(body: bytes, charset: str | None = None) -> ExtractedText:

@@ -105,9 +105,12 @@ def file_type(data: bytes, name: str | None, announced: str | None) -> FileType:
     """
     media_type = MediaType.parse(announced)
     found = _find_by_mark(data)
+    is_late_pdf = found is None and _PDF_MARK in data[:_PDF_WITHIN]
+    if is_late_pdf and PDF in (media_type.essence, type_by_name(name or "")):
+        return _IS_PDF  # though all of it may be ASCII
     if found is None:
         found = _text(data, media_type, name or "")
-    if found is None and _PDF_MARK in data[:_PDF_WITHIN]:
+    if found is None and is_late_pdf:
         found = _IS_PDF
     return found or _OTHER
 
