@@ -133,7 +133,7 @@ class ScreenedQuestion:
         if self.text is None or message.role is not Role.USER:
             return message
         content = with_text(message.content, self.text)
-        return replace(message, content=content, tokens=message_tokens(content, counter))
+        return replace(message, content=content, tokens=message_tokens(content, counter), is_rewritten=True)
 
 
 @dataclass(frozen=True, slots=True)

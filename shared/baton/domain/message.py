@@ -234,6 +234,8 @@ class StoredMessage:
     """Set on a user's message that begins a branch."""
     time_zone: str | None = None
     """Set on a user's message, and on imported ones: the zone whose days count for it. None if it is not known."""
+    is_rewritten: bool = False
+    """True for a user's message whose words a guardrail has replaced. A request with its content has another digest."""
     summaries: Mapping[str, str] = field(default_factory=dict, compare=False)
     """Summaries of everything before this message, by the id of the agent that they are for; set when it is read."""
 

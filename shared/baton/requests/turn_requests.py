@@ -32,10 +32,14 @@ class MessageRequest:
     """Tools and context that the user's application offers; None if it offers nothing."""
     time_zone: str | None = None
     """The user's time zone now; None if the client does not send it. A retry may come from another one."""
+    original_digest: str | None = None
+    """The digest of the client's request, if this one is made again from words that a guardrail has put in place."""
 
     @property
     def digest(self) -> str:
         """The same for every retry. The branch counts, so that a repeated id never begins one."""
+        if self.original_digest is not None:
+            return self.original_digest
         said = content_digest(self.content)
         if self.branch is None:
             return said

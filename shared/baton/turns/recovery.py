@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from baton.domain.client_offer import ClientOffer
 from baton.domain.identity import Scope, ThreadRef
 from baton.domain.message import Role, StoredMessage
 from baton.domain.thread import Run, Thread
@@ -52,14 +51,14 @@ async def find_orphan(store: ThreadStore, lease: Lease) -> Orphan | None:
     messages = await store.run_messages(lease.scope, lease.thread_id, first_ordinal=known.first_ordinal, below=None)
     if not messages or messages[0].id != run.message_id:
         return None
-    request = _again(lease.thread, run, messages[0], known.client)
+    request = _again(lease.thread, run, messages[0], known)
     if request is None or request.digest != known.digest:
         return None
     # The token at hand came with another request, and may be wider than the one that the run began with.
     return Orphan(request, replace(lease.scope, permissions=frozenset(known.permissions), subject_token=None))
 
 
-def _again(thread: Thread, run: Run, opening: StoredMessage, client: ClientOffer | None) -> TurnRequest | None:
+def _again(thread: Thread, run: Run, opening: StoredMessage, known: TurnRecord) -> TurnRequest | None:
     """Return the request that the run answers; None if it cannot be rebuilt."""
     ref = ThreadRef(thread.id, may_create=False)
     if opening.role is Role.USER:
@@ -71,8 +70,9 @@ def _again(thread: Thread, run: Run, opening: StoredMessage, client: ClientOffer
             opening.content,
             a2a_task=opening.a2a_task,
             branch=branch_request,
-            client=client,
+            client=known.client,
             time_zone=opening.time_zone,
+            original_digest=known.digest if opening.is_rewritten else None,
         )
     action = ActionRequest.from_source(ref, run.message_id, run.run_id, opening.source)
     if action is not None:
@@ -81,4 +81,4 @@ def _again(thread: Thread, run: Run, opening: StoredMessage, client: ClientOffer
     if pending is None or pending.message_id != run.message_id or pending.open:
         return None
     answers = tuple(each.answer for each in pending.interrupts if each.answer is not None)
-    return AnswerRequest(ref, run.run_id, answers, client)
+    return AnswerRequest(ref, run.run_id, answers, known.client)

@@ -135,6 +135,7 @@ messages = st.builds(
     agent_id=maybe_text,
     agent_name=maybe_text,
     is_handoff_summary=st.booleans(),
+    is_rewritten=st.booleans(),
     is_tool_result=st.booleans(),
     tool_name=maybe_text,
     source=maybe_text,
