@@ -83,3 +83,6 @@ async def test_evaluations_are_listed_shown_and_compared(page: Page, cloud: Runn
     await console.main.get_by_label("Compare with").select_option(index=1)
     await expect(cases.first).to_contain_text("A refund")
     await expect(cases.first).to_contain_text("+66.7")
+    await expect(console.main.get_by_role("status")).to_contain_text("1 case better, 0 worse. Chance may have made it")
+    metrics = console.main.get_by_role("table", name="Metrics").locator("tbody tr")
+    await expect(metrics.first).to_contain_text("1.000")

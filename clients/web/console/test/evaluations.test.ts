@@ -1,6 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Case, interval, pairsOf, percent, stateOf } from "../src/views/evaluations/results.ts";
+import {
+  type Case,
+  changesOf,
+  interval,
+  mcnemar,
+  pairsOf,
+  percent,
+  stateOf,
+  testOf,
+} from "../src/views/evaluations/results.ts";
 
 function one(name: string, judged: number, passes: number): Case {
   return { name, runs: 3, judged, passes, metrics: {}, reasons: [], tags: [] };
@@ -29,4 +38,42 @@ test("what is not known is a dash", () => {
     [percent(null), percent(0.925), interval(null, 1), interval(0.5, 1)],
     ["–", "92.5 %", "–", "50.0 % to 100.0 %"],
   );
+});
+
+test("McNemar's exact test has its known values", () => {
+  const known = [
+    [0, 0, 1],
+    [1, 0, 1],
+    [5, 0, 0.0625],
+    [6, 0, 0.03125],
+    [0, 6, 0.03125],
+    [8, 1, 0.0390625],
+    [9, 3, 0.14599609375],
+    [5, 5, 1],
+  ] as const;
+  for (const [better, worse, p] of known) assert.ok(Math.abs(mcnemar(better, worse) - p) < 1e-12);
+  assert.ok(mcnemar(500, 0) > 0);
+});
+
+test("a difference that chance may have made is none, and few cases show none", () => {
+  const verdictOf = (...changes: number[]) => testOf(changes).verdict;
+  assert.equal(verdictOf(0, 0), "noChange");
+  assert.equal(verdictOf(1, 1, 1, 1, 1), "tooFew");
+  assert.equal(verdictOf(1, 1, 1, 1, 1, 1, 0), "better");
+  assert.equal(verdictOf(-1, -1, -1, -1, -1, -1), "worse");
+  assert.equal(verdictOf(1, 1, 1, 1, -1, -1), "noDifference");
+  assert.equal(verdictOf(...Array<number>(8).fill(0.1), -1), "noDifference");
+});
+
+test("the changes of a metric are those of cases with a value in both", () => {
+  const of = (name: string, passes: number, value: number | null) => ({
+    ...one(name, 3, passes),
+    metrics: { f1: value },
+  });
+  const pairs = pairsOf(
+    [of("a", 0, 0.5), of("b", 3, null), of("gone", 3, 1)],
+    [of("a", 3, 0.75), of("b", 3, 1), of("new", 3, 1)],
+  );
+  assert.deepEqual(changesOf("passed", pairs), [1, 0]);
+  assert.deepEqual(changesOf("f1", pairs), [0.25]);
 });

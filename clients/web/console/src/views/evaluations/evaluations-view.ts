@@ -9,6 +9,7 @@ import { texts } from "../../texts.ts";
 import { View } from "../view.ts";
 import {
   type Case,
+  changesOf,
   type Entry,
   type Evaluation,
   interval,
@@ -19,6 +20,7 @@ import {
   percent,
   shareOf,
   stateOf,
+  testOf,
 } from "./results.ts";
 import { words } from "./texts.ts";
 import "../../components/paged-table.ts";
@@ -115,7 +117,7 @@ export class EvaluationsView extends View {
     return html`
       <dl class="numbers">
         <div><dt>${words.passed}</dt><dd>${percent(shown.passed)}<small class="muted">${interval(shown.low, shown.high)}</small></dd></div>
-        <div><dt>${words.cases}</dt><dd>${count(shown.cases)}<small class="muted">${count(shown.runs)} ${words.runs.toLowerCase()}</small></dd></div>
+        <div><dt>${words.cases}</dt><dd>${count(shown.cases)}<small class="muted">${count(shown.runs)} ${shown.runs === 1 ? "run" : "runs"}</small></dd></div>
         <div><dt>${texts.model}</dt><dd>${shown.model}</dd></div>
         ${shown.judge ? html`<div><dt>${words.judge}</dt><dd>${shown.judge}</dd></div>` : nothing}
         <div><dt>${texts.took}</dt><dd>${duration(details.seconds * SECOND_MS)}</dd></div>
@@ -164,23 +166,33 @@ export class EvaluationsView extends View {
   }
 
   #compared(before: Evaluation, after: Evaluation): TemplateResult {
+    const pairs = pairsOf(before.details.cases, after.details.cases);
+    const passed = testOf(changesOf("passed", pairs));
+    const unpaired = pairs.filter(({ change }) => change === null).length;
     return html`
       <h2>${words.comparison(`${before.label}, ${when(before.beganAt)}`, after.label)}</h2>
-      <p class="muted">${words.verdict}</p>
+      <p class=${passed.verdict === "better" ? "good" : passed.verdict === "worse" ? "bad" : ""} role="status">
+        ${words.verdicts[passed.verdict](passed.better, passed.worse, passed.p.toFixed(3))}</p>
+      <p class="muted">${words.test} ${unpaired ? words.unpaired(unpaired) : nothing}</p>
       ${table(
         words.metrics,
-        [words.metric, words.before, words.after, words.change],
-        metricsOf(before.details.metrics, after.details.metrics).map(([name, old, now]) => [
-          name,
-          meanOf(old),
-          meanOf(now),
-          changeNote(difference(old?.mean, now?.mean), old?.isRate && now?.isRate),
-        ]),
+        [words.metric, words.before, words.after, words.change, words.better, words.worse, words.p],
+        metricsOf(before.details.metrics, after.details.metrics).map(([name, old, now]) => {
+          const { better, worse, p } = testOf(changesOf(name, pairs));
+          const isKnown = old !== null && now !== null;
+          return [
+            name,
+            meanOf(old),
+            meanOf(now),
+            changeNote(difference(old?.mean, now?.mean), old?.isRate && now?.isRate),
+            ...(isKnown ? [count(better), count(worse), p.toFixed(3)] : ["–", "–", "–"]),
+          ];
+        }),
       )}
       ${table(
         words.cases,
         [words.case, words.before, words.after, words.change],
-        pairsOf(before.details.cases, after.details.cases).map((pair: Pair) => [
+        pairs.map((pair: Pair) => [
           pair.name,
           percent(shareOf(pair.before)),
           percent(shareOf(pair.after)),

@@ -96,6 +96,64 @@ export function metricsOf(
   return names.map((name) => [name, named(before, name), named(after, name)] as const);
 }
 
+/** The fewest cases that can show a difference, if all of them change in the same direction. */
+export const FEWEST_CHANGED = 6;
+const SIGNIFICANT = 0.05;
+
+/** The test of a metric over the cases that both evaluations have. */
+export interface Difference {
+  /** Cases whose value has risen. */
+  readonly better: number;
+  /** Cases whose value has fallen. */
+  readonly worse: number;
+  /** Of McNemar's exact test: of as many risen as fallen cases. */
+  readonly p: number;
+  readonly verdict: "better" | "worse" | "noDifference" | "tooFew" | "noChange";
+}
+
+/** Returns the two-sided p-value of McNemar's exact test: of equally many cases in both directions. */
+export function mcnemar(better: number, worse: number): number {
+  const changed = better + worse;
+  if (changed === 0) return 1;
+  let term = 2 ** (1 - changed);
+  let tail = term;
+  for (let k = 0; k < Math.min(better, worse); k += 1) {
+    term *= (changed - k) / (k + 1);
+    tail += term;
+  }
+  return Math.min(1, tail);
+}
+
+/** Returns the test of a metric's changes, one for each case that has a value in both evaluations. */
+export function testOf(changes: readonly number[]): Difference {
+  const better = changes.filter((each) => each > 0).length;
+  const worse = changes.filter((each) => each < 0).length;
+  const p = mcnemar(better, worse);
+  const sum = changes.reduce((all, each) => all + each, 0);
+  // The test knows nothing of the sizes of changes, so the mean has to have the same direction.
+  const verdict =
+    better + worse === 0
+      ? "noChange"
+      : better + worse < FEWEST_CHANGED
+        ? "tooFew"
+        : p >= SIGNIFICANT || (better > worse ? sum <= 0 : sum >= 0)
+          ? "noDifference"
+          : better > worse
+            ? "better"
+            : "worse";
+  return { better, worse, p, verdict };
+}
+
+/** Returns the changes of a metric in paired cases; `passed` is the share of runs. */
+export function changesOf(name: string, pairs: readonly Pair[]): readonly number[] {
+  const change = ({ before, after, change }: Pair) => {
+    if (name === "passed") return change;
+    const [x, y] = [before?.metrics[name], after?.metrics[name]];
+    return typeof x === "number" && typeof y === "number" ? y - x : null;
+  };
+  return pairs.map(change).filter((each) => each !== null);
+}
+
 /** Returns a share as a person reads it. */
 export function percent(share: number | null | undefined): string {
   return share === null || share === undefined ? "–" : `${(share * 100).toFixed(1)} %`;
