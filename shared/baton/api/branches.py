@@ -9,7 +9,8 @@ from fastapi import APIRouter, Path
 from baton.api.access import readable_thread
 from baton.api.dependencies import Caller, Cursor, Limit, ThreadId, UseCases
 from baton.api.problems import responses
-from baton.api.schemas import Branch, Listing, SelectedBranch
+from baton.api.schemas import Listing
+from baton.api.thread_schemas import Branch, SelectedBranch
 from baton.concurrency import gather_all
 from baton.domain.branches import Alternative, alternatives
 from baton.domain.cursors import decode_ordinal, encode_ordinal

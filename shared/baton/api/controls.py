@@ -7,9 +7,10 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Request
 
 from baton.api.dependencies import Caller, ThreadId, UseCases
+from baton.api.message_schemas import MessageAnswer
 from baton.api.messages import whole_answer
 from baton.api.problems import request_id, responses
-from baton.api.schemas import CancelAnswer, CancelRequest, CloseAnswer, ContinueRequest, MessageAnswer
+from baton.api.thread_schemas import CancelAnswer, CancelRequest, CloseAnswer, ContinueRequest
 from baton.domain.errors import (
     HandoffInProgress,
     ModelError,

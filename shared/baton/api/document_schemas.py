@@ -6,7 +6,8 @@ from typing import Any
 
 from pydantic import ConfigDict, Field
 
-from baton.api.schemas import Asked, UploadTarget
+from baton.api.file_schemas import UploadTarget
+from baton.api.schemas import Asked
 from baton.domain.document import Document as DocumentRecord
 from baton.domain.document import IngestionStep, VersionStatus
 from baton.domain.source import MAX_REFRESH_HOURS, MAX_SOURCE_URLS, SourceKind, SourceStatus

@@ -9,8 +9,9 @@ from fastapi import APIRouter, Path
 from baton.api.access import KnowledgeAgentId, managed_agent
 from baton.api.dependencies import Caller, Cursor, Limit, UseCases
 from baton.api.document_schemas import DOCUMENT_ID, DeletedDocument, Document, DocumentAnswer, DocumentRequest
+from baton.api.file_schemas import UploadTarget
 from baton.api.problems import responses
-from baton.api.schemas import Listing, UploadTarget
+from baton.api.schemas import Listing
 from baton.domain.errors import (
     DocumentBusy,
     DocumentOfSource,

@@ -11,9 +11,10 @@ from typing import Any
 from aws_lambda_powertools import Logger
 
 from baton.api.episode_schemas import Episode
+from baton.api.message_schemas import Feedback, Message
 from baton.api.procedure_schemas import Procedure
 from baton.api.record_schemas import AuditRecord, Handoff, Task, ToolCall
-from baton.api.schemas import Feedback, Message, Thread
+from baton.api.thread_schemas import Thread
 from baton.domain.errors import BatonError, InternalError
 from baton.domain.message import StoredMessage
 from baton.domain.metrics import Metric, count

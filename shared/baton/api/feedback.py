@@ -8,8 +8,8 @@ from urllib.parse import unquote
 from fastapi import APIRouter, Depends, Path
 
 from baton.api.dependencies import Caller, ThreadId, UseCases
+from baton.api.message_schemas import FeedbackRequest, RatedMessage
 from baton.api.problems import responses
-from baton.api.schemas import FeedbackRequest, RatedMessage
 from baton.domain.errors import NotFound, StoreUnavailable
 from baton.domain.feedback import Rating, given_comment
 from baton.domain.identity import thread_ref

@@ -5,8 +5,8 @@ from __future__ import annotations
 from fastapi import APIRouter
 
 from baton.api.dependencies import Caller, ThreadId, UseCases
+from baton.api.file_schemas import UploadAnswer, UploadRequest
 from baton.api.problems import responses
-from baton.api.schemas import UploadAnswer, UploadRequest
 from baton.domain.content import FILE_PROVIDER
 from baton.domain.errors import MessageTooLarge, ThreadUnavailable, UnsupportedPart
 from baton.domain.identity import thread_ref

@@ -8,10 +8,11 @@ from fastapi import APIRouter, Body
 
 from baton.api.access import readable_thread, serve_thread
 from baton.api.dependencies import Caller, ThreadId, UseCases
+from baton.api.message_schemas import MessageAnswer
 from baton.api.messages import answer_of
 from baton.api.problems import responses
 from baton.api.runs import TURN_SECONDS
-from baton.api.schemas import ForkRequest, MergeRequest, MessageAnswer, SandboxRequest, Thread
+from baton.api.thread_schemas import ForkRequest, MergeRequest, SandboxRequest, Thread
 from baton.domain.errors import (
     MessageTooLarge,
     NotAFork,

@@ -9,9 +9,9 @@ from fastapi import APIRouter
 
 from baton.api.background_turn import BackgroundTurn
 from baton.api.dependencies import Caller, UseCases
+from baton.api.message_schemas import Message, MessageAnswer, MessageRequest
 from baton.api.problems import responses
 from baton.api.runs import BRANCH_ERRORS, TURN_ERRORS, TURN_SECONDS
-from baton.api.schemas import Message, MessageAnswer, MessageRequest
 from baton.composition.app import App
 from baton.domain.errors import ModelError, ThreadBusy, error_from_code
 from baton.domain.identity import Scope

@@ -15,9 +15,11 @@ from baton.api.abandoned_runs import AbandonedRuns
 from baton.api.access import readable_thread, serve_thread
 from baton.api.dependencies import Caller, Cursor, Limit, ThreadId, TokenSeconds, UseCases
 from baton.api.front_ends import Convert, conversion_for, for_front_ends
+from baton.api.message_schemas import Message, MessageListing
 from baton.api.problems import request_id, responses
-from baton.api.schemas import Listing, Message, MessageListing, RenameRequest, Thread
+from baton.api.schemas import Listing
 from baton.api.thread_filters import Filters
+from baton.api.thread_schemas import RenameRequest, Thread
 from baton.composition.app import App
 from baton.domain.activity import CounterKind
 from baton.domain.branches import find_branch, tip_of

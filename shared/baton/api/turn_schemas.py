@@ -6,7 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
 
-from baton.api.schemas import COST, Asked, Feedback, Usage
+from baton.api.message_schemas import Feedback
+from baton.api.schemas import COST, Asked, Usage
 from baton.domain.context_item import ContextItem, Recorded
 from baton.domain.feedback import Rating
 from baton.domain.usage import Prices
