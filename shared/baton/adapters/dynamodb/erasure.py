@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
@@ -17,14 +16,14 @@ from datetime import datetime
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item, unpack_id
 from baton.adapters.dynamodb.conditional_writes import retry_on_conflict
+from baton.adapters.dynamodb.erased_items import TOMBSTONE, clean_audit_record, kind_of, make_tombstone, may_stay
 from baton.adapters.dynamodb.procedures import DynamoProcedures
 from baton.adapters.dynamodb.shapes import pack_conversation, unpack_conversation
 from baton.adapters.dynamodb.shards import LISTING
 from baton.adapters.dynamodb.table import ConditionFailed, Table
-from baton.adapters.dynamodb.thread_item import listed_at
 from baton.concurrency import gather_each
 from baton.domain.episode import episode_id
-from baton.domain.forgetting import EpisodeTrace, ThreadTrace, without_content
+from baton.domain.forgetting import EpisodeTrace, ThreadTrace
 from baton.domain.identity import Scope
 from baton.domain.times import from_millis, to_millis
 from baton.ports.clock import Clock
@@ -33,31 +32,7 @@ ANYBODY = "-"
 """A user for keys that name the tenant only."""
 AT_ONCE = 32
 """Deletions under way at the same time. Each takes a thread of the AWS client's pool."""
-_KINDS = {
-    "MSG": "messages",
-    "TURN": "acceptedTurns",
-    "CALL": "toolCalls",
-    "TASK": "tasks",
-    "TASKAT": "tasks",
-    "REMOTE": "tasks",
-    "STEP": "steps",
-    "LOG": "streamLogPieces",
-    "CONTEXT": "contextRecords",
-    "LIVE": "connections",
-    "EPISODE": "episodes",
-    "FLOW": "workflows",
-    "CAPTURE": "captures",
-    "PROCEDURE": "procedures",
-    "PUSH": "pushConfigs",
-    "FEEDBACK": "feedback",
-    "UPLOAD": "uploadNotes",
-    "ZONE": "timeZones",
-    "SKILL": "skills",
-    "AUDIT": "auditDetails",
-}
-"""The counts' names by the first part of the sort key. Other items are counted as ``otherItems``."""
 _CONNECTION = "LIVE#CONN#"
-_TOMBSTONE = "deleted"
 
 
 class DynamoErasure:
@@ -103,12 +78,12 @@ class DynamoErasure:
             return False  # it was never begun, or has been forgotten completely
         if item is not None and item.get("user_id", scope.user_id) != scope.user_id:
             return False
-        if item is not None and item.get("thread_status") == _TOMBSTONE:
+        if item is not None and item.get("thread_status") == TOMBSTONE:
             return True
         if item is not None and unless_active_since is not None and self._is_active(item, unless_active_since):
             return False
         condition, values = _unchanged(item)
-        await self._table.put({**key, **_tombstone(scope, item, self._clock)}, condition=condition, values=values)
+        await self._table.put({**key, **make_tombstone(scope, item, self._clock)}, condition=condition, values=values)
         return True
 
     async def sweep(self, scope: Scope, thread_id: str, *, deadline: float) -> tuple[Mapping[str, int], bool]:
@@ -131,16 +106,16 @@ class DynamoErasure:
             await self._table.change(
                 keys.thread(scope, thread_id),
                 "SET swept = :mark",
-                {":mark": mark, ":deleted": _TOMBSTONE},
+                {":mark": mark, ":deleted": TOMBSTONE},
                 condition="thread_status = :deleted",
             )
 
     async def count_left(self, scope: Scope, thread_id: str) -> Mapping[str, int]:
         counts: Counter[str] = Counter()
         async for page in self._table.query(keys.partition(scope, thread_id)):
-            counts.update(_kind(item) for item in page if not _may_stay(item))
+            counts.update(kind_of(item) for item in page if not may_stay(item))
         async for page in self._table.query(keys.user_listing(scope), prefix=keys.FLOW):
-            counts.update(_kind(item) for item in page if item["thread_id"] == thread_id)
+            counts.update(kind_of(item) for item in page if item["thread_id"] == thread_id)
         tombstone = await self._table.get(keys.thread(scope, thread_id)) or {}
         places = [keys.episode_place(scope, *each) for each in _episodes(thread_id, _last_sessions(tombstone))]
         counts["episodes"] += len(await self._table.get_many(places, consistent=True))
@@ -166,7 +141,7 @@ class DynamoErasure:
             )
         with contextlib.suppress(ConditionFailed):
             await self._table.delete(
-                keys.thread(scope, thread_id), condition="thread_status = :deleted", values={":deleted": _TOMBSTONE}
+                keys.thread(scope, thread_id), condition="thread_status = :deleted", values={":deleted": TOMBSTONE}
             )
 
     async def sweep_user(self, scope: Scope, *, before: datetime) -> Mapping[str, int]:
@@ -179,7 +154,7 @@ class DynamoErasure:
     async def count_left_of_user(self, scope: Scope, *, before: datetime) -> Mapping[str, int]:
         counts: Counter[str] = Counter()
         async for page in self._table.query(keys.user_listing(scope)):
-            counts.update(_kind(item) for item in page if item.get("changed_at", 0) <= to_millis(before))
+            counts.update(kind_of(item) for item in page if item.get("changed_at", 0) <= to_millis(before))
         return counts
 
     async def sweep_audit(self, scope: Scope, *, before: datetime, deadline: float) -> tuple[Mapping[str, int], bool]:
@@ -237,10 +212,10 @@ class DynamoErasure:
 
     async def _remove(self, item: Item, tombstone: Item, counts: Counter[str]) -> None:
         key = {"PK": item["PK"], "SK": item["SK"]}
-        if _may_stay(item):
+        if may_stay(item):
             return
         if item["SK"].startswith(keys.AUDIT):
-            await self._table.put(_clean(item, tombstone.get("fence", 0)))
+            await self._table.put(clean_audit_record(item, tombstone.get("fence", 0)))
         else:
             if item["SK"].startswith(_CONNECTION):
                 # The connection's side first: the thread's side is what finds it.
@@ -252,7 +227,7 @@ class DynamoErasure:
                 tenant_id, _, thread_id = item["PK"].partition("#")
                 await self._forget_places(Scope(tenant_id, ANYBODY), thread_id, [_number(item)])
             await self._table.delete(key)
-        counts[_kind(item)] += 1
+        counts[kind_of(item)] += 1
 
     async def _forget_procedure(self, item: Item) -> None:
         """Remove a pending procedure that was made of the thread; of a decided one, remove what leads to the thread."""
@@ -300,7 +275,7 @@ def _trace(item: Item) -> ThreadTrace:
         user_id=item.get("user_id"),
         created_at=from_millis(item["created_at"]) if "created_at" in item else None,
         last_activity_at=from_millis(item["last_activity_at"]) if "last_activity_at" in item else None,
-        is_buried=item.get("thread_status") == _TOMBSTONE,
+        is_buried=item.get("thread_status") == TOMBSTONE,
         buried_at=from_millis(item["buried_at"]) if "buried_at" in item else None,
         swept=item.get("swept", ""),
         run_id=unpack_id(item["run_id"]) if "run_id" in item else None,
@@ -324,42 +299,6 @@ def _unchanged(item: Item | None) -> tuple[str, Item]:
     }
 
 
-def _tombstone(scope: Scope, item: Item | None, clock: Clock) -> Item:
-    """Return what stays of a thread: no content, but fence, sequence numbers, tokens, and what lists find it by."""
-    known = item or {}
-    kept = (
-        "next_seq",
-        "episode",
-        "input_tokens",
-        "output_tokens",
-        "created_at",
-        "last_activity_at",
-        "parent_thread_id",
-        "listing",
-        "listed_at",
-    )
-    return {
-        "user_id": scope.user_id,
-        "thread_status": _TOMBSTONE,
-        "listing": keys.user_listing(scope),
-        "listed_at": listed_at(clock.now()),
-        **{name: known[name] for name in kept if name in known},
-        "fence": known.get("fence", 0) + 1,
-        "buried_at": to_millis(clock.now()),
-    }
-
-
-def _clean(item: Item, fence: int) -> Item:
-    """Return an audit record without content. A zombie's handoff, which is one, is behind its fence."""
-    kept = ("PK", "SK", "user_id", "action", "outcome", "listing", "listed_at")
-    return {
-        **{name: item[name] for name in kept if name in item},
-        "detail": json.dumps(without_content(json.loads(item.get("detail", "{}")))),
-        "fence": fence,
-        "cleaned": True,
-    }
-
-
 def _last_sessions(tombstone: Item) -> Sequence[int]:
     """Return the numbers of the sessions that a worker may have been ending."""
     number = tombstone.get("episode", 1)
@@ -373,11 +312,3 @@ def _episodes(thread_id: str, numbers: Sequence[int]) -> list[tuple[str, str, in
 
 def _number(item: Item) -> int:
     return int(item["SK"].split("#")[1])
-
-
-def _may_stay(item: Item) -> bool:
-    return item["SK"] == "THREAD" or (item["SK"].startswith(keys.AUDIT) and "cleaned" in item)
-
-
-def _kind(item: Item) -> str:
-    return _KINDS.get(item["SK"].partition("#")[0], "otherItems")
