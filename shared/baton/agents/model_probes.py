@@ -25,7 +25,7 @@ from baton.agents.model_advice import (
 from baton.concurrency import gather_all
 from baton.domain.agent import ModelChoice
 from baton.domain.answer_schema import violations
-from baton.domain.errors import BatonError, InternalError, ModelError, ModelTimeout, NotFound
+from baton.domain.errors import BatonError, InternalError, ModelError, ModelTimeout
 from baton.domain.json_values import json_object
 from baton.domain.message import Role
 from baton.domain.metrics import Metric, count
@@ -41,6 +41,7 @@ from baton.ports.chat_model import (
     TextTakenBack,
     ToolSpec,
 )
+from baton.ports.files import NoFiles
 
 SIDE = 64
 """Pixels of each side. Some models refuse smaller pictures than 28 by 28."""
@@ -90,13 +91,6 @@ IMAGE_PARTS = (
 )
 
 logger = Logger(child=True)
-
-
-class _NoFiles:
-    """``ThreadFiles`` without any."""
-
-    async def read(self, file_id: str) -> bytes:
-        raise NotFound
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +236,7 @@ class ModelProbes:
         texts: list[str] = []
         calls: list[ToolCall] = []
         finished: Finished | None = None
-        async with aclosing(self._model.stream(settings, prompts, thread_files=_NoFiles(), tools=tools)) as chunks:
+        async with aclosing(self._model.stream(settings, prompts, thread_files=NoFiles(), tools=tools)) as chunks:
             async for chunk in chunks:
                 match chunk:
                     case TextDelta(text):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from baton.domain.errors import NotFound
 from baton.domain.identity import Scope
 
 
@@ -27,6 +28,14 @@ class ThreadFiles(Protocol):
     async def read(self, file_id: str) -> bytes:
         """Return the bytes of an upload. Raises ``NotFound`` if nothing was uploaded under ``file_id``."""
         ...
+
+
+class NoFiles:
+    """``ThreadFiles`` of a request that refers to none."""
+
+    async def read(self, file_id: str) -> bytes:
+        """Raise ``NotFound``."""
+        raise NotFound
 
 
 class Files(Protocol):
