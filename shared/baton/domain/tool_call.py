@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -48,6 +49,18 @@ class ToolCall:
     def parsed(self) -> dict[str, Any] | None:
         """Return the arguments as an object; None if they are not an object or exceed ``MAX_VALUES``."""
         return _parse(self.arguments)
+
+
+def as_object(arguments: str) -> str:
+    """Return the text of a call's arguments: an empty object for none, and an object that came as a text in JSON."""
+    if arguments in ("", "null"):
+        return "{}"
+    if arguments.startswith('"'):
+        with suppress(ValueError):
+            inner = json.loads(arguments)
+            if inner.lstrip().startswith("{"):
+                return str(inner)
+    return arguments
 
 
 class CallEnd(StrEnum):

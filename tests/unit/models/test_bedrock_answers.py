@@ -7,7 +7,7 @@ import json
 import pytest
 
 from baton.adapters.bedrock.request import Guardrail
-from baton.domain.errors import ContentFiltered, ContextTooLong, ModelUnavailable
+from baton.domain.errors import ContentFiltered, ContextTooLong, ModelError, ModelRateLimited, ModelUnavailable
 from baton.domain.message import Role
 from baton.domain.tool_call import ToolCall
 from baton.domain.usage import Usage
@@ -27,6 +27,7 @@ from tests.unit.models.scripted_bedrock import (
     CLAUDE,
     HELLO,
     SAYS_HELLO,
+    WHOLE_HELLO,
     ScriptedBedrock,
     ask,
     call,
@@ -251,3 +252,55 @@ async def test_an_exception_in_the_middle_is_an_error() -> None:
     with pytest.raises(ModelUnavailable):
         await ask(bedrock)
     assert len(bedrock.requests) == 1, "text was shown"
+
+
+@pytest.mark.parametrize(
+    ("body", "error", "reason"),
+    [
+        (b"<html>Sign in</html>", ModelUnavailable, "<html>Sign in</html>"),
+        (b'{"__type": "ThrottlingException", "message": "Slow down."}', ModelRateLimited, "Slow down."),
+        (b'{"Output": {"__type": "UnknownOperationException"}}', ModelUnavailable, "UnknownOperationException"),
+        (b"[" * 100_000, ModelUnavailable, "[["),
+    ],
+)
+async def test_operators_learn_what_came_instead_of_an_event_stream(
+    body: bytes, error: type[ModelError], reason: str
+) -> None:
+    with pytest.raises(error) as failed:
+        await ask(ScriptedBedrock([[body[:3], body[3:]]]))
+    assert reason in (failed.value.reason or "")
+
+
+async def test_a_gateway_may_answer_whole() -> None:
+    assert text_of(await ask(ScriptedBedrock([[json.dumps(WHOLE_HELLO).encode()]]))) == "Hello you"
+
+
+@pytest.mark.parametrize("before", [[], text("Well, ")])
+async def test_calls_under_one_index_stay_apart(before: list[bytes]) -> None:
+    calls = [*call("add", '{"x":', "1}", call_id="a"), *call("add", '{"x":', "2}", call_id="b")]
+    chunks = await ask(ScriptedBedrock([[*before, *calls, *end("tool_use")]]), tools=(ADD,))
+    found = [each for each in chunks if isinstance(each, ToolCall)]
+    assert found == [ToolCall("a", "add", '{"x":1}'), ToolCall("b", "add", '{"x":2}')]
+
+
+@pytest.mark.parametrize(
+    "frames",
+    [
+        call("add", json.dumps('{"x": 1}')),
+        [
+            event_frame(
+                "contentBlockStart", {"start": {"toolUse": {"toolUseId": "a", "name": "add", "input": {"x": 1}}}}
+            )
+        ],
+    ],
+)
+async def test_arguments_are_read_in_any_form(frames: list[bytes]) -> None:
+    chunks = await ask(ScriptedBedrock([[*frames, *end("tool_use")]]), tools=(ADD,))
+    assert [each.parsed() for each in chunks if isinstance(each, ToolCall)] == [{"x": 1}]
+
+
+async def test_text_beside_thinking_is_not_lost() -> None:
+    delta = {"text": "Hi", "reasoningContent": {"text": "Hm."}}
+    frames = [event_frame("contentBlockDelta", {"contentBlockIndex": 0, "delta": delta}), *end()]
+    chunks = await ask(ScriptedBedrock([frames]), shows_reasoning=True)
+    assert chunks[:-1] == [ReasoningDelta("Hm."), TextDelta("Hi")]

@@ -8,9 +8,9 @@ from typing import Any
 import httpx2 as httpx
 
 from baton.adapters.bedrock.blocks import AnswerBlocks, TooManyBlocks
-from baton.adapters.bedrock.event_stream import BrokenStream, StreamEvent
+from baton.adapters.bedrock.event_stream import BrokenStream, NoEventStream, StreamEvent
 from baton.adapters.bedrock.events import Events
-from baton.adapters.bedrock.failures import broken_failure, streamed_failure
+from baton.adapters.bedrock.failures import answered_failure, broken_failure, streamed_failure
 from baton.adapters.bedrock.request import ConverseRequest
 from baton.adapters.models.answer_so_far import AnswerSoFar
 from baton.adapters.models.failure import FailureKind, ProviderFailure
@@ -78,6 +78,8 @@ class ConverseAnswer(AnswerSoFar):
         """See ``OpenedAnswer``."""
         try:
             event = await anext(self._events, None)
+        except NoEventStream as other:
+            raise answered_failure(200, {}, other.body) from None
         except (httpx.HTTPError, BrokenStream) as error:
             raise broken_failure(error) from None
         if event is None:
@@ -137,13 +139,14 @@ class ConverseAnswer(AnswerSoFar):
         text, call, reasoning = delta.get("text"), delta.get("toolUse"), delta.get("reasoningContent")
         if isinstance(call, Mapping):
             self._blocks.add_arguments(index, call.get("input"))
-        elif isinstance(reasoning, Mapping):
-            return self._shown_thinking(self._blocks.add_reasoning(index, reasoning))
-        elif isinstance(text, str):
+        thinking: list[ModelChunk] = []
+        if isinstance(reasoning, Mapping):
+            thinking = self._shown_thinking(self._blocks.add_reasoning(index, reasoning))
+        if isinstance(text, str):
             ended = self._end_of_text() if index != self._tagged else []
             self._tagged = index
-            return [*ended, *self._separated(self._tags.take(self._fitting(text)))]
-        return []
+            return [*thinking, *ended, *self._separated(self._tags.take(self._fitting(text)))]
+        return thinking
 
     def _end_of_text(self) -> list[ModelChunk]:
         """Return what is left of a block of text. Tags do not span blocks."""

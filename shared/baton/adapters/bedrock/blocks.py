@@ -13,7 +13,7 @@ from baton.adapters.models.profile import ModelProfile
 from baton.adapters.models.tool_schemas import OfferedTools
 from baton.domain.errors import ModelUnavailable
 from baton.domain.text import utf8_size
-from baton.domain.tool_call import ToolCall
+from baton.domain.tool_call import ToolCall, as_object
 
 MAX_BLOCKS = 2_000
 """Blocks of one answer."""
@@ -44,19 +44,26 @@ class AnswerBlocks:
 
     def __init__(self) -> None:
         self._blocks: dict[int, _Block] = {}
+        self._calls: dict[int, int] = {}
+        """The place of the newest call under each index: gateways send all calls under one."""
         self.size = 0
         """Bytes of all pieces but text."""
 
     def begin_call(self, index: int, call: Mapping[str, Any]) -> None:
         """Begin a call with its id and name. Raises ``TooManyBlocks``."""
-        block = self._block(index)
+        newest = self._blocks.get(self._calls.get(index, index))
+        if newest is not None and (newest.name or newest.said):
+            self._calls[index] = max(self._blocks) + 1
+        block = self._block(self._calls.get(index, index))
         block.is_call = True
         block.call_id, block.name = _text(call.get("toolUseId")), _text(call.get("name"))
         self.size += len(block.call_id) + len(block.name)
+        if call.get("input"):
+            self.add_arguments(index, call["input"])
 
     def add_arguments(self, index: int, piece: Any) -> None:
         """Add a piece of a call's JSON text, or a whole object. Raises ``TooManyBlocks``."""
-        block = self._block(index)
+        block = self._block(self._calls.get(index, index))
         block.is_call = True
         text = piece if isinstance(piece, str) else json.dumps(piece, ensure_ascii=False) if piece is not None else ""
         block.arguments.append(text)
@@ -97,7 +104,7 @@ class AnswerBlocks:
             if not call_id or call_id in taken:
                 call_id = f"call_{uuid.uuid4().hex[:24]}"
             taken.add(call_id)
-            calls.append(ToolCall(call_id, tools.name_inside(block.name), _arguments(block) or "{}"))
+            calls.append(ToolCall(call_id, tools.name_inside(block.name), _arguments(block)))
         return calls
 
     def parts(self, profile: ModelProfile, *, with_calls: bool) -> list[dict[str, Any]]:
@@ -134,8 +141,7 @@ def _reasoning(block: _Block) -> dict[str, Any]:
 
 
 def _arguments(block: _Block) -> str:
-    text = "".join(block.arguments).strip()
-    return "" if text == "null" else text
+    return as_object("".join(block.arguments).strip())
 
 
 def _is_whole(arguments: str) -> bool:

@@ -26,6 +26,14 @@ class BrokenStream(Exception):
     """The bytes are not an event stream, or end inside a frame. The message says why."""
 
 
+class NoEventStream(BrokenStream):
+    """The body is something else, such as a page of a proxy: no frame begins like it."""
+
+    def __init__(self, body: bytes) -> None:
+        super().__init__("The body is no event stream.")
+        self.body = body
+
+
 @dataclass(frozen=True, slots=True)
 class StreamEvent:
     """An event of the stream, or the exception that ends it."""
@@ -39,8 +47,8 @@ class StreamEvent:
 class EventStream(AsyncIterator[StreamEvent]):
     """Decodes the events in ``body``, whose frames may be cut anywhere.
 
-    Raises ``BrokenStream`` and ``StreamTooLong``, and passes on what ``body`` raises. It decodes small pieces and lets
-    other tasks run in between.
+    Raises ``NoEventStream``, ``BrokenStream`` and ``StreamTooLong``, and passes on what ``body`` raises. It decodes
+    small pieces and lets other tasks run in between.
     """
 
     def __init__(self, body: AsyncIterable[bytes], limits: StreamLimits = LIMITS) -> None:
@@ -61,6 +69,8 @@ class EventStream(AsyncIterator[StreamEvent]):
                 if self._unread:
                     raise BrokenStream("The event stream ends inside a frame.")
                 raise StopAsyncIteration
+            if not self._total and piece[0]:  # a frame is shorter than 16 MiB
+                raise NoEventStream(await self._whole(piece))
             self._add(piece)
         return event
 
@@ -80,6 +90,13 @@ class EventStream(AsyncIterator[StreamEvent]):
         piece = self._part[self._position : self._position + MAX_PIECE]
         self._position += len(piece)
         return piece
+
+    async def _whole(self, beginning: bytes) -> bytes:
+        """Return a body that is no stream, cut at the longest event."""
+        body = bytearray(beginning)
+        while len(body) < self._limits.event_bytes and (piece := await self._next_piece()):
+            body += piece
+        return bytes(body)
 
     def _add(self, piece: bytes) -> None:
         self._total += len(piece)

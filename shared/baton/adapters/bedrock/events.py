@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx2 as httpx
 
-from baton.adapters.bedrock.event_stream import LIMITS, BrokenStream, EventStream, StreamEvent
+from baton.adapters.bedrock.event_stream import LIMITS, BrokenStream, EventStream, NoEventStream, StreamEvent
 from baton.adapters.stream_limits import StreamLimits, StreamTooLong
 from baton.domain.json_values import ValueCount
 
@@ -44,8 +44,11 @@ class Events(AsyncIterator[StreamEvent]):
         self._whole: Iterator[StreamEvent] | None = None
 
     async def __anext__(self) -> StreamEvent:
-        if self._stream is not None:
-            return await anext(self._stream)
+        if self._stream is not None and self._whole is None:
+            try:
+                return await anext(self._stream)
+            except NoEventStream as other:  # a gateway answers whole
+                self._whole = iter(_events_of(_whole_answer(other)))
         if self._whole is None:
             self._whole = iter(_events_of(await self._read()))
         event = next(self._whole, None)
@@ -68,6 +71,17 @@ class Events(AsyncIterator[StreamEvent]):
         return answer
 
 
+def _whole_answer(other: NoEventStream) -> Mapping[str, Any]:
+    """Return the answer that came in place of an event stream. Raises ``NoEventStream`` if it is none."""
+    try:
+        answer = json.loads(other.body)
+    except (ValueError, RecursionError):
+        raise other from None
+    if not isinstance(answer, Mapping) or "output" not in answer:
+        raise other
+    return answer
+
+
 def _events_of(answer: Mapping[str, Any]) -> list[StreamEvent]:
     """Return the events that ConverseStream would have sent for an answer of Converse."""
     message = _mapping(_mapping(answer.get("output")).get("message"))
@@ -87,7 +101,6 @@ def _of_block(place: dict[str, Any], block: Mapping[str, Any]) -> list[StreamEve
     call, reasoning = _mapping(block.get("toolUse")), _mapping(block.get("reasoningContent"))
     if call:
         events.append(StreamEvent("contentBlockStart", {**place, "start": {"toolUse": call}}))
-        deltas.append({"toolUse": {"input": call.get("input")}})
     elif reasoning:
         thinking = {**_mapping(reasoning.get("reasoningText")), **reasoning}
         deltas += [{"reasoningContent": {name: thinking[name]}} for name in _REASONING if name in thinking]

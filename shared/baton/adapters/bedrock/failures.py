@@ -107,6 +107,7 @@ def is_expired(failure: ProviderFailure) -> bool:
 def _failure(name: str, fields: Mapping[str, Any], status: int | None) -> ProviderFailure:
     texts = (fields.get("message") or fields.get("Message"), fields.get("originalMessage"))
     text = " ".join(text for text in texts if isinstance(text, str))[:MAX_TEXT]
+    text = text or (_json(fields) if set(fields) - {"message", "Message"} else "")
     failure = ProviderFailure(name, status=status, code=name, param=_setting(text), text=text)
     words = failure.words
     if _AGREEMENT in words:
@@ -114,6 +115,13 @@ def _failure(name: str, fields: Mapping[str, Any], status: int | None) -> Provid
     elif status == 400 and any(each in words for each in _ACCOUNT):
         failure.status = 403
     return failure
+
+
+def _json(fields: Mapping[str, Any]) -> str:
+    try:
+        return json.dumps(fields, ensure_ascii=False)[:MAX_TEXT] if fields else ""
+    except RecursionError:
+        return ""
 
 
 def _setting(text: str) -> str:

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from baton.adapters.openai.tool_calls import MAX_CALLS, TooManyCalls, as_object
+from baton.adapters.openai.tool_calls import MAX_CALLS, TooManyCalls
 from baton.domain.errors import ModelUnavailable
 from baton.domain.text import utf8_size
-from baton.domain.tool_call import ToolCall
+from baton.domain.tool_call import ToolCall, as_object
 
 
 class ItemKind(StrEnum):

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Collection
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from baton.domain.errors import ModelUnavailable
 from baton.domain.text import utf8_size
-from baton.domain.tool_call import ToolCall
+from baton.domain.tool_call import ToolCall, as_object
 
 MAX_CALLS = 1000
 """Calls of one answer. Each fragment is compared with all of them."""
@@ -155,18 +154,6 @@ class ToolCallFragments:
         # Endpoints without indices send the calls of one tool one after the other, each complete.
         self._parsed += draft.length
         return draft.is_whole
-
-
-def as_object(arguments: str) -> str:
-    """Return the text of a call's arguments: an empty object for none, and an object that came as a text in JSON."""
-    if arguments in ("", "null"):
-        return "{}"
-    if arguments.startswith('"'):
-        with suppress(ValueError):
-            inner = json.loads(arguments)
-            if inner.lstrip().startswith("{"):
-                return str(inner)
-    return arguments
 
 
 def _text(value: object) -> str:
