@@ -300,6 +300,7 @@ def _collect(url: str | None, wanted: Wanted, out: Path) -> int:
 def _plan(project: Project, options: Options) -> Plan:
     from baton_testing.evals.project_run import Plan
     from baton_testing.evals.reading import read_datasets, unknown_names
+    from baton_testing.evals.scorers import Scorers
     from baton_testing.known_names import KnownNames
 
     paths = options.paths or [as_given(project.folder / "evals")]
@@ -308,7 +309,8 @@ def _plan(project: Project, options: Options) -> Plan:
 
     def check(cases: Sequence[ReadCase]) -> Iterator[Problem]:
         with place.enter():
-            return unknown_names(cases, KnownNames.of(place.load()))
+            yield from Scorers().problems(cases)
+            yield from unknown_names(cases, KnownNames.of(place.load()))
 
     return Plan(
         **placed,

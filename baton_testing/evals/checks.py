@@ -219,6 +219,18 @@ class Judge(Check):
         return self
 
 
+class PythonScorer(Check):
+    """A function in Python, beside the data set, scores the run."""
+
+    type: Literal["python"]
+    function: str = Field(max_length=200, pattern=r"^([A-Za-z_]\w*:)?[A-Za-z_]\w*$")
+    """Its name in ``scorers.py``, or ``module:name`` for another module of the folder."""
+    arguments: dict[str, Any] = Field(default_factory=dict)
+    """Further arguments of the function."""
+    threshold: Share = 0.5
+    """The least value with which the case passes, if the function returns a number."""
+
+
 AnyCheck = Annotated[
     Contains
     | NotContains
@@ -237,7 +249,8 @@ AnyCheck = Annotated[
     | Retrieves
     | MaxTokens
     | MaxCost
-    | Judge,
+    | Judge
+    | PythonScorer,
     Field(discriminator="type"),
 ]
 CHECKS: tuple[type[Check], ...] = (
@@ -259,6 +272,7 @@ CHECKS: tuple[type[Check], ...] = (
     MaxTokens,
     MaxCost,
     Judge,
+    PythonScorer,
 )
 TYPES = {str(check.model_fields["type"].annotation.__args__[0]): check for check in CHECKS}  # type: ignore[union-attr]
 """Each check by its type."""

@@ -10,7 +10,7 @@ from typing import Protocol
 from baton.domain.text import encodable
 from baton_testing.errors import CannotRun
 from baton_testing.evals.answer import Answer
-from baton_testing.evals.checks import AnyCheck, Judge
+from baton_testing.evals.checks import AnyCheck, Judge, PythonScorer
 from baton_testing.evals.judging import JudgeModel
 from baton_testing.evals.reading import ReadCase
 from baton_testing.evals.results import (
@@ -21,6 +21,7 @@ from baton_testing.evals.results import (
     cut,
     passed_as_a_whole,
 )
+from baton_testing.evals.scorers import Scorers
 from baton_testing.evals.scoring import score
 from baton_testing.evals.spending import Budget
 
@@ -52,6 +53,7 @@ class Evaluation:
     concurrency: int
     budget: Budget
     judge: JudgeModel | None = None
+    scorers: Scorers = field(default_factory=Scorers)
     progress: Callable[[Evaluation], None] = lambda evaluation: None
     """Called after each run."""
     done: dict[tuple[int, int], RunRecord] = field(default_factory=dict)
@@ -146,6 +148,8 @@ class Evaluation:
         return text, transcript
 
     async def _score(self, check: AnyCheck, case: ReadCase, answer: Answer) -> list[Score]:
+        if isinstance(check, PythonScorer):
+            return [await self.scorers.score(check, case, answer)]
         if not isinstance(check, Judge):
             try:
                 return score(check, case.case, answer)

@@ -23,6 +23,7 @@ from baton_testing.evals.project_models import NO_JUDGE, ProjectModels, real_mod
 from baton_testing.evals.project_target import SCRIPTED_DATE, ProjectTarget
 from baton_testing.evals.reading import ReadCase, check_names
 from baton_testing.evals.results import INTERRUPTED, EvaluationRecord
+from baton_testing.evals.scorers import Scorers
 from baton_testing.evals.spending import PRICES, Budget, read_prices
 from baton_testing.known_names import KnownNames
 from baton_testing.models.metered import MeteredModel
@@ -79,6 +80,8 @@ def evaluate_project(plan: Plan, progress: Callable[[Evaluation], None]) -> Eval
         agents = place.load()
         check_names(plan.cases, KnownNames.of(agents))
         check_functions(agents)
+        scorers = Scorers()
+        scorers.check(plan.cases)
         prices = read_prices(os.environ.get(PRICES))
         tenants = {each.case.user.tenant for each in plan.cases}
         now = SCRIPTED_DATE if plan.is_scripted else datetime.now(UTC)
@@ -87,7 +90,7 @@ def evaluate_project(plan: Plan, progress: Callable[[Evaluation], None]) -> Eval
         knowledge = asyncio.run(read_knowledge(plan.documents, ids, tenants, now, make))
         models = scripted_models(plan.script, plan.judge) if plan.is_scripted else real_models(plan.judge)
         _check_prices(plan, models, prices)
-        return _Run(plan, agents, models, prices, knowledge).hold(progress)
+        return _Run(plan, agents, models, prices, knowledge, scorers).hold(progress)
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,7 @@ class _Run:
     models: ProjectModels
     prices: Prices
     knowledge: ProjectKnowledge
+    scorers: Scorers
 
     def hold(self, progress: Callable[[Evaluation], None]) -> EvaluationRecord:
         """Hold the cases, and return the record."""
@@ -118,6 +122,7 @@ class _Run:
             plan.concurrency,
             Budget(plan.max_usd),
             judge=JudgeModel(MeteredModel(models.judge), models.judge_name, self.prices),
+            scorers=self.scorers,
             progress=progress,
         )
         began_at, began = datetime.now(UTC), time.monotonic()

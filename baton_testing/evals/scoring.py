@@ -26,6 +26,7 @@ from baton_testing.evals.checks import (
     MaxCost,
     MaxTokens,
     NotContains,
+    PythonScorer,
     Regex,
     Retrieves,
     Similarity,
@@ -43,7 +44,7 @@ MAX_MATCHED = 1_000_000
 
 
 def score(check: AnyCheck, case: EvalCase, answer: Answer) -> list[Score]:
-    """Return the scores of a check, one or two. Raises ``TypeError`` for a judge, who is asked elsewhere."""
+    """Return the scores of a check, one or two. Raises ``TypeError`` for a judge and a scorer, which are elsewhere."""
     name = check.name or check.type
     match check:
         case Retrieves():
@@ -63,8 +64,8 @@ def score(check: AnyCheck, case: EvalCase, answer: Answer) -> list[Score]:
             if answer.usd is None:
                 return [Score.not_judged(name, "the cost is not known: set the prices of models")]
             return [Score.of(name, answer.usd <= check.usd, f"it cost {answer.usd:.6g}, more than {check.usd:g}")]
-        case Judge():
-            raise TypeError("a judge is asked by Judging")
+        case Judge() | PythonScorer():
+            raise TypeError(f"a check of the type {check.type} is carried out elsewhere")
         case _:
             problem = _problem(check, case, answer)
             return [Score.of(name, problem is None, problem or "")]

@@ -19,6 +19,7 @@ from baton_testing.evals.evaluation import Evaluation
 from baton_testing.evals.judging import PROMPT_VERSION, JudgeModel
 from baton_testing.evals.reading import ReadCase
 from baton_testing.evals.results import INTERRUPTED, EvaluationRecord
+from baton_testing.evals.scorers import Scorers
 from baton_testing.evals.server_target import ServerTarget, check_for_server
 from baton_testing.evals.spending import PRICES, Budget, read_prices
 from baton_testing.models.metered import MeteredModel
@@ -54,7 +55,9 @@ async def signed_in(url: str | None) -> AsyncIterator[AsyncBaton]:
 def evaluate_server(plan: ServerPlan, progress: Callable[[Evaluation], None]) -> EvaluationRecord:
     """Hold the cases with a server's agents. Raises ``CannotRun``; Ctrl-C ends it with the runs so far."""
     check_for_server(plan.cases)
-    run = _Run(plan, progress)
+    scorers = Scorers()
+    scorers.check(plan.cases)
+    run = _Run(plan, progress, scorers)
     began_at, began = datetime.now(UTC), time.monotonic()
     try:
         asyncio.run(run.hold())
@@ -78,8 +81,9 @@ def evaluate_server(plan: ServerPlan, progress: Callable[[Evaluation], None]) ->
 
 
 class _Run:
-    def __init__(self, plan: ServerPlan, progress: Callable[[Evaluation], None]) -> None:
+    def __init__(self, plan: ServerPlan, progress: Callable[[Evaluation], None], scorers: Scorers) -> None:
         self.plan = plan
+        self.scorers = scorers
         self.progress = progress
         self.evaluation: Evaluation | None = None
         self.address = ""
@@ -105,6 +109,7 @@ class _Run:
                 plan.concurrency,
                 Budget(plan.max_usd),
                 judge=judging,
+                scorers=self.scorers,
                 progress=self.progress,
             )
             await self.evaluation.run()

@@ -1,0 +1,156 @@
+"""Scorers: functions in Python, in the folder of a data set, that score a run.
+
+``{"type": "python", "function": "polite"}`` is the function ``polite`` of the module ``scorers.py`` beside the data
+set.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import inspect
+import math
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from baton.adapters.code_problems import describe_code_problem
+from baton.domain.field_names import similar_name
+from baton_testing.errors import CannotRun
+from baton_testing.evals.answer import Answer
+from baton_testing.evals.checks import PythonScorer
+from baton_testing.evals.reading import MAX_PROBLEMS, Problem, ReadCase
+from baton_testing.evals.results import Score, cut
+from baton_testing.virtual_time import real_time
+
+MODULE = "scorers"
+"""The module of functions that are named without one."""
+SECONDS = 60.0
+"""The time of one call."""
+GIVEN = ("answer", "case")
+"""Parameters that are no arguments of the check: the ``Answer``, and the ``EvalCase``."""
+RESULTS = "True or False, a number from 0 to 1, a pair of one of them and a reason, or None for not judged"
+
+
+@dataclass
+class Scorers:
+    """The functions that cases name. Each module is imported once."""
+
+    _modules: dict[Path, ModuleType | str] = field(default_factory=dict)
+    """Modules by their files, or what is wrong with them."""
+
+    def problems(self, cases: Sequence[ReadCase]) -> Iterator[Problem]:
+        """Yield the problems of the functions that cases name."""
+        for each in cases:
+            for number, check in enumerate(each.case.checks):
+                if isinstance(check, PythonScorer):
+                    found = self._find(each.path.parent, check)
+                    problem = found if isinstance(found, str) else _argument_problem(found, check)
+                    if problem is not None:
+                        yield Problem(each.path, each.line, f"checks.{number}.{problem}")
+
+    def check(self, cases: Sequence[ReadCase]) -> None:
+        """Raise ``CannotRun`` with the functions that cannot be called."""
+        problems = [str(each) for each in self.problems(cases)]
+        if problems:
+            raise CannotRun("\n".join(problems[:MAX_PROBLEMS]))
+
+    async def score(self, check: PythonScorer, case: ReadCase, answer: Answer) -> Score:
+        """Return the function's score. One that fails, or returns something else, has not judged."""
+        metric = check.name or check.function.rpartition(":")[2]
+        folder = case.path.parent
+        function = self._find(folder, check)
+        if isinstance(function, str):
+            return Score.not_judged(metric, function)
+        given = {"answer": answer, "case": case.case}
+        wanted = {name: value for name, value in given.items() if name in inspect.signature(function).parameters}
+        try:
+            async with real_time(), asyncio.timeout(SECONDS):
+                returned = await _call(function, {**check.arguments, **wanted})
+        except TimeoutError:
+            return Score.not_judged(metric, f"{check.function} has taken more than {SECONDS:g} seconds")
+        except (Exception, SystemExit) as problem:  # noqa: BLE001 - a scorer's fault must not hide other scores
+            return Score.not_judged(metric, describe_code_problem(problem, folder.absolute()))
+        return _as_score(check, metric, returned)
+
+    def _find(self, folder: Path, check: PythonScorer) -> Callable[..., Any] | str:
+        """Return the function of a check, or the field and what is wrong with it."""
+        module_name, _, name = check.function.rpartition(":")
+        file = (folder / f"{module_name or MODULE}.py").absolute()
+        if file not in self._modules:
+            self._modules[file] = _import(file)
+        module = self._modules[file]
+        if isinstance(module, str):
+            return f"function: {module}"
+        function = getattr(module, name, None)
+        if callable(function):
+            return function  # type: ignore[no-any-return]
+        known = [key for key, value in vars(module).items() if inspect.isfunction(value)]
+        similar = similar_name(name, known)
+        advice = f"did you mean {similar}?" if similar else f"there are: {', '.join(sorted(known)) or 'none'}"
+        return f"function: {file.name} has no function {name!r} ({advice})"
+
+
+def _import(file: Path) -> ModuleType | str:
+    """Import a file as a module, or return what is wrong with it."""
+    if not file.is_file():
+        return f"there is no file {file.name} beside the data set"
+    name = f"baton_scorers_{file.stem}_{abs(hash(file))}"
+    spec = importlib.util.spec_from_file_location(name, file)
+    assert spec is not None and spec.loader is not None  # noqa: S101, PT018 - it is a file of Python
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses look their module up
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as problem:  # noqa: BLE001 - it is reported with its place
+        return describe_code_problem(problem, file.parent)
+    return module
+
+
+def _argument_problem(function: Callable[..., Any], check: PythonScorer) -> str | None:
+    parameters = inspect.signature(function).parameters.values()
+    if any(each.kind is each.POSITIONAL_ONLY for each in parameters):
+        return f"function: {check.function} has parameters that cannot be given by name"
+    names = [each.name for each in parameters]
+    takes_all = any(each.kind is each.VAR_KEYWORD for each in parameters)
+    for name in check.arguments:
+        if name in GIVEN or (name not in names and not takes_all):
+            similar = similar_name(name, [each for each in names if each not in GIVEN])
+            return f"arguments.{name}: {check.function} takes no such argument" + (
+                f" (did you mean {similar}?)" if similar else ""
+            )
+    for each in parameters:
+        is_needed = each.default is each.empty and each.kind not in (each.VAR_KEYWORD, each.VAR_POSITIONAL)
+        if is_needed and each.name not in (*GIVEN, *check.arguments):
+            return f"arguments: {check.function} needs {each.name}"
+    return None
+
+
+async def _call(function: Callable[..., Any], given: dict[str, Any]) -> Any:
+    if inspect.iscoroutinefunction(function):
+        return await function(**given)
+    returned = await asyncio.to_thread(_without_exit, function, given)
+    return await returned if inspect.isawaitable(returned) else returned
+
+
+def _without_exit(function: Callable[..., Any], given: dict[str, Any]) -> Any:
+    try:
+        return function(**given)
+    except SystemExit as problem:
+        raise RuntimeError(f"sys.exit({problem.code!r}) was called") from problem
+
+
+def _as_score(check: PythonScorer, metric: str, returned: Any) -> Score:
+    value, reason = returned, ""
+    if isinstance(returned, tuple) and len(returned) == 2:
+        value, reason = returned[0], str(returned[1])
+    if value is None:
+        return Score.not_judged(metric, reason or f"{check.function} has not judged")
+    if isinstance(value, bool):
+        return Score.of(metric, value, reason or f"{check.function} returned False")
+    if isinstance(value, int | float) and math.isfinite(value) and 0 <= value <= 1:
+        return Score.graded(metric, float(value), check.threshold, reason)
+    return Score.not_judged(metric, f"{check.function} returned {cut(repr(returned), 100)}. It returns {RESULTS}")
