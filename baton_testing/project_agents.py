@@ -82,7 +82,7 @@ def real_tools(files: AgentFiles, functions: Functions) -> Tools:
 
 
 class _NoSecrets:
-    """``ports.secrets.Secrets`` without any."""
+    """``ports.identity.Secrets`` without any."""
 
     def get(self, name: str) -> str:
         raise NotFound(f"Tests read no secrets of a deployment, such as {name}: stub the tool.")

@@ -50,7 +50,7 @@ WANTED_SHARE = 20
 
 
 class TimedEmbedder:
-    """Implements ``ports.embedder.Embedder``: another one whose time is measured. It is loaded when first used."""
+    """Implements ``ports.search.Embedder``: another one whose time is measured. It is loaded when first used."""
 
     def __init__(self) -> None:
         self.seconds = self.cpu_seconds = 0.0

@@ -51,7 +51,7 @@ FORMAT = "v1"
 
 
 class SqliteIndex:
-    """``ports.search_index.SearchIndex`` in files of a folder, which several processes may use at the same time.
+    """``ports.search.SearchIndex`` in files of a folder, which several processes may use at the same time.
 
     Every call works in a thread. A search compares all of an owner's vectors, which is exact.
     """

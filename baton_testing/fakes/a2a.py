@@ -30,7 +30,7 @@ class FakeA2ATasks:
 
 @dataclass
 class FakePushQueue:
-    """``ports.push_queue.PushQueue``: in order, one of each name in a group."""
+    """``ports.a2a.PushQueue``: in order, one of each name in a group."""
 
     sent: list[TaskChange | PushNotice] = field(default_factory=list)
     postponed: list[tuple[str, int]] = field(default_factory=list)

@@ -33,7 +33,7 @@ class FakeClock:
 
 
 class FakeTimeZones:
-    """``ports.time_zones.TimeZones``."""
+    """``ports.clock.TimeZones``."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

@@ -17,7 +17,7 @@ DIMENSIONS = 64
 
 @dataclass
 class FakeEmbedder:
-    """``ports.embedder.Embedder`` that hashes words into a vector's places, the same in every process."""
+    """``ports.search.Embedder`` that hashes words into a vector's places, the same in every process."""
 
     name: str = "fake-embedder"
     dimensions: int = DIMENSIONS

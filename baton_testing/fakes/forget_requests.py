@@ -11,7 +11,7 @@ from baton.domain.identity import Scope
 
 @dataclass
 class FakeForgetRequests:
-    """``ports.forget_requests.ForgetRequests``."""
+    """``ports.privacy.ForgetRequests``."""
 
     requests: dict[tuple[str, str], ForgetRequest] = field(default_factory=dict)
 

@@ -15,7 +15,7 @@ from baton_testing.fakes.thread_store import FakeThreadStore
 
 
 class FakeIdleThreads:
-    """``ports.idle_threads.IdleThreads`` over the threads of ``store``."""
+    """``ports.threads.IdleThreads`` over the threads of ``store``."""
 
     def __init__(self, store: FakeThreadStore, clock: Clock) -> None:
         self._store = store

@@ -22,7 +22,7 @@ _Thread = tuple[str, str]
 
 
 class FakeLiveRegistry:
-    """``ports.live.LiveRegistry``."""
+    """``ports.connections.LiveRegistry``."""
 
     def __init__(self, clock: Clock, leases: FakeLeases | None = None) -> None:
         """``leases`` count the changes of each thread; without them nothing does."""

@@ -32,7 +32,7 @@ class _Kept:
 
 
 class FakePrivateSkills:
-    """``ports.private_skills.PrivateSkills``."""
+    """``ports.procedures.PrivateSkills``."""
 
     def __init__(self, procedures: FakeProcedures, clock: Clock) -> None:
         self._procedures = procedures

@@ -35,7 +35,7 @@ _Owner = tuple[IndexName, str, str]
 
 @dataclass
 class FakeSearchIndex:
-    """``ports.search_index.SearchIndex``. Words are compared by BM25, whole."""
+    """``ports.search.SearchIndex``. Words are compared by BM25, whole."""
 
     dimensions: int = DIMENSIONS
     documents: dict[_Owner, dict[str, IndexDocument]] = field(default_factory=dict)

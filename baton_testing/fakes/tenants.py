@@ -14,7 +14,7 @@ from baton.ports.agents import AgentsChanged
 
 
 class FakeAgentDefinitions:
-    """``ports.agent_definitions.AgentDefinitions``. ``fails`` is raised by every read while it is set."""
+    """``ports.agents.AgentDefinitions``. ``fails`` is raised by every read while it is set."""
 
     def __init__(self) -> None:
         self._lists: dict[str, AgentList] = {}
@@ -54,7 +54,7 @@ class FakeAgentDefinitions:
 
 
 class FakeTenantLimits:
-    """``ports.tenant_limits.TenantLimitStore``."""
+    """``ports.tenants.TenantLimitStore``."""
 
     def __init__(self) -> None:
         self.limits: dict[str, TenantLimits] = {}

@@ -20,7 +20,7 @@ from baton_testing.fakes.leases import FakeLeases, Key, Row
 
 
 class FakeThreadStore(FakeLeases):
-    """``ports.thread_store.ThreadStore``. Each method is one step: nothing can come between its parts."""
+    """``ports.threads.ThreadStore``. Each method is one step: nothing can come between its parts."""
 
     def __init__(self, clock: Clock) -> None:
         super().__init__(clock)

@@ -15,7 +15,7 @@ from baton.ports.leases import Lease
 
 
 class FakeWorkflows:
-    """``ports.workflows.WorkflowStore``."""
+    """``ports.handoffs.WorkflowStore``."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

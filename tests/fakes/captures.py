@@ -14,7 +14,7 @@ from baton.ports.procedures import PendingProcedure
 
 
 class FakeCaptureStore:
-    """``ports.captures.CaptureStore``."""
+    """``ports.procedures.CaptureStore``."""
 
     def __init__(self) -> None:
         self.kept: dict[tuple[str, str, str], Capture] = {}
@@ -55,7 +55,7 @@ def _stage(capture: Capture) -> int:
 
 @dataclass
 class FakeCaptures:
-    """``ports.captures.Captures``: notes what is started."""
+    """``ports.procedures.Captures``: notes what is started."""
 
     started: list[tuple[Scope, CaptureRef, int]] = field(default_factory=list)
     is_down: bool = False
@@ -69,7 +69,7 @@ class FakeCaptures:
 
 @dataclass
 class FakeAnnouncements:
-    """``ports.announcements.Announcements``: notes what is announced."""
+    """``ports.procedures.Announcements``: notes what is announced."""
 
     pending: list[tuple[str, PendingProcedure]] = field(default_factory=list)
     """With the tenant."""

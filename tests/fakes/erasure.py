@@ -17,7 +17,7 @@ _User = tuple[str, str]
 
 @dataclass
 class FakeErasure:
-    """``ports.erasure.Erasure`` over threads of which only a number of items is known."""
+    """``ports.privacy.Erasure`` over threads of which only a number of items is known."""
 
     clock: FakeClock = field(default_factory=FakeClock)
     traces: dict[_Thread, ThreadTrace] = field(default_factory=dict)
@@ -154,7 +154,7 @@ class FakeErasure:
 
 @dataclass
 class FakeObjectErasure:
-    """``ports.erasure.ObjectErasure``."""
+    """``ports.privacy.ObjectErasure``."""
 
     versions: Counter[_Thread] = field(default_factory=Counter)
 
@@ -170,7 +170,7 @@ class FakeObjectErasure:
 
 @dataclass
 class FakeForgettings:
-    """``ports.forget_requests.Forgettings``, which notes what was started."""
+    """``ports.privacy.Forgettings``, which notes what was started."""
 
     started: list[str] = field(default_factory=list)
     failure: Exception | None = None
@@ -184,7 +184,7 @@ class FakeForgettings:
 
 @dataclass
 class FakeRetentions:
-    """``ports.retentions.Retentions``."""
+    """``ports.tenants.Retentions``."""
 
     kept: dict[str, Retention] = field(default_factory=dict)
     due: dict[str, datetime] = field(default_factory=dict)

@@ -14,7 +14,7 @@ from baton_testing.fakes.thread_store import FakeThreadStore
 
 
 class FakeFeedback:
-    """``ports.feedback.FeedbackStore``."""
+    """``ports.messages.FeedbackStore``."""
 
     def __init__(self, threads: FakeThreadStore) -> None:
         self._threads = threads

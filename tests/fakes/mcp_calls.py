@@ -9,7 +9,7 @@ from baton.ports.run_records import McpCall
 
 
 class FakeMcpCalls:
-    """``ports.mcp_calls.McpCalls``."""
+    """``ports.run_records.McpCalls``."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

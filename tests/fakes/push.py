@@ -17,7 +17,7 @@ from baton.ports.clock import Clock, SystemClock
 
 
 class FakePushConfigs:
-    """``ports.push_configs.PushConfigs``."""
+    """``ports.a2a.PushConfigs``."""
 
     def __init__(self, clock: Clock | None = None) -> None:
         self._clock = clock or SystemClock()
@@ -64,7 +64,7 @@ class Posted:
 
 @dataclass
 class FakeWebhooks:
-    """``ports.webhooks.Webhooks``: receivers that answer as a test asks."""
+    """``ports.a2a.Webhooks``: receivers that answer as a test asks."""
 
     is_on: bool = True
     refused: set[str] = field(default_factory=set)

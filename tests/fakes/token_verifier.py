@@ -14,7 +14,7 @@ from baton.ports.identity import Identity
 
 @dataclass(frozen=True)
 class OpenVerifier:
-    """``ports.token_verifier.TokenVerifier`` that takes a token's word: ``tenant,user,permission,...``."""
+    """``ports.identity.TokenVerifier`` that takes a token's word: ``tenant,user,permission,...``."""
 
     clock: Clock
     seconds: Callable[[], float] = lambda: 3600.0

@@ -11,7 +11,7 @@ from baton.ports.search import EmbeddingPurpose
 
 
 class NoEmbedder:
-    """``ports.embedder.Embedder`` without a model: texts are searched by their words only."""
+    """``ports.search.Embedder`` without a model: texts are searched by their words only."""
 
     name = ""
     dimensions = 0
@@ -30,7 +30,7 @@ class NoEmbedder:
 
 
 class NoSearch:
-    """``ports.search_index.SearchIndex`` that stores nothing and finds nothing.
+    """``ports.search.SearchIndex`` that stores nothing and finds nothing.
 
     Episodes are still written, and can be indexed later.
     """

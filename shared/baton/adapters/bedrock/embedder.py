@@ -29,7 +29,7 @@ LIMITS = StreamLimits(stream_bytes=16 * 1024 * 1024, event_bytes=16 * 1024 * 102
 
 
 class BedrockEmbedder(ApiEmbedder):
-    """``ports.embedder.Embedder`` over Amazon's Titan and Nova, and Cohere's Embed.
+    """``ports.search.Embedder`` over Amazon's Titan and Nova, and Cohere's Embed.
 
     Batches, attempts, retries and the circuit are those of ``ApiEmbedder``.
     """

@@ -32,7 +32,7 @@ PARALLEL_BATCHES = 4
 
 
 class OpenAIEmbedder(ApiEmbedder):
-    """``ports.embedder.Embedder`` over the Embeddings API of any base URL.
+    """``ports.search.Embedder`` over the Embeddings API of any base URL.
 
     Batches, attempts, retries and the circuit are those of ``ApiEmbedder``. ``transport`` carries the requests in
     place of the SDK's own.

@@ -107,7 +107,7 @@ class JwtVerifier:
         self._clock = clock or SystemClock()
 
     def verify(self, token: str) -> Identity:
-        """Return the identity that ``token`` proves; see ``ports.token_verifier``."""
+        """Return the identity that ``token`` proves; see ``ports.identity.TokenVerifier``."""
         try:
             if len(token) > MAX_TOKEN:
                 raise TokenRefused(f"it is longer than {MAX_TOKEN} characters")
