@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from baton.authoring.errors import CannotLoad
 from baton.composition import deployed_ports
 from baton.concurrency import gather_all
-from baton.domain.agent import ModelChoice
+from baton.domain.agent_settings import ModelChoice
 from baton.domain.egress_policy import EgressRefused
 from baton.domain.errors import EmbedderUnavailable, WrongEmbeddings
 from baton.domain.model_providers import route

@@ -27,7 +27,7 @@ from baton.adapters.extraction import markdown
 from baton.adapters.token_counter import TiktokenCounter
 from baton.composition.app import build
 from baton.composition.ports import Ports
-from baton.domain.agent import MemorySettings
+from baton.domain.agent_settings import MemorySettings
 from baton.domain.document import Document, DocumentVersion, VersionStatus
 from baton.domain.extracted import ExtractedText
 from baton.domain.found_item import FoundItem

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from baton.authoring.resources import resource
     from baton.authoring.run_context import RunContext
     from baton.authoring.tools import Tool, tool
-    from baton.domain.agent import LearningSettings as Learning
-    from baton.domain.agent import MemorySettings as Memory
-    from baton.domain.agent import ModelChoice as Model
-    from baton.domain.agent import RemoteAgent as Remote
-    from baton.domain.agent import Timeouts
-    from baton.domain.agent import ToolLimits as Limits
+    from baton.domain.agent_settings import LearningSettings as Learning
+    from baton.domain.agent_settings import MemorySettings as Memory
+    from baton.domain.agent_settings import ModelChoice as Model
+    from baton.domain.agent_settings import Timeouts
+    from baton.domain.agent_settings import ToolLimits as Limits
+    from baton.domain.remote_agent import RemoteAgent as Remote
     from baton.domain.verdict import Refuse, Replace
     from baton.ports.tools import CallContext, ToolFailed, ToolResult, TurnContext
 
@@ -78,12 +78,12 @@ _EXPORTS = {
     "RunContext": "authoring.run_context:RunContext",
     "Tool": "authoring.tools:Tool",
     "tool": "authoring.tools:tool",
-    "Learning": "domain.agent:LearningSettings",
-    "Memory": "domain.agent:MemorySettings",
-    "Model": "domain.agent:ModelChoice",
-    "Remote": "domain.agent:RemoteAgent",
-    "Timeouts": "domain.agent:Timeouts",
-    "Limits": "domain.agent:ToolLimits",
+    "Learning": "domain.agent_settings:LearningSettings",
+    "Memory": "domain.agent_settings:MemorySettings",
+    "Model": "domain.agent_settings:ModelChoice",
+    "Remote": "domain.remote_agent:RemoteAgent",
+    "Timeouts": "domain.agent_settings:Timeouts",
+    "Limits": "domain.agent_settings:ToolLimits",
     "Refuse": "domain.verdict:Refuse",
     "Replace": "domain.verdict:Replace",
     "CallContext": "ports.tools:CallContext",

@@ -14,7 +14,8 @@ from baton.agents.context_budgets import ContextBudgets
 from baton.agents.step_journal import StepJournal
 from baton.authoring.functions import Functions
 from baton.concurrency import gather_all, stop_all
-from baton.domain.agent import AgentDefinition, ToolLimits
+from baton.domain.agent import AgentDefinition
+from baton.domain.agent_settings import ToolLimits
 from baton.domain.conversation_data import ConversationData
 from baton.domain.errors import LeaseLost, StoreUnavailable
 from baton.domain.identity import Scope

@@ -8,7 +8,7 @@ from glob import escape
 
 from pydantic import JsonValue
 
-from baton.domain.agent import ModelChoice
+from baton.domain.agent_settings import ModelChoice
 from baton.domain.errors import (
     BatonError,
     ContentFiltered,

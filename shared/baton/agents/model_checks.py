@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 from baton.agents.model_advice import advise_on_error, advise_on_limits, advise_on_settings
 from baton.agents.model_probes import PROBE_SECONDS, ModelProbes
-from baton.domain.agent import AgentDefinition, ModelChoice
+from baton.domain.agent import AgentDefinition
+from baton.domain.agent_settings import ModelChoice
 from baton.domain.errors import BatonError, EmbedderUnavailable, NotFound, RateLimited
 from baton.domain.model_providers import (
     Ability,

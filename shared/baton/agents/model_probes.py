@@ -23,7 +23,7 @@ from baton.agents.model_advice import (
     advise_on_error,
 )
 from baton.concurrency import gather_all
-from baton.domain.agent import ModelChoice
+from baton.domain.agent_settings import ModelChoice
 from baton.domain.answer_schema import violations
 from baton.domain.errors import BatonError, InternalError, ModelError, ModelTimeout
 from baton.domain.json_values import json_object

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
-from baton.domain.agent import LearningSettings
+from baton.domain.agent_settings import LearningSettings
 from baton.domain.message import OutcomeType, Role, StoredMessage
 from baton.domain.procedure import ProcedureDraft, ProcedureScope
 from baton.domain.tool_call import CallEnd, is_shown

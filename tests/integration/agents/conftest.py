@@ -11,8 +11,8 @@ import pytest
 from baton.adapters.a2a import RemoteAgents
 from baton.adapters.circuit_breaker import CircuitBreakers
 from baton.domain.agent import AgentDefinition
-from baton.domain.agent import RemoteAgent as RemoteDefinition
 from baton.domain.identity import Scope
+from baton.domain.remote_agent import RemoteAgent as RemoteDefinition
 from baton.domain.secret import HeaderValue
 from tests.integration.agents.remote_agent import RemoteAgent
 from tests.integration.agents.serving import served

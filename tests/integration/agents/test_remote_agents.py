@@ -11,7 +11,8 @@ import pytest
 from baton.adapters.a2a import RemoteAgents
 from baton.adapters.a2a.cards import AgentCards
 from baton.domain.a2a_task import EXTENSION_URI
-from baton.domain.agent import AgentDefinition, CardSignature
+from baton.domain.agent import AgentDefinition
+from baton.domain.remote_agent import CardSignature
 from baton.domain.secret import SecretReference
 from baton.domain.tracing import joining
 from baton.ports.agent_client import AgentChunk, AgentDone, AgentFailed, AgentProgress, AgentStarted

@@ -27,10 +27,10 @@ from baton.adapters.tokens.subject_tokens import SubjectTokens
 from baton.adapters.tokens.verifier import JwtVerifier
 from baton.adapters.toolbox import Toolbox
 from baton.domain.agent import AgentDefinition
-from baton.domain.agent import RemoteAgent as RemoteDefinition
 from baton.domain.agent_checks import tenant_problems
 from baton.domain.errors import InternalError, TokenExpired, Unauthorized
 from baton.domain.identity import Scope
+from baton.domain.remote_agent import RemoteAgent as RemoteDefinition
 from baton.domain.secret import TokenExchange
 from baton.domain.token_issuer import OidcIssuer
 from baton.domain.tool import HttpTool, McpServer

@@ -15,7 +15,8 @@ from baton.adapters.openai import OpenAIChatModel
 from baton.agents.model_checks import ModelChecks, list_configured_models
 from baton.agents.model_probes import ModelProbes
 from baton.composition.app import build
-from baton.domain.agent import AgentDefinition, ModelChoice
+from baton.domain.agent import AgentDefinition
+from baton.domain.agent_settings import ModelChoice
 from baton.domain.errors import (
     ModelError,
     ModelMisconfigured,

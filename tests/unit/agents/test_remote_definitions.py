@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from baton.domain.agent import AgentDefinition, RemoteAgent
+from baton.domain.agent import AgentDefinition
+from baton.domain.remote_agent import RemoteAgent
 from baton.domain.secret import SecretReference
 
 CARD = "https://weather.example/.well-known/agent-card.json"

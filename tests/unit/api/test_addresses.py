@@ -12,10 +12,11 @@ from pydantic import TypeAdapter, ValidationError
 from baton.adapters.a2a.parts import _address
 from baton.adapters.openapi_document import operation
 from baton.adapters.tool_source import UnusableDocument
-from baton.domain.agent import AgentDefinition, CardSignature, RemoteAgent
+from baton.domain.agent import AgentDefinition
 from baton.domain.egress_policy import EgressPolicy
 from baton.domain.guardrail import Guardrail
 from baton.domain.model_providers import Provider
+from baton.domain.remote_agent import CardSignature, RemoteAgent
 from baton.domain.secret import ExchangeTarget
 from baton.domain.source import SourceRules
 from baton.domain.token_issuer import OidcIssuer

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from baton import Agent, RunContext, tool
-from baton.domain.agent import ModelChoice
+from baton.domain.agent_settings import ModelChoice
 from baton.domain.agent_version import AgentList, AgentVersion
 from baton.domain.errors import ModelError, ModelUnavailable
 from baton.domain.tool_call import ToolCall

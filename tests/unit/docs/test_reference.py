@@ -18,12 +18,13 @@ from baton.adapters.agent_files import AgentFiles, read_agent
 from baton.adapters.dynamodb import agent_keys, keys
 from baton.api.application import create_app
 from baton.composition.metrics import NAMESPACE
-from baton.domain.agent import AgentDefinition, CardSignature, RemoteAgent
+from baton.domain.agent import AgentDefinition
 from baton.domain.errors import BatonError, error_classes
 from baton.domain.handoff import HandoffDefinition
 from baton.domain.identity import Scope
 from baton.domain.metrics import Metric
 from baton.domain.model_providers import Provider
+from baton.domain.remote_agent import CardSignature, RemoteAgent
 from baton.domain.secret import SecretReference
 from baton.domain.token_issuer import OidcIssuer
 from baton.domain.tool import HttpTool, McpServer, OpenApiTool, PythonTool

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baton.domain.agent import MemorySettings
+from baton.domain.agent_settings import MemorySettings
 from baton.domain.found_item import FoundItem, ItemSource
 from baton.domain.procedure import Procedure, ProcedureDraft, ProcedureStatus, ProcedureStep
 from baton.knowledge.chunking import MAX_CHUNK

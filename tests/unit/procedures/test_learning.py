@@ -10,7 +10,8 @@ import pytest
 from baton import RunContext
 from baton.authoring.functions import Functions
 from baton.composition.app import build
-from baton.domain.agent import AgentDefinition, LearningSettings
+from baton.domain.agent import AgentDefinition
+from baton.domain.agent_settings import LearningSettings
 from baton.domain.metrics import Metric, counting
 from baton.domain.procedure import Procedure
 from baton.ports.tools import ToolFailed

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from baton.domain.agent import LearningSettings
+from baton.domain.agent_settings import LearningSettings
 from baton.domain.capture import CaptureStatus, CaptureStep
 from baton.domain.errors import StoreUnavailable
 from baton.domain.procedure import Procedure, ProcedureAction, ProcedureDecision, ProcedureScope, ProcedureStatus

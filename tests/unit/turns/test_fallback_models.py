@@ -11,7 +11,7 @@ import pytest
 
 from baton.adapters.models.provider_models import ProviderModels
 from baton.composition.app import build
-from baton.domain.agent import ModelChoice
+from baton.domain.agent_settings import ModelChoice
 from baton.domain.errors import ContentFiltered, ContextTooLong, ModelError, ModelTimeout, ModelUnavailable
 from baton.domain.message import StoredMessage
 from baton.domain.tool_call import ToolCall

@@ -16,8 +16,8 @@ from a2a.types import AgentCard
 from cachetools import LRUCache
 
 from baton.adapters.a2a.trusted_keys import TrustedKeys
-from baton.domain.agent import CardSignature
 from baton.domain.json_values import count_values
+from baton.domain.remote_agent import CardSignature
 
 CARD_SECONDS = 600.0
 """Seconds for which a card is used without asking for a newer one."""

@@ -19,10 +19,11 @@ from baton.adapters.a2a.failures import AgentRefused, CardRefused, agent_failed
 from baton.adapters.a2a.peer import Peer
 from baton.adapters.a2a.signatures import UntrustedCard
 from baton.adapters.circuit_breaker import CircuitBreakers, CircuitOpen
-from baton.domain.agent import AgentDefinition, RemoteAgent
+from baton.domain.agent import AgentDefinition
 from baton.domain.errors import BatonError, Unauthorized
 from baton.domain.identity import Scope
 from baton.domain.metrics import Metric, count
+from baton.domain.remote_agent import RemoteAgent
 from baton.domain.secret import HeaderValue, TokenExchange
 from baton.domain.tracing import current_traceparent
 from baton.ports.agent_client import (

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from baton.domain.agent import AgentDefinition, RetrievedPlace
+from baton.domain.agent import AgentDefinition
+from baton.domain.agent_settings import RetrievedPlace
 from baton.domain.handoff import ContextMode, HandoffRequest
 from baton.domain.history_window import HistoryWindow
 from baton.domain.message import Role, StoredMessage

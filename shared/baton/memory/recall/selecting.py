@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 
-from baton.domain.agent import MemorySettings
+from baton.domain.agent_settings import MemorySettings
 from baton.domain.found_item import NO_SOURCE, PROCEDURE, FoundItem, ItemSource
 from baton.domain.message import Role, StoredMessage
 from baton.domain.procedure import Procedure, ProcedureStatus
