@@ -19,7 +19,7 @@ PAGE = 100
 
 @dataclass(frozen=True, slots=True)
 class Evaluations:
-    """Takes, lists and removes evaluations. The caller has checked permissions."""
+    """Published evaluations. The caller has checked permissions."""
 
     store: EvaluationStore
     readers: Readers

@@ -64,7 +64,7 @@ async def give_back(store: ThreadStore, lease: Lease) -> None:
 
 
 class LeaseWatch:
-    """Watches one run: asks a silent worker for a sign of life, and reports the worker as dead if it does not answer.
+    """A watch on one run. It asks a silent worker for a sign of life, and reports one that does not answer as dead.
 
     The answer is a renewed lease. A wrong report about a delayed worker does no harm, because that worker finds its
     lease lost.

@@ -60,7 +60,7 @@ class RunPermit:
 
 
 class RunLimits:
-    """Counts runs, their messages and their tokens, and refuses those over a limit."""
+    """Limits on runs, their messages and their tokens. Those over a limit are refused."""
 
     def __init__(self, counts: ActivityCounts, limits: CurrentLimits, clock: Clock) -> None:
         self._counts = counts
@@ -171,7 +171,7 @@ class RunLimits:
 
 
 class ForgottenRuns:
-    """Counts the tokens of threads that are forgotten, so that nobody gets tokens back by deleting conversations."""
+    """The tokens of forgotten threads, counted so that nobody gets tokens back by deleting conversations."""
 
     def __init__(self, counts: ActivityCounts, clock: Clock) -> None:
         self._counts = counts
@@ -201,7 +201,7 @@ class ForgottenRuns:
 
 
 class PlaceLimits:
-    """Counts open connections, streams and requests that wait, and refuses those over a limit."""
+    """Limits on open connections, streams and waiting requests. Those over a limit are refused."""
 
     def __init__(self, counts: ActivityCounts, limits: CurrentLimits, clock: Clock) -> None:
         self._counts = counts

@@ -57,7 +57,7 @@ def is_direct(client: Any) -> bool:
 
 
 class DirectSender:
-    """Keeps connections, and sends requests over them. Threads may share it."""
+    """A sender of HTTP requests over connections that it keeps. Threads may share it."""
 
     def __init__(self, connect_seconds: float, read_seconds: float, kept: int) -> None:
         """``kept`` connections to each origin stay open between requests."""
@@ -169,7 +169,7 @@ class ShownRequest(AWSPreparedRequest):
 
 
 class _WholeRequests(HTTPConnection):
-    """Sends a request's headers and body together: one system call, and mostly one packet."""
+    """A connection that sends headers and body together: one system call, and mostly one packet."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)

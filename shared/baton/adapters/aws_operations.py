@@ -16,7 +16,7 @@ STEP_SECONDS = 1.0
 
 
 class Operations(Protocol):
-    """Calls a service of AWS."""
+    """The operations of one AWS service."""
 
     async def call(self, operation: str, request: Mapping[str, Any], *, seconds: float = math.inf) -> Any:
         """Send a request, such as ``"PutItem"``, and return the answer, both as boto3's client has them.

@@ -22,7 +22,7 @@ _UNSIGNED = frozenset({"expect", "transfer-encoding", "user-agent", "x-amzn-trac
 
 
 class Signature:
-    """Signs requests to a service in a region."""
+    """A signer of requests to one service in one region."""
 
     def __init__(self, region: str, service: str, endpoint: str) -> None:
         """``endpoint`` is a URL; its host is signed."""

@@ -38,7 +38,7 @@ _log = logging.getLogger(__name__)
 
 
 class Cached(Generic[T]):
-    """Caches the result of ``read`` for all threads of this process. Only one thread reads at a time.
+    """The result of ``read``, cached for all threads of this process. Only one thread reads at a time.
 
     A value is used for 300 s (``LIFESPAN``). Requests for a newer one call ``read`` at most every 30 s (``COOLDOWN``),
     and at most every 5 s (``RETRY_AFTER``) while it fails. During an outage the last value is used until it is an hour

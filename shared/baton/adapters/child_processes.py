@@ -61,7 +61,7 @@ ATTACHMENTS = ChildLimits(memory_bytes=512 * MIB, seconds=30, answer_bytes=4 * M
 
 
 class ChildProcesses:
-    """Runs the program ``module`` once for each document: the oldest first, ``at_once`` at the same time."""
+    """Processes of the program ``module``, one for each document: the oldest first, ``at_once`` at the same time."""
 
     def __init__(self, limits: ChildLimits, at_once: int, ended: Metric, module: str = CHILD) -> None:
         """``ended`` counts documents whose process ended without an answer, or could not be started."""

@@ -31,7 +31,7 @@ SHORTEST = 4
 
 
 class HeaderValues:
-    """Resolves references in headers and remembers the secrets for redaction."""
+    """The values of headers with their references resolved. It remembers the secrets for redaction."""
 
     def __init__(
         self, secrets: Secrets, parameters: Secrets, stage: str, exchanges: TokenExchanges | None = None

@@ -41,7 +41,7 @@ class HttpCall:
 
 
 class HttpRequests:
-    """Sends calls. ``make_client`` returns a client for one call, given its timeout in seconds."""
+    """A client of HTTP tools. ``make_client`` returns a client for one call, given its timeout in seconds."""
 
     def __init__(self, make_client: Callable[[float], httpx.AsyncClient], headers: HeaderValues) -> None:
         self._make_client = make_client

@@ -172,7 +172,7 @@ def _describe(schema: dict[str, Any], description: Any) -> dict[str, Any]:
 
 
 class _References:
-    """Replaces each ``$ref`` by its target."""
+    """The references (``$ref``) of a document and their targets."""
 
     def __init__(self, document: Mapping[str, Any]) -> None:
         # The registry cannot fetch, so references outside the document fail.

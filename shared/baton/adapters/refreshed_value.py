@@ -26,7 +26,7 @@ class _Copy(Generic[T]):
 
 
 class Refreshed(Generic[T]):
-    """Caches the result of ``read`` for all threads of this process, and reads again in the background.
+    """The result of ``read``, cached for all threads of this process and read again in the background.
 
     A copy is used for ``seconds``. The first request after that starts a thread that reads, and uses the copy, as do
     all others until the thread is done. In a process that was idle for another ``seconds`` a request waits for the

@@ -20,7 +20,7 @@ _log = logging.getLogger(__name__)
 
 
 class S3Settings(Generic[T]):
-    """Reads the document of one bucket. A document that has not changed is neither sent nor parsed again.
+    """The settings document of one bucket. One that has not changed is neither sent nor parsed again.
 
     ``connect`` creates the client for the first read, so that a process that needs no settings never loads boto3.
     ``parse`` raises ``ValueError``; ``absent`` is the value while no document was ever put. One thread reads at a time.

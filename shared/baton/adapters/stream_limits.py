@@ -44,7 +44,7 @@ class AsyncClosable(Protocol):
 
 
 class ClosableIterator(AsyncIterator[bytes]):
-    """Iterates over ``parts``; ``aclose`` closes them.
+    """An iterator over ``parts``; ``aclose`` closes them.
 
     It is not a generator: the event loop closes the generators that become garbage together in any order, and one that
     closes another raises an error if that is closed already.
@@ -68,7 +68,7 @@ class ClosableIterator(AsyncIterator[bytes]):
 
 
 class MeteredIterator(ClosableIterator):
-    """Iterates over ``parts`` in small pieces and lets other tasks run in between. Raises ``StreamTooLong``."""
+    """An iterator over ``parts`` in small pieces. It lets other tasks run in between. Raises ``StreamTooLong``."""
 
     def __init__(self, parts: AsyncIterable[bytes], limits: StreamLimits) -> None:
         super().__init__(parts)
@@ -93,7 +93,7 @@ class MeteredIterator(ClosableIterator):
 
 
 class StreamMeter:
-    """Checks the bytes of one stream."""
+    """A check of one stream's bytes against its limits."""
 
     def __init__(self, limits: StreamLimits) -> None:
         self._limits = limits

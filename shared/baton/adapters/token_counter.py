@@ -45,7 +45,7 @@ SAMPLES = 16
 
 
 class TiktokenCounter:
-    """Counts tokens as ``o200k_base`` does. Thread-safe.
+    """A token counter that counts as ``o200k_base`` does. Thread-safe.
 
     The first texts are counted with a table. The vocabulary, which takes 0.2 s, is loaded when that would take longer:
     for texts in many rare words or in scripts of which most words are several tokens. In an event loop such counts are

@@ -56,7 +56,7 @@ class TooManyLookups(Exception):
 
 
 class PieceCounter:
-    """Counts tokens with a table. Threads may share it; then the limits are approximate."""
+    """A token counter with a table. Threads may share it; then the limits are approximate."""
 
     def __init__(self, table: bytes) -> None:
         """``table`` is what ``make_table`` returns."""

@@ -26,7 +26,7 @@ Offer = Sequence[SourceTool] | MissingTools
 
 
 class Freshness(Protocol):
-    """Decides when a source must be asked again."""
+    """A rule for when a source must be asked again."""
 
     def must_ask(self, definition: ToolDefinition, /) -> bool:
         """Return whether its list is too old."""

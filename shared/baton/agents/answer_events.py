@@ -22,7 +22,7 @@ from baton.ports.chat_model import ReasoningDelta, TextDelta, TextTakenBack
 
 
 class AnswerEvents:
-    """Turns the chunks of one model call into events, and keeps the text."""
+    """The events of one model call, made of its chunks, and the text so far."""
 
     def __init__(
         self,

@@ -36,7 +36,7 @@ NO_RESULT = "The user's application gave no result in time. Call again if it is 
 
 
 class Approvals:
-    """Lets the thread's user and holders of ``tool:approve`` answer interrupts. Refusals are audited."""
+    """Decisions on interrupts, by the thread's user and holders of ``tool:approve``. Refusals are audited."""
 
     def __init__(self, store: ThreadStore, audit: AuditLog) -> None:
         self._store = store

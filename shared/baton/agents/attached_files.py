@@ -15,7 +15,7 @@ MAX_FILES = 20
 
 
 class AttachedFiles:
-    """Keeps the files of one call in the thread, as sources of the answer."""
+    """The files of one call, kept in the thread as sources of the answer."""
 
     def __init__(self, context: AttemptContext, agent_id: str) -> None:
         self._context = context

@@ -79,7 +79,7 @@ def list_builtin_tools(agent: AgentDefinition, conversation: RunningConversation
 
 @dataclass(slots=True)
 class BuiltinTools:
-    """Executes the built-in tools of one run, one call after the other."""
+    """The built-in tools of one run, executed one call after the other."""
 
     tracker: ConversationTracker
     scope: Scope

@@ -76,7 +76,7 @@ DATA = "[Data: {}]"
 
 
 class Consultations:
-    """Consults agents on behalf of the active one, one at a time or several at once.
+    """Consultations of agents on behalf of the active one, one at a time or several at once.
 
     A sub-agent that fails, cannot be reached or takes too long never fails the turn.
     """

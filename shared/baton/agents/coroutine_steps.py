@@ -39,7 +39,7 @@ ASKS_AT_ONCE = 8
 
 
 class CarriesOut(Protocol):
-    """Carries out what a step asks for. Only what it returns is recorded."""
+    """The work behind a coroutine's steps. Only what it returns is recorded."""
 
     async def call(self, step: RunStep, name: str, arguments: str) -> RunStep:
         """Return the step of a call of a tool or an agent with its outcome."""

@@ -14,7 +14,7 @@ MAX_SHORTENINGS = 6
 
 
 class PromptShortening:
-    """Shortens an agent's prompt until its model takes it, and keeps the length for later prompts."""
+    """An agent's prompt, shortened until its model takes it. The length is kept for later prompts."""
 
     def __init__(self, prompt: TurnPrompt, tools: ToolSet, services: AgentServices, model: str) -> None:
         self._prompt = prompt

@@ -39,7 +39,7 @@ OpenStream = Callable[[list[Prompt]], AsyncGenerator[ModelChunk, None]]
 
 
 class Screening:
-    """Screens the answers of one agent in a run.
+    """The guardrails of one agent's answers in a run.
 
     The question is judged beside the first request to the model. Nothing is yielded before it is allowed; if it is
     replaced, the model is asked again. Text is judged in windows that end with a sentence. Thinking is not yielded if

@@ -48,7 +48,7 @@ class HeldText:
 
 
 class StructuredAnswer:
-    """Checks the answers of one agent in one turn against its schema."""
+    """One agent's answer in one turn, checked against its schema."""
 
     def __init__(self, agent: AgentDefinition, schema: dict[str, Any], budget: Budget) -> None:
         self._agent = agent

@@ -21,7 +21,7 @@ PAUSE_SECONDS = 2.0
 
 
 class ToolProgress:
-    """Shows what a call reports. Nothing is shown of a call that reports nothing."""
+    """The progress that a call reports, as users see it. Nothing is shown of a call that reports nothing."""
 
     def __init__(self, call: ToolCall, activity_id: str, emit: EmitEvent) -> None:
         """``activity_id`` is that of the calls of one answer; each call has a separate activity."""

@@ -21,7 +21,7 @@ logger = Logger(child=True)
 
 
 class BackgroundTurn(Generic[T]):
-    """Runs a turn in a task. However the turn ends, its reader finds an end after the last event."""
+    """A turn in a separate task. However the turn ends, its reader finds an end after the last event."""
 
     def __init__(self, work: Callable[[Emit], Coroutine[Any, Any, T]], request_id: str | None = None) -> None:
         """``work`` gets a function that takes the turn's events. ``request_id`` is for the log."""

@@ -37,7 +37,7 @@ PATH_ERRORS: Mapping[str, type[BatonError]] = {
 
 
 class DescribedApi(FastAPI):
-    """Replaces FastAPI's description of validation errors by problem details.
+    """A FastAPI app that describes validation errors as problem details.
 
     Headers are added outside of all middleware: responses to errors that nothing has caught get them too.
     """

@@ -31,7 +31,7 @@ Shapes = Mapping[ExportKind, Callable[[Any], dict[str, Any]]]
 
 @dataclass(frozen=True, slots=True)
 class ExportLines:
-    """Writes the pieces of an export as text."""
+    """The text of an export, written piece by piece."""
 
     shapes: Shapes
     """The served form of each kind of record."""

@@ -161,7 +161,7 @@ async def _awaited(work: Awaitable[T]) -> T:
 
 
 class _TaskFactory:
-    """Makes the tasks of an event loop. The coroutine of one that a project's code begins is contained."""
+    """The factory of an event loop's tasks. The coroutine of one that a project's code begins is contained."""
 
     def __init__(self, before: Callable[..., Any] | None) -> None:
         self._before = before

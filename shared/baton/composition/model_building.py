@@ -41,7 +41,7 @@ def _models(module: ModuleType) -> list[type[BaseModel]]:
 
 
 class _Finder(MetaPathFinder):
-    """Finds the modules as Python does, and has them executed by ``_Postponing``."""
+    """A finder that gives the postponed modules ``_Postponing`` as their loader."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -55,7 +55,7 @@ class _Finder(MetaPathFinder):
 
 
 class _Postponing(Loader):
-    """Executes a module while models inherit the configuration that postpones them."""
+    """A loader that executes a module while models inherit the configuration that postpones them."""
 
     def __init__(self, loader: Loader) -> None:
         self._loader = loader

@@ -34,7 +34,7 @@ class SearchEngine(Protocol):
 
 
 class MakeEmbedder(Protocol):
-    """Makes the embedder whose ``url`` is the setting ``BATON_EMBEDDING_BASE_URL``."""
+    """A factory of embedders. ``url`` is the setting ``BATON_EMBEDDING_BASE_URL``."""
 
     def __call__(self, url: str, model: str, dimensions: int) -> Embedder:
         """Return the embedder. Raises ``ValueError`` if it has no such model."""

@@ -18,7 +18,7 @@ from baton.memory.prompt.history_window import Exchange, WindowedHistory, find_n
 
 
 class AgentHistories:
-    """Reads the history of the active agent, and finds the windows that the thread keeps."""
+    """The history of the active agent, and the windows that the thread keeps."""
 
     def __init__(self, given: DialogueInput) -> None:
         self._input = given

@@ -25,7 +25,7 @@ from baton.requests.turn_requests import ActionRequest, ConversationAction
 
 
 class AgentRouter:
-    """Decides which agent speaks in a run. A model never writes Baton's own messages."""
+    """The router within a run, which decides which agent speaks. A model never writes Baton's own messages."""
 
     def __init__(self, given: DialogueInput) -> None:
         self._handoffs = HandoffEvents(given)

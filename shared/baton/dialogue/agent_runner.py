@@ -53,7 +53,7 @@ class RunsAgent(Protocol):
 
 
 class AgentRunner:
-    """Runs the agents that speak in one run, one after the other."""
+    """The runner of the agents that speak in one run, one after the other."""
 
     def __init__(self, given: DialogueInput) -> None:
         context = given.context

@@ -37,7 +37,7 @@ logger = Logger(use_rfc3339=True)
 
 
 class Dialogue:
-    """Answers a turn: emits its agents' answers as AG-UI events, and then returns one result.
+    """The dialogue of a turn. It emits its agents' answers as AG-UI events, and then returns one result.
 
     It handles neither connections nor sequence numbers.
     """

@@ -27,7 +27,7 @@ from baton.registry.registered_agents import missing_permissions
 
 
 class HandoffEvents:
-    """Carries out handoffs and returns in one run, and emits the events that show them.
+    """The handoffs and returns of one run, with the events that show them.
 
     Baton's own messages go into the transcript, and the new conversation state into the tracker.
     """

@@ -71,7 +71,7 @@ class _Message:
 
 
 class MergedAnswer:
-    """Shows the answer of an agent in its fork as one message of the parent. Its tool calls stay in the fork.
+    """The answer of an agent in its fork, as one message of the parent. Its tool calls stay in the fork.
 
     A structured answer is a separate message, so that its text is nothing but JSON; so is a guardrail's sentence.
     """

@@ -45,7 +45,7 @@ from baton.ports.chat_model import Finished, FinishReason, ModelChunk, TextDelta
 
 
 class RemoteAgentRunner:
-    """Sends one message of the user to a remote agent, and emits the agent's answer."""
+    """The runner of a remote agent. It sends one message of the user, and emits the agent's answer."""
 
     def __init__(
         self,

@@ -24,7 +24,7 @@ def agent_yaml(agent_id: str, values: Mapping[str, Any]) -> str:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes every value out: the texts are read where aliases are refused."""
+    """A dumper that writes every value out: the texts are read where aliases are refused."""
 
     def ignore_aliases(self, _: Any) -> bool:
         return True

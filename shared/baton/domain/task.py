@@ -12,7 +12,10 @@ from baton.domain.usage import Usage
 
 @dataclass(frozen=True, slots=True)
 class RemoteTask:
-    """Stored as soon as it is known, so that a worker that takes the run over follows it and sends nothing twice."""
+    """The task of a remote agent that works on a message.
+
+    It is stored as soon as it is known, so that a worker that takes the run over follows it and sends nothing twice.
+    """
 
     id: str
     """Baton's id of the message, the same in every attempt at the run."""

@@ -81,7 +81,10 @@ def line_of(root: yaml.Node | None, place: Place) -> int:
 
 
 class _Loader(Composer, CParser, SafeConstructor, Resolver):
-    """Parses in C and composes in Python: the composer in C ends the process where lists are nested deeply enough."""
+    """A loader that parses in C and composes in Python.
+
+    The composer in C ends the process where lists are nested deeply enough.
+    """
 
     def __init__(self, text: str, limit: float) -> None:
         CParser.__init__(self, text)

@@ -65,7 +65,10 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class Actions:
-    """Handles frames. Answers and refusals go to the frame's connection. A refusal ends no run and no connection."""
+    """The actions that frames ask for. Answers and refusals go to the frame's connection.
+
+    A refusal ends no run and no connection.
+    """
 
     store: ThreadStore
     queue: TurnQueue

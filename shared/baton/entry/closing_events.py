@@ -26,7 +26,7 @@ class OutOfTime(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ClosingEvents:
-    """Carries out the steps that events request. Answers contain no content."""
+    """The closing pipeline's steps, carried out for its events. Answers contain no content."""
 
     closing: SessionClosing
     learning: SessionLearning

@@ -25,7 +25,7 @@ from baton.sessions.endings import Closed, last_episode
 
 @dataclass(frozen=True, slots=True)
 class Controls:
-    """Handles a user's requests about a thread. Each checks that the thread is the caller's own, and is audited."""
+    """A user's requests about a thread. Each checks that the thread is the caller's own, and is audited."""
 
     store: ThreadStore
     live: LiveRegistry

@@ -29,7 +29,7 @@ def scope_of_user(scope: Scope, user_id: str, action: str) -> Scope:
 
 @dataclass(frozen=True, slots=True)
 class ForgetCalls:
-    """Takes requests to forget, and reads their progress."""
+    """Callers' requests to forget, and their progress."""
 
     store: ThreadStore
     requests: ForgetRequests

@@ -18,7 +18,10 @@ Event = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class IngestionEvents:
-    """Carries out the steps that events request. Answers contain no content: a state has at most 256 KB."""
+    """The ingestion pipeline's steps, carried out for its events.
+
+    Answers contain no content: a state has at most 256 KB.
+    """
 
     starts: IngestionStarts
     ingestion: Ingestion

@@ -17,7 +17,7 @@ from baton.turns.turns import Turns
 
 @dataclass(frozen=True, slots=True)
 class Merges:
-    """Merges answers of forks into their parents."""
+    """Merges of forks' answers into their parents."""
 
     turns: Turns
     forks: Forks

@@ -55,7 +55,7 @@ PATIENCE_SECONDS = 20.0
 
 @dataclass(frozen=True, slots=True)
 class QueuedTurns:
-    """Runs the turns of queue records."""
+    """The turns of queue records."""
 
     turns: Turns
     closer: Closer

@@ -79,7 +79,10 @@ class _Call:
 
 @dataclass(frozen=True, slots=True)
 class SearchRebuild:
-    """Indexes episodes itself, one at a time, and starts the pipeline for documents, which bounds their rate."""
+    """The rebuild of the search indices from the stored episodes and documents.
+
+    Episodes are indexed here, one at a time. For documents the pipeline is started, which bounds their rate.
+    """
 
     tenants: SearchedTenants
     knowledge: KnowledgeIndexCheck

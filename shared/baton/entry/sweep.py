@@ -44,7 +44,7 @@ class SweepReport:
 
 @dataclass(frozen=True, slots=True)
 class Sweeper:
-    """Checks every due thread. Sweeps may overlap, because each step depends on a condition on the thread."""
+    """The check of every due thread. Sweeps may overlap, because each step depends on a condition on the thread."""
 
     idle: IdleThreads
     store: ThreadStore

@@ -250,7 +250,7 @@ async def _no_workflow() -> Workflow | None:
 
 
 class ConversationTracker:
-    """Holds the current conversation state of one run. Code that computes the next state stores it here."""
+    """The current conversation state of one run. Code that computes the next state stores it here."""
 
     def __init__(self, conversation: RunningConversation) -> None:
         self.current = conversation

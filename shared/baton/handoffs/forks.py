@@ -62,7 +62,10 @@ class ForkedExchange:
 
 @dataclass(frozen=True, slots=True)
 class Forks:
-    """Creates forks and writes into them. A fork is listed under its parent only and has no episodes."""
+    """Forks of threads: they are created, and written into.
+
+    A fork is listed under its parent only and has no episodes.
+    """
 
     store: ThreadStore
     agents: AgentRegistry

@@ -24,7 +24,7 @@ PAGE = 100
 
 @dataclass(frozen=True, slots=True)
 class Sandboxes:
-    """Makes forks that belong to the reader of a conversation, not to its user."""
+    """Forks that belong to the reader of a conversation, not to its user."""
 
     store: ThreadStore
     agents: AgentRegistry

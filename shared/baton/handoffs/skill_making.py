@@ -75,7 +75,7 @@ def review_skill(workflow: Workflow, scope: Scope, goes_to: Callable[[str], str 
 
 @dataclass(frozen=True, slots=True)
 class SkillMaking:
-    """Makes private skills of completed workflows.
+    """A maker of private skills from completed workflows.
 
     A skill is made for its user alone, even if the user may approve procedures: a model leads the conversation, and a
     conversation publishes nothing to others.

@@ -16,7 +16,7 @@ MAX_TRIES = 8
 
 @dataclass(frozen=True, slots=True)
 class DocumentRecords:
-    """Reads and changes records for the pipeline, which acts in a document's tenant as no user in particular."""
+    """Records for the pipeline, which acts in a document's tenant as no user in particular."""
 
     documents: DocumentStore
 

@@ -63,7 +63,7 @@ class RebuiltDocument:
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeIndexCheck:
-    """Compares tenant by tenant. Documents may be uploaded and used meanwhile."""
+    """A comparison of documents with their index. Documents may be uploaded and used meanwhile."""
 
     documents: DocumentStore
     ingestions: Ingestions

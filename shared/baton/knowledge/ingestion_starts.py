@@ -26,7 +26,7 @@ logger = Logger(child=True)
 
 @dataclass(frozen=True, slots=True)
 class IngestionStarts:
-    """Starts ``ingest_document``."""
+    """Starts of ``ingest_document``."""
 
     records: DocumentRecords
     ingestions: Ingestions

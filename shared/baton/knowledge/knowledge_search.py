@@ -72,7 +72,7 @@ class FoundChunks:
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeSearch:
-    """Searches the documents of one agent at a time.
+    """A search in the documents of one agent at a time.
 
     The index proposes, and the documents' records decide: a chunk counts only if its version is the active one of a
     document that is not deleted and whose permission the caller holds. The records are read in one request, and only if

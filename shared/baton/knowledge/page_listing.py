@@ -38,7 +38,7 @@ class PageListing:
 
 @dataclass(frozen=True, slots=True)
 class PageListings:
-    """Lists the pages of sources."""
+    """Listings of the pages of sources."""
 
     web: WebPages
     objects: SourceObjects

@@ -47,7 +47,10 @@ class PageResult:
 
 @dataclass(frozen=True, slots=True)
 class PageRefreshes:
-    """Reads single pages. Every step may be repeated: ids are derived from addresses, versions from checksums."""
+    """Refreshes of single pages.
+
+    Every step may be repeated: ids are derived from addresses, versions from checksums.
+    """
 
     store: SourceStore
     documents: Documents

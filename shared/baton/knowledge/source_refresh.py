@@ -53,7 +53,7 @@ class _Lost(Exception):
 
 @dataclass(frozen=True, slots=True)
 class SourceRefreshes:
-    """Refreshes due sources. Runs may overlap: each source is claimed by a conditional write."""
+    """Refreshes of due sources. Runs may overlap: each source is claimed by a conditional write."""
 
     store: SourceStore
     pages: PageRefreshes

@@ -26,7 +26,7 @@ from baton.ports.chat_model import TokenCounter
 
 @dataclass(frozen=True, slots=True)
 class AgentMemory:
-    """Searches memory for messages, and makes prompts of the findings."""
+    """The memory of agents. It is searched for each message, and the findings become a prompt."""
 
     recall: Recall
     counter: TokenCounter

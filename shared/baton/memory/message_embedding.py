@@ -27,7 +27,7 @@ Find = Callable[[Vector | None], Coroutine[Any, Any, tuple[FoundItem, ...]]]
 
 
 class MessageEmbedding:
-    """Embeds a message once, when the first retrieval needs it."""
+    """The vector of a message, made once, when the first retrieval needs it."""
 
     def __init__(self, embedder: Embedder, query: str, *, deadline: timedelta, vector: Vector | None = None) -> None:
         """``vector`` is the embedding if it is known already."""

@@ -24,7 +24,7 @@ DRAIN_SECONDS = WORKER_SECONDS
 
 
 class Delivery:
-    """Delivers one thread's events to its connections, in order, to each connection at its own pace."""
+    """The delivery of one thread's events to its connections, in order, to each at its own pace."""
 
     def __init__(
         self,

@@ -25,7 +25,7 @@ WhenDead = Callable[[Thread, LeaseMark], Awaitable[bool]]
 
 
 class Follower:
-    """Reads a thread's events as they are logged."""
+    """A reader of a thread's events as they are logged."""
 
     def __init__(
         self,

@@ -15,7 +15,7 @@ Emit = Callable[[Event], None]
 
 
 class Outbox:
-    """Sends the events of one attempt at a run, in order. Events sent before ``open`` wait for it."""
+    """The events of one attempt at a run, sent in order. Events sent before ``open`` wait for it."""
 
     def __init__(self, log: EventLog, delivery: Delivery, emit: Emit) -> None:
         self.log = log

@@ -35,7 +35,7 @@ def beginning(thread: Thread, after: int) -> int:
 
 @dataclass(slots=True)
 class ReaderEvents:
-    """Redacts events as they arrive. A text is held back until it is complete, and then sent as one piece."""
+    """Events without personal data. A text is held back until it is complete, and then sent as one piece."""
 
     readers: Readers
     after: int

@@ -64,7 +64,7 @@ class _Segment:
 
 
 class Replays:
-    """Rebuilds events from the log and the messages."""
+    """Events rebuilt from the log and the messages."""
 
     def __init__(self, store: ThreadStore, log: StreamLog, clock: Clock) -> None:
         self._store = store

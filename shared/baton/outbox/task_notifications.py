@@ -23,7 +23,7 @@ logger = Logger(child=True)
 
 @dataclass(frozen=True, slots=True)
 class TaskNotifications:
-    """Queues changes. None of its methods raises: a turn never fails for a notification.
+    """The changes of A2A tasks, queued. None of its methods raises: a turn never fails for a notification.
 
     Ends are queued before they are committed, so that a worker that dies in between loses none: the sender waits
     for the commit.

@@ -35,7 +35,7 @@ PAUSE_SECONDS = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """Begins runs of pipelines while there is room, and keeps the others waiting."""
+    """The admission of pipeline runs: they begin while there is room, and the others wait."""
 
     queue: PipelineQueue
     executions: Executions

@@ -87,7 +87,7 @@ class WebhookUnreachable(Exception):
 
 
 class Webhooks(Protocol):
-    """Posts push notifications."""
+    """The webhooks that receive push notifications."""
 
     @property
     def is_on(self) -> bool:

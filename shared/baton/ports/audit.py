@@ -44,7 +44,7 @@ class AuditRecord:
 
 @dataclass(frozen=True, slots=True)
 class Once:
-    """Identifies a record that is written once: the first write is kept, repetitions change nothing."""
+    """The identity of a record that is written once: the first write is kept, repetitions change nothing."""
 
     key: str
     """A UUID derived from the record's subject (``domain.identity.derive_record_id``)."""

@@ -187,7 +187,7 @@ class LearningModel(Protocol):
 
 
 class TokenCounter(Protocol):
-    """Counts tokens as the configured models do (``o200k_base``)."""
+    """A counter of tokens as the configured models count them (``o200k_base``)."""
 
     def count(self, text: str) -> int:
         """Return the number of tokens of ``text``; special-token spellings count as ordinary text.

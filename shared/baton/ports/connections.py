@@ -29,7 +29,7 @@ class FrameRefused(Exception):
 
 
 class Connections(Protocol):
-    """Sends frames to connected clients (API Gateway's @connections)."""
+    """The connected clients, which are sent frames (API Gateway's @connections)."""
 
     async def post(self, connection_id: str, frame: str) -> None:
         """Send one frame of at most 32 KB. Raises ``ConnectionGone``, ``ConnectionBusy`` and ``FrameRefused``."""

@@ -102,7 +102,7 @@ MAX_STORED_BYTES = 128 * 1024 * 1024
 
 
 class Ingestions(Protocol):
-    """Starts the pipeline that ingests documents (Step Functions)."""
+    """The pipeline that ingests documents (Step Functions)."""
 
     async def start(self, ref: DocumentRef, *, attempt: int, created_at: datetime, removes: bool = False) -> None:
         """Start the pipeline, or let it wait for others. Repeating an ``attempt`` is not an error.
@@ -126,7 +126,9 @@ class Ingestions(Protocol):
 
 
 class TextExtractor(Protocol):
-    """Extracts text and addresses from files, with a bound on memory and time and without harm to the caller.
+    """An extractor of text and addresses from files.
+
+    It has a bound on memory and time, and does no harm to the caller.
 
     Methods raise ``DocumentUnreadable`` for a file that is at fault (encrypted, empty, without text, a bomb, with
     macros, mislabelled, too complex, too slow) and ``ExtractionUnavailable`` if nothing can be extracted at the moment.
@@ -154,7 +156,7 @@ class TextExtractor(Protocol):
 
 
 class DocumentReader(Protocol):
-    """Reads attachments of messages as text, with a bound on memory and time and without harm to the caller."""
+    """A reader of messages' attachments as text, with a bound on memory and time and without harm to the caller."""
 
     async def read(self, body: bytes, name: str, form: DocumentFormat, *, seconds: float) -> DocumentText:
         """Return the document's text, cut at a length that a prompt can hold.

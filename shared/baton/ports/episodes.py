@@ -103,7 +103,7 @@ class Episodes(Protocol):
 
 
 class Closings(Protocol):
-    """Starts the closing pipeline of ended sessions (Step Functions)."""
+    """The closing pipeline of ended sessions (Step Functions)."""
 
     async def start(self, scope: Scope, ref: EpisodeRef, *, attempt: int) -> None:
         """Start the pipeline. Repeating an ``attempt`` is not an error. Raises ``StoreUnavailable``."""

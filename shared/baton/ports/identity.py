@@ -19,7 +19,7 @@ class Identity:
 
 
 class TokenVerifier(Protocol):
-    """Decides whether a token can be trusted."""
+    """A verifier of tokens, which decides whether one can be trusted."""
 
     def verify(self, token: str) -> Identity:
         """Return the identity that ``token`` proves.

@@ -10,7 +10,7 @@ from baton.domain.pipelines import Pipeline, PipelineRun, RunningRuns, WaitingRu
 
 
 class PipelineQueue(Protocol):
-    """Keeps the runs of the deployment. Methods raise ``StoreUnavailable``."""
+    """The pipeline runs of the deployment, in progress and waiting. Methods raise ``StoreUnavailable``."""
 
     async def running(self, pipeline: Pipeline) -> RunningRuns:
         """Return the runs in progress, as the last write left them."""
@@ -41,7 +41,7 @@ class PipelineQueue(Protocol):
 
 
 class Executions(Protocol):
-    """Starts executions of the pipelines (Step Functions)."""
+    """Executions of the pipelines (Step Functions)."""
 
     async def start(self, run: PipelineRun) -> bool:
         """Start a run; return False if its name was used before. Raises ``StoreUnavailable``."""

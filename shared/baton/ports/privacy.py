@@ -32,7 +32,7 @@ class PiiSpan:
 
 
 class Erasure(Protocol):
-    """Removes items of the table. Every method acts inside ``scope``: its tenant and, for lists, its user.
+    """The removal of items from the table. Every method acts inside ``scope``: its tenant and, for lists, its user.
 
     Each method may be repeated. Methods that remove items return their number, by kind.
     """
@@ -117,7 +117,7 @@ class Erasure(Protocol):
 
 
 class ObjectErasure(Protocol):
-    """Removes objects of the bucket with all their versions and delete markers."""
+    """The removal of objects from the bucket, with all their versions and delete markers."""
 
     async def sweep(self, scope: Scope, thread_id: str, *, deadline: float) -> tuple[int, bool]:
         """Remove everything below the thread's prefix. Return the number of versions, and whether nothing is left."""
@@ -169,7 +169,7 @@ class Forgettings(Protocol):
 
 
 class PiiDetector(Protocol):
-    """Finds personal data in texts."""
+    """A detector of personal data in texts."""
 
     async def detect(self, text: str) -> Sequence[PiiSpan]:
         """Return what was found, in any order; spans may overlap, and lie within the text.

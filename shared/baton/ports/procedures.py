@@ -210,7 +210,7 @@ class CaptureStore(Protocol):
 
 
 class Captures(Protocol):
-    """Starts the pipeline that captures procedures (Step Functions)."""
+    """The pipeline that captures procedures (Step Functions)."""
 
     async def start(self, scope: Scope, ref: CaptureRef, *, attempt: int) -> None:
         """Start the pipeline. Repeating an ``attempt`` is not an error. Raises ``StoreUnavailable``."""
@@ -229,7 +229,7 @@ class PendingProcedure:
 
 
 class Announcements(Protocol):
-    """Announces events. A repeated announcement is delivered again: receivers compare procedure and version."""
+    """Announcements of events. A repeated one is delivered again: receivers compare procedure and version."""
 
     async def procedure_pending(self, scope: Scope, procedure: PendingProcedure) -> None:
         """Announce that a procedure waits for approval. Raises ``StoreUnavailable``."""

@@ -121,7 +121,7 @@ class IndexedSource:
 
 
 class Reindexing(Protocol):
-    """Rebuilds the indices of all tenants."""
+    """The rebuild of all tenants' indices."""
 
     async def reindex(self, index: IndexName, embedder: Embedder) -> Reindexed:
         """Rebuild an index for this release and ``embedder`` while it is searched and written.
@@ -132,7 +132,7 @@ class Reindexing(Protocol):
 
 
 class SearchAdministration(Reindexing, Protocol):
-    """Acts on the indices of all tenants. Methods raise ``SearchUnavailable``, and may be repeated."""
+    """The administration of all tenants' indices. Methods raise ``SearchUnavailable``, and may be repeated."""
 
     async def migrate(self, embedder: Embedder) -> Sequence[IndexState]:
         """Make the indices that are missing, and return the state of all. Existing ones are not changed."""

@@ -93,7 +93,7 @@ class PageContent:
 
 
 class WebPages(Protocol):
-    """Reads pages of the web, slowly: one at a time from a host, and only those that its ``robots.txt`` allows."""
+    """Pages of the web, read slowly: one at a time from a host, and only those that its ``robots.txt`` allows."""
 
     async def fetch(
         self, url: str, *, limit: int, etag: str | None = None, last_modified: str | None = None
@@ -112,7 +112,7 @@ class StoredObject:
 
 
 class SourceObjects(Protocol):
-    """Reads the buckets that sources may name."""
+    """The objects in the buckets that sources may name."""
 
     async def objects(self, bucket: str, prefix: str, *, limit: int) -> Sequence[StoredObject]:
         """Return the first ``limit`` objects below a prefix, by key. Raises ``PageUnavailable``."""

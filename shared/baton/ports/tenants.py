@@ -51,7 +51,7 @@ class Retentions(Protocol):
 
 
 class SearchedTenants(Protocol):
-    """Finds the tenants that have stored something to search."""
+    """The tenants that have stored something to search."""
 
     async def all(self) -> Mapping[str, Sequence[str]]:
         """Return every tenant with episodes or documents, and for each the agents that have documents, in their order.

@@ -22,7 +22,7 @@ class TracedRun:
 
 
 class Tracer(Protocol):
-    """Begins the traces of runs. No method waits for the collector of traces, and none raises."""
+    """A tracer of runs. No method waits for the collector of traces, and none raises."""
 
     def begin(self, run: TracedRun) -> Span:
         """Begin the span of ``run``, in the trace that the block ``domain.tracing.joining`` joins, or in its own.

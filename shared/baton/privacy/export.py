@@ -89,7 +89,7 @@ _Page = Callable[[str | None], Awaitable[tuple[Sequence[Any], str | None]]]
 
 @dataclass(frozen=True, slots=True)
 class Exports:
-    """Reads the stored data of a user, a page at a time."""
+    """The stored data of a user, a page at a time."""
 
     store: ThreadStore
     records: RunHistory

@@ -89,7 +89,7 @@ _Step = Callable[[_Round, Scope, ThreadTrace], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Forgetting:
-    """Carries out requests to forget, step by step. Every step may be repeated, and two may run at once."""
+    """Requests to forget, carried out step by step. Every step may be repeated, and two may run at once."""
 
     requests: ForgetRequests
     erasure: Erasure

@@ -42,7 +42,7 @@ def may_be_said(name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Readers:
-    """Replaces personal data in answers to readers."""
+    """Answers to readers, with placeholders for personal data that a reader may not see."""
 
     detector: PiiDetector
 

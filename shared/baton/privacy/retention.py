@@ -18,7 +18,7 @@ SYSTEM = "baton"
 
 @dataclass(frozen=True, slots=True)
 class RetentionRuns:
-    """Starts a request to forget for each tenant whose retention is due."""
+    """Requests to forget, started for each tenant whose retention is due."""
 
     retentions: Retentions
     requests: ForgetRequests

@@ -51,7 +51,7 @@ class _Read:
 
 
 class ApprovedProcedures:
-    """Reads approved procedures: once a minute, at the beginning of a session, and after a change in the session.
+    """Approved procedures, read once a minute, when a session begins, and after a change in the session.
 
     Private skills are read at the same times, for their maker.
     """

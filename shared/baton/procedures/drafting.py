@@ -83,7 +83,7 @@ class NoProcedure(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Drafting:
-    """Asks the light model about tasks."""
+    """The drafting of procedures by the light model."""
 
     light_model: LightModel
 

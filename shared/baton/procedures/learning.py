@@ -65,7 +65,7 @@ class AgentsOfTenants(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Learning:
-    """Learns from runs that were committed, and from sessions that have ended."""
+    """Learning from runs that were committed, and from sessions that have ended."""
 
     agents: AgentsOfTenants
     procedures: ProcedureStore
@@ -139,7 +139,7 @@ class Learning:
 
 @dataclass(frozen=True, slots=True)
 class SessionLearning:
-    """Learns from a session, once it has ended, what was not learned during it."""
+    """Learning from a session, once it has ended, of what was not learned during it."""
 
     store: ThreadStore
     episodes: Episodes

@@ -62,7 +62,7 @@ NOTHING = SourceTurns((), 0, is_redacted=False)
 
 @dataclass(frozen=True, slots=True)
 class ProcedureSources:
-    """Reads the sources of procedures.
+    """The sources of procedures.
 
     A user who decides on a procedure may read the task that it was made of, and nothing of the conversation before or
     after it. Personal data of others is shown to holders of ``pii:read`` only.

@@ -48,7 +48,7 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class Proposals:
-    """Compares drafts with procedures and stores them as pending ones."""
+    """Drafts that become pending procedures, unless they are equal to known ones."""
 
     procedures: ProcedureStore
     embedder: Embedder

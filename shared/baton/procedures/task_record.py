@@ -60,7 +60,7 @@ class TaskRecord:
 
 @dataclass(frozen=True, slots=True)
 class TaskRecords:
-    """Reads the records of tasks."""
+    """The records of tasks."""
 
     store: ThreadStore
     detector: PiiDetector

@@ -19,7 +19,7 @@ _LIVE = (ProcedureStatus.APPROVED, ProcedureStatus.PENDING)
 
 @dataclass(frozen=True, slots=True)
 class AgentBelongings:
-    """Finds out whether an agent has documents, sources or procedures."""
+    """The documents, sources and procedures that must go before their agent can be deleted."""
 
     documents: DocumentStore
     sources: SourceStore

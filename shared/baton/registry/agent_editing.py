@@ -81,7 +81,7 @@ class AgentChange:
 
 @dataclass(frozen=True, slots=True)
 class AgentEditing:
-    """Changes tenants' own agents for callers with the permission ``agent:write``.
+    """Changes of tenants' own agents, by callers with the permission ``agent:write``.
 
     An agent whose permissions the caller lacks does not exist for the caller, who can neither change it nor refer
     to. A repeated change makes no second version.

@@ -42,7 +42,7 @@ class Closed:
 
 @dataclass(frozen=True, slots=True)
 class Endings:
-    """Ends sessions of leased threads and of idle ones."""
+    """Ends of sessions, of leased threads and of idle ones."""
 
     store: ThreadStore
     log: StreamLog

@@ -40,7 +40,7 @@ PAUSES = (0.5, 1.0, 2.0, 4.0)
 
 @dataclass(frozen=True, slots=True)
 class Importer:
-    """Imports sessions. A repeated request finds what the first one did, even if its worker died half-way."""
+    """The import of sessions. A repeated request finds what the first one did, even if its worker died half-way."""
 
     store: ThreadStore
     sessions: Sessions

@@ -78,7 +78,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Overviews:
-    """Counts the turns of a tenant's conversations. The results are not stored."""
+    """Overviews of a tenant's conversations, counted from their turns. They are not stored."""
 
     store: ThreadStore
     prices: Callable[[], Prices]

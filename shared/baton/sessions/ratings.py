@@ -33,7 +33,7 @@ class Rated:
 
 @dataclass(frozen=True, slots=True)
 class Ratings:
-    """Takes, changes and withdraws feedback on answers. A repetition changes nothing."""
+    """Users' feedback on answers, which they can change and withdraw. A repetition changes nothing."""
 
     store: ThreadStore
     feedback: FeedbackStore

@@ -20,7 +20,10 @@ logger = Logger(child=True)
 
 @dataclass(frozen=True, slots=True)
 class Sessions:
-    """Records ends of sessions, caused by the user, the agent or the sweeper."""
+    """Ends of sessions, caused by the user, the agent or the sweeper.
+
+    Each is recorded, and starts the closing pipeline.
+    """
 
     episodes: Episodes
     closings: Closings

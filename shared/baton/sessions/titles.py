@@ -31,7 +31,7 @@ from baton.requests.thread_access import own_thread
 
 @dataclass(frozen=True, slots=True)
 class Titles:
-    """Changes titles, and sends them to the thread's connections."""
+    """The titles that users give threads. Changes are sent to the thread's connections."""
 
     store: ThreadStore
     live: LiveRegistry
@@ -84,7 +84,7 @@ NAME = (
 
 @dataclass(frozen=True, slots=True)
 class MadeTitles:
-    """Makes titles. It needs no lease, and never replaces a title that the thread has."""
+    """Titles that a model makes. Making one needs no lease, and never replaces a title that the thread has."""
 
     store: ThreadStore
     model: ChatModel

@@ -86,7 +86,7 @@ class AdmittedRun:
 
 
 class Admission:
-    """Admits runs, and checks requests against the state of the thread under the lease."""
+    """The admission of runs: requests are checked against the state of the thread under the lease."""
 
     def __init__(self, services: TurnServices) -> None:
         self._services = services

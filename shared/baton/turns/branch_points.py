@@ -46,7 +46,7 @@ class BranchOpening:
 
 @dataclass(frozen=True, slots=True)
 class BranchPoints:
-    """Finds the points of a thread that branches begin at and end at."""
+    """The points of a thread that branches begin at and end at."""
 
     store: ThreadStore
     conversations: ConversationStates

@@ -37,7 +37,7 @@ class Selected:
 
 @dataclass(frozen=True, slots=True)
 class BranchSelection:
-    """Makes a branch of a thread the one that continues."""
+    """The selection of the branch with which a thread continues."""
 
     services: TurnServices
     audit: AuditLog

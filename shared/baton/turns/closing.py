@@ -25,7 +25,7 @@ from baton.turns.turns import Turns
 
 @dataclass(frozen=True, slots=True)
 class Closer:
-    """Closes threads at a user's request. Repeated requests close a thread only once."""
+    """The closing of threads at a user's request. Repeated requests close a thread only once."""
 
     services: TurnServices
     turns: Turns

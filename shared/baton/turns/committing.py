@@ -58,7 +58,7 @@ class RunOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunCommit:
-    """Commits one attempt at a run."""
+    """The commit of one attempt at a run."""
 
     state: RunState
     holder: LeaseHolder

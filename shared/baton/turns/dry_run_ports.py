@@ -82,7 +82,7 @@ class RecordedTools:
 
 @dataclass(frozen=True, slots=True)
 class RecordedConsultations:
-    """Answers in place of agents that are consulted."""
+    """Recorded answers in place of agents that are consulted."""
 
     recorded: RecordedCalls
 

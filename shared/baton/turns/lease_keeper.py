@@ -107,7 +107,7 @@ class LeaseHolder:
 
 
 class LeaseKeeper:
-    """Does the background work of one run, as an async context manager around the run.
+    """The background work of one run, as an async context manager around the run.
 
     When the work fails (the lease is lost, the table does not answer), it cancels the run inside and raises the
     failure instead.

@@ -41,7 +41,7 @@ class PastTurn:
 
 @dataclass(frozen=True, slots=True)
 class PastTurns:
-    """Finds turns that have ended."""
+    """Turns that have ended."""
 
     store: ThreadStore
     conversations: ConversationStates

@@ -44,7 +44,7 @@ async def find_finished(
 
 @dataclass(frozen=True, slots=True)
 class Repeats:
-    """Answers repeated messages. Only the caller gets the events."""
+    """Answers to repeated messages. Only the caller gets the events."""
 
     services: TurnServices
     replays: Replays

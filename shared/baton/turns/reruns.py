@@ -96,7 +96,7 @@ class DryRun:
 
 
 class Reruns:
-    """Answers turns again, through the same dialogue as turns, with ports that store nothing."""
+    """Reruns of turns, through the same dialogue as turns, with ports that store nothing."""
 
     def __init__(
         self,

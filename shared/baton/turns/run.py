@@ -55,7 +55,7 @@ MAX_ATTEMPTS = 3
 
 
 class RunExecution:
-    """Carries out the run that a lease was taken for."""
+    """The execution of the run that a lease was taken for."""
 
     def __init__(self, services: TurnServices, admitted: AdmittedRun) -> None:
         lease, request, branch = admitted.lease, admitted.call.request, admitted.branch

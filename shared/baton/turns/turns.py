@@ -29,7 +29,7 @@ from baton.turns.turn_services import TurnServices
 
 @dataclass(frozen=True, slots=True)
 class Acquisition:
-    """Takes leases, unless another worker answers the message first."""
+    """The acquisition of leases, unless another worker answers the message first."""
 
     services: TurnServices
     repeats: Repeats
@@ -97,7 +97,7 @@ GIVE_UP_SECONDS = 40.0
 
 
 class Turns:
-    """Runs turns: waits for the thread, answers the message, commits. Replays messages that were answered before."""
+    """Turns, each from the wait for its thread to its commit. A message that was answered before is replayed."""
 
     def __init__(self, services: TurnServices, replays: Replays, follower: Follower) -> None:
         self._services = services

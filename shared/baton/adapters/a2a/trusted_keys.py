@@ -29,7 +29,7 @@ class _ReadKeys:
 
 
 class TrustedKeys:
-    """Checks cards by the keys of a definition, or by those at its address."""
+    """The keys that sign trusted cards: those of a definition, or those at its address."""
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._monotonic = monotonic

@@ -63,7 +63,7 @@ _CONNECTIONS = httpx.Limits(max_connections=1000, max_keepalive_connections=100)
 
 
 class BedrockConnection:
-    """Sends requests to the models of one region. Its HTTP client is created with an event loop's first request.
+    """A connection to the models of one region. Its HTTP client is created with an event loop's first request.
 
     ``make_session`` finds the AWS credentials. ``endpoint`` replaces the address of the region, and ``transport``
     carries the requests in place of the network.

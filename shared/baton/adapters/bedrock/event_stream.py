@@ -45,7 +45,7 @@ class StreamEvent:
 
 
 class EventStream(AsyncIterator[StreamEvent]):
-    """Decodes the events in ``body``, whose frames may be cut anywhere.
+    """The decoded events of ``body``, whose frames may be cut anywhere.
 
     Raises ``NoEventStream``, ``BrokenStream`` and ``StreamTooLong``, and passes on what ``body`` raises. It decodes
     small pieces and lets other tasks run in between.

@@ -37,7 +37,7 @@ def model_url(endpoint: str, model: str, action: str) -> str:
 
 
 class Signer:
-    """Signs requests to one region. ``make_session`` is called with the first one, and after ``forget``."""
+    """A signer of requests to one region. ``make_session`` is called with the first one, and after ``forget``."""
 
     def __init__(self, region: str, make_session: Callable[[], Session]) -> None:
         self._region = region

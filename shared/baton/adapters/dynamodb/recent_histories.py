@@ -48,7 +48,7 @@ class _History:
 
 
 class RecentHistories:
-    """Keeps histories of threads for some minutes. Threads and event loops may share it."""
+    """Histories of conversations, kept for some minutes. Threads and event loops may share it."""
 
     def __init__(self) -> None:
         self._known: TTLCache[Key, _History] = TTLCache(MAX_SIZE, KEPT_SECONDS, getsizeof=_size_of)

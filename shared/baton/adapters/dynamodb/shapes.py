@@ -33,7 +33,7 @@ _CONFIG = ConfigDict(val_temporal_unit="milliseconds", hide_input_in_errors=True
 
 
 class Shape(Generic[T]):
-    """Packs and unpacks the values of a dataclass.
+    """The packed form of a dataclass's values.
 
     Every field is packed under its own name, but for ``elsewhere``: fields that the item has in its key or attributes,
     which ``unpack`` is given. Fields at their defaults are left out. Fields that a newer version has added are ignored.

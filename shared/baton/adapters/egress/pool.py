@@ -126,7 +126,7 @@ class Answer:
 
 
 class GuardedPool:
-    """Sends requests. Failures and refusals are raised as the classes of ``errors``."""
+    """A pool of connections to permitted hosts. Failures and refusals are raised as the classes of ``errors``."""
 
     def __init__(
         self, policy: EgressPolicy, max_response_bytes: int, tls: ssl.SSLContext, resolve: Resolver, errors: Errors

@@ -18,7 +18,7 @@ MAX_BLOCKS = 500_000
 
 
 class Extractor:
-    """Reads files of all formats. The libraries of a format are loaded with its first document.
+    """A reader of files of all formats. The libraries of a format are loaded with its first document.
 
     Methods raise ``DocumentUnreadable``.
     """

@@ -85,7 +85,7 @@ class _TooManySteps(Exception):
 
 @dataclass(slots=True)
 class _Matcher:
-    """Finds the elements of selectors. It asks the parser for compounds only: combinators multiply its time."""
+    """A search for elements by selectors. It asks the parser for compounds only: combinators multiply its time."""
 
     parser: Any
     characters: int

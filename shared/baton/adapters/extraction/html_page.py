@@ -56,7 +56,7 @@ def extract(body: bytes, charset: str | None = None) -> ExtractedText:
 
 @dataclass(slots=True)
 class _Reader:
-    """Reads one page from its beginning to its end. The text between the borders of block elements is one block."""
+    """A reader of one page. The text between the borders of block elements is one block."""
 
     tables: set[int]
     """Those that hold data."""

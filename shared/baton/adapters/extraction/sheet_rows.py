@@ -46,7 +46,7 @@ class Row:
 
 
 class SheetRows:
-    """Reads the visible rows of one sheet."""
+    """The visible rows of one sheet."""
 
     def __init__(
         self, shared: SharedTexts, formats: list[NumberFormat], room: TextRoom, *, is_stale: bool = False

@@ -46,7 +46,7 @@ def read_sitemap(body: bytes, *, limit: int, charset: str | None = None) -> Site
 
 
 class _Reading:
-    """Collects the addresses of one file."""
+    """The addresses of one file, collected while it is parsed."""
 
     def __init__(self, limit: int) -> None:
         self.found = Sitemap()

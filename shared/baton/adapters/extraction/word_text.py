@@ -73,7 +73,7 @@ class ParagraphText:
 
 
 class WordTextReader:
-    """Reads the paragraphs of a document in their order: a field may begin in one and end in another."""
+    """A reader of a document's paragraphs in their order: a field may begin in one and end in another."""
 
     def __init__(self, styles: WordStyles) -> None:
         self._styles = styles

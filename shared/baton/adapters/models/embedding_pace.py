@@ -21,7 +21,10 @@ MAX_PAUSE_SECONDS = 60.0
 
 
 class EmbeddingPace:
-    """Bounds background requests in the order in which they come. All calls come from one event loop."""
+    """A limit on background requests, which begin in the order in which they come.
+
+    All calls come from one event loop.
+    """
 
     def __init__(self, most_requests: int, most_texts: int) -> None:
         """``most_requests`` at once, and ``most_texts`` in each, are the limits of the API."""

@@ -145,7 +145,10 @@ class _Attempt:
 
 
 class _Reading:
-    """Reads an answer within its deadlines. What its form has other than the model's profile is learned from it."""
+    """A reader of one answer within its deadlines.
+
+    It learns how the form of the answer differs from the model's profile.
+    """
 
     def __init__(self, profiles: Profiles, question: Question, attempt: _Attempt, answer: OpenedAnswer) -> None:
         self._profiles = profiles

@@ -39,7 +39,7 @@ class Separated:
 
 
 class ThinkingTags:
-    """Separates the text of one answer.
+    """A filter that separates the thinking of one answer from its text.
 
     Thinking begins with a tag before any word of the answer. A template may put that tag into the prompt, so a closing
     tag without it ends thinking too; if ``thinks_first``, the text is held back until then. Tags that the answer

@@ -111,7 +111,7 @@ def _schema(parameters: Mapping[str, Any], profile: ModelProfile) -> dict[str, A
 
 @dataclass(slots=True)
 class _Flattening:
-    """Makes one object schema of a schema that refers to others or combines them at its top level."""
+    """One object schema, made of a schema that refers to others or combines them at its top level."""
 
     root: Mapping[str, Any]
     left: int = MAX_BRANCHES

@@ -39,7 +39,7 @@ class AnswerEvent:
 
 
 class AnswerEvents(AsyncIterator[AnswerEvent]):
-    """Reads the values in the body of ``response``.
+    """The values in the body of ``response``.
 
     The content decides how it is read, because gateways put any content type on it. Besides event streams
     (https://html.spec.whatwg.org/multipage/server-sent-events.html) it takes streams that begin with a byte order mark,
@@ -198,7 +198,7 @@ def _error_text(text: str) -> Any:
 
 
 class _Lines:
-    """Splits bytes into lines at CR, LF and CRLF."""
+    """A splitter of bytes into lines, at CR, LF and CRLF."""
 
     def __init__(self) -> None:
         self._line = bytearray()

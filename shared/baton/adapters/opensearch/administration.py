@@ -40,7 +40,7 @@ SOURCES_AT_ONCE = 1000
 
 
 class OpenSearchAdministration:
-    """Makes versions, and moves the alias that is searched from one to the next."""
+    """Administration of versions: it makes them, and moves the alias that is searched from one to the next."""
 
     def __init__(self, engine: Engine, layout: Layout = DEFAULT_LAYOUT, pace: Pace = DEFAULT_PACE) -> None:
         self._engine = engine

@@ -45,7 +45,10 @@ WITHOUT_VECTORS = "views.*.vector"
 
 
 class OpenSearchIndex:
-    """Implements ``SearchIndex``. Documents are routed by tenant, so that a search asks one shard."""
+    """The search index in OpenSearch, a ``SearchIndex``.
+
+    Documents are routed by tenant, so that a search asks one shard.
+    """
 
     def __init__(
         self,

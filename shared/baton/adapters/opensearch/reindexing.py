@@ -45,7 +45,7 @@ DEFAULT_PACE = Pace()
 
 
 class Copy:
-    """Copies documents and counts them. Whatever is newer in the new version stays."""
+    """A copy of an old version's documents, with their counts. Whatever is newer in the new version stays."""
 
     def __init__(
         self, engine: Engine, pace: Pace, old: Version, new: Version, write_alias: str, embedder: Embedder

@@ -34,7 +34,7 @@ class NoIndices(SearchUnavailable):
 
 
 class Versions:
-    """Reads the versions of indices."""
+    """The versions of indices that the cluster has."""
 
     def __init__(self, engine: Engine, layout: Layout) -> None:
         self._engine = engine

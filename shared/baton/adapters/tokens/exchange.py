@@ -56,7 +56,7 @@ class _Kept:
 
 
 class TokenExchanges:
-    """Exchanges tokens at guarded addresses, and keeps them until shortly before their end.
+    """Token exchanges at permitted addresses. New tokens are kept until shortly before their end.
 
     A kept token is used for the same user, user's token and target only. ``http`` makes a guarded client for one call.
     """

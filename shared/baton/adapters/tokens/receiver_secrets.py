@@ -23,7 +23,7 @@ _log = logging.getLogger(__name__)
 
 
 class ReceiverSecrets:
-    """Seals and opens secrets of receivers. ``read_secret`` returns the text of the key's secret; it may block."""
+    """A cipher for secrets of receivers. ``read_secret`` returns the text of the key's secret; it may block."""
 
     def __init__(self, read_secret: Callable[[], str]) -> None:
         self._read_secret = read_secret

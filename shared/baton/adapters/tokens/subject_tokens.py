@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 
 
 class SubjectTokens:
-    """Seals and opens tokens. ``read_keys`` returns Fernet keys, parted by white space or commas; it may block.
+    """A cipher for users' tokens. ``read_keys`` returns Fernet keys, parted by white space or commas; it may block.
 
     The first key seals, all of them open, so that keys can be replaced.
     """

@@ -82,7 +82,7 @@ _UNUSABLE = (jwt.PyJWTError, InvalidRequest, ValueError, TypeError, KeyError, Ov
 
 
 class JwtVerifier:
-    """Verifies tokens of the OIDC issuers that ``issuers`` returns now, and tokens signed with an embed key.
+    """A verifier of tokens: of the OIDC issuers that ``issuers`` returns now, and of those signed with an embed key.
 
     The ``iss`` of the latter is ``baton-embed``.
 

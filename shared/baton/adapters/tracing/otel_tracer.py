@@ -150,7 +150,7 @@ class OtelSpan:
 
 
 class _DerivedIds(IdGenerator):
-    """Gives the span of a run the ids that are derived from it, and others random ones."""
+    """A generator of ids: derived ones for the span of a run, random ones for the others."""
 
     def __init__(self) -> None:
         self._random = RandomIdGenerator()

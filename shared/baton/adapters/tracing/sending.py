@@ -48,7 +48,9 @@ class SpansDropped:
 
 
 class RestingExporter(SpanExporter):
-    """Sends spans over OTLP/HTTP; after a failure it drops them for a while. A failure is logged once a rest.
+    """An exporter of spans over OTLP/HTTP, which drops them for a while after a failure.
+
+    A failure is logged once a rest.
 
     The headers are read before the first request and after each failure, so that a changed secret is noticed.
     """
@@ -108,7 +110,7 @@ class RestingExporter(SpanExporter):
 
 
 class BoundedSending(SpanProcessor):
-    """Passes ended spans to the SDK's batches, as long as not too many wait. Ending a span never blocks."""
+    """A bounded queue in front of the SDK's batches of ended spans. Ending a span never blocks."""
 
     def __init__(self, exporter: RestingExporter, dropped: SpansDropped, *, max_waiting: int = MAX_WAITING) -> None:
         self._exporter = _Counted(exporter, self._note_sent)
@@ -174,7 +176,7 @@ class BoundedSending(SpanProcessor):
 
 
 class _Counted(SpanExporter):
-    """Reports how many spans have left the queue, whether or not they were sent."""
+    """An exporter that reports how many spans have left the queue, whether or not they were sent."""
 
     def __init__(self, exporter: SpanExporter, note_sent: Callable[[int], None]) -> None:
         self._exporter = exporter

@@ -55,7 +55,7 @@ from baton.requests.turn_requests import MessageRequest
 
 
 class A2AHandler(RequestHandler):
-    """Answers calls of both protocol lines. It keeps nothing: every answer is read from the thread."""
+    """The handler of calls of both protocol lines. It keeps nothing: every answer is read from the thread."""
 
     # Messages
 

@@ -58,7 +58,7 @@ class NotYet(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Notifications:
-    """Works off the queue: a change becomes a notification for each configuration, and each is sent by itself.
+    """The sender of queued changes: each becomes a notification for each configuration, sent by itself.
 
     So a receiver that does not answer delays no other one.
     """

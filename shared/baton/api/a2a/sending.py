@@ -53,7 +53,7 @@ class Sending:
 
 
 class Sender:
-    """Takes the messages of one caller."""
+    """A sender of one caller's messages, which it checks first."""
 
     def __init__(self, caller: A2ACaller) -> None:
         self._caller = caller

@@ -26,7 +26,7 @@ MAX_PAGES = 3
 
 
 class TaskReader:
-    """Reads tasks within a caller's scope."""
+    """A reader of tasks within a caller's scope."""
 
     def __init__(self, ports: Ports) -> None:
         self._ports = ports

@@ -29,7 +29,7 @@ ENDS = ("RUN_FINISHED", "RUN_ERROR")
 
 
 class Updates:
-    """Turns the events of one run into updates.
+    """The updates of a task, made from the events of one run.
 
     An agent's message is an artifact, which grows by its text. A structured answer is an artifact with data.
     """
@@ -147,7 +147,7 @@ MAX_POLL_SECONDS = 2.0
 
 
 class TaskFollower:
-    """Follows a task for one caller."""
+    """A stream of a task's updates for one caller."""
 
     def __init__(self, caller: A2ACaller, *, across_turns: bool) -> None:
         """``across_turns``: the stream stays while the task waits for input, until it is final."""

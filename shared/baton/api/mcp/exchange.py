@@ -30,7 +30,7 @@ BAD_ID = {
 
 
 class Exchange(Response):
-    """Answers the request whose body has been read.
+    """The response to a request whose body has been read.
 
     Clients of protocol versions before 2026-07-28 get a session id from ``initialize``. It names their requests for
     ``notifications/cancelled`` and is kept nowhere: any process takes any id.

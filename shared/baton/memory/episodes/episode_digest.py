@@ -91,7 +91,7 @@ class _Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Digester:
-    """Summarises episodes and lists their key facts, chunk by chunk where they are long."""
+    """A writer of episodes' summaries and key facts, chunk by chunk where episodes are long."""
 
     light_model: LightModel
     detector: PiiDetector

@@ -21,7 +21,7 @@ Vectors take up to 200 kilobytes a message."""
 
 @dataclass(frozen=True, slots=True)
 class EpisodeIndex:
-    """Puts episodes into the search index. Repeating a call changes nothing. Texts are the redacted ones."""
+    """The episodes in the search index. Repeating a call changes nothing. Texts are the redacted ones."""
 
     search: SearchIndex
     embedder: Embedder

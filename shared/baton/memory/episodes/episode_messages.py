@@ -27,7 +27,7 @@ class HeldMessages:
 
 @dataclass(frozen=True, slots=True)
 class EpisodeMessages:
-    """Reads messages of stored episodes. Redacted texts are stored, all others are only in the thread."""
+    """Messages of stored episodes. Redacted texts are stored, all others are only in the thread."""
 
     store: ThreadStore
     episodes: Episodes

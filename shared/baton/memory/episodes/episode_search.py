@@ -89,7 +89,7 @@ class FoundEpisodes:
 
 @dataclass(frozen=True, slots=True)
 class EpisodeSearch:
-    """Searches the episodes of one user at a time, by one request to the search engine."""
+    """A search in the episodes of one user at a time, by one request to the search engine."""
 
     index: SearchIndex
     embedder: Embedder

@@ -24,7 +24,7 @@ MESSAGE_CHARACTERS = 500
 
 @dataclass(frozen=True, slots=True)
 class EpisodeWriter:
-    """Makes the episode of an ended session from its thread's messages. No model is needed for it."""
+    """A writer of ended sessions' episodes, from the messages of their threads. No model is needed for it."""
 
     store: ThreadStore
     episodes: Episodes
@@ -71,7 +71,7 @@ class EpisodeWriter:
 
 
 class _Holding:
-    """Keeps the messages of a session while they are read, as far as they are few."""
+    """The messages of a session, held while they are read, as far as they are few."""
 
     def __init__(self) -> None:
         self.redacted: dict[int, str] = {}

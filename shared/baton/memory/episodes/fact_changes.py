@@ -65,7 +65,7 @@ class _Other:
 
 @dataclass(frozen=True, slots=True)
 class FactChanges:
-    """Finds the changes that an episode's facts make to earlier ones, and records them in both."""
+    """The changes that an episode's facts make to earlier ones, recorded in both."""
 
     light_model: LightModel
     search: SearchIndex

@@ -63,7 +63,7 @@ class TenantCheck:
 
 @dataclass(frozen=True, slots=True)
 class IndexCheck:
-    """Compares tenant by tenant. Conversations may continue meanwhile."""
+    """A comparison of episodes with their index. Conversations may continue meanwhile."""
 
     episodes: StoredEpisodes
     search: SearchIndex

@@ -39,7 +39,7 @@ TEXTS = {"text", "title", "content", "arguments", "value", "name"}
 
 @dataclass(frozen=True, slots=True)
 class Inspector:
-    """Keeps the records that the policy asks for."""
+    """The keeper of the records that the policy asks for."""
 
     records: ContextRecords
     messages: Messages

@@ -43,7 +43,10 @@ SUMMARISE = (
 
 @dataclass(frozen=True, slots=True)
 class HistorySummaries:
-    """Writes summaries. It needs no lease: a summary is stored with a message that no turn changes any more."""
+    """Summaries of histories.
+
+    Writing one needs no lease: it is stored with a message that no turn changes any more.
+    """
 
     store: ThreadStore
     model: ChatModel

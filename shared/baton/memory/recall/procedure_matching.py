@@ -56,7 +56,7 @@ class _View:
 
 
 class ProcedureVectors:
-    """Embeds procedures, each version once, and compares messages with them."""
+    """The vectors of procedures, made once for each version, and their similarity to messages."""
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder

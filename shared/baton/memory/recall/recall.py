@@ -39,7 +39,7 @@ EMBEDDED_SHARE = 0.9
 
 
 class Recall:
-    """Retrieves from memory. A retrieval that fails or is late finds nothing and gives a reason; it raises nothing."""
+    """Retrieval from memory. One that fails or is late finds nothing and gives a reason; it raises nothing."""
 
     def __init__(
         self, index: SearchIndex, knowledge: KnowledgeSearch, embedder: Embedder, *, deadline: timedelta = DEADLINE
