@@ -246,11 +246,13 @@ def _read_answer(point: HookPoint, text: str) -> Any:
     if kind == "allow":
         return None
     if kind == "replace" and point is HookPoint.BEFORE_MODEL:
-        return str(answer["text"])
+        if not isinstance(answer.get("text"), str):
+            raise ValueError("an instruction is text")
+        return answer["text"]
     if kind == "replace":
         return Replace(answer.get("arguments" if point is HookPoint.BEFORE_TOOL else "text"))
-    if kind == "refuse":
-        return Refuse(answer.get("sentence") or "")
+    if kind == "refuse":  # whatever else is wrong with the answer
+        return Refuse(answer["sentence"] if isinstance(answer.get("sentence"), str) else "")
     raise ValueError("a guardrail answers with the verdict allow, replace or refuse")
 
 

@@ -181,6 +181,25 @@ async def test_a_failing_endpoint_refuses_unless_it_is_open(answer: Any, on_fail
     assert (await harness.say()).text == ("Fine." if on_failure == "open" else UNCHECKED)
 
 
+@pytest.mark.parametrize("sentence", [None, 5, ["No."], {"en": "No."}])
+async def test_a_refusal_without_a_usable_sentence_is_a_refusal(sentence: Any) -> None:
+    endpoint = Endpoint(lambda body: {"verdict": "refuse", "sentence": sentence})
+    harness = guarded(endpoint, checks=["output"], on_failure="open")
+    harness.model.script("Fine.")
+    said = await harness.say()
+    assert said.text
+    assert "Fine." not in said.text
+
+
+@pytest.mark.parametrize("text", [None, 5, ["Be short."]])
+async def test_an_instruction_that_is_no_text_never_reaches_the_model(text: Any) -> None:
+    endpoint = Endpoint(lambda body: {"verdict": "replace", "text": text})
+    harness = guarded(endpoint, checks=["before_model"])
+    harness.model.script("Fine.")
+    assert (await harness.say()).text == UNCHECKED
+    assert harness.model.asked == []
+
+
 async def test_a_host_that_may_not_be_called_is_a_failure() -> None:
     endpoint = Endpoint(no_rufus, hosts=("other.example.com",))
     harness = guarded(endpoint, checks=["output"])
