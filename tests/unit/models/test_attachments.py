@@ -366,6 +366,14 @@ async def test_what_no_model_reads_is_named_with_the_reason(content: bytes, reas
     assert sentence == f"[The document file.pdf was not given to the model, because {reason}.]"
 
 
+async def test_a_part_of_an_office_file_is_no_archive_but_damaged() -> None:
+    content = documents.word(("Normal", "Text."))[:-40]
+    for announced, name in ((documents.DOCX, None), ("application/octet-stream", "a.docx")):
+        sentence = await piece_of(document(content, announced, name), EVERYTHING, CountingReader())
+        assert isinstance(sentence, str)
+        assert sentence.endswith("was not given to the model, because it is damaged or incomplete.]")
+
+
 async def test_an_older_office_file_stays_one_for_models_that_read_it() -> None:
     content = ole("Workbook")
     profile = ModelProfile(documents=frozenset({"application/vnd.ms-excel"}))

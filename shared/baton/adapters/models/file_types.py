@@ -74,6 +74,8 @@ _MARKS = (
 )
 _OTHER = FileType(FileKind.OTHER, "application/octet-stream", "neither text nor a known kind of document or image")
 _ARCHIVE = FileType(FileKind.OTHER, "application/zip", "an archive")
+_DAMAGED = FileType(FileKind.OTHER, "application/zip", "damaged or incomplete")
+"""An archive that cannot be read, and should be an Office file."""
 _BMP = FileType(FileKind.OTHER, "image/bmp", "a BMP image")
 _WEBP = FileType(FileKind.IMAGE, "image/webp", "a WebP image")
 _HEIF = FileType(FileKind.OTHER, "image/heif", "an HEIF image")
@@ -105,6 +107,8 @@ def file_type(data: bytes, name: str | None, announced: str | None) -> FileType:
     """
     media_type = MediaType.parse(announced)
     found = _find_by_mark(data)
+    if found is _DAMAGED and not {media_type.essence, type_by_name(name or "")} & {DOCX, PPTX, XLSX}:
+        found = _ARCHIVE
     is_late_pdf = found is None and _PDF_MARK in data[:_PDF_WITHIN]
     if is_late_pdf and PDF in (media_type.essence, type_by_name(name or "")):
         return _IS_PDF  # though all of it may be ASCII
@@ -153,7 +157,7 @@ def _archive(data: bytes) -> FileType:
                     return FileType(FileKind.DOCUMENT, declared, "an OpenDocument file")
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError, KeyError, OSError, RuntimeError):
         # What zipfile raises for archives that are damaged, encrypted or of a later version.
-        return _ARCHIVE
+        return _DAMAGED
     return _ARCHIVE
 
 
