@@ -40,7 +40,7 @@ from baton.domain.search import (
     rank,
 )
 from baton.memory.episodes.episode_documents import MESSAGE, embed_documents, episode_documents
-from baton.memory.episodes.episode_ranking import USUAL_WEIGHTS, EpisodeWeights, session_scores
+from baton.memory.episodes.episode_ranking import USUAL_WEIGHTS, score_messages
 from baton.memory.episodes.episode_search import EpisodeSearch
 from baton.ports.search import Embedder, EmbeddingPurpose, SearchIndex
 from baton_local.demo_model.sentence_encoder import DIMENSIONS, NAME, SentenceEncoder
@@ -130,20 +130,23 @@ async def _rankings(
     )
     rankings = {f"{clause.view}, {clause.signal}": _fuse(result, {clause: 1.0}) for clause in every}
     rankings["fused"] = _fuse(result, every)
-    rankings["with sessions"] = _fuse(result, every, USUAL_WEIGHTS)
+    scored = score_messages(result.candidates, every, USUAL_WEIGHTS)
+    by_session = sorted(scored.sessions, key=lambda id_: (-scored.sessions[id_], id_))
+    rankings["with sessions"] = by_session, _message_ids(result, every, scored.messages)
     found = await search.search(scope, text, limit=20, vector=vector)
     matches = sorted((match for each in found.episodes for match in each.matches), key=lambda match: -match.score)
     rankings["the search"] = [each.episode_id for each in found.episodes], [match.message_id for match in matches]
     return rankings
 
 
-def _fuse(
-    result: SearchResult, weights: Mapping[SearchClause, float], sessions: EpisodeWeights | None = None
-) -> tuple[list[str], list[str]]:
-    candidates = result.candidates
-    scores = fuse_scores(candidates, weights) if sessions is None else session_scores(candidates, weights, sessions)
-    documents = [each.document for each in rank(result, weights, scores)]
-    return list(dict.fromkeys(each.source_id for each in documents)), [each.fields["message_id"] for each in documents]
+def _fuse(result: SearchResult, weights: Mapping[SearchClause, float]) -> tuple[list[str], list[str]]:
+    scores = fuse_scores(result.candidates, weights)
+    by_message = dict.fromkeys(each.document.source_id for each in rank(result, weights, scores))
+    return list(by_message), _message_ids(result, weights, scores)
+
+
+def _message_ids(result: SearchResult, weights: Mapping[SearchClause, float], scores: Mapping[str, float]) -> list[str]:
+    return [each.document.fields["message_id"] for each in rank(result, weights, scores)]
 
 
 def _rank(ranked: Sequence[str], wanted: str) -> int:

@@ -209,6 +209,20 @@ def fuse_scores(
 ) -> dict[str, float]:
     """Return the score of each candidate of the weighted rankings, from 0 to 1, by its id.
 
+    It is the sum of what ``weigh_rankings`` returns.
+    """
+    scores: dict[str, float] = {}
+    for ranking in weigh_rankings(candidates, weights, least_spread).values():
+        for candidate, score in ranking:
+            scores[candidate.id] = scores.get(candidate.id, 0.0) + score
+    return {id_: min(score, 1.0) for id_, score in scores.items()}
+
+
+def weigh_rankings(
+    candidates: Candidates, weights: Mapping[SearchClause, float], least_spread: float = LEAST_SPREAD
+) -> dict[SearchClause, list[tuple[Candidate, float]]]:
+    """Return the candidates of each ranking with their scaled scores, times the ranking's share of the weights.
+
     The scores of a ranking are scaled so that its best candidate has 1 and its worst 0, or more if they differ by less
     than ``least_spread`` by meaning, or ``LEAST_WORDS_SPREAD`` by words. One that was added to a ranking is scaled
     alike, to 0 at least; one that a ranking does not have has 0 there. Rankings that found nothing do not count:
@@ -216,13 +230,13 @@ def fuse_scores(
     """
     used = {clause: weight for clause, weight in weights.items() if candidates.get(clause)}
     whole = sum(used.values())
-    scores: dict[str, float] = {}
+    weighed = {}
     for clause, weight in used.items():
         ranking = candidates[clause]
         least = least_spread if clause.signal is Signal.MEANING else LEAST_WORDS_SPREAD
-        for candidate, scaled in zip(ranking, _scale(ranking, least), strict=True):
-            scores[candidate.id] = scores.get(candidate.id, 0.0) + weight * scaled / whole
-    return {id_: min(score, 1.0) for id_, score in scores.items()}
+        scaled = (weight * score / whole for score in _scale(ranking, least))
+        weighed[clause] = list(zip(ranking, scaled, strict=True))
+    return weighed
 
 
 def fuse(

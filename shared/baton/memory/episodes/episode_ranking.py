@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from baton.domain.identity import Scope
@@ -15,11 +15,13 @@ from baton.domain.search import (
     SearchClause,
     SearchFilter,
     SearchQuery,
+    Signal,
     Vector,
     by_score,
     clause_weights,
     fuse_scores,
     rank,
+    weigh_rankings,
 )
 from baton.memory.episodes.episode_documents import DIGEST, FACT, PAIR, TURN, WINDOW
 from baton.ports.search import SearchIndex
@@ -32,11 +34,11 @@ class EpisodeWeights:
     messages: Mapping[str, float] = field(default_factory=lambda: {TURN: 1.0, PAIR: 0.5, WINDOW: 1.0})
     """By view."""
     session: float = 0.45
-    """The share of the session's best messages that is added to each of its messages."""
+    """The share of the session's best messages that is added to the session and to each of its messages."""
     session_messages: int = 3
     """The number of a session's best messages that count for it."""
     digest: float = 0.3
-    """The share of its best fact or summary that is added to an episode's best message."""
+    """The share of an episode's best fact or summary that is added to its session's score."""
     superseded: float = 0.5
     """The factor for the score of a fact that is no longer valid."""
     candidates: int = 100
@@ -59,6 +61,18 @@ class EpisodeRanking:
     messages: Sequence[Ranked] = ()
     digests: Sequence[Ranked] = ()
     """Facts and summaries."""
+    sessions: Mapping[str, float] = field(default_factory=dict)
+    """The score of each session by its messages, by the episode's id."""
+
+
+@dataclass(frozen=True, slots=True)
+class MessageScores:
+    """The scores of messages and of their sessions, from 0 to 1."""
+
+    messages: Mapping[str, float]
+    """By the document's id."""
+    sessions: Mapping[str, float]
+    """By the episode's id."""
 
 
 async def rank_episodes(
@@ -76,15 +90,17 @@ async def rank_episodes(
     scores = _ScoresOnce(of_messages, of_digests, weights)
 
     def choose(candidates: Candidates) -> set[str]:
-        messages, digests = scores.of(candidates)
+        found, digests = scores.of(candidates)
         best_digests = sorted(digests, key=lambda id_: (-digests[id_], id_))[: weights.digests_shown]
-        return {*_shown_messages(messages, _sessions(candidates, of_messages), weights), *best_digests}
+        return {*_shown_messages(found, _sessions(candidates, of_messages), weights), *best_digests}
 
     query = SearchQuery(text[:MAX_QUERY], vector, (*of_messages, *of_digests), chosen, weights.candidates, choose)
     result = await search.search(scope, IndexName.EPISODES, query)
-    messages, digests = scores.of(result.candidates)
+    found, digests = scores.of(result.candidates)
     return EpisodeRanking(
-        rank(result, of_messages, messages), rank_by_validity(rank(result, of_digests, digests), weights)
+        rank(result, of_messages, found.messages),
+        rank_by_validity(rank(result, of_digests, digests), weights),
+        found.sessions,
     )
 
 
@@ -99,39 +115,56 @@ class _ScoresOnce:
     ) -> None:
         self._clauses = of_messages, of_digests
         self._weights = weights
-        self._last: tuple[Candidates, tuple[dict[str, float], dict[str, float]]] | None = None
+        self._last: tuple[Candidates, tuple[MessageScores, dict[str, float]]] | None = None
 
-    def of(self, candidates: Candidates) -> tuple[dict[str, float], dict[str, float]]:
-        """Return the scores of messages, and those of digests, by their ids."""
+    def of(self, candidates: Candidates) -> tuple[MessageScores, dict[str, float]]:
+        """Return the scores of messages and sessions, and those of digests by their ids."""
         if self._last is None or self._last[0] is not candidates:
             of_messages, of_digests = self._clauses
-            messages = session_scores(candidates, of_messages, self._weights)
+            messages = score_messages(candidates, of_messages, self._weights)
             self._last = candidates, (messages, fuse_scores(candidates, of_digests))
         return self._last[1]
 
 
-def _shown_messages(scores: Mapping[str, float], sessions: Mapping[str, str], weights: EpisodeWeights) -> set[str]:
-    best_first = sorted(scores, key=lambda id_: (-scores[id_], id_))
+def _shown_messages(found: MessageScores, sessions: Mapping[str, str], weights: EpisodeWeights) -> set[str]:
+    best_first = sorted(found.messages, key=lambda id_: (-found.messages[id_], id_))
     best_of_session: dict[str, str] = {}
     for id_ in best_first:
         best_of_session.setdefault(sessions[id_], id_)
-    return {*best_first[: weights.messages_shown], *[*best_of_session.values()][: weights.sessions_shown]}
+    best_sessions = sorted(best_of_session, key=lambda id_: (-found.sessions[id_], id_))[: weights.sessions_shown]
+    return {*best_first[: weights.messages_shown], *(best_of_session[id_] for id_ in best_sessions)}
 
 
-def session_scores(
+def score_messages(
     candidates: Candidates, of_messages: Mapping[SearchClause, float], weights: EpisodeWeights
-) -> dict[str, float]:
-    """Return the fused score of each message with a share of its session's best ones."""
+) -> MessageScores:
+    """Return the scores of the messages found, and of their sessions.
+
+    A message's is its fused score with a share of its session's best ones. A session has the sum of its scores by words
+    and by meaning, because a question's words may be in one message and its meaning in another.
+    """
     scores, sessions = fuse_scores(candidates, of_messages), _sessions(candidates, of_messages)
     of_session: dict[str, list[float]] = defaultdict(list)
     for id_, score in scores.items():
         of_session[sessions[id_]].append(score)
+    shares = {name: _share_of_best(each, weights) for name, each in of_session.items()}
+    by_signal: dict[tuple[Signal, str], dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    for clause, ranking in weigh_rankings(candidates, of_messages).items():
+        for candidate, score in ranking:
+            by_signal[clause.signal, candidate.source_id][candidate.id] += score
+    sums: dict[str, float] = defaultdict(float)
+    for (_, name), found in by_signal.items():
+        sums[name] += max(found.values()) + _share_of_best(found.values(), weights)
+    whole = 1 + weights.session
+    return MessageScores(
+        {id_: (score + shares[sessions[id_]]) / whole for id_, score in scores.items()},
+        {name: min(each / whole, 1.0) for name, each in sums.items()},
+    )
+
+
+def _share_of_best(scores: Iterable[float], weights: EpisodeWeights) -> float:
     # A session with a single message found is not as strong as one with three.
-    best = {name: sum(sorted(each)[-weights.session_messages :]) for name, each in of_session.items()}
-    return {
-        id_: (score + weights.session * best[sessions[id_]] / weights.session_messages) / (1 + weights.session)
-        for id_, score in scores.items()
-    }
+    return weights.session * sum(sorted(scores)[-weights.session_messages :]) / weights.session_messages
 
 
 def _sessions(candidates: Candidates, of_messages: Mapping[SearchClause, float]) -> dict[str, str]:

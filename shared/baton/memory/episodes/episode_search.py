@@ -151,15 +151,18 @@ def group_by_episode(ranking: EpisodeRanking, weights: EpisodeWeights) -> list[F
         messages.setdefault(each.document.source_id, []).append(each)
     for each in ranking.digests:
         digests.setdefault(each.document.source_id, []).append(each)
-    # Without any digests, a message's score is its episode's.
+    # Without any digests, a session's score is its episode's.
     share = weights.digest if digests else 0.0
     ids = dict.fromkeys([*messages, *digests])
-    found = [_episode(id_, messages.get(id_, []), digests.get(id_, []), share) for id_ in ids]
+    found = [
+        _episode(id_, ranking.sessions.get(id_, 0.0), messages.get(id_, []), digests.get(id_, []), share) for id_ in ids
+    ]
     return sorted(found, key=lambda each: (-each.score, each.episode_id))
 
 
-def _episode(id_: str, messages: Sequence[Ranked], digests: Sequence[Ranked], share: float) -> FoundEpisode:
-    best_message = messages[0].score if messages else 0.0
+def _episode(
+    id_: str, session: float, messages: Sequence[Ranked], digests: Sequence[Ranked], share: float
+) -> FoundEpisode:
     best_digest = digests[0].score if digests else 0.0
     signals: dict[str, float] = {}
     for ranked in (*messages, *digests):
@@ -171,7 +174,7 @@ def _episode(id_: str, messages: Sequence[Ranked], digests: Sequence[Ranked], sh
         thread_id=any_document.thread_id or "",
         started_at=datetime.fromisoformat(any_document.fields["started_at"]),
         ended_at=datetime.fromisoformat(any_document.fields["ended_at"]),
-        score=(best_message + share * best_digest) / (1 + share),
+        score=(session + share * best_digest) / (1 + share),
         signals=signals,
         matches=[_message(each) for each in messages[:MAX_MATCHES]],
         facts=[_fact(each) for each in digests if each.document.kind == FACT][:MAX_FACTS],
