@@ -25,7 +25,7 @@ class _Round:
 
 
 class DocumentFolder:
-    """Keeps documents equal to a folder's files, on a separate thread.
+    """A folder of documents: on a separate thread, the agents' documents are kept equal to its files.
 
     A file that has not changed costs one request a start. Documents that users have uploaded are left alone.
     """

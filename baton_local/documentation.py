@@ -79,7 +79,7 @@ class Page:
 
 
 class Documentation:
-    """Makes each page a document of the agents, in the background.
+    """The pages of Baton's documentation, made documents of the agents in the background.
 
     Pages are written by the developers of Baton, so they need no pipeline: no check, no separate process, no
     repetition. One page at a time is embedded, and none while a document of a user is in the pipeline. Vectors are kept

@@ -25,7 +25,7 @@ def code_folders(settings: LocalSettings) -> tuple[Path, Path]:
 
 
 class FollowedFiles:
-    """Watches the folders, and has what changes taken over."""
+    """The folders of agents, tools and documents, from which a thread takes over changes."""
 
     def __init__(self, reloader: Reloader, documents: DocumentFolder, *, watches: bool, known: Snapshot) -> None:
         """``watches``: whether edits are taken over, and not only the documents that are there at the start.

@@ -23,7 +23,7 @@ Attribute = Callable[[str, str | None], Any]
 
 
 class Intrinsics:
-    """Resolves values of one template against its parameters, conditions, mappings and local resources.
+    """The intrinsic functions of one template, with its parameters, conditions, mappings and local resources.
 
     Parameters may be pseudo parameters too, ``AWS::StackName`` for one.
     """

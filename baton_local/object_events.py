@@ -38,7 +38,7 @@ def object_created(bucket: str, key: str, size: int, at: datetime) -> dict[str, 
 
 
 class ObjectEvents:
-    """Passes created objects on to the functions of the rules that match them, in the background."""
+    """Events of created objects, passed in the background to the functions of the rules that match them."""
 
     def __init__(self, rules: Iterable[ObjectRule], invoke: Callable[[str, Any], Any]) -> None:
         self._rules = tuple(rules)

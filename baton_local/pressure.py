@@ -16,7 +16,7 @@ LATE_SECONDS = 0.03
 
 
 class Pressure:
-    """Measures the loop periodically while the process runs."""
+    """The load of this process, measured periodically by the lateness of its event loop."""
 
     def __init__(self) -> None:
         self._due = time.monotonic() + INTERVAL_SECONDS

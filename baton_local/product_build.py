@@ -36,7 +36,7 @@ BUILT = ("clients/web/dist/baton-chat.js", "clients/web/console/dist/index.html"
 
 
 class ProductTree(BuildHookInterface[Any]):
-    """Adds the product tree to a wheel. A checkout that is installed for editing reads its own."""
+    """A build step that adds the product tree to a wheel. A checkout that is installed for editing reads its own."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Add the files. Raises ``FileNotFoundError`` if what browsers load is not built."""

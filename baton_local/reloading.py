@@ -32,7 +32,7 @@ class NotUsable(Exception):
 
 
 class Reloader:
-    """Takes over agents and tools. A file that cannot be used changes nothing, and is reported until it is fixed."""
+    """The loaded agents and tools. A file that cannot be used changes nothing, and is reported until it is fixed."""
 
     def __init__(self, agents: Path, tools: Path, progress: Callable[[str], None]) -> None:
         """``tools`` is a folder on the module path, which need not exist."""

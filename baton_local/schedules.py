@@ -36,7 +36,7 @@ def scheduler_event(schedule: ScheduleDefinition, at: datetime) -> Any:
 
 
 class Scheduler:
-    """Fires one schedule every ``seconds``. A slow function delays the next invocation."""
+    """A schedule that fires every ``seconds``. A slow function delays the next invocation."""
 
     def __init__(
         self,

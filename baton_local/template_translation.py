@@ -64,7 +64,7 @@ def parse(text: str) -> dict[str, Any]:
     from samtranslator.yaml_helper import intrinsics_multi_constructor
 
     class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-        """Knows the short forms of intrinsic functions."""
+        """A loader that knows the short forms of intrinsic functions."""
 
     Loader.add_multi_constructor("!", intrinsics_multi_constructor)
     template: dict[str, Any] = yaml.load(text, Loader)  # noqa: S506 - a SafeLoader

@@ -101,7 +101,7 @@ def failed_ids(answer: Any, ids: set[str]) -> set[str]:
 
 
 class Worker:
-    """Polls one queue and has up to ``concurrency`` of its messages handled at the same time.
+    """A worker of one queue, which has up to ``concurrency`` of its messages handled at the same time.
 
     One thread polls, so that the queue decides whose turn it is: it serves first who waits longest.
     """

@@ -26,7 +26,7 @@ READY = {"ready": True}
 
 
 class Answers:
-    """Writes answers in the order in which they are ready."""
+    """A writer of answers in the order in which they are ready."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream

@@ -49,7 +49,7 @@ class _Process:
 
 
 class WorkerProcesses:
-    """Keeps ``count`` processes running in ``environment``. They end with this process, however it ends."""
+    """The ``count`` processes kept running in ``environment``. They end with this process, however it ends."""
 
     def __init__(self, count: int, environment: Mapping[str, str]) -> None:
         self._count = count

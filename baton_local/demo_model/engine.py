@@ -35,7 +35,7 @@ class Reply:
 
 
 class Engine:
-    """Answers requests by a script. It keeps nothing between two requests."""
+    """The engine of the demo model, which answers requests by a script. It keeps nothing between two requests."""
 
     def __init__(self, script: Script) -> None:
         self._script = script

@@ -112,7 +112,7 @@ class Script:
 
 
 class _Compiler:
-    """Compiles rules and notes what is wrong with them."""
+    """A compiler of rules, which notes what is wrong with them."""
 
     def __init__(self, document: YamlDocument, read: _Document) -> None:
         self.problems: list[str] = []

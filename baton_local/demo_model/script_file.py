@@ -12,7 +12,7 @@ logger = logging.getLogger("baton_local.demo_model")
 
 
 class ScriptFile:
-    """Plays a script, and reads its file again after an edit. One that cannot be used changes nothing."""
+    """A script whose file is read again after an edit. An edit that cannot be used changes nothing."""
 
     def __init__(self, path: Path) -> None:
         """Raises ``ScriptError`` if the script cannot be used."""

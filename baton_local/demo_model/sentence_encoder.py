@@ -59,7 +59,7 @@ class Encoded:
 
 
 class SentenceEncoder:
-    """Turns texts into vectors of length 1.
+    """An encoder of texts as vectors of length 1.
 
     Texts are encoded in threads, a batch on each core. Large requests take turns, batch by batch, in threads of low
     priority. Small ones have separate threads, so that a question does not wait for an import. Texts of the same tokens

@@ -21,7 +21,7 @@ STEADY_SECONDS = 60.0
 
 
 class Supervisor:
-    """Watches one child on a thread. It logs once when the child ends and once when it runs again."""
+    """A thread that watches one child. It logs once when the child ends and once when it runs again."""
 
     def __init__(
         self,

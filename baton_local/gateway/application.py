@@ -37,7 +37,7 @@ NOT_BUILT = "What browsers load is not built: run `make web`, then load this pag
 
 
 class Application:
-    """Dispatches by path; runs the life cycle (ASGI lifespan) of the web apps behind it."""
+    """An ASGI app that dispatches by path. It runs the life cycle (ASGI lifespan) of the web apps behind it."""
 
     def __init__(
         self,

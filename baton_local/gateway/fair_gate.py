@@ -53,7 +53,7 @@ class _Lane:
 
 
 class FairGate:
-    """Lets requests begin. It belongs to one event loop."""
+    """A gate through which the requests of all tenants begin in a fair order. It belongs to one event loop."""
 
     def __init__(self, is_pressed: Callable[[], bool], clock: Callable[[], float] = time.monotonic) -> None:
         """``is_pressed()`` holds while the process is overloaded."""

@@ -14,7 +14,7 @@ OWN_PREFIXES = ("POWERTOOLS_", "TIKTOKEN_", "AWS_LWA_", "AWS_LAMBDA_")
 
 
 class BuiltFunctions:
-    """Makes the functions of the build at ``folder`` (``.aws-sam/build``)."""
+    """The functions of the build at ``folder`` (``.aws-sam/build``)."""
 
     def __init__(self, folder: Path, cache_dir: Path, progress: Callable[[str], None]) -> None:
         """Raises ``HostProblem`` if this machine cannot run them."""

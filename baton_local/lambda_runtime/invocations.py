@@ -22,7 +22,10 @@ class FunctionFailed(Exception):
 
 
 class Answer(Protocol):
-    """Takes a function's answer in pieces, in the thread that reads them. After an end or failure nothing follows."""
+    """A receiver of a function's answer in pieces, in the thread that reads them.
+
+    After an end or failure nothing follows.
+    """
 
     def add(self, data: bytes) -> None:
         """Take the next bytes."""

@@ -29,7 +29,7 @@ Headers = list[tuple[str, str]]
 
 
 class RuntimeApi:
-    """Serves one runtime and its extensions on a port of this machine, each connection on a thread."""
+    """A server for one runtime and its extensions on a port of this machine, with a thread for each connection."""
 
     def __init__(
         self,

@@ -30,7 +30,7 @@ _REFUSED = {"s3": "AccessDenied", "dynamodb": "AccessDeniedException", "sqs": "A
 
 @dataclass(frozen=True)
 class Guard:
-    """Checks the calls of boto3 clients. A presigned address counts as a call of the function that signs it."""
+    """A check of boto3 clients' calls. A presigned address counts as a call of the function that signs it."""
 
     policies: Policies
     roles: Mapping[str, str]

@@ -17,7 +17,7 @@ _CHANGING = re.compile(r"[0-9A-Za-z_-]*[0-9][0-9A-Za-z_=-]*")
 
 
 class Recorder:
-    """Writes each kind of call once, at once: a process may be killed at any moment.
+    """A record of each kind of call, written at once: a process may be killed at any moment.
 
     Calls are of one kind when the same function asks for the same action on resources that differ in ids only; the
     first of them is written.

@@ -40,7 +40,7 @@ def claim(port: int) -> socket.socket:
 
 
 class Server:
-    """Serves one ASGI app; started and stopped from any thread."""
+    """A server of one ASGI app; started and stopped from any thread."""
 
     def __init__(self, app: AsgiApp, subscriber: socket.socket, name: str = "gateway") -> None:
         config = uvicorn.Config(
@@ -100,7 +100,7 @@ class Server:
 
 
 class _NotifyingServer(uvicorn.Server):
-    """Sets an event once requests are served."""
+    """A server that sets an event once requests are served."""
 
     def __init__(self, config: uvicorn.Config, ready: threading.Event) -> None:
         super().__init__(config)

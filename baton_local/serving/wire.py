@@ -115,7 +115,10 @@ class BoundedHttp(H11Protocol):
 
 
 class ApiGatewayWebSocket(WebSocketsSansIOProtocol):
-    """Frames over 32 KB and messages over 128 KB close the connection with 1009; too large a handshake is refused."""
+    """A WebSocket with the limits of API Gateway.
+
+    Frames over 32 KB and messages over 128 KB close the connection with 1009; too large a handshake is refused.
+    """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)

@@ -18,7 +18,7 @@ __all__ = ["SqliteEngine", "SqliteIndex"]
 
 
 class SqliteEngine:
-    """Implements ``composition.search_ports.SearchEngine`` for URLs of the form ``sqlite:///folder``."""
+    """The ``composition.search_ports.SearchEngine`` for URLs of the form ``sqlite:///folder``."""
 
     @staticmethod
     def index(url: str, dimensions: int) -> SqliteIndex:
