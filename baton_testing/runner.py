@@ -31,7 +31,7 @@ from baton_testing.virtual_time import LoopClock, VirtualTimeLoop
 
 @dataclass(frozen=True, slots=True)
 class Runner:
-    """Holds conversations with a project's agents, one after another."""
+    """A runner of conversations with a project's agents, one after another."""
 
     agents: AgentFiles
     counter: TokenCounter

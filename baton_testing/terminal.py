@@ -13,7 +13,7 @@ LINES_AROUND = 14
 
 
 class Terminal:
-    """Prints results as they come, and the summary."""
+    """A terminal for results as they come, and for the summary."""
 
     def __init__(self, console: Console | None = None) -> None:
         # Nothing that a model says is taken for markup, or for something to colour.

@@ -70,7 +70,7 @@ def _on_one_line(text: str) -> str:
 
 
 class _WithoutAliases(yaml.SafeDumper):
-    """Writes equal values out each time: a person edits them one by one."""
+    """A dumper that writes equal values out each time: a person edits them one by one."""
 
     def ignore_aliases(self, data: object) -> bool:
         return True

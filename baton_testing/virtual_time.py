@@ -21,7 +21,10 @@ SHUTDOWN_SECONDS = 120.0
 
 
 class VirtualTimeLoop(LoopTimeEventLoop, asyncio.SelectorEventLoop):
-    """Time begins at 0 and passes only while everybody waits. Threads and sockets work, in no time."""
+    """An event loop whose time begins at 0 and passes only while everybody waits.
+
+    Threads and sockets work, in no time.
+    """
 
     idle_seconds = STUCK_SECONDS
     """The real time for work that threads and sockets have not finished."""

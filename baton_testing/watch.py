@@ -18,7 +18,7 @@ MANY = 10_000
 
 
 class Watch:
-    """Observes the additions of each step of a conversation."""
+    """An observer of the additions of each step of a conversation."""
 
     def __init__(self, ports: ConversationPorts, scope: Scope, thread_id: str, own_time: OwnTime) -> None:
         self._ports = ports

@@ -73,7 +73,7 @@ class _Files:
 
 
 class _NoPipeline:
-    """In place of the pipeline: its steps are carried out here."""
+    """A stand-in for the pipeline: its steps are carried out here."""
 
 
 async def read_knowledge(

@@ -33,7 +33,7 @@ SCRIPTED_DATE = ConversationFile.model_fields["begins_at"].default
 
 @dataclass(frozen=True)
 class ProjectTarget:
-    """Holds cases with the agents of a project. It needs a loop of virtual time."""
+    """The agents of a project as a target. Conversations with them need a loop of virtual time."""
 
     agents: AgentFiles
     counter: TokenCounter

@@ -31,7 +31,7 @@ MAX_RECORDS = 500
 
 @dataclass(frozen=True)
 class ServerTarget:
-    """Holds cases with the agents of a server."""
+    """The agents of a server as a target."""
 
     client: AsyncBaton
     evaluation_id: str = field(default_factory=lambda: secrets.token_hex(6))

@@ -19,7 +19,7 @@ MAX_FAILED = 20
 
 
 class EvaluationTerminal:
-    """Prints results. Nothing that a model says is taken for markup."""
+    """A terminal for results. Nothing that a model says is taken for markup."""
 
     def __init__(self, console: Console | None = None) -> None:
         self._console = console or Console(markup=False, highlight=False, emoji=False, soft_wrap=True)

@@ -81,7 +81,7 @@ class AnsweringModel:
 
 @dataclass(frozen=True, slots=True)
 class Answering:
-    """Chooses the model of each conversation. It can be sent to other processes."""
+    """The choice of each conversation's model. It can be sent to other processes."""
 
     kind: ModelKind | None = None
     """The kind on the command line; None: the one in the files."""
