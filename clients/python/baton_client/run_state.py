@@ -32,7 +32,7 @@ MAX_ARGUMENTS = 1024 * 1024
 
 
 class RunState:
-    """Collects the state of a run, and of those that continue it, from their events."""
+    """The state of a run, and of those that continue it, collected from their events."""
 
     def __init__(self, thread_id: str) -> None:
         self.thread_id = thread_id

@@ -17,7 +17,7 @@ class Place(enum.Enum):
 
 
 class Sequence:
-    """Judges events by their numbers, which grow by one, except behind a worker that died (``previousSeq``)."""
+    """A check of events' numbers, which grow by one, except behind a worker that died (``previousSeq``)."""
 
     def __init__(self, after: int | None = None) -> None:
         """``after``: the number of the last event that is known; without it the first one that comes is right."""

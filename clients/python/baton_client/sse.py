@@ -14,7 +14,7 @@ MAX_EVENT_BYTES = 64 * 1024 * 1024
 
 
 class EventDecoder:
-    """Takes the bytes of a stream, gives the data of its events."""
+    """A decoder that takes the bytes of a stream and gives the data of its events."""
 
     def __init__(self, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
         self._max = max_event_bytes

@@ -50,7 +50,7 @@ class Request:
 
 
 class AsyncTransport:
-    """Sends requests with the token, and sends them again."""
+    """A sender of requests with the token, which repeats them after failures."""
 
     def __init__(self, http: httpx.AsyncClient, tokens: AsyncTokens, options: Options) -> None:
         """``http`` stays the caller's to close."""

@@ -36,7 +36,7 @@ class ExitCode(IntEnum):
 
 
 class CommandError(Exception):
-    """Ends the command. The message is one line that says what the user can do."""
+    """An error that ends the command. The message is one line that says what the user can do."""
 
     def __init__(self, message: str, code: ExitCode = ExitCode.FAILED) -> None:
         super().__init__(message)

@@ -22,7 +22,7 @@ class AgentFile:
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """Its contents."""
+    """The agents, documents and procedures of a folder."""
 
     agents: list[AgentFile]
     documents: list[OwnedFile]

@@ -28,7 +28,7 @@ def _console(*, to_stderr: bool) -> Callable[[], Console]:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """Prints results to standard output, everything else to standard error."""
+    """The output of a command: results on standard output, everything else on standard error."""
 
     is_json: bool = False
     console: Console = field(default_factory=_console(to_stderr=False))

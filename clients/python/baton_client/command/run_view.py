@@ -15,7 +15,7 @@ MAX_ARGUMENTS = 2_000
 
 
 class RunView:
-    """Shows events, and keeps what the next step depends on."""
+    """A view of a run's events, with what the next step depends on."""
 
     def __init__(self, output: Output, *, shows_user: bool = False, asks: bool = True) -> None:
         """``shows_user``: also what the user has said, which a chat need not repeat.

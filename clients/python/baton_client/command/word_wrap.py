@@ -10,7 +10,7 @@ _PIECES = re.compile(r"\n|[^\S\n]+|\S+")
 
 
 class WordWrap:
-    """Adds line feeds where a word would not fit. A word is held back until it is whole."""
+    """A filter that adds line feeds where a word would not fit. A word is held back until it is whole."""
 
     def __init__(self) -> None:
         self._column = 0

@@ -52,7 +52,7 @@ class Request:
 
 
 class Transport:
-    """Sends requests with the token, and sends them again."""
+    """A sender of requests with the token, which repeats them after failures."""
 
     def __init__(self, http: httpx.Client, tokens: Tokens, options: Options) -> None:
         """``http`` stays the caller's to close."""
