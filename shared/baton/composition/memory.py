@@ -107,4 +107,4 @@ class MemoryUseCases:
         from baton.memory.prompt.history_summary import HistorySummaries
 
         ports = self.ports
-        return HistorySummaries(ports.store, ports.model, ports.light_model, ports.files)
+        return HistorySummaries(ports.store, ports.model, ports.light_model)

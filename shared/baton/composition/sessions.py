@@ -104,7 +104,6 @@ class SessionUseCases:
             ports.store,
             ports.model,
             ports.light_model,
-            ports.files,
             ports.pii_detector,
             ports.title_source,
             self.titles,

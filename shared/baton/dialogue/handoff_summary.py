@@ -50,9 +50,7 @@ async def summarise(context: AttemptContext, history: Sequence[StoredMessage], t
     )
     try:
         async with asyncio.timeout(PATIENCE_SECONDS):
-            summary = await short_answer(
-                context.services.model, settings, prompts, thread_files=context.files, max_characters=MAX_SUMMARY
-            )
+            summary = await short_answer(context.services.model, settings, prompts, max_characters=MAX_SUMMARY)
     except (LeaseLost, StoreUnavailable):
         raise
     except TimeoutError:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from baton.domain.errors import ContextTooLong
 from baton.ports.chat_model import ChatModel, Finished, ModelSettings, Prompt, TextDelta, TextTakenBack
-from baton.ports.files import ThreadFiles
+from baton.ports.files import NoFiles
 
 MAX_SHORTENINGS = 3
 """The most halvings of a prompt. The light model may read less at once than the model that it works for."""
@@ -30,35 +30,33 @@ async def short_answer(
     settings: ModelSettings,
     prompts: Sequence[Prompt],
     *,
-    thread_files: ThreadFiles,
     max_characters: int,
 ) -> ShortAnswer:
-    """Return the answer, cut at ``max_characters``: then the model is stopped.
+    """Return the answer to prompts without files, cut at ``max_characters``: then the model is stopped.
 
     If the model calls the prompt too long, it gets a shorter part of the last one. Raises as ``ChatModel`` does.
     """
     for _ in range(MAX_SHORTENINGS):
         try:
-            return await _answer(model, settings, prompts, thread_files, max_characters)
+            return await _answer(model, settings, prompts, max_characters)
         except ContextTooLong:
             last = prompts[-1]
             if not isinstance(last.content, str) or len(last.content) < WORTH_SHORTENING:
                 raise
             half = last.content[: len(last.content) // 2]
             prompts = [*prompts[:-1], replace(last, content=f"{half}\n[Cut: the rest was too long.]")]
-    return await _answer(model, settings, prompts, thread_files, max_characters)
+    return await _answer(model, settings, prompts, max_characters)
 
 
 async def _answer(
     model: ChatModel,
     settings: ModelSettings,
     prompts: Sequence[Prompt],
-    thread_files: ThreadFiles,
     max_characters: int,
 ) -> ShortAnswer:
     pieces: list[str] = []
     room, finished = max_characters, None
-    async with contextlib.aclosing(model.stream(settings, prompts, thread_files=thread_files)) as chunks:
+    async with contextlib.aclosing(model.stream(settings, prompts, thread_files=NoFiles())) as chunks:
         async for chunk in chunks:
             if isinstance(chunk, TextDelta):
                 pieces.append(chunk.text[:room])

@@ -22,7 +22,6 @@ from baton.ports.audit import AuditLog
 from baton.ports.chat_model import ChatModel, ModelSettings, Prompt
 from baton.ports.clock import Clock
 from baton.ports.connections import Connections, LiveRegistry
-from baton.ports.files import Files
 from baton.ports.privacy import PiiDetector
 from baton.ports.threads import ThreadStore
 from baton.privacy.redaction import Redactor
@@ -89,7 +88,6 @@ class MadeTitles:
     store: ThreadStore
     model: ChatModel
     light_model: str
-    files: Files
     detector: PiiDetector
     source: TitleSource
     titles: Titles
@@ -112,7 +110,7 @@ class MadeTitles:
             preview = beginning(begun.question, MAX_PREVIEW)
             if not preview:
                 return False
-            title = thread.title or await self._write_title(scope, thread_id, begun) or beginning(begun.question)
+            title = thread.title or await self._write_title(thread_id, begun) or beginning(begun.question)
         except (LeaseLost, StoreUnavailable):
             raise
         except BatonError as failure:
@@ -145,7 +143,7 @@ class MadeTitles:
 
         return _Beginning(await read_redacted(Role.USER), await read_redacted(Role.ASSISTANT))
 
-    async def _write_title(self, scope: Scope, thread_id: str, begun: _Beginning) -> str:
+    async def _write_title(self, thread_id: str, begun: _Beginning) -> str:
         """Return the light model's title; empty if it fails, or if only the beginning is wanted."""
         if self.source is not TitleSource.MODEL:
             return ""
@@ -157,12 +155,9 @@ class MadeTitles:
         )
         material = json.dumps({"user": begun.question, "assistant": begun.answer}, ensure_ascii=False)
         prompts = [Prompt(Role.SYSTEM, NAME), Prompt(Role.USER, material)]
-        files = self.files.of_thread(scope, thread_id)
         try:
             async with asyncio.timeout(SECONDS):
-                written = await short_answer(
-                    self.model, settings, prompts, thread_files=files, max_characters=MAX_WRITTEN
-                )
+                written = await short_answer(self.model, settings, prompts, max_characters=MAX_WRITTEN)
         except (LeaseLost, StoreUnavailable):
             raise
         except (BatonError, TimeoutError) as failure:

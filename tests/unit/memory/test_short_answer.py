@@ -12,7 +12,6 @@ from baton.memory.short_answer import short_answer
 from baton.ports.chat_model import ModelChunk, ModelSettings, Prompt, TextTakenBack, ToolSpec
 from baton.ports.files import ThreadFiles
 from tests.fakes.chat_model import Answer, ScriptedChatModel
-from tests.fakes.thread_files import MemoryThreadFiles
 
 SETTINGS = ModelSettings(model="light")
 
@@ -36,7 +35,7 @@ class ShortSighted(ScriptedChatModel):
 
 async def ask(model: ScriptedChatModel, content: str) -> str:
     prompts = [Prompt(Role.SYSTEM, "Sum up."), Prompt(Role.USER, content)]
-    answer = await short_answer(model, SETTINGS, prompts, thread_files=MemoryThreadFiles(), max_characters=100)
+    answer = await short_answer(model, SETTINGS, prompts, max_characters=100)
     return answer.text
 
 

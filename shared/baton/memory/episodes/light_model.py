@@ -11,7 +11,6 @@ from baton.domain.json_values import json_object
 from baton.domain.message import Role
 from baton.memory.short_answer import short_answer
 from baton.ports.chat_model import ChatModel, FinishReason, ModelSettings, Prompt
-from baton.ports.files import NoFiles
 
 CHARACTERS_A_TOKEN = 16
 """An answer with more characters for each token that it may have is cut: the endpoint ignores the limit."""
@@ -66,7 +65,7 @@ class LightModel:
             Prompt(Role.USER, json.dumps(data, ensure_ascii=False, separators=(",", ":"))),
         ]
         longest = max_tokens * CHARACTERS_A_TOKEN
-        answer = await short_answer(self.model, settings, prompts, thread_files=NoFiles(), max_characters=longest)
+        answer = await short_answer(self.model, settings, prompts, max_characters=longest)
         reason = answer.finished.reason if answer.finished is not None else None
         return answer.text, len(answer.text) == longest or reason is FinishReason.LENGTH
 
