@@ -17,8 +17,8 @@ from baton.domain.events import Event
 from baton.domain.identity import Scope, ThreadRef, thread_ref
 from baton.domain.interrupt import AnswerStatus, InterruptAnswer
 from baton.domain.queued import RecordDelivery
-from baton.memory.episodes.light_model import JunkAnswer
 from baton.memory.episodes.session_closing import ClosingStep
+from baton.memory.light_model import JunkAnswer
 from baton.requests.parsing import answer_request, message_request
 from baton_testing.conversation_ports import ConversationPorts
 from baton_testing.models.own_time import OwnTime

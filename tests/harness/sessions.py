@@ -6,8 +6,8 @@ import contextlib
 
 from baton.domain.episode import EndReason, Episode
 from baton.domain.errors import BatonError
-from baton.memory.episodes.light_model import JunkAnswer
 from baton.memory.episodes.session_closing import ClosingStep
+from baton.memory.light_model import JunkAnswer
 from tests.fakes.chat_model import Answer
 from tests.harness.harness import Harness
 

@@ -35,8 +35,8 @@ class MemoryUseCases:
         from baton.memory.episodes.episode_digest import Digester
         from baton.memory.episodes.episode_writing import EpisodeWriter
         from baton.memory.episodes.fact_changes import FactChanges
-        from baton.memory.episodes.light_model import LightModel
         from baton.memory.episodes.session_closing import SessionClosing
+        from baton.memory.light_model import LightModel
 
         ports = self.ports
         light_model = LightModel(ports.model, ports.light_model)

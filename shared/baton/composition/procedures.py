@@ -62,7 +62,7 @@ class ProcedureUseCases:
     @cached_property
     def capture(self) -> ProcedureCapture:
         """Makes procedures of completed tasks."""
-        from baton.memory.episodes.light_model import LightModel
+        from baton.memory.light_model import LightModel
         from baton.procedures.drafting import Drafting
         from baton.procedures.procedure_capture import ProcedureCapture
         from baton.procedures.proposals import Proposals

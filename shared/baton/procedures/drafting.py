@@ -13,7 +13,7 @@ from typing import Any, Final
 from baton.domain.procedure import InvalidProcedure, ProcedureDraft, draft_from
 from baton.domain.skill_markdown import parse_skill_markdown, skill_markdown
 from baton.domain.triggers import is_phrase
-from baton.memory.episodes.light_model import LightModel
+from baton.memory.light_model import LightModel
 from baton.procedures.specifics import Specifics
 from baton.procedures.task_record import TaskRecord
 

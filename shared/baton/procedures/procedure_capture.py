@@ -13,7 +13,7 @@ from baton.domain.identity import Scope
 from baton.domain.metrics import Metric, count
 from baton.domain.procedure import ProcedureSource, ProcedureStatus
 from baton.domain.thread import Thread
-from baton.memory.episodes.light_model import JunkAnswer
+from baton.memory.light_model import JunkAnswer
 from baton.ports.clock import Clock
 from baton.ports.procedures import Announcements, CaptureStore, PendingProcedure
 from baton.ports.threads import ThreadStore

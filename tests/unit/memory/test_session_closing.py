@@ -21,8 +21,8 @@ from baton.domain.errors import (
 from baton.domain.search import IndexDocument, IndexName, SearchFilter
 from baton.domain.usage import Usage
 from baton.memory.episodes.episode_index import BATCH
-from baton.memory.episodes.light_model import JunkAnswer
 from baton.memory.episodes.session_closing import ClosingStep
+from baton.memory.light_model import JunkAnswer
 from baton_testing.fakes.episodes import WorkerDied
 from tests.fakes.chat_model import Answer
 from tests.harness.harness import Harness

@@ -11,7 +11,7 @@ from typing import Any
 from baton.domain.episode import MAX_FACT, MAX_FACTS, MAX_SUMMARY, EpisodeMessage, Fact, fact_id
 from baton.domain.text import fold
 from baton.memory.episodes.episode_messages import is_remembered
-from baton.memory.episodes.light_model import LightModel, whole_sentences
+from baton.memory.light_model import LightModel, whole_sentences
 from baton.ports.privacy import PiiDetector
 from baton.privacy.redaction import Redactor
 

@@ -13,7 +13,7 @@ from baton.domain.search import IndexDocument, IndexName, SearchClause, SearchFi
 from baton.domain.text import fold
 from baton.memory.episodes.episode_documents import DIGEST, FACT, embed_documents, episode_documents
 from baton.memory.episodes.episode_index import EpisodeIndex
-from baton.memory.episodes.light_model import LightModel
+from baton.memory.light_model import LightModel
 from baton.ports.episodes import Episodes
 from baton.ports.search import Embedder, SearchIndex
 
