@@ -19,7 +19,13 @@ def numbers(text: str, dimensions: int) -> list[float]:
     return vector
 
 
-def embeds(dimensions: int, change: Callable[[list[Json]], object] = list, *, base64_too: bool = True) -> Behaviour:
+def embeds(
+    dimensions: int,
+    change: Callable[[list[Json]], object] = list,
+    *,
+    base64_too: bool = True,
+    content_type: str = "application/json",
+) -> Behaviour:
     """Answers with the vectors of the texts. ``change`` may change their list."""
 
     async def behave(exchange: Exchange) -> None:
@@ -34,6 +40,6 @@ def embeds(dimensions: int, change: Callable[[list[Json]], object] = list, *, ba
             for place, text in enumerate(asked["input"])
         ]
         body = {"object": "list", "model": asked["model"], "data": change(data), "usage": {}}
-        await exchange.respond(200, json.dumps(body).encode(), "application/json")
+        await exchange.respond(200, json.dumps(body).encode(), content_type)
 
     return behave

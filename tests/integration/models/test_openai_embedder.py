@@ -16,7 +16,7 @@ from tests.fakes.token_counter import WordCounter
 from tests.fault_model import FaultModel
 from tests.fault_model.chunks import Json
 from tests.fault_model.embeddings import embeds, numbers
-from tests.fault_model.exchange import Behaviour
+from tests.fault_model.exchange import Behaviour, Exchange
 from tests.integration.models.conftest import SECRET
 
 DIMENSIONS = 8
@@ -176,6 +176,27 @@ async def test_what_is_no_embedding_is_refused(
     with pytest.raises(EmbedderUnavailable):
         await embedder.embed(["green", "red"])
     assert len(fault_model.requests) == 3
+
+
+@pytest.mark.parametrize("content_type", ["text/plain", "application/octet-stream"])
+async def test_an_answer_is_read_under_any_content_type(
+    embedder: OpenAIEmbedder, fault_model: FaultModel, content_type: str
+) -> None:
+    fault_model.otherwise = embeds(DIMENSIONS, content_type=content_type)
+    assert len(await embedder.embed(["green", "red"])) == 2
+
+
+@pytest.mark.parametrize("body", [b"<html>Sign in</html>", b"", b"[" * 100_000, b"null"])
+@pytest.mark.parametrize("content_type", ["text/html", "application/json"])
+async def test_what_is_no_answer_is_an_outage(
+    embedder: OpenAIEmbedder, fault_model: FaultModel, body: bytes, content_type: str
+) -> None:
+    async def behave(exchange: Exchange) -> None:
+        await exchange.respond(200, body, content_type)
+
+    fault_model.otherwise = behave
+    with pytest.raises(EmbedderUnavailable):
+        await embedder.embed(["green"])
 
 
 async def test_vectors_of_another_length_are_refused_by_name_and_not_asked_for_again(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import json
 from array import array
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -83,7 +84,9 @@ class OpenAIEmbedder(ApiEmbedder):
             answer = await self._clients.get().post(
                 "/embeddings", body=body, cast_to=object, options={"security": {"bearer_auth": True}}
             )
-        except (OpenAIError, ValueError) as error:
+            if isinstance(answer, str):  # what the SDK returns for other content types than JSON's
+                answer = json.loads(answer)
+        except (OpenAIError, ValueError, RecursionError) as error:
             raise provider_failure(error) from None
         data = answer.get("data") if isinstance(answer, dict) else None
         return await off_loop(len(texts) * self._dimensions, _vectors, data, len(texts), self._dimensions)
