@@ -117,6 +117,20 @@ async def test_messages_that_are_wrong(served: A2AServed, method: str, fields: J
 
 
 @pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"contextId": "c" * 257}, "contextId must be 1 to 256 printable characters."),
+        ({"parts": [{"kind": "text", "text": "\ud800"}]}, "half of a surrogate pair"),
+    ],
+)
+async def test_the_message_of_an_error_has_the_names_of_the_protocol(
+    served: A2AServed, fields: Json, words: str
+) -> None:
+    reported = await served.call(SEND, blocking(message("Hello", "m-1") | fields))
+    assert words in reported["error"]["message"]
+
+
+@pytest.mark.parametrize(
     "fields",
     ['"metadata": {"x": 1e999}', '"parts": [{"kind": "data", "data": {"x": -1e999}}]'],
     ids=["metadata", "data"],

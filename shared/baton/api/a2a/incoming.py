@@ -13,7 +13,7 @@ from a2a.utils.errors import ContentTypeNotSupportedError, InvalidParamsError
 
 from baton.api.a2a.delegation import conversation_in, plain_json
 from baton.api.a2a.json_text import with_whole_numbers
-from baton.domain.identity import MAX_MESSAGE_ID, is_printable
+from baton.domain.identity import MAX_EXTERNAL_ID, MAX_MESSAGE_ID, is_printable
 from baton.domain.interrupt import APPROVED, AnswerStatus, PendingInterrupts
 from baton.domain.media_types import OCTETS, MediaType, standard, type_of
 
@@ -58,6 +58,8 @@ def context_of(message: Message) -> str | None:
         raise InvalidParamsError("metadata: thread_id must be a string.")
     if message.context_id and thread_id and message.context_id != thread_id:
         raise InvalidParamsError("metadata: thread_id is not the message's contextId.")
+    if message.context_id and not is_printable(message.context_id, MAX_EXTERNAL_ID):
+        raise InvalidParamsError(f"contextId must be 1 to {MAX_EXTERNAL_ID} printable characters.")
     return message.context_id or thread_id or None
 
 

@@ -27,6 +27,13 @@ def parse_json(body: bytes) -> Any:
         raise JSONParseError("The body is not JSON.") from None
 
 
+def to_reason(error: Exception) -> str:
+    """Return why a body cannot be converted, in words for its sender."""
+    if isinstance(error, UnicodeEncodeError):
+        return "A text holds half of a surrogate pair, which is not text."
+    return str(error)[:300]
+
+
 def to_line(value: dict[str, Any]) -> str:
     """Return an object as one line of JSON."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -34,7 +34,7 @@ from google.protobuf.json_format import MessageToDict, ParseDict  # type: ignore
 from baton.api import sse
 from baton.api.a2a.caller import A2ACaller
 from baton.api.a2a.handler import A2AHandler
-from baton.api.a2a.json_text import to_line
+from baton.api.a2a.json_text import to_line, to_reason
 from baton.domain.errors import BatonError, UnsupportedPart
 from baton.domain.metrics import Metric, count
 
@@ -101,7 +101,7 @@ def to_parameters(operation: str, values: Any, where: str = "") -> Any:
     try:
         return ParseDict(values, CURRENT[operation](), ignore_unknown_fields=True)
     except Exception as error:  # noqa: BLE001 - protobuf has several, and they are the client's
-        raise InvalidParamsError(f"{where}{str(error)[:300]}") from None
+        raise InvalidParamsError(f"{where}{to_reason(error)}") from None
 
 
 async def to_json(operation: str, params: Any, value: Any) -> Any:

@@ -17,6 +17,7 @@ from a2a.utils.errors import (
 )
 from pydantic import BaseModel, ValidationError
 
+from baton.api.a2a.json_text import to_reason
 from baton.domain.content import field_path
 
 KNOWN_CODES = frozenset(range(-32007, -32000)) | {-32700, -32600, -32601, -32602, -32603}
@@ -85,7 +86,7 @@ def to_parameters(method: str, params: Any, request_id: Any) -> tuple[str, Any]:
     try:
         converted = convert(request)
     except Exception as error:  # noqa: BLE001 - protobuf has several, and they are the client's
-        raise InvalidParamsError(f"params: {str(error)[:300]}") from None
+        raise InvalidParamsError(f"params: {to_reason(error)}") from None
     if operation == "GetTask" and request.params.history_length is not None:
         converted.history_length = request.params.history_length
     if isinstance(converted, SendMessageRequest):
