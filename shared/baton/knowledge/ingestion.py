@@ -35,7 +35,7 @@ from baton.domain.errors import (
     error_classes,
 )
 from baton.domain.extracted import Chunk, ExtractedText, given_title
-from baton.domain.media_types import MediaType
+from baton.domain.media_types import PDF, MediaType
 from baton.domain.metrics import Metric, count
 from baton.domain.search import IndexName, SearchFilter, Vector
 from baton.knowledge.chunk_documents import chunk_documents, chunk_texts
@@ -180,7 +180,7 @@ class Ingestion:
         chunks = await off_loop(LARGE, divide_into_chunks, texts)
         errors = [error for text in texts for error in text.page_errors]
         if not chunks:
-            reason = errors[0].message if errors else "It may have been scanned: upload one with a text layer."
+            reason = errors[0].message if errors else _without_text(document.latest.content_type)
             await self._fail(ref, "document_without_text", f"The document has no text that can be read. {reason}")
             return 0
         batches = divide_into_batches(chunks)
@@ -340,3 +340,10 @@ def _title(document: Document, texts: Sequence[ExtractedText]) -> str:
     if own is None or document.title != document.latest.name:
         return document.title
     return own[:MAX_TITLE]
+
+
+def _without_text(content_type: str) -> str:
+    """Return what an uploader can do about a document without text."""
+    if MediaType.parse(content_type).essence == PDF:
+        return "It may have been scanned: upload one with a text layer."
+    return "Upload one that has some."

@@ -167,6 +167,13 @@ def test_a_document_without_text_is_refused() -> None:
     assert raised.value.reason == "document_without_text"
 
 
+def test_only_a_pdf_without_text_may_have_been_scanned() -> None:
+    with pytest.raises(DocumentUnreadable) as raised:
+        whole_document.read(documents.word(("Normal", "")), "a.docx", DocumentFormat.DOCX)
+    assert raised.value.reason == "document_without_text"
+    assert "scanned" not in str(raised.value)
+
+
 def test_a_document_with_macros_is_refused() -> None:
     body = documents.changed(documents.workbook(One=[["a"]]), **{"xl/vbaProject.bin": b"x"})
     with pytest.raises(DocumentUnreadable) as raised:

@@ -186,6 +186,12 @@ def test_a_sheet_with_a_cell_at_the_end_of_the_world(cell: bytes, place: str) ->
     assert refusal(with_cells(cell, place), "a", documents.XLSX) == "document_too_long"
 
 
+def test_the_refusal_of_a_sheet_says_how_far_it_reaches() -> None:
+    cell = b'</row><row r="1048576"><c r="XFD1048576"><v>1</v></c>'
+    with pytest.raises(DocumentUnreadable, match=r"column 16,384 and row 1,048,576"):
+        read(with_cells(cell, "xl/worksheets/sheet1.xml"), "a", documents.XLSX)
+
+
 def test_a_sheet_whose_cells_share_a_long_text() -> None:
     """Each cell would have a copy of it."""
     cells = b"".join(b'</row><row><c t="s"><v>0</v></c>' for _ in range(10_000))

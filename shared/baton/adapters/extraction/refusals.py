@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from baton.domain.document import DocumentFormat
 from baton.domain.errors import DocumentUnreadable
 
 
@@ -9,11 +10,13 @@ def empty() -> DocumentUnreadable:
     return DocumentUnreadable(reason="document_empty", detail="The file has no content. Upload one that has.")
 
 
-def without_text() -> DocumentUnreadable:
+def without_text(form: DocumentFormat) -> DocumentUnreadable:
     return DocumentUnreadable(
         reason="document_without_text",
         detail="The document has no text that could be read, perhaps because it was scanned. "
-        "Upload one with a text layer.",
+        "Upload one with a text layer."
+        if form is DocumentFormat.PDF
+        else "The document has no text that could be read. Upload one that has.",
     )
 
 
@@ -69,6 +72,14 @@ def bomb() -> DocumentUnreadable:
 def too_long() -> DocumentUnreadable:
     return DocumentUnreadable(
         reason="document_too_long", detail="The document has too much text. Divide it into several."
+    )
+
+
+def too_wide(last_column: int, last_row: int) -> DocumentUnreadable:
+    return DocumentUnreadable(
+        reason="document_too_long",
+        detail=f"A sheet reaches to column {last_column:,} and row {last_row:,}, which is too far. Delete what is far "
+        "from its table, or divide it into several.",
     )
 
 

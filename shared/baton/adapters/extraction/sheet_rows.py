@@ -122,7 +122,7 @@ class SheetRows:
         if cell.row > self._last_row or cell.column > self._last_column:
             self._last_row, self._last_column = max(self._last_row, cell.row), max(self._last_column, cell.column)
             if self._last_row * self._last_column > MAX_CELLS:
-                raise refusals.too_long()
+                raise refusals.too_wide(self._last_column, self._last_row)
 
     def _to_text(self, cell: SheetCell) -> str:
         """Return the text of a cell as a reader of the sheet sees it."""

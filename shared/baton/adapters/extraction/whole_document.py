@@ -37,7 +37,7 @@ def read(body: bytes, name: str, form: DocumentFormat) -> DocumentText:
             if length > MAX_CHARACTERS:
                 return DocumentText("\n\n".join(pieces)[:MAX_CHARACTERS], pages, is_cut=True)
     if not has_text:
-        raise refusals.without_text()
+        raise refusals.without_text(form)
     return DocumentText("\n\n".join(pieces), pages)
 
 
