@@ -71,6 +71,8 @@ AMERICAN = re.compile(
 SPELT_WITH_Z = re.compile(
     r"\b(?:(?:re)?siz(?:e[ds]?|ing)|(?:de)?tokeniz\w+|authoriz(?:er|ers|ation)|seize|prize)\b", re.IGNORECASE
 )
+_PHRASES = [(re.compile(rf"\b(?:{phrase})(?!\w)", re.IGNORECASE), better) for phrase, better in AVOIDED_PHRASES.items()]
+_ANY_PHRASE = re.compile(rf"\b(?:{'|'.join(AVOIDED_PHRASES)})(?!\w)", re.IGNORECASE)
 CODE = re.compile(r"``[^`]*``|`[^`]*`|https?://\S+|\"[^\"\n]*\"|“[^”\n]*”|\S*[_/=@{}<>.:]\w\S*")
 
 
@@ -91,16 +93,16 @@ def find_flaws(path: str, text: str) -> Iterator[Flaw]:
     if path.endswith(".md"):
         yield from _page_flaws(path, text)
         return
-    tree = ast.parse(text)
-    for line, docstring in _properties(tree):
+    nodes = list(ast.walk(ast.parse(text)))
+    for line, docstring in _properties(nodes):
         if docstring.startswith("Return"):
             yield Flaw(path, line, "a property is a noun: name the value instead of returning it")
-    for line, docstring, is_boolean in _texts(tree):
+    for line, docstring, is_boolean in _texts(nodes):
         yield from (Flaw(path, line, reason) for reason in _opening_flaws(docstring, is_boolean=is_boolean))
         yield from (Flaw(path, line, reason) for reason in word_flaws(docstring))
     for line, comment in _comments(text):
         yield from (Flaw(path, line, reason) for reason in word_flaws(comment))
-    for line, name in _names(tree):
+    for line, name in _names(nodes):
         words = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", name).replace("_", " ")
         yield from (Flaw(path, line, f"name `{name}`: {reason}") for reason in _avoided(words))
 
@@ -109,8 +111,9 @@ def word_flaws(prose: str) -> Iterator[str]:
     """Yield what is wrong with single words of a text, whose code and quotations are left out."""
     plain = CODE.sub(" ", prose)
     yield from _avoided(plain)
-    for phrase, better in AVOIDED_PHRASES.items():
-        if found := re.search(rf"\b(?:{phrase})(?!\w)", " ".join(plain.split()), re.IGNORECASE):
+    line = " ".join(plain.split())
+    for phrase, better in _PHRASES if _ANY_PHRASE.search(line) else ():
+        if found := phrase.search(line):
             yield f'"{found[0]}": write {better}'
     for spelling in AMERICAN.finditer(SPELT_WITH_Z.sub(" ", plain)):
         yield f'"{spelling[0]}" is American spelling'
@@ -129,18 +132,18 @@ def _opening_flaws(text: str, *, is_boolean: bool) -> Iterator[str]:
         yield f'a text that begins with "{word}" is a clause: name the thing, or what the function does'
 
 
-def _properties(tree: ast.AST) -> Iterator[tuple[int, str]]:
+def _properties(nodes: Sequence[ast.AST]) -> Iterator[tuple[int, str]]:
     """Yield line and docstring of each property."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.FunctionDef) and (docstring := ast.get_docstring(node)) is not None:
             decorators = [each.id for each in node.decorator_list if isinstance(each, ast.Name)]
             if any(name.endswith("property") for name in decorators):
                 yield node.lineno, docstring
 
 
-def _texts(tree: ast.AST) -> Iterator[tuple[int, str, bool]]:
+def _texts(nodes: Sequence[ast.AST]) -> Iterator[tuple[int, str, bool]]:
     """Yield line, text, and whether it describes something true or false, of docstrings and descriptions."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             first = node.body[0] if node.body else None
             if isinstance(first, ast.Expr) and (text := _string(first.value)) is not None:
@@ -176,14 +179,16 @@ def _may_be_boolean(assignment: ast.Assign | ast.AnnAssign) -> bool:
 
 
 def _comments(text: str) -> Iterator[tuple[int, str]]:
+    if "#" not in text:
+        return
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.COMMENT:
             yield token.start[0], re.sub(r"#\s*(?:type|noqa|pragma|fmt).*", "", token.string)
 
 
-def _names(tree: ast.AST) -> Iterator[tuple[int, str]]:
+def _names(nodes: Sequence[ast.AST]) -> Iterator[tuple[int, str]]:
     """Yield the names that a module defines: classes, functions, parameters, variables and attributes."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             yield node.lineno, node.name
         elif isinstance(node, ast.arg):
