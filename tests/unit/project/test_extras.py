@@ -6,6 +6,7 @@ import importlib
 import subprocess
 import sys
 import tomllib
+from functools import cache
 from importlib.metadata import PackageNotFoundError, packages_distributions
 from pathlib import Path
 
@@ -56,13 +57,17 @@ assert "2 passed" in ended.output
 """
 
 
+owners_of_modules = cache(packages_distributions)
+"""Reads what every distribution has installed: a second."""
+
+
 def absent(*installed: str) -> set[str]:
     """The modules that an installation without the extra ``local`` does not have, but with the ones that are named."""
     names = set(map(canonicalize_name, extra_packages(LOCAL)))
     names -= {canonicalize_name(name) for extra in installed for name in extra_packages(extra)}
     return {
         module
-        for module, owners in packages_distributions().items()
+        for module, owners in owners_of_modules().items()
         if names & set(map(canonicalize_name, owners)) and module not in ("h11", "platformdirs")
     }
 
@@ -119,6 +124,7 @@ def closure(extra: str) -> set[str]:
     return set(found)
 
 
+@cache
 def size(name: str) -> int:
     """The bytes of a distribution's files."""
     try:
