@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping
+from functools import cache
 
 FONT = b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>"
 
@@ -16,16 +17,22 @@ def deflated(content: bytes, entries: bytes = b"") -> bytes:
     return stream(zlib.compress(content, 9), b"/Filter/FlateDecode" + entries)
 
 
+@cache
+def _checksum(beginning: bytes, megabytes: int) -> int:
+    """Return the checksum of bytes that megabytes of blanks follow."""
+    checksum = zlib.adler32(beginning)
+    for _ in range(megabytes):
+        checksum = zlib.adler32(b" " * 2**20, checksum)
+    return checksum
+
+
 def bomb(megabytes: int, entries: bytes = b"", beginning: bytes = b"") -> bytes:
     """A stream of blanks. Each megabyte is the same bytes when it is packed, so it is packed once."""
     blanks = b" " * 2**20
     packer = zlib.compressobj(9)
     head = packer.compress(beginning) + packer.flush(zlib.Z_FULL_FLUSH)
     packed = packer.compress(blanks) + packer.flush(zlib.Z_FULL_FLUSH)
-    checksum = zlib.adler32(beginning)
-    for _ in range(megabytes):
-        checksum = zlib.adler32(blanks, checksum)
-    end = b"\3\0" + checksum.to_bytes(4, "big")  # an empty last block
+    end = b"\3\0" + _checksum(beginning, megabytes).to_bytes(4, "big")  # an empty last block
     return stream(head + packed * megabytes + end, b"/Filter/FlateDecode" + entries)
 
 
