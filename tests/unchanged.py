@@ -7,6 +7,7 @@ clone on the same machine profits. ``BATON_CHECK_UNCHANGED=1`` runs all of them.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import platform
@@ -48,12 +49,19 @@ class Passed:
         return True
 
     def note(self) -> None:
-        """Note that the check has passed, and forget what nobody has asked for in weeks."""
+        """Note that the check has passed."""
         self._note.parent.mkdir(parents=True, exist_ok=True)
         self._note.touch()
-        for other in self._note.parent.iterdir():
-            if other.stat().st_mtime < time.time() - KEPT_SECONDS:
-                other.unlink(missing_ok=True)
+        _forget_old(self._note.parent)
+
+
+@cache
+def _forget_old(folder: Path) -> None:
+    """Delete the notes that nobody has asked for in weeks, once in a process."""
+    for note in folder.iterdir():
+        with contextlib.suppress(FileNotFoundError):  # another process has deleted it
+            if note.stat().st_mtime < time.time() - KEPT_SECONDS:
+                note.unlink()
 
 
 @cache

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from pathlib import Path
 
 import pytest
@@ -44,3 +46,14 @@ def test_a_command_that_failed_is_run_again(project: Path) -> None:
     ]
     assert [unchanged.main(command) for _ in range(3)] == [1, 0, 0]
     assert tried.read_text() == "\n\n"
+
+
+def test_what_nobody_has_asked_for_in_weeks_is_forgotten(project: Path) -> None:
+    Passed("old", ["folder"]).note()
+    [note] = (project / "cache" / "unchanged").iterdir()
+    long_ago = time.time() - unchanged.KEPT_SECONDS - 1
+    os.utime(note, (long_ago, long_ago))
+    unchanged._forget_old.cache_clear()
+    Passed("new", ["folder"]).note()
+    assert not Passed("old", ["folder"])
+    assert Passed("new", ["folder"])
