@@ -6,6 +6,7 @@ import contextlib
 import multiprocessing
 import os
 import resource
+import sys
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -19,6 +20,16 @@ MEMORY = 1024 * 1024 * 1024
 SECONDS = 20
 """Of the processor, on a machine that does much else. What is bounded takes some tenths of one."""
 PATIENCE_SECONDS = 120.0
+
+DOMAIN = ("__init__", "document", "encoding_detection", "extracted", "media_types", "text_encoding")
+INPUTS = (
+    *("shared/baton/__init__.py", "shared/baton/adapters/__init__.py", "shared/baton/adapters/extraction"),
+    *("shared/baton/domain/errors", *(f"shared/baton/domain/{name}.py" for name in DOMAIN)),
+    *("tests/unit/extraction/limited.py", "tests/unit/extraction/pdf_objects.py"),
+    *("tests/documents.py", "tests/office_files.py", "baton_local/__init__.py", "baton_local/root.py"),
+)
+"""Files and folders of the project that decide the result of a reading: those that make the documents, and those that
+the reading process imports, which each reading checks."""
 
 _CONTEXT = multiprocessing.get_context("forkserver")
 _READERS = ("docx", "html_page", "markdown", "pdf", "pptx", "xlsx")
@@ -34,6 +45,8 @@ class Found:
     errors: tuple[str, ...] = ()
     """The errors of its pages."""
     blocks: int = 0
+    imported: frozenset[str] = frozenset()
+    """The files of the project that the process has imported."""
 
 
 def outcome(body: bytes, content_type: str) -> str:
@@ -56,6 +69,8 @@ def read(body: bytes, content_type: str, memory: int = MEMORY) -> Found:
         found = Found("It has ended.")
     process.join(PATIENCE_SECONDS)
     assert process.exitcode == 0, f"It ended with {process.exitcode}."
+    others = [file for file in sorted(found.imported) if not any(Path(file).is_relative_to(each) for each in INPUTS)]
+    assert others == [], "Hostile documents are not read again when these change: add them to INPUTS."
     return found
 
 
@@ -68,7 +83,14 @@ def _read(connection: Connection, body: bytes, content_type: str, memory: int) -
         form = extractor.detect(body, "file", content_type)
         texts = [extractor.extract(body, form, part) for part in extractor.parts(body, form)]
     except DocumentUnreadable as problem:
-        connection.send(Found(problem.reason))
+        connection.send(Found(problem.reason, imported=_imported()))
         return
     errors = tuple(error.message for text in texts for error in text.page_errors)
-    connection.send(Found(errors=errors, blocks=sum(len(text.blocks) for text in texts)))
+    blocks = sum(len(text.blocks) for text in texts)
+    connection.send(Found(errors=errors, blocks=blocks, imported=_imported()))
+
+
+def _imported() -> frozenset[str]:
+    files = (Path(file) for module in list(sys.modules.values()) if (file := getattr(module, "__file__", None)))
+    own = (file.relative_to(ROOT) for file in files if file.is_relative_to(ROOT))
+    return frozenset(file.as_posix() for file in own if not file.parts[0].startswith("."))

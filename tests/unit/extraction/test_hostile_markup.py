@@ -6,7 +6,9 @@ import pytest
 
 from baton.adapters.extraction import html_limits, html_page, html_tables, markdown
 from baton.domain.errors import DocumentUnreadable
-from tests.unit.extraction.limited import outcome
+from tests.unit.extraction.limited import INPUTS, outcome
+
+pytestmark = pytest.mark.skipped_if_unchanged(*INPUTS)
 
 MANY = 300_000
 

@@ -20,7 +20,9 @@ from tests.office_files import (
     slide_parts,
     word_parts,
 )
-from tests.unit.extraction.limited import read
+from tests.unit.extraction.limited import INPUTS, read
+
+pytestmark = pytest.mark.skipped_if_unchanged(*INPUTS)
 
 MEMORY = 480 * 1024 * 1024
 """The address space that a process which reads attachments has beyond its libraries: 512 MB in all."""

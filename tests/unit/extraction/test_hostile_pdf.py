@@ -10,9 +10,11 @@ import pytest
 from baton.adapters.extraction import pdf, pdf_bounds
 from baton.domain.errors import DocumentUnreadable
 from tests import documents
-from tests.unit.extraction.limited import outcome
+from tests.unit.extraction.limited import INPUTS, outcome
 from tests.unit.extraction.pdf_objects import bomb, deflated, form, one_page, stream
 from tests.unit.extraction.pdf_objects import pdf as file_of
+
+pytestmark = pytest.mark.skipped_if_unchanged(*INPUTS)
 
 HELLO = b"BT /F 12 Tf 10 700 Td (Hello there) Tj ET "
 BOMB, DEEP, LONG = "document_too_large_unpacked", "document_too_deep", "document_too_long"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from baton.adapters.extraction import html_cascade, html_page, html_sheets
-from tests.unit.extraction.limited import outcome
+from tests.unit.extraction.limited import INPUTS, outcome
 
 ELEMENT = '<div class="outer"><i class="before">x</i><p id="x" class="a b" data-k="v">text</p></div>'
 HIDES = """
@@ -201,6 +201,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.skipped_if_unchanged(*INPUTS)
 @pytest.mark.parametrize(("page", "expected"), HOSTILE.values(), ids=HOSTILE.keys())
 def test_a_style_sheet_is_applied_within_bounds_or_not_at_all(page: str, expected: str) -> None:
     assert outcome(page.encode(), "text/html") == expected
