@@ -14,7 +14,6 @@ from baton.composition.memory import MemoryUseCases
 from baton.composition.privacy import PrivacyUseCases
 from baton.composition.procedures import ProcedureUseCases
 from baton.composition.sessions import SessionUseCases
-from baton.outbox.follow import POLL_SECONDS, Follower
 
 if TYPE_CHECKING:
     from baton.agents.approvals import Approvals
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from baton.handoffs.conversation_states import ConversationStates
     from baton.handoffs.forks import Forks
     from baton.handoffs.sandboxes import Sandboxes
+    from baton.outbox.follow import Follower
     from baton.outbox.replay import Replays
     from baton.outbox.task_notifications import TaskNotifications
     from baton.ports.turn_queue import QueueRecords
@@ -45,6 +45,9 @@ if TYPE_CHECKING:
     from baton.turns.reruns import Reruns
     from baton.turns.turn_services import TurnServices
     from baton.turns.turns import Turns
+
+POLL_SECONDS = 0.5
+"""Seconds between two looks of a follower into the log."""
 
 
 def build(ports: Ports, *, poll_seconds: float = POLL_SECONDS) -> App:
@@ -384,6 +387,8 @@ class App:
     @cached_property
     def follower(self) -> Follower:
         """Follows runs that other workers carry out."""
+        from baton.outbox.follow import Follower
+
         return Follower(
             self.ports.store,
             self.ports.live,

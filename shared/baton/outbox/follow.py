@@ -16,7 +16,6 @@ from baton.outbox.replay import Replay, Replays
 from baton.ports.connections import LiveRegistry
 from baton.ports.threads import ThreadStore
 
-POLL_SECONDS = 0.5
 NOTE_SECONDS = 30.0
 """Seconds after which a reader notes again that it reads the log: half of the time for which the note counts."""
 
@@ -33,7 +32,7 @@ class Follower:
         live: LiveRegistry,
         replays: Replays,
         *,
-        poll_seconds: float = POLL_SECONDS,
+        poll_seconds: float,
         times: LeaseTimes = USUAL_TIMES,
     ) -> None:
         self._store = store

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from baton.domain.episode import EpisodeRef
 from baton.domain.history_window import HistoryWindow
 from baton.domain.identity import Scope
 from baton.domain.interrupt import PendingInterrupts
-from baton.domain.queued import RecordDelivery
 from baton.domain.thread import ConversationState, LeaseMark, Run, Thread, Watchers
 from baton.domain.usage import ModelUsage, Usage
 from baton.domain.workflow import Workflow
+
+if TYPE_CHECKING:  # the records of the queue are models, which functions that take none need not build
+    from baton.domain.queued import RecordDelivery
 
 
 class LeaseBusy(Exception):
