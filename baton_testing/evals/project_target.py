@@ -83,9 +83,9 @@ class ProjectTarget:
             await functions.aclose()
         seconds = time.monotonic() - began
         retrieved = _retrieved(ports, seen[-1])
-        answer = _answer(seen, model.problems, tools, retrieved, self.knowledge.files)
-        used = ports.model
-        return replace(answer, tokens=used.tokens, usd=used.cost(self.prices), seconds=seconds)
+        answer = _answer(seen, model.problems, retrieved, self.knowledge.files)
+        used, notes = ports.model, (*tools.notes, *functions.notes)
+        return replace(answer, tokens=used.tokens, usd=used.cost(self.prices), seconds=seconds, notes=notes)
 
 
 async def _take(conversation: Conversation, turn: Turn) -> Observation:
@@ -104,7 +104,6 @@ def _retrieved(ports: ConversationPorts, last: Observation) -> tuple[Source, ...
 def _answer(
     seen: Sequence[Observation],
     problems: Sequence[str],
-    tools: StubbedTools,
     retrieved: tuple[Source, ...],
     files: Mapping[str, str],
 ) -> Answer:
@@ -122,5 +121,4 @@ def _answer(
         retrieved=with_files(retrieved, files),
         error="; ".join(reasons) or None,
         transcript=tuple(line for each in seen for line in each.transcript()),
-        notes=tuple(tools.notes),
     )

@@ -189,3 +189,13 @@ def test_ctrl_c_ends_with_the_results_so_far(project: Project) -> None:
 def test_editors_get_the_schema_of_a_line(project: Project) -> None:
     ran = run(project, "--schema")
     assert json.loads(ran.output) == json.loads((project.folder / "eval-case-schema.json").read_text())
+
+
+def test_a_fault_of_code_is_shown_with_its_place(project: Project) -> None:
+    tool = project.tools / "shop_tools" / "orders.py"
+    edited(tool, '"""Return the order\'s state."""', '"""Return the order\'s state."""\n    raise ValueError("a bug")')
+    checks = [{"type": "contains", "text": "on its way"}]
+    ran = run(project, str(saved(project, {"name": "Order", "input": "Where is my order A-1001?", "checks": checks})))
+    assert ran.code == 1
+    assert f"note: {tool}:" in ran.output
+    assert "ValueError: a bug" in ran.output
