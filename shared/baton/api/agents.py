@@ -241,7 +241,8 @@ def _to_agent(scope: Scope, agent: AgentDefinition) -> Agent:
     """Return what everybody may know, or everything: prompts and settings are for users who may change them."""
     if scope.has(Permission.AGENT_WRITE):
         # In Python's types: JSON mode would write a default of 60 seconds as 60.0.
-        return Agent.model_validate({**agent.model_dump(by_alias=True), "version": agent.version})
+        added = {"version": agent.version, "functions": agent.code.names or None}
+        return Agent.model_validate({**agent.model_dump(by_alias=True), **added})
     return Agent.of(agent)
 
 

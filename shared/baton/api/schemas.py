@@ -75,6 +75,13 @@ class Agent(WireModel):
     version: int | None = Field(
         default=None, description="The version of the tenant's own agent; null for one that ships.", examples=[None]
     )
+    functions: list[str] | None = Field(
+        default=None,
+        exclude_if=lambda functions: functions is None,
+        description="The functions of an agent in Python: `run`, which answers in place of its model, `prompt`, and "
+        "hooks with their points. Only those have it, and only holders of `agent:write` get it.",
+        examples=[None],
+    )
 
 
 class Health(WireModel):

@@ -76,6 +76,12 @@ class AgentCode:
             own.append((self.run, RUN_ARGUMENTS))
         return [*own, *((hook.function, HOOK_ARGUMENTS[hook.point]) for hook in self.hooks)]
 
+    @property
+    def names(self) -> list[str]:
+        """The functions for readers: ``run``, ``prompt``, and hooks such as ``before_tool check_amount``."""
+        own = [name for name, function in (("run", self.run), ("prompt", self.prompt)) if function is not None]
+        return [*own, *(f"{hook.point.value} {hook.name}" for hook in self.hooks)]
+
     def of_model(self) -> AgentCode:
         """Return those around the model's requests alone."""
         around = (HookPoint.BEFORE_MODEL, HookPoint.AFTER_MODEL)

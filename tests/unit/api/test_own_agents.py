@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from baton import Agent, RunContext
 from baton.domain.agent import AgentDefinition
 from baton.domain.procedure import Procedure, ProcedureAction, ProcedureDecision, ProcedureScope, draft_from
 from baton.domain.tenant_limits import TenantLimits
@@ -19,6 +20,7 @@ from baton_testing.fakes.shipped_agents import agent
 from tests.contracts.documents import new_document
 from tests.contracts.sources import new_source
 from tests.examples import examples
+from tests.harness.coded import coded
 from tests.harness.harness import Harness
 from tests.unit.api.authors import TUTOR, WRITE, Authors
 from tests.unit.api.served import Served
@@ -536,3 +538,20 @@ async def test_many_problems_of_a_definition_are_reported_up_to_a_limit(authors:
     refused = (await authors.put("tutor", text)).json()
     assert [each["line"] for each in refused["errors"]] == list(range(4, 24))
     assert refused["detail"].endswith("and 4980 more.")
+
+
+async def test_authors_are_shown_the_functions_of_an_agent_in_python() -> None:
+    written = Agent("assistant", "Sell.", main=True)
+
+    @written.run
+    async def run(context: RunContext, message: str) -> str:
+        return message
+
+    @written.before_tool
+    def check_amount(name: str) -> None:
+        return None
+
+    served = Served(coded(written))
+    shown = (await Authors(served).call("GET", "/agents/assistant")).json()
+    assert shown["functions"] == ["run", "before_tool check_amount"]
+    assert "functions" not in (await served.get("/agents/assistant")).json()

@@ -102,6 +102,15 @@ def test_agents_are_listed_and_shown(shop: ScriptedServer) -> None:
     ]
 
 
+def test_the_functions_of_an_agent_in_python_are_shown(server: ScriptedServer) -> None:
+    functions = ["run", "prompt", "before_tool check_amount"]
+    server.answer("GET /v1/agents/shop", httpx.Response(200, json={**SHOP, "functions": functions}))
+    assert server.run("agents", "show", "shop").stdout.splitlines()[3:] == [
+        "Its code answers, and not its model: run.",
+        "Its functions: prompt, before_tool check_amount.",
+    ]
+
+
 def test_an_agents_definition_is_printed_as_its_file_has_it(server: ScriptedServer) -> None:
     text = "id: shop\nname: Shop\n"
     server.answer("GET /v1/agents/shop", httpx.Response(200, text=text, headers={"content-type": "application/yaml"}))

@@ -68,7 +68,17 @@ def _lines(agent: Json) -> list[str]:
         f"{one_line(agent.get('name'))} ({agent['id']}, {_origin(agent)})",
         one_line(agent.get("description")),
         begins,
+        *_describe_code(agent.get("functions") or []),
     ]
+
+
+def _describe_code(functions: list[str]) -> list[str]:
+    """Return lines about an agent in Python. Who may not change agents is not shown its functions."""
+    if not functions:
+        return []
+    answers = ["Its code answers, and not its model: run."] if "run" in functions else []
+    others = [one_line(each) for each in functions if each != "run"]
+    return [*answers, *([f"Its functions: {', '.join(others)}."] if others else [])]
 
 
 def _origin(agent: Any) -> str:

@@ -72,6 +72,10 @@ class Agent(Model):
     """
     The version of the tenant's own agent; null for one that ships.
     """
+    functions: list[str] | None = None
+    """
+    The functions of an agent in Python: `run`, which answers in place of its model, `prompt`, and hooks with their points. Only those have it, and only holders of `agent:write` get it.
+    """
 
 
 class AgentDay(Model):
