@@ -33,6 +33,10 @@ UNITS = {
 FIRST = (
     "the scripted cloud",
     "the browsed cloud",
+    "tests/integration/search",
+    "tests/integration/project",
+    "tests/e2e/docs/test_snippets.py",
+    "tests/infrastructure/test_template.py",
     "tests/integration/make_run",
     "the cloud of consulting",
     "tests/integration/privacy",
@@ -40,7 +44,6 @@ FIRST = (
     "tests/integration/store",
     "the demo cloud",
     "the killable cloud",
-    "tests/integration/search",
     "tests/faults/busy_loop/test_busy_loop.py",
     "tests/integration/local",
     "tests/integration/local/test_engines.py",
