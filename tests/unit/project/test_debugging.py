@@ -95,13 +95,13 @@ def test_a_fault_in_run_is_named_with_file_and_line(project: Project) -> None:
     ("code", "line", "reason"),
     [
         ("    return 12", False, "TypeError: run of doubler returned int; without output_type it returns text or None"),
-        ("    context.say('Hello')", False, "ValueError: run of doubler has neither returned a text nor shown one"),
+        ("    pass", False, "ValueError: run of doubler has neither returned a text nor shown one"),
+        ("    context.say('Hello')", True, "context.say was not awaited"),
         ("    await context.call('halve')", True, "ToolFailed: Doubler has no tool halve"),
         ("    await context.call(double, numbr=4)", True, "ToolFailed: "),
         ("    await context.ask('nobody', 'Hello')", True, "ToolFailed: "),
     ],
 )
-@pytest.mark.filterwarnings("ignore:coroutine:RuntimeWarning")
 def test_a_wrong_use_of_run_is_named_with_its_reason(project: Project, code: str, line: bool, reason: str) -> None:
     module = CODE.partition("    before =")[0] + code + "\n"
     (project.folder / "agents" / "doubler.py").write_text(module)
