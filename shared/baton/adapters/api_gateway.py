@@ -24,7 +24,7 @@ class ApiGatewayConnections:
 
     client: ApiGatewayManagementApiClient
     operations: Operations | None = None
-    """Posts frames; None: ``client`` does, in threads."""
+    """The operations that post frames; None: ``client`` has them, in threads."""
 
     async def post(self, connection_id: str, frame: str) -> None:
         operations = self.operations or ThreadedOperations(self.client)

@@ -41,9 +41,9 @@ CONFIG = Config(
     # The SDK's own is put together for every request: over a quarter of the CPU time it takes for one.
     user_agent=f"Botocore/{botocore.__version__} Baton",
 )
-"""At most 21 s: three attempts, and pauses of up to 1 and 2 s between them."""
+"""The usual configuration. A call takes at most 21 s: three attempts, with pauses of up to 1 and 2 s."""
 QUICK = Config(read_timeout=2, parameter_validation=False)
-"""For the table and the queue, which answer within milliseconds: at most 12 s.
+"""The configuration for the table and the queue, which answer within milliseconds. A call takes at most 12 s.
 
 Parameter validation would take a tenth of each request's CPU time; the tests check the requests instead."""
 

@@ -36,7 +36,7 @@ class Answer:
 
     status: int
     headers: dict[str, str]
-    """By their names in lower case."""
+    """The headers by their names in lower case."""
     body: bytes
     is_last: bool
     """True if the server closes the connection after it."""

@@ -34,7 +34,7 @@ class _Circuit:
     next_trial_at: float | None = None
     """The time of the next trial call; None if the circuit is closed."""
     era: int = 0
-    """Increases with every opening and closing. Results of calls from an earlier era are ignored."""
+    """A number that grows with every opening and closing. Results of calls from an earlier era are ignored."""
 
 
 def every_exception(failure: Exception) -> bool:

@@ -27,7 +27,7 @@ MAX_EXCHANGED = 32
 MAX_SECRETS = 300
 """Secrets that are redacted: those of the newest calls, with earlier values of the ones that were rotated."""
 SHORTEST = 4
-"""Shorter values are not redacted, because they would match everywhere."""
+"""Characters of the shortest value that is redacted. Shorter ones would match everywhere."""
 
 
 class HeaderValues:

@@ -33,7 +33,7 @@ class HttpCall:
     url: str
     query: tuple[tuple[str, str], ...] = ()
     body: Any = None
-    """Sent as JSON unless it is None."""
+    """The body, sent as JSON unless it is None."""
     headers: Mapping[str, str] = field(default_factory=dict)
     """Headers from the model's arguments. The definition's headers override them."""
     wants_data: bool = False

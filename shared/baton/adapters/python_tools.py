@@ -37,7 +37,7 @@ class _Loaded:
     filled: Filled
     """The parameters that the model does not see."""
     arguments: type[BaseModel] | None
-    """Validates and converts the arguments; None to pass them unchanged."""
+    """The model that validates and converts the arguments; None to pass them unchanged."""
     schema: Mapping[str, Any]
 
 

@@ -40,7 +40,7 @@ class SqsTurnQueue:
     client: SQSClient
     queue_url: str
     operations: Operations | None = None
-    """Sends messages; None: ``client`` does, in threads."""
+    """The operations that send messages; None: ``client`` has them, in threads."""
 
     async def send(self, scope: Scope, message: Queued) -> None:
         operations = self.operations or ThreadedOperations(self.client)

@@ -29,7 +29,7 @@ from baton.ports.threads import ThreadStore
 
 REFUSED = "The user refused this call. Do not try it again unless they ask for it."
 COMMENT = " They said: "
-"""Precedes a person's comment."""
+"""The words before a person's comment."""
 EXPIRED = "Nobody approved this call in time. Ask again if it is still wanted."
 NOT_DONE = "The user's application did not carry out this call."
 NO_RESULT = "The user's application gave no result in time. Call again if it is still wanted."

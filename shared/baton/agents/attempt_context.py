@@ -60,7 +60,7 @@ class AgentServices:
     budgets: ContextBudgets = field(default_factory=ContextBudgets)
     """The tokens that a prompt may have, by model."""
     functions: Functions = field(default_factory=Functions)
-    """Calls the functions of agents that are written in Python."""
+    """The functions of agents that are written in Python."""
 
 
 EmitEvent = Callable[[BaseEvent], None]

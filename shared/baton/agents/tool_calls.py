@@ -49,7 +49,7 @@ MAX_CLIENT_CALLS = 8
 """Calls of one answer that the user's application may carry out. The thread's item keeps all of their results."""
 TOO_MANY_CLIENT_CALLS = f"Error: the application takes at most {MAX_CLIENT_CALLS} calls at once. Call it again later."
 ADVICE = " Answer with what you know. The user is told about it already: do not apologise for it."
-"""Ends the outcome of a question that an agent could not answer, for the model that has asked."""
+"""The end of the outcome of a question that an agent could not answer, for the model that has asked."""
 NO_MORE = "Error: no more calls can be made in this turn. Answer with what you have."
 
 

@@ -110,7 +110,7 @@ class _Opened:
     """A resource that is open, or being opened."""
 
     kept: AsyncExitStack
-    """Closes it."""
+    """The stack that closes it."""
     opening: asyncio.Future[Any]
     users: int = 0
     """Calls in progress that use it."""

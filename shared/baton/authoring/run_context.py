@@ -89,7 +89,7 @@ class RunContext(TurnContext):
     """
 
     steps: Steps = field(kw_only=True, repr=False, compare=False)
-    """Carries the steps out."""
+    """The steps of the coroutine."""
 
     def ask(self, agent: Agent | str, message: str) -> Awaitable[str]:
         """Ask another agent, one of ``sub_agents``, and return its answer. It sees nothing but the message.

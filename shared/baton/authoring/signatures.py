@@ -27,9 +27,9 @@ class Signature:
     """The arguments that a model gives to a tool."""
 
     arguments: type[BaseModel]
-    """Validates and converts them."""
+    """The model that validates and converts the arguments."""
     schema: Mapping[str, Any]
-    """Their JSON Schema."""
+    """The JSON Schema of the arguments."""
 
 
 def read_signature(function: Callable[..., Any], filled: Collection[str]) -> Signature:

@@ -40,7 +40,7 @@ class DialogueInput:
     agent: AgentDefinition
     """The agent that is active when the run begins."""
     tracker: ConversationTracker
-    """Holds the conversation state."""
+    """The tracker of the conversation state."""
     request: TurnRequest
     opening: StoredMessage
     """The first message of the run: the user's, the result of a call that waited, or the placeholder of an action."""
@@ -60,7 +60,7 @@ class DialogueInput:
     client_results: PendingInterrupts | None = None
     """The interrupts of the previous run, with the results that came with this message; None if none came."""
     consult: Consult | None = None
-    """Answers in place of agents that are consulted; None: they are asked themselves."""
+    """The source of answers in place of agents that are consulted; None: they are asked themselves."""
     ends_at_once_as: OutcomeType | None = None
     """ERROR if the run is given up, CANCELLED if it was cancelled while it waited; None if it is answered."""
 

@@ -25,7 +25,7 @@ MAX_PLACES = 1_000
 """Places in one item: about 90 KB of the 400 KB that DynamoDB allows."""
 MINUTE, DAY = 60, 86_400
 RUN_SECONDS = 3_600
-"""Longer than any run."""
+"""Seconds after which a place is free again: longer than any run."""
 
 
 class CounterKind(StrEnum):

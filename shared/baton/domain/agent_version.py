@@ -79,7 +79,7 @@ class AgentList:
     """The newest version of each of a tenant's agents, at one moment."""
 
     revision: int = 0
-    """Grows with every change; 0 before the first."""
+    """A number that grows with every change; 0 before the first."""
     entries: Mapping[str, AgentEntry] = field(default_factory=dict)
     """By the agent's id, deleted agents included."""
 

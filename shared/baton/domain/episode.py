@@ -64,8 +64,9 @@ class EpisodeRef:
     reason: EndReason
     ended_at: datetime
     thread_created_at: datetime | None = None
-    """Distinguishes the session from one of a forgotten conversation with the same thread id. None in records of
-    releases that did not keep it."""
+    """The time that distinguishes the session from one of a forgotten conversation with the same thread id.
+
+    None in records of releases that did not keep it."""
 
     @property
     def id(self) -> str:

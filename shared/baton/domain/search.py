@@ -39,7 +39,7 @@ class IndexedText:
     """One text of a document, searched by words and, if it has a vector, by meaning."""
 
     text: str
-    """With its date in front, where it has one ("2026-03-14: ..."), also in words where questions may name it."""
+    """The text, after its date if it has one ("2026-03-14: ..."), also in words where questions may name it."""
     vector: Vector | None = None
     """None if it could not be embedded yet."""
 

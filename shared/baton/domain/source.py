@@ -149,7 +149,7 @@ class RefreshCounts:
     """The result of a refresh, in pages."""
 
     changed: int = 0
-    """New ones too."""
+    """Pages whose content has changed, and new ones."""
     unchanged: int = 0
     deleted: int = 0
     failed: int = 0
@@ -195,7 +195,7 @@ class Source:
     refreshed_at: datetime | None = None
     """The end of the last refresh."""
     documents: int = 0
-    """After the last refresh."""
+    """The number of documents after the last refresh."""
     counts: RefreshCounts = field(default_factory=RefreshCounts)
     """The counts of the last refresh."""
     errors: tuple[SourceError, ...] = ()

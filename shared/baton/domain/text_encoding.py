@@ -41,7 +41,7 @@ _CODECS = {
     "x-user-defined": "cp1252",
 }
 _NOT_READ = "replacement"
-"""Browsers do not read encodings that this stands for. Such a declaration counts for nothing."""
+"""The name for encodings that browsers do not read. Such a declaration counts for nothing."""
 _UTF32 = {"utf-32le": "utf-32-le", "utf-32be": "utf-32-be", "utf-32": "utf-32-le"}
 """Labels that browsers do not know, and that are unmistakable."""
 _XML = re.compile(rb"""\s*<\?xml[^>]*?\sencoding\s*=\s*["']\s*([\w.:-]{1,64})""")

@@ -51,7 +51,9 @@ class ConversationChange:
 
 DEFAULT_LEASE_SECONDS = 30
 ZOMBIE_SECONDS = 16 * 60
-"""After this time nothing of a worker can arrive. No worker, presigned upload or HTTP request lives over 15 minutes."""
+"""Seconds after which nothing of a worker can arrive.
+
+No worker, presigned upload or HTTP request lives over 15 minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +61,9 @@ class LeaseTimes:
     """All in seconds of real time. They belong together: shorter ones have the proportions of these."""
 
     lease: float = DEFAULT_LEASE_SECONDS
-    """From a renewal to the lease's end."""
+    """The time from a renewal to the lease's end."""
     renew: float = 10.0
-    """From one renewal to the next."""
+    """The time from one renewal to the next."""
     refresh: float = 2.0
     """Seconds between a worker's checks for watchers, requests to stop, and requests for a sign of life."""
     quiet: float = 1.5
@@ -75,9 +77,9 @@ class LeaseTimes:
     hidden_again: float = 45.0
     """The same from a run's second attempt on: a worker that is held up for seconds must not lose its record again."""
     extend: float = 3.0
-    """From one extension of the time for which a record is hidden to the next; also the longest that one may take."""
+    """The time from one extension of a record's hiding to the next, and the longest that an extension may take."""
     extend_again: float = 1.0
-    """From an extension that failed to the next one."""
+    """The time from an extension that failed to the next one."""
     margin: float = 2.0
     """Nothing is posted so near the lease's end that a successor's post could overtake it."""
     losing: float = 2.5

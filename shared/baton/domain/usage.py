@@ -48,7 +48,9 @@ class ModelUsage:
 
 
 MAX_TOKENS = 10**12
-"""More tokens than any call has. Larger numbers are mistakes, which a store or a browser could not hold exactly."""
+"""A limit above the tokens of any call.
+
+Larger numbers are mistakes, which a store or a browser could not hold exactly."""
 
 
 def token_count(value: object) -> int | None:
@@ -155,4 +157,4 @@ class Prices:
 
 
 NO_PRICES = Prices()
-"""Without prices every cost is unknown."""
+"""An empty price list, with which every cost is unknown."""

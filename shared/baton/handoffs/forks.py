@@ -42,7 +42,9 @@ PAGE = 100
 MAX_READS = 3
 """Pages that are searched for an answer of a fork; a long message can fill one alone."""
 PATIENCE_SECONDS = 15.0
-"""Wait for a fork whose lease is held. It is shorter than the parent's lease, which is not renewed meanwhile."""
+"""Seconds to wait for a fork whose lease is held.
+
+They are fewer than those of the parent's lease, which is not renewed meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)

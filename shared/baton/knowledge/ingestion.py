@@ -72,7 +72,7 @@ class Part:
 
     form: DocumentFormat
     pages: tuple[int, int]
-    """First and last."""
+    """The first and the last page."""
     index: int
     """From 0."""
     count: int

@@ -13,7 +13,7 @@ from baton.domain.extracted import Chunk, ExtractedText
 MIN_BATCH, MAX_BATCH = 16, 64
 """Chunks that are embedded and indexed at once. The most are some requests of the embedder, four at the same time."""
 MANY_BATCHES = 25
-"""Into how many batches a document is divided unless they are too small then: progress is noted after each."""
+"""Batches that a document is divided into, unless they would be too small. Progress is noted after each."""
 
 
 def part_name(index: int) -> str:

@@ -13,7 +13,7 @@ MAX_HEADER = 800
 MAX_ROWS = 3
 """Rows of a header: a title, names of groups of columns, and names of columns."""
 CUT = "..."
-"""Stands for columns that are left out."""
+"""The sign for columns that are left out."""
 BETWEEN = " | "
 """Parts cells."""
 _LINE = re.compile(r"[^\n]+")

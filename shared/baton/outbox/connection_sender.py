@@ -23,7 +23,7 @@ logger = Logger(child=True)
 FIRST_BACKOFF_SECONDS = 0.1
 MAX_BACKOFF_SECONDS = 2.0
 SEND_SECONDS = 10.0
-"""Well below the 25 s that a function has to handle a WebSocket frame."""
+"""Seconds to send a frame: well below the 25 s that a function has to handle a WebSocket frame."""
 WORKER_SECONDS = 3.0
 """Seconds that a worker waits for a connection. The conversation's next message waits as long, in its FIFO group."""
 TRIES = 3

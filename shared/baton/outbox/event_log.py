@@ -23,7 +23,7 @@ MAX_SECONDS = 5.0
 STREAMED = frozenset({"TEXT_MESSAGE_CONTENT", "REASONING_MESSAGE_CONTENT"})
 """Events that users read as they arrive, and that are logged soon."""
 _IS_TEXT = "result_is_text"
-"""Marks a stored RUN_FINISHED whose result is the text of the run's last message."""
+"""The mark of a stored RUN_FINISHED whose result is the text of the run's last message."""
 MAX_PIECE = 256 * 1024
 """Bytes of events in a piece, before compression: an item holds 400 KB."""
 

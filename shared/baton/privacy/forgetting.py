@@ -52,9 +52,9 @@ class Waits:
     """The waiting times of forgetting, in seconds."""
 
     zombies: float = ZOMBIE_SECONDS
-    """Before the second sweep."""
+    """The time before the second sweep."""
     cancel: float = PATIENCE_SECONDS
-    """For a running turn to stop by itself."""
+    """The time that a running turn has to stop by itself."""
 
 
 @dataclass(slots=True)

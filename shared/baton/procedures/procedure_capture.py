@@ -26,7 +26,7 @@ from baton.tenant_copies import CurrentLimits
 logger = Logger(child=True)
 
 WHOLE_TENANT = ""
-"""In place of an agent, for the captures of all of them."""
+"""The value in place of an agent, for the captures of all agents."""
 
 
 class _Forgotten(Exception):

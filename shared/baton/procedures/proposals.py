@@ -38,7 +38,7 @@ class Proposal:
     """The form in which a draft is proposed."""
 
     draft: ProcedureDraft
-    """With the name of the procedure that it is a version of."""
+    """The draft, with the name of the procedure that it is a version of."""
     scope: ProcedureScope = ProcedureScope.AGENT
     procedure_id: str | None = None
     """The procedure that the draft is like; None for a new one."""

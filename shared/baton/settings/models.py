@@ -114,7 +114,7 @@ class ModelSettings(ModelVariables):
     # They are checked by the fields above.
     chat_model: Name = Field(validation_alias="BATON_CHAT_MODEL")
     light_model: Name | None = Field(default=None, validation_alias="BATON_LIGHT_MODEL")
-    """For fast, simple tasks such as the summary of a handoff. The chat model if absent."""
+    """The model for fast, simple tasks such as the summary of a handoff. The chat model if absent."""
 
     @field_validator("chat_model", "light_model")
     @classmethod

@@ -73,7 +73,7 @@ MAX_FETCHED = 5
 MAX_FETCHED_BYTES = 5 * 1024 * 1024
 """Bytes of one file. A longer one stays an address."""
 FETCH_SECONDS = 5.0
-"""For all files of an answer: the user waits for its end."""
+"""Seconds for all files of an answer: the user waits for its end."""
 
 
 async def fetched(

@@ -17,7 +17,7 @@ from baton.ports.activity import Change, CountsTooLarge
 from baton.ports.clock import Clock
 
 KEPT_SECONDS = 2 * 86_400
-"""Longer than a day of tokens and than every place."""
+"""Seconds until an item expires: longer than a day of tokens and than every place."""
 READ_AT_ONCE = 100
 """DynamoDB's limit of a BatchGetItem."""
 

@@ -29,7 +29,7 @@ from baton.ports.leases import Commit, Lease, LeaseRequest
 
 RESERVED_SEQS = 10_000
 CLOSING_MS = 5 * 60 * 1000
-"""After this time the sweeper restarts an incomplete closing."""
+"""Milliseconds after which the sweeper restarts an incomplete closing."""
 
 _FREE = "attribute_not_exists(lease_until) OR lease_until < :now"
 _PRESUMED_DEAD = "fence = :dead_fence AND lease_until = :dead_until"

@@ -77,10 +77,12 @@ KEPT_SECONDS = 2 * 3600 + 600
 """API Gateway ends every WebSocket after two hours."""
 
 CANCEL_KEPT_SECONDS = 3600
-"""Longer than any run. Ended runs delete their cancellations; this is for runs that never begin."""
+"""Seconds until a cancellation expires: longer than any run.
+
+Ended runs delete their cancellations; this is for runs that never begin."""
 
 ASK_KEPT_SECONDS = 60
-"""Longer than any lease."""
+"""Seconds until a question to a silent worker expires: longer than any lease."""
 
 READER_KEPT_SECONDS = 60
 

@@ -17,7 +17,7 @@ SUMMARY = "summary#"
 """The beginning of the attributes with the summaries of what came before a message; the agent's id follows."""
 _CONTENT = "TEXT_MESSAGE_CONTENT"
 _OWN = 0
-"""Stands in an event for an id, or the usage, that the item has elsewhere. Neither is ever a number."""
+"""An event's stand-in for an id, or the usage, that the item has elsewhere. Neither is ever a number."""
 
 Event = dict[str, Any]
 

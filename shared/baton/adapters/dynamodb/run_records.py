@@ -25,7 +25,7 @@ from baton.ports.leases import Lease
 from baton.ports.run_records import MAX_BETWEEN, PAGE_SIZE, McpCall
 
 KEPT_SECONDS = 3600
-"""Longer than any run."""
+"""Seconds until a call of an MCP client expires: longer than any run."""
 
 
 class DynamoMcpCalls:
@@ -55,7 +55,7 @@ class DynamoMcpCalls:
 
 
 _BEYOND = 10**12 - 1
-"""Above every ordinal."""
+"""A number above every ordinal."""
 
 _Place = tuple[int, int, str]
 """The position of a record in its thread: first ordinal of its run, time in milliseconds, id."""

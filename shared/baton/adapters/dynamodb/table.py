@@ -86,7 +86,7 @@ class Table:
     seconds: float = MAX_SECONDS
     """The time limit of one request, including the wait for a thread. It may still take effect later."""
     operations: Operations | None = None
-    """Calls DynamoDB; None: ``client`` does, in threads."""
+    """DynamoDB's operations; None: ``client`` has them, in threads."""
 
     @classmethod
     def of(cls, client: DynamoDBClient, name: str, *, seconds: float = MAX_SECONDS) -> Table:

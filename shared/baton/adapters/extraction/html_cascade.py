@@ -17,9 +17,9 @@ MAX_HIDING_RULES = 500
 MAX_STEPS = 20_000_000
 """Elements that are compared with selectors, about. If a page needs more of them, its style sheets are not applied."""
 _STEPS_OF_A_MATCH = 10
-"""An element that is found takes more time than one that is passed."""
+"""The cost of an element that is found, which takes more time than one that is passed."""
 _STEPS_OF_A_WALK = 5
-"""So does one that is passed on the way up or back."""
+"""The cost of an element that is passed on the way up or back."""
 _COMPARED_IN_A_STEP = 200
 """Characters of values, times those of a selector."""
 _SHOWN_BY_SCRIPTS = frozenset({"html", "body"})

@@ -27,7 +27,7 @@ _ATTRIBUTES = re.compile(f"(?:{_ATTRIBUTE})*+")
 _ONE_ATTRIBUTE = re.compile(_ATTRIBUTE)
 _RAW = {name: re.compile(f"</{name}", re.IGNORECASE) for name in ("script", "style")}
 _PARSED_AS_MARKUP = ("svg", "math", "select")
-"""In these, a script may be markup."""
+"""Elements in which a script may be markup."""
 # fmt: off
 _UNCOUNTED = frozenset({
     "area", "base", "body", "br", "caption", "col", "colgroup", "dd", "dt", "embed", "head", "hr", "html", "img",

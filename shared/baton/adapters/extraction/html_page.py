@@ -35,7 +35,7 @@ _BLOCKS = _HEADINGS | _LISTS | frozenset({
 })
 # fmt: on
 _BREAK = "\0"
-"""Stands for a line break, and is in no text."""
+"""The sign for a line break, which is in no text."""
 _NOT_SHOWN = re.compile("[\u00ad\u200b\ufeff]")
 """Places at which words may be divided."""
 

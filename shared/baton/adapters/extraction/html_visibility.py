@@ -12,7 +12,7 @@ _NOISE = re.compile(r"/\*.*?(?:\*/|\Z)|!\s*important", re.DOTALL | re.IGNORECASE
 _ESCAPE = re.compile(r"\\(?:([0-9a-fA-F]{1,6})\s?|(.))", re.DOTALL)
 _NUMBER = re.compile(r"([-+]?(?:\d+\.?\d*|\.\d+))([a-z%]*)")
 _PIXELS = {"px": 1.0, "pt": 4 / 3, "em": 16.0, "rem": 16.0, "vw": 12.0, "vh": 8.0, "cm": 37.8, "in": 96.0, "%": 8.0}
-"""About how large a unit is. That of "%" is a share of a page's width."""
+"""The approximate sizes of units in pixels. That of "%" is a share of a page's width."""
 _CLIPPED = re.compile(r"rect\((?:[01](?:px)?[\s,]*){4}\)|inset\((?:50|100)%.*\)|circle\(0.*\)|polygon\(0 0\)")
 _CLEAR = frozenset({"transparent", "rgba(0,0,0,0)", "#0000", "#00000000"})
 

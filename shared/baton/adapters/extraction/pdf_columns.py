@@ -19,7 +19,7 @@ from baton.adapters.extraction.pdf_words import DIVIDED, Line, Word
 MAX_LINES = 2_000
 """Lines of a page that are compared with each other."""
 _GAP = 0.7
-"""Between columns, in sizes of letters."""
+"""The least distance between columns, in sizes of letters."""
 _NEAR = 3.0
 """Points by which the left edges of a column's lines differ."""
 _INDENT = 3.0
@@ -50,7 +50,7 @@ class _Piece:
     words: tuple[Word, ...]
     box: Box
     order: int
-    """In the file."""
+    """The place in the file's order."""
 
     @property
     def is_text(self) -> bool:

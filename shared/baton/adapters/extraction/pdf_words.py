@@ -19,7 +19,7 @@ from baton.adapters.extraction.symbol_fonts import is_symbol_font, symbols
 MAX_CHARACTERS = 1_000_000
 """The largest number of characters of one page."""
 DIVIDED = "\x02"
-"""Stands for a hyphen that divides a word at the end of a line. PDFium writes it, and it is in no text."""
+"""PDFium's sign for a hyphen that divides a word at the end of a line. It is in no text."""
 SMALLEST = 1.0
 """Points below which nobody can read letters."""
 MOST_UNKNOWN = 0.1

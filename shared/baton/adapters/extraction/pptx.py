@@ -20,7 +20,7 @@ MAX_SLIDES = 5_000
 MAX_PROBLEMS = 100
 """Sentences about what cannot be read, of one slide."""
 _PROBLEMS = (KeyError, ValueError, EOFError, zlib.error, zipfile.BadZipFile, etree.LxmlError)
-"""Raised for parts that are missing or damaged."""
+"""Exceptions for parts that are missing or damaged."""
 _BODY = qname("p:txBody")
 _PLACEHOLDER = f"{qname('p:nvPr')}/{qname('p:ph')}"
 _OFF = ("0", "false", "off")

@@ -19,7 +19,7 @@ from baton.adapters.extraction.shared_texts import SharedTexts
 from baton.domain.extracted import BlockKind, TextBlock
 
 PROBLEMS = (KeyError, ValueError, EOFError, zlib.error, zipfile.BadZipFile, etree.LxmlError)
-"""Raised for parts that are missing or damaged."""
+"""Exceptions for parts that are missing or damaged."""
 MAX_SHEETS = 5_000
 MAX_FORMATS = 100_000
 """Formats of cells (Excel takes 65,490)."""

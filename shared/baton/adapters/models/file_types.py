@@ -30,7 +30,7 @@ _PDF_WITHIN = 1024
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _ENTRY = b"PK\x01\x02"
 _MAX_ENTRIES = 20_000
-"""More take seconds to list."""
+"""Entries of an archive that are listed. More would take seconds."""
 
 
 class FileKind(StrEnum):

@@ -58,7 +58,7 @@ class AnswerForm(StrEnum):
     """The way to ask for a structured answer."""
 
     SCHEMA = "schema"
-    """By the API's own JSON Schema, in strict form."""
+    """The API's own JSON Schema, in strict form."""
     OBJECT = "object"
     """The API promises JSON only, so the schema is in the prompt too."""
     PROMPT = "prompt"

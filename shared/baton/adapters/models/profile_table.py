@@ -30,7 +30,7 @@ from baton.domain.provider_parts import Replay
 THINKING_TOKENS = 4_000
 """Room for the thinking of models that count it as a part of their answer: otherwise short answers come back empty."""
 NO_REASONING = frozenset({"include", "reasoning_effort", "reasoning_summary"})
-"""Refused by models that do not think."""
+"""Fields that models refuse if they do not think."""
 LATE_REASONING = ("reasoning_content", "reasoning")
 """Fields in which servers of open models send thinking. vLLM takes ``reasoning`` back from 0.16 on."""
 OPENAI_HOSTS = ("api.openai.com", "*.api.openai.com")

@@ -35,7 +35,7 @@ from baton.ports.chat_model import (
 )
 
 MAX_TOKEN_CHARACTERS = 8
-"""More characters a token than any vocabulary has on average."""
+"""Characters of a token: more than any vocabulary has on average."""
 MAX_REASON = 100
 """Characters of a reason to stop that are read."""
 OVERFLOW_CHARACTERS = 6_000

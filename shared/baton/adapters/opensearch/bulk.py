@@ -13,7 +13,7 @@ from baton.adapters.opensearch.engine import Engine, error_of
 logger = logging.getLogger(__name__)
 
 MAX_BYTES = 900_000
-"""Longer bodies would hold up the event loop while they are sent. A larger document goes alone."""
+"""Bytes of one body. Longer ones would hold up the event loop while they are sent. A larger document goes alone."""
 MAX_OPERATIONS = 1000
 
 

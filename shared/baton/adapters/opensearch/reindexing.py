@@ -18,7 +18,7 @@ from baton.ports.search import Embedder, EmbeddingPurpose
 
 BATCH = 100
 SECOND = 1_000_000
-"""In microseconds."""
+"""A second in microseconds."""
 SKEW = 600 * SECOND
 """The largest difference between clocks of writers plus the longest write, in seconds."""
 FILL_ROUNDS = 10

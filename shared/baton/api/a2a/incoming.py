@@ -18,7 +18,7 @@ from baton.domain.interrupt import APPROVED, AnswerStatus, PendingInterrupts
 from baton.domain.media_types import OCTETS, MediaType, standard, type_of
 
 DATA = "a2aData"
-"""In the metadata of a text part: the text is the JSON of a data part."""
+"""The member of a text part's metadata which says that the text is the JSON of a data part."""
 UNKNOWN_TYPE = "application/octet-stream"
 OFFICE = "application/vnd.openxmlformats-officedocument.*"
 FILE_TYPES = ("text/*", "image/*", "application/json", "application/pdf", OFFICE, UNKNOWN_TYPE)

@@ -32,7 +32,7 @@ class EpisodeWeights:
     """The weights of the signals of episodes. The defaults were measured on long chat histories."""
 
     messages: Mapping[str, float] = field(default_factory=lambda: {TURN: 1.0, PAIR: 0.5, WINDOW: 1.0})
-    """By view."""
+    """The weights of messages, by view."""
     session: float = 0.45
     """The share of the session's best messages that is added to the session and to each of its messages."""
     session_messages: int = 3

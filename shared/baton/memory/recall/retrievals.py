@@ -21,7 +21,7 @@ from baton.ports.search import SearchIndex
 MAX_FOUND = 40
 """Messages, or facts with summaries, from which a prompt's items are chosen. The inspector shows them all."""
 FOR_PROMPTS = EpisodeWeights(messages_shown=MAX_FOUND, sessions_shown=0, digests_shown=MAX_FOUND)
-"""No document is fetched that no prompt can use."""
+"""The weights of a search for a prompt. No document is fetched that no prompt can use."""
 
 MAX_SHORT_CHARS = 25
 MAX_SHORT_WORDS = 4
