@@ -40,7 +40,7 @@ class LocalSettings(BaseSettings):
     engines: Literal["embedded", "real"] = Field("embedded", validation_alias="ENGINES")
     """The search engine: the embedded index or a real OpenSearch."""
     data_dir: Path | None = Field(None, validation_alias="BATON_DATA_DIR")
-    """Keeps table, queues, objects, search index and token key between runs. Without it, nothing is kept."""
+    """The folder that keeps table, queues, objects, search index and token key between runs; None: nothing is kept."""
     tools_dir: Path = Field(default_factory=lambda: ROOT / "tools", validation_alias="BATON_TOOLS_DIR")
     """Packages whose functions agents may have as tools. It need not exist."""
     documents_dir: Path = Field(default_factory=lambda: ROOT / "documents", validation_alias="BATON_DOCUMENTS_DIR")

@@ -99,7 +99,7 @@ class ScheduleDefinition:
     name: str
     function: str
     seconds: float
-    """From one invocation to the next."""
+    """Seconds from one invocation to the next."""
     input: Any
     """The event, or ``None`` for the notification that EventBridge Scheduler makes up."""
     enabled: bool

@@ -34,7 +34,7 @@ class RunResult:
     seconds: float = 0.0
     """The time that it took on the wall."""
     recordings: tuple[Recording, ...] = ()
-    """For the cassette."""
+    """The model's answers for the cassette."""
 
     @property
     def passed(self) -> bool:

@@ -16,7 +16,7 @@ ALARMS = "alarms"
 PRODUCTION = "prod"
 """The name of the stage whose alarms somebody must get."""
 YOUNG = 100
-"""Below this quota, connections, requests and turns soon keep each other from running."""
+"""The quota below which connections, requests and turns soon keep each other from running."""
 KEPT_FREE = 100
 """Lambda refuses reservations that leave fewer for all other functions."""
 BACKGROUND = 10

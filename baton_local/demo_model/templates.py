@@ -30,7 +30,7 @@ class _Unknown(ChainableUndefined):
 
 
 _cached = lru_cache(maxsize=1024)
-"""Keeps what a source compiles to. A process may read a script several times, and its templates take half a second."""
+"""A cache of compiled sources: a process may read a script several times, and its templates take half a second."""
 
 
 @_cached

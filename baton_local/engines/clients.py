@@ -42,7 +42,7 @@ def client(service: Any, endpoint: str, **options: Any) -> Any:
 
 
 _making = threading.Lock()
-"""Clients are thread-safe, the session that makes them is not."""
+"""The lock of the session that makes clients. Clients are thread-safe, the session is not."""
 
 
 @cache

@@ -17,7 +17,7 @@ logger = logging.getLogger("baton_local.engines")
 BACK_OFF_SECONDS = (0.0, 1.0, 2.0, 5.0, 10.0)
 """The pauses before restarts. After the last one fails, the engine is not started again."""
 STEADY_SECONDS = 60.0
-"""After this run time, earlier failures no longer count."""
+"""The run time after which earlier failures no longer count."""
 
 
 class Supervisor:

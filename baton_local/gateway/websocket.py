@@ -25,7 +25,7 @@ class SocketLimits:
     """API Gateway's limits, in seconds."""
 
     idle: float = 600.0
-    """Without a frame in either direction."""
+    """The time without a frame in either direction."""
     lifetime: float = 7200.0
     integration: float = 29.0
 

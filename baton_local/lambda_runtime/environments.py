@@ -26,7 +26,7 @@ for extension in /opt/extensions/*; do
 done
 exec $AWS_LAMBDA_EXEC_WRAPPER python "$2" "$_HANDLER"
 """
-"""Run in a separate mount namespace: /opt has the layers, read-only, and extensions start before the runtime."""
+"""A script for a separate mount namespace. /opt has the layers, read-only; extensions start before the runtime."""
 STOP_SECONDS = 5.0
 TAIL = 20
 """Lines that the log of this process has of an environment that ended by itself."""

@@ -10,7 +10,7 @@ import re
 from typing import Any
 
 LEVELS = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")
-"""From the most detailed one."""
+"""Lambda's log levels, from the most detailed one."""
 TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)")
 """RFC 3339, section 5.6."""
 _OTHER_NAMES = {"WARNING": "WARN", "CRITICAL": "FATAL"}

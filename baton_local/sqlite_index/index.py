@@ -41,7 +41,7 @@ T = TypeVar("T")
 
 READERS = 4
 WRITERS = 2
-"""Separate threads, because writers may wait for each other while somebody searches."""
+"""The threads of each kind. They are separate, because writers may wait for each other while somebody searches."""
 OPEN_FILES = 32
 """Open files of each thread."""
 PAGE = 200

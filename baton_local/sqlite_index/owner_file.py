@@ -22,7 +22,7 @@ BUSY_SECONDS = 5.0
 """Seconds for which a write waits for another one, of any process. Opening a file waits as long."""
 
 PAUSE_SECONDS = 0.01
-"""Between two attempts to open a file that another connection is making."""
+"""The pause between two attempts to open a file that another connection is making."""
 
 # Rows of documents have growing numbers, which are never used again: what was added since a number is known by it.
 # "version" grows when a row is changed or deleted. Each view has its own number, and two tables of that number.

@@ -38,7 +38,7 @@ class Difference(Result):
     """Cases whose value has risen."""
     worse: int
     p_value: float
-    """Of McNemar's exact test: of as many risen as fallen cases."""
+    """The p-value of McNemar's exact test, whose hypothesis is that as many cases rise as fall."""
     verdict: Verdict
 
 

@@ -203,7 +203,7 @@ class FakeClosings:
     """``ports.episodes.Closings``: the pipelines that were started, each attempt once."""
 
     started: dict[tuple[str, int], EpisodeRef] = field(default_factory=dict)
-    """By episode id and attempt."""
+    """The episodes, by id and attempt."""
     failure: Exception | None = None
     """The error of starting an attempt after the first."""
 

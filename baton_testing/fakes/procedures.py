@@ -24,7 +24,7 @@ from baton.domain.times import from_millis, to_millis
 _Owner = tuple[str, str]
 """Tenant, and agent or an empty text."""
 _Name = tuple[_Owner, str]
-"""Owner and id."""
+"""Owner and procedure id."""
 
 
 class FakeProcedures:

@@ -15,7 +15,7 @@ from baton_testing.models.answering import ModelAnswer
 from baton_testing.models.request import RenderedRequest
 
 FORMAT = 1
-"""Raised whenever the same conversation would be recorded in another shape, or under another key."""
+"""The version of the format. It grows when the same conversation gets another shape or another key."""
 
 
 @dataclass(frozen=True, slots=True)

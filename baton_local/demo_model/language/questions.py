@@ -140,7 +140,7 @@ class Question:
     """A question, as far as it matters for finding the statement that answers it."""
 
     text: str
-    """Without openings such as "Do you remember", and without its mark."""
+    """The question without openings such as "Do you remember", and without its mark."""
     subject: str | None
     """"dog" of "my dog", empty for the user, ``THAT``, or None for something that is not the user's."""
     attribute: str

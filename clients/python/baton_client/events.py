@@ -85,7 +85,7 @@ __all__ = [
 _EVENTS: TypeAdapter[Event] = TypeAdapter(Event)
 _TYPES = frozenset(each.value for each in EventType)
 ESSENTIAL = frozenset({EventType.TEXT_MESSAGE_CONTENT, EventType.RUN_FINISHED, EventType.RUN_ERROR})
-"""Without these nobody knows what was said or how it ended; others may have changed in a later server."""
+"""Events without which nobody knows what was said or how it ended. Others may have changed in a later server."""
 MAX_SHOWN = 200
 """Characters of a wrong event that an error repeats."""
 

@@ -24,7 +24,7 @@ class Options:
     resume_seconds: float = 120.0
     """Seconds for which a stream whose connection is lost is taken up again, without any new event in between."""
     silence_seconds: float = 25.0
-    """After how long without a byte the connection of a stream counts as lost. The server writes every ten seconds."""
+    """Seconds without a byte after which a stream's connection counts as lost. The server writes every ten seconds."""
     time_zone: str | None = None
     """The user's time zone, sent with every message; None sends none."""
 

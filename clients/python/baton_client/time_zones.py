@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 LOCAL_TIME = Path("/etc/localtime")
-"""On Linux and macOS a link to the zone's file, below a folder ``zoneinfo``."""
+"""The link to the zone's file, below a folder ``zoneinfo``, on Linux and macOS."""
 _OF_NOBODY = {"UTC", "UCT", "Universal", "Zulu", "GMT", "Greenwich", "Factory", "localtime"}
 """Zones that servers are set to, wherever their users are."""
 

@@ -14,7 +14,7 @@ from baton_client.command.exits import CommandError, ExitCode
 from baton_client.command.token_store import StoredTokens
 
 DEFAULT_LIFETIME_SECONDS = 3600.0
-"""Of a token that does not say when it expires."""
+"""The lifetime of a token that does not say when it expires."""
 
 
 async def local_tokens(http: httpx.AsyncClient, url: str, who: Mapping[str, Any]) -> StoredTokens:

@@ -46,7 +46,7 @@ class Environment:
     folder: Path = field(default_factory=configuration_folder)
     """The folder of the configuration."""
     transport: httpx.AsyncBaseTransport | None = None
-    """Instead of the network."""
+    """The transport that replaces the network."""
     profile_name: str | None = None
     url: str | None = None
     no_color: bool = False
@@ -113,7 +113,7 @@ class Session:
     output: Output
     connection: Connection
     http: httpx.AsyncClient
-    """Without a token: for uploads, and issuers of tokens."""
+    """A client that sends no token: for uploads, and issuers of tokens."""
     sign_in: SignIn
 
     def confirm(self, question: str, *, is_agreed: bool) -> None:

@@ -30,7 +30,7 @@ logger = logging.getLogger("baton_client")
 IDLE_SECONDS = 1.0
 """Seconds to wait before the next request after an idle stream has ended."""
 MOST_ATTEMPTS = 6
-"""After as many failures in a row the wait between two attempts no longer grows."""
+"""The number of failures in a row after which the wait between two attempts no longer grows."""
 
 
 class Events:

@@ -31,7 +31,7 @@ logger = logging.getLogger("baton_client")
 T = TypeVar("T")
 
 MAX_ERROR_BYTES = 1024 * 1024
-"""Of an answer that is an error, which is read whole."""
+"""The most bytes of an error's body, which is read whole."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
