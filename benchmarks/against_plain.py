@@ -32,7 +32,7 @@ from benchmarks.workload import QUESTION
 
 
 class PlainLoop:
-    """Calls the plain loop."""
+    """The caller of the plain loop."""
 
     def __init__(self, client: httpx.AsyncClient, threads: int) -> None:
         self._client = client

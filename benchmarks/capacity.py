@@ -47,7 +47,7 @@ class Request:
 
 
 class CapacityMeter:
-    """Records a ``Request`` for each call of boto3 DynamoDB clients.
+    """A meter that records a ``Request`` for each call of boto3 DynamoDB clients.
 
     Single operations are counted with ReturnConsumedCapacity=INDEXES. Three cases are counted by formula:
 

@@ -31,7 +31,7 @@ DIGEST = '{"summary": "Two plants lose leaves after a move.", "facts": [], "pair
 
 @dataclass
 class LightModel:
-    """Implements ``ChatModel``: answers each prompt with a digest, and counts the prompts."""
+    """A ``ChatModel`` that answers each prompt with a digest, and counts the prompts."""
 
     calls: int = 0
 
@@ -51,7 +51,7 @@ class LightModel:
 
 @dataclass
 class NotedExecutions:
-    """Implements ``Executions`` and starts none."""
+    """``Executions`` of which none is started."""
 
     runs: list[PipelineRun] = field(default_factory=list)
 

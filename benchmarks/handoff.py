@@ -51,7 +51,7 @@ MESSAGES = {
 
 @dataclass
 class Cast:
-    """Implements ``ChatModel`` for all agents: the main agent hands over if ``transferring``, others ask a question."""
+    """A ``ChatModel`` for all agents: the main agent hands over if ``transferring``, others ask a question."""
 
     transferring: bool = False
     decided_at: float = 0.0
@@ -93,7 +93,7 @@ class Took:
 
 @dataclass
 class Bench:
-    """Runs turns of every kind."""
+    """A bench for turns of every kind."""
 
     baton: Baton
     turns: Turns

@@ -50,7 +50,7 @@ WANTED_SHARE = 20
 
 
 class TimedEmbedder:
-    """Implements ``ports.search.Embedder``: another one whose time is measured. It is loaded when first used."""
+    """A ``ports.embedder.Embedder`` that measures the time of another one. It is loaded when first used."""
 
     def __init__(self) -> None:
         self.seconds = self.cpu_seconds = 0.0
@@ -76,7 +76,7 @@ class TimedEmbedder:
 
 
 class NoStarts:
-    """Implements ``ports.documents.Ingestions``: the benchmark carries out the steps itself."""
+    """``ports.documents.Ingestions`` that start nothing: the benchmark carries out the steps itself."""
 
     async def start(self, ref: DocumentRef, *, attempt: int) -> None:
         return

@@ -99,7 +99,7 @@ def tools() -> ToolSet:
 
 @dataclass
 class Player:
-    """Plays the conversation with the product's assembly, and records the input of every model call."""
+    """A player of the conversation with the product's assembly, which records the input of every model call."""
 
     main: AgentDefinition
     specialist: AgentDefinition

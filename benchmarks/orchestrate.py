@@ -39,7 +39,9 @@ MAX_AGENTS = 4
 
 @dataclass
 class Orchestra:
-    """Implements ``ChatModel`` for all agents: the main one consults the first ``asked`` agents at once, then answers.
+    """A ``ChatModel`` for all agents.
+
+    The main one consults the first ``asked`` agents at once, then answers.
 
     The consulted agents answer after ``seconds``.
     """
@@ -88,7 +90,7 @@ def agents() -> list[AgentDefinition]:
 
 @dataclass
 class Bench:
-    """Runs the turns of one conversation with its model."""
+    """A bench for the turns of one conversation with its model."""
 
     baton: Baton
     turns: Turns

@@ -25,7 +25,7 @@ class ForgetfulStore(DynamoThreadStore):
 
 
 class NoTools:
-    """Implements ``ports.tools.Tools`` for agents without tools."""
+    """``ports.tools.Tools`` for agents without tools."""
 
     async def offered(self, agent: AgentDefinition, scope: Scope) -> OfferedTools:
         return OfferedTools((), ())
@@ -37,7 +37,7 @@ class NoTools:
 
 
 class NoRemoteAgents:
-    """Implements ``ports.agent_client.AgentClient`` for a deployment without remote agents."""
+    """The ``ports.agent_client.AgentClient`` of a deployment without remote agents."""
 
     async def stream(
         self, agent: AgentDefinition, task: AgentTask, *, is_passed_on: Callable[[], bool] = lambda: False
@@ -50,7 +50,7 @@ class NoRemoteAgents:
 
 
 class AgentsInMemory:
-    """Implements ``ports.agents.ShippedAgents``. The first of ``definitions`` is the default main agent."""
+    """``ports.agents.ShippedAgents`` in memory. The first of ``definitions`` is the default main agent."""
 
     def __init__(self, *definitions: AgentDefinition) -> None:
         self._definitions = {definition.id: definition for definition in definitions}
@@ -66,7 +66,7 @@ class AgentsInMemory:
 
 
 class Record:
-    """Implements ``HeldRecord`` for a message over a WebSocket. Its id is as long as an id of SQS."""
+    """A ``HeldRecord`` for a message over a WebSocket. Its id is as long as an id of SQS."""
 
     def __init__(self) -> None:
         self.delivery = RecordDelivery(str(uuid.uuid4()), 1)
@@ -80,7 +80,7 @@ class Record:
 
 @dataclass
 class QueueInMemory:
-    """Implements ``TurnQueue`` for the summaries that turns ask for, until the benchmark takes them."""
+    """A ``TurnQueue`` for the summaries that turns ask for, until the benchmark takes them."""
 
     waiting: list[tuple[Scope, Queued]] = field(default_factory=list)
 
@@ -94,7 +94,7 @@ class QueueInMemory:
 
 
 class NoClosings:
-    """Implements ``Closings`` for plain turns, which never end a session."""
+    """``Closings`` for plain turns, which never end a session."""
 
     async def start(self, scope: Scope, ref: EpisodeRef, *, attempt: int) -> None:
         raise NotImplementedError
@@ -102,7 +102,7 @@ class NoClosings:
 
 @dataclass
 class ConnectedClient:
-    """Implements ``Connections`` with one client that takes every frame."""
+    """``Connections`` with one client that takes every frame."""
 
     frames: list[str] = field(default_factory=list)
 

@@ -39,7 +39,7 @@ WARM_UP = 5
 
 @dataclass
 class PausingEmbedder:
-    """Implements ``Embedder`` with one made-up vector, after ``seconds``. A real model works in another process."""
+    """An ``Embedder`` with one made-up vector, after ``seconds``. A real model works in another process."""
 
     vector: Vector
     seconds: float = 0.0
@@ -77,7 +77,7 @@ class Kind:
 
 @dataclass
 class Delay:
-    """Lets each request to the table take so many seconds longer."""
+    """The seconds by which each request to the table takes longer."""
 
     seconds: float = 0.0
 

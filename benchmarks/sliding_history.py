@@ -18,7 +18,10 @@ from benchmarks.long_conversation import TOOL_NAMES, Player, Turn
 
 
 class SlidingPlayer(Player):
-    """Plays the conversation as Baton did before: notes and blocks behind the system prompt, the newest messages."""
+    """A player of the conversation as Baton was before.
+
+    Notes and blocks stand behind the system prompt, and only the newest messages are sent.
+    """
 
     def _answer(self, turn: Turn, agent: AgentDefinition, handoff: HandoffRequest | None) -> None:
         question = self._message(turn, Role.USER, turn.question, len(self.stored))

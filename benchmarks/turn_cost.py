@@ -83,7 +83,7 @@ class HourClock(SystemClock):
 
 
 class Conversation:
-    """Runs turns of one thread on a metered Baton, with or without a connection."""
+    """Turns of one thread on a metered Baton, with or without a connection."""
 
     def __init__(self, baton: Baton, thread_id: str, *, connected: bool, moves: bool = False) -> None:
         """``moves``: another worker runs each turn, so that none knows the history."""

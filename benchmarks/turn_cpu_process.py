@@ -95,7 +95,7 @@ async def _configuration(memory: str, folder: Path) -> Callable[[Any], None]:
     vector = made_up_vector(chance, DIMENSIONS)
 
     class OneVector:
-        """Implements ``Embedder`` without a model, whose CPU time is another process's."""
+        """An ``Embedder`` without a model, whose CPU time is another process's."""
 
         name, dimensions = NAME, DIMENSIONS
 

@@ -60,7 +60,7 @@ class Way(Protocol):
 
 
 class Direct:
-    """Calls the model's endpoint and keeps the conversation in memory, as a program without Baton would."""
+    """A conversation in memory with the model's endpoint, as a program without Baton would have it."""
 
     def __init__(self, client: AsyncOpenAI, system_prompt: str, threads: int) -> None:
         self._client = client
@@ -89,7 +89,7 @@ class Direct:
 
 
 class OverSse:
-    """Calls POST /v1/runs."""
+    """A client that calls POST /v1/runs."""
 
     def __init__(self, client: httpx.AsyncClient, threads: int) -> None:
         self._client = client
@@ -115,7 +115,7 @@ class OverSse:
 
 
 class OverWebSocket:
-    """Sends the message action."""
+    """A client that sends the message action."""
 
     def __init__(self, connection: websocket.ClientConnection, threads: int) -> None:
         self._connection = connection
@@ -137,7 +137,7 @@ class OverWebSocket:
 
 
 class _EventClock:
-    """Records when the first event of each type in a turn came."""
+    """The times at which the first event of each type in a turn came."""
 
     def __init__(self) -> None:
         self._began = time.perf_counter()

@@ -45,7 +45,7 @@ ANSWER = (
 
 @dataclass
 class PacedModel:
-    """Implements ``ChatModel`` and streams ``ANSWER`` in pieces of about a token.
+    """A ``ChatModel`` that streams ``ANSWER`` in pieces of about a token.
 
     The pieces are spread evenly over ``seconds``, after ``silence``.
     """

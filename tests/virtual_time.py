@@ -60,7 +60,7 @@ class DeterministicLoop(VirtualTimeLoop):
 
 
 class _CountingSelector(selectors.DefaultSelector):
-    """Ends a loop on which something is always ready, so that no time passes."""
+    """A selector that ends a loop on which something is always ready, so that no time passes."""
 
     def __init__(self, loop: DeterministicLoop) -> None:
         super().__init__()

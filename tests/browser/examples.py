@@ -53,7 +53,7 @@ def _run(script: str, folder: Path) -> None:
 
 
 class Quiet(SimpleHTTPRequestHandler):
-    """Serves files without a log."""
+    """A file server without a log."""
 
     def log_message(self, *_: object) -> None:
         """Say nothing."""

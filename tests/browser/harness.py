@@ -67,7 +67,7 @@ def token(user: str) -> str:
 
 @dataclass
 class Harness:
-    """Plays the server: ``answers`` to HTTP requests, and events over the page's WebSocket."""
+    """A stand-in for the server: ``answers`` to HTTP requests, and events over the page's WebSocket."""
 
     page: Page
     answers: dict[str, Json] = field(default_factory=dict)

@@ -35,7 +35,7 @@ class _Link:
 
 
 class LossyProxy:
-    """Stands in front of a server. Use it as a context manager; ``url`` is where it is reached."""
+    """A proxy in front of a server. Use it as a context manager; ``url`` is where it is reached."""
 
     def __init__(self, target: str) -> None:
         address = urlsplit(target)

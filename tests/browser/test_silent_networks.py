@@ -29,7 +29,7 @@ AN_HOUR = 3600
 
 
 class Pings:
-    """Counts what the page asks of its connections, and what it is answered."""
+    """The counts of what the page asks of its connections, and what it is answered."""
 
     def __init__(self, page: Page) -> None:
         self.connections = self.sent = self.unanswered = 0

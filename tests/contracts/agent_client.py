@@ -75,7 +75,7 @@ class Embassy(Protocol):
 
 
 class AgentClientContract:
-    """Subclasses give the fixture ``embassy``."""
+    """The rules of agent clients. Subclasses give the fixture ``embassy``."""
 
     async def test_an_answer_is_text_and_then_its_end(self, embassy: Embassy) -> None:
         chunks = await consult(embassy, a_task(embassy.will_say("One ", "two.")))

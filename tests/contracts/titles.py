@@ -80,7 +80,7 @@ class TitleContract:
 
 
 class SearchContract:
-    """Searches go through the list of the user's threads, page by page."""
+    """The rules of searches, which go through the list of the user's threads page by page."""
 
     async def test_a_search_finds_titles_and_beginnings_of_ones_own_threads(self, stores: Stores) -> None:
         lisbon = await named(stores, "Weekend in Lisboa")

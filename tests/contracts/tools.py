@@ -36,7 +36,7 @@ class ToolsUnderTest:
 
 
 class ToolsContract:
-    """Needs the fixture ``tools``."""
+    """The rules of tools, for the fixture ``tools``."""
 
     async def test_tools_are_offered_with_what_a_model_needs(self, tools: ToolsUnderTest) -> None:
         offered = await tools.tools.offered(tools.agent, CLERK)

@@ -107,4 +107,4 @@ Behaviour = Callable[[Exchange], Awaitable[None]]
 
 
 class Broken(Exception):
-    """Ends a stream in the middle: the server drops the connection."""
+    """An end in the middle of a stream: the server drops the connection."""

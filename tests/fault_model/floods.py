@@ -15,7 +15,7 @@ HUNDRED_MEGABYTES = 100 * 1024 * 1024
 
 
 class Flood:
-    """Sends ``first`` and then ``piece`` again and again, 100 MB in all, or until the client goes away."""
+    """A body of ``first`` and then ``piece`` again and again, 100 MB in all, or until the client goes away."""
 
     def __init__(
         self, piece: bytes, *, first: Sequence[bytes] = (), status: int = 200, headers: dict[str, str] | None = None

@@ -25,7 +25,7 @@ LIGHT_MODEL = "fault-1-light"
 
 
 class ThreadedServer:
-    """Serves an ASGI app on a free local port from a separate thread."""
+    """A server of an ASGI app on a free local port, in a separate thread."""
 
     def __init__(self, app: ASGIApp) -> None:
         config = uvicorn.Config(

@@ -11,7 +11,7 @@ from tests.models.standins import StandIns
 
 
 class Rerouted(httpx.AsyncHTTPTransport):
-    """Sends requests for a real host to its stand-in, so that what is known of that host applies."""
+    """A transport that sends a real host's requests to its stand-in, so that what is known of that host applies."""
 
     def __init__(self, stand_ins: StandIns, names: Mapping[str, str]) -> None:
         """``names`` are the stand-ins by the last parts of the requests' paths."""

@@ -13,7 +13,7 @@ def judge(text: str) -> dict[str, str]:
 
 
 class Endpoint(BaseHTTPRequestHandler):
-    """Answers Baton's requests."""
+    """The endpoint that answers Baton's requests."""
 
     def do_POST(self) -> None:
         """Answer with the verdict on the text of the request."""

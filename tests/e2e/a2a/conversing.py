@@ -9,7 +9,10 @@ import sys
 
 
 class Program:
-    """Reads commands, one a line, and carries them out at the same time. A subclass talks by its SDK."""
+    """A program that reads commands, one a line, and carries them out at the same time.
+
+    A subclass talks by its SDK.
+    """
 
     async def run(self) -> None:
         """Serve until standard input is closed."""

@@ -17,7 +17,7 @@ from tests.unit.procedures.tasks import IS_TASK, OPERATOR, complete_task, drafte
 
 @dataclass
 class Dying:
-    """Counts calls of ports, and dies in front of one of them or after it."""
+    """A count of calls of ports. The worker dies in front of one of them or after it."""
 
     at: int | None = None
     after: bool = False

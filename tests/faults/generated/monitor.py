@@ -17,7 +17,7 @@ Note = Callable[..., None]
 
 @dataclass
 class Monitor:
-    """Watches leases, requests to cancel and posts, without an effect."""
+    """A monitor of leases, requests to cancel and posts, without an effect."""
 
     to_be_stopped: set[str] = field(default_factory=set)
     """Ids of the runs that somebody has asked to stop."""

@@ -16,7 +16,7 @@ QUEUE = "turns.fifo"
 
 
 class GuardOfCases(Guard):
-    """Lets the test itself look on, which is not a function."""
+    """A guard that lets the test itself look on, which is not a function."""
 
     def ask(self, function: str, service: str, request: Request, operation: str) -> None:
         if function:

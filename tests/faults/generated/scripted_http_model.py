@@ -21,7 +21,7 @@ FAILURES = ("429", "503", "401", "breaks", "hangs", "ends early", "empty", "not 
 
 @dataclass
 class ModelEndpoint(httpx.AsyncBaseTransport):
-    """Answers "<question>: word word ...", with pauses; a share of the answers fails in some way."""
+    """An endpoint that answers "<question>: word word ...", with pauses; a share of the answers fails in some way."""
 
     random: random.Random
     failing: float = 0.0

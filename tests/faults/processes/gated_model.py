@@ -12,7 +12,7 @@ from tests.faults.processes.viewer import PATIENCE_SECONDS
 
 
 class GatedModel:
-    """Answers "<question>: one two three", or, where a gate has the question's name, what the gate lets through."""
+    """A model that answers "<question>: one two three", or what the gate of the question's name lets through."""
 
     def __init__(self) -> None:
         self.gates: dict[str, Gate] = {}

@@ -24,7 +24,9 @@ _HOP_BY_HOP = {b"host", b"content-length", b"connection", b"transfer-encoding"}
 
 @dataclass
 class Hold:
-    """Stops the first update of ``thread_id`` with ``expression`` in it, and its repetitions, until it is let go.
+    """A stop of the first update of ``thread_id`` with ``expression`` in it, and of its repetitions.
+
+    It lasts until it is let go.
 
     Then the connection is dropped: the client is dead by then, and a request that was stopped before it took effect
     never will.

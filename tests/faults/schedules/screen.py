@@ -18,7 +18,7 @@ class _Shown:
 
 @dataclass
 class Screen:
-    """Drops what it has, drops back where a takeover says so, and takes nothing beyond a gap."""
+    """A client that drops back where a takeover says so, and takes nothing that it has or that is beyond a gap."""
 
     seen: int = 0
     _messages: list[_Shown] = field(default_factory=list)

@@ -89,7 +89,7 @@ class Troubled:
 
 
 class RepeatingModel:
-    """Answers with what the user said, and sums conversations up by what was said in them."""
+    """A model that answers with the user's words, and sums conversations up by what was said in them."""
 
     async def stream(
         self, settings: ModelSettings, prompts: Sequence[Prompt], **_: Any

@@ -24,7 +24,7 @@ def text(words):
 
 
 class Agent(AgentExecutor):
-    """Remembers the messages of each task; works for as long as it takes until it is asked about that."""
+    """An agent that remembers each task's messages. It works for as long as it takes until it is asked about that."""
 
     def __init__(self):
         self._heard = {}

@@ -18,7 +18,10 @@ Json = dict[str, Any]
 
 
 class RogueAgent:
-    """Answers every JSON-RPC call as ``behaviour`` does, and counts the calls by method. It says that it streams."""
+    """An agent that answers every JSON-RPC call as ``behaviour`` does, and counts the calls by method.
+
+    It says that it streams.
+    """
 
     def __init__(self, behaviour: Behaviour, *, streams: bool = True) -> None:
         self.behaviour = behaviour

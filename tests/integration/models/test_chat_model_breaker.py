@@ -20,7 +20,7 @@ HELLO = (Prompt(Role.USER, "Hello"),)
 
 
 class Caller:
-    """Asks through a chat model whose circuit opens after two failed answers, for thirty seconds."""
+    """A caller of a chat model whose circuit opens after two failed answers, for thirty seconds."""
 
     def __init__(self, make_model: Callable[..., OpenAIChatModel], server: FaultModel) -> None:
         self.now = 0.0

@@ -81,7 +81,7 @@ def _attachment(block: Json) -> Attachment:
 
 
 class ConverseStream:
-    """Writes the frames of one answer."""
+    """The frames of one answer."""
 
     def __init__(self, input_tokens: int, cached: tuple[int, int], *, guarded: bool) -> None:
         self._input_tokens = input_tokens

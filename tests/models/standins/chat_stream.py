@@ -17,7 +17,7 @@ SIZE = 7
 
 
 class ChatStream:
-    """Writes the chunks of one answer."""
+    """The chunks of one answer."""
 
     def __init__(self, style: Streaming, model: str, prompt_tokens: int, *, counts_usage: bool) -> None:
         self._style = style

@@ -14,7 +14,7 @@ SIZE = 7
 
 
 class ResponseStream:
-    """Writes the events of one answer, and collects its output items."""
+    """The events of one answer, and its output items."""
 
     def __init__(self, host: str, body: Json, input_tokens: int) -> None:
         self._host = host

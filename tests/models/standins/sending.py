@@ -19,7 +19,7 @@ SILENCE_SECONDS = 0.05
 
 
 class Dropped(Exception):
-    """Ends a stream in the middle: the server closes the connection."""
+    """An end in the middle of a stream: the server closes the connection."""
 
 
 class EventStream(Response):

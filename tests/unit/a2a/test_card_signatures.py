@@ -129,7 +129,7 @@ async def test_public_keys_are_served_without_private_parts() -> None:
 
 
 class Server:
-    """Serves a card and keys."""
+    """A server of a card and keys."""
 
     def __init__(self, card: Json, keys: list[Json]) -> None:
         self.card, self.keys, self.now = card, keys, 0.0

@@ -13,7 +13,7 @@ CURRENT, OLDER = "/.well-known/agent-card.json", "/.well-known/agent.json"
 
 
 class CardServer:
-    """Serves one card. It knows which one a client has."""
+    """A server of one card. It knows which one a client has."""
 
     def __init__(self, tag: str | None = '"1"', path: str = CURRENT) -> None:
         self.name = "First"

@@ -248,7 +248,10 @@ def test_every_model_is_listed_once_with_those_who_use_it() -> None:
 
 
 class StrictEndpoint(httpx.AsyncBaseTransport):
-    """Refuses temperatures, tools, schemas and parts that are not text, each in its own words; answers "Yes."."""
+    """An endpoint that refuses temperatures, tools, schemas and parts that are not text, each in its own words.
+
+    It answers "Yes.".
+    """
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         body = json.loads(await request.aread())

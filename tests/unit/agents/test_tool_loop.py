@@ -413,7 +413,7 @@ async def test_calls_without_end_are_neither_made_nor_kept(harness: Harness) -> 
 
 def test_a_turn_whose_time_runs_out_ends_in_an_answer() -> None:
     class Tireless(ScriptedChatModel):
-        """Calls a tool as long as it may."""
+        """A model that calls a tool as long as it may."""
 
         async def stream(
             self,

@@ -23,7 +23,7 @@ Json = dict[str, Any]
 
 @dataclass
 class WorkedQueue(FakeTurnQueue):
-    """Runs each record in a separate task, in order within a thread, as a worker does."""
+    """A queue that runs each record in a separate task, in order within a thread, as a worker does."""
 
     harness: Harness | None = None
     is_held: bool = False

@@ -40,7 +40,7 @@ CURRENT = {"A2A-Version": "1.0"}
 
 
 class Watched(A2AServed):
-    """Notes when the first event of a stream was sent."""
+    """Baton behind A2A, where the first event of a stream is noted."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -58,7 +58,7 @@ class SlowEndpoint:
 
 
 class SlowEmbedder(ApiEmbedder):
-    """Asks the endpoint of its process."""
+    """An embedder that asks the endpoint of its process."""
 
     def __init__(self, process: Process) -> None:
         self._endpoint_of_all = process.endpoint

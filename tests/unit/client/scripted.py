@@ -18,7 +18,7 @@ THREAD_ID = "550e8400-e29b-41d4-a716-446655440000"
 
 
 class Clock:
-    """Stands in for the module ``time``: sleeping takes no time, and is counted."""
+    """A stand-in for the module ``time``: sleeping takes no time, and is counted."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -33,7 +33,7 @@ class Clock:
 
 
 class Script(httpx.BaseTransport):
-    """Answers each request with what is next for its method and path; the last answer is repeated."""
+    """A transport that gives each request the next answer for its method and path; the last answer is repeated."""
 
     def __init__(self) -> None:
         self.requests: list[httpx.Request] = []

@@ -39,7 +39,7 @@ def listing(*items: Json, cursor: str | None = None) -> httpx.Response:
 
 @dataclass
 class ScriptedServer:
-    """Answers requests by method and path, and keeps them."""
+    """A server that answers requests by method and path, and keeps them."""
 
     folder: Path
     """Of the command's configuration."""

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 
 class Typed:
-    """Types messages, and answers questions in turn."""
+    """Typed messages, and answers to questions in turn."""
 
     is_terminal = True
 

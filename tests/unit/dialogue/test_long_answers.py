@@ -37,7 +37,7 @@ PIECE = "word " * 2_000
 
 @dataclass
 class EndlessModel(ScriptedChatModel):
-    """Says the same again and again, and never comes to an end."""
+    """A model that says the same again and again, and never comes to an end."""
 
     given: int = 0
     """Bytes that were taken of it."""

@@ -54,7 +54,7 @@ ADAPTERS_OWN = re.compile(r"AWS_LAMBDA_EXEC_WRAPPER|AWS_LWA_\w+")
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """Reads CloudFormation's short forms (``!Ref``) as their argument."""
+    """A loader that reads CloudFormation's short forms (``!Ref``) as their argument."""
 
 
 _Loader.add_multi_constructor("!", lambda loader, suffix, node: str(node.value))

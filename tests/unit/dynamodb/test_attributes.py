@@ -71,7 +71,7 @@ class Body(io.BytesIO):
 
 
 class Server:
-    """Answers requests of clients in place of AWS."""
+    """A server that answers clients' requests in place of AWS."""
 
     def __init__(self) -> None:
         self.status, self.body = 200, b"{}"

@@ -44,7 +44,7 @@ def refusal(code: str, status: str = "400 Bad Request", **fields: object) -> byt
 
 @dataclass
 class Server:
-    """Gives the next of ``answers`` to each request, and closes the connection before an empty one."""
+    """A server that gives each request the next of ``answers``, and closes the connection before an empty one."""
 
     url: str = ""
     answers: list[bytes] = field(default_factory=list)

@@ -55,7 +55,10 @@ def answer(body: bytes = ITEM, status: str = "200 OK", *headers: str, length: in
 
 @dataclass
 class Server:
-    """Gives the next of ``answers`` to each request; it closes the connection after one of ``closed_after``."""
+    """A server that gives each request the next of ``answers``.
+
+    It closes the connection after those of ``closed_after``.
+    """
 
     url: str = ""
     answers: list[bytes] = field(default_factory=list)

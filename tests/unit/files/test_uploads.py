@@ -130,7 +130,7 @@ async def test_no_name_gets_into_the_key_or_out_of_its_header(name: str) -> None
 
 
 class Signing:
-    """Notes what would be signed."""
+    """The notes of what would be signed."""
 
     params: dict[str, Any]
 

@@ -13,7 +13,7 @@ DISCOVERY = "/.well-known/openid-configuration"
 
 
 class LocalIssuer:
-    """Serves what ``documents`` holds: path -> a JSON value, raw bytes, or an int for a bare status."""
+    """A server of ``documents``: path -> a JSON value, raw bytes, or an int for a bare status."""
 
     def __init__(self, url: str) -> None:
         self.url = url

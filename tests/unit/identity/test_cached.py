@@ -10,7 +10,7 @@ from tests.unit.identity.signing import Monotonic
 
 
 class Source:
-    """Counts how often it is read; fails while ``error`` is set."""
+    """A source that counts how often it is read; it fails while ``error`` is set."""
 
     def __init__(self) -> None:
         self.reads = 0

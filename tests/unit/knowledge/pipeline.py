@@ -31,7 +31,7 @@ class Killed(BaseException):
 
 @dataclass
 class Writes:
-    """Counts writes to all stores, and kills the worker before or after one of them."""
+    """The count of writes to all stores. It kills the worker before or after one of them."""
 
     count: int = 0
     kill_before: int | None = None

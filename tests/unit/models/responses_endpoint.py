@@ -99,8 +99,10 @@ class Whole(httpx.AsyncByteStream):
 
 
 class Endpoint(httpx.AsyncBaseTransport):
-    """Plays one answer for each request, the last one again and again: events, a refusal, or
-    a whole answer."""
+    """An endpoint with one answer for each request, the last one again and again.
+
+    An answer is events, a refusal, or a whole answer.
+    """
 
     def __init__(self, *answers: Sequence[Any] | Refusal | Whole, stays: bool = False) -> None:
         self._answers = list(answers)

@@ -73,7 +73,7 @@ Answer = Sequence[bytes] | httpx2.Response | Exception | Callable[[], httpx2.Res
 
 @dataclass
 class ScriptedBedrock(httpx2.AsyncBaseTransport):
-    """Gives its answers one after the other, the last one again and again."""
+    """A transport that gives its answers one after the other, the last one again and again."""
 
     answers: list[Answer] = field(default_factory=lambda: [SAYS_HELLO])
     requests: list[httpx2.Request] = field(default_factory=list)

@@ -26,7 +26,7 @@ DIMENSIONS = {TITAN: 256, NOVA: 256, COHERE: 256, COHERE_3: 1024}
 
 
 class Embedding(ScriptedBedrock):
-    """Embeds each text as its length and zeros, in the form of the model that is asked."""
+    """An endpoint whose vector of a text is its length and zeros, in the form of the model that is asked."""
 
     def __init__(self, *failures: Any) -> None:
         super().__init__(list(failures))

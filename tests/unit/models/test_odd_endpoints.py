@@ -31,7 +31,7 @@ ADD = ToolSpec("add", "Adds.", {"type": "object"})
 
 
 class Endpoint(httpx2.AsyncBaseTransport):
-    """Answers requests by a function, and keeps their bodies."""
+    """An endpoint that answers requests by a function, and keeps their bodies."""
 
     def __init__(self, answer: Answer) -> None:
         self.answer = answer

@@ -33,7 +33,7 @@ Rule = Callable[[dict[str, Any]], str | None]
 
 
 class Endpoint(httpx.AsyncBaseTransport):
-    """Answers with "Yes.", unless its rule names what it refuses in a request."""
+    """An endpoint that answers with "Yes.", unless its rule names what it refuses in a request."""
 
     def __init__(self, rule: Rule, status: int = 400) -> None:
         self._rule = rule

@@ -32,7 +32,10 @@ CASE = [
 
 @dataclass
 class TextOnlyEndpoint(httpx.AsyncBaseTransport):
-    """Refuses parts that are not text, as vLLM and llama.cpp do with most models; answers with the last message."""
+    """An endpoint that refuses parts that are not text, as vLLM and llama.cpp do with most models.
+
+    It answers with the last message.
+    """
 
     refused: int = 0
     taken: list[list[dict[str, Any]]] = field(default_factory=list)

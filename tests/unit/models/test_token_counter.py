@@ -126,7 +126,7 @@ def test_longer_texts_are_estimated_within_a_few_per_cent(tiktokens_own: tiktoke
 
 
 class Measured(tiktoken.Encoding):
-    """Counts, and remembers how much it was given."""
+    """An encoding that counts, and remembers how much it was given."""
 
     characters = 0
 

@@ -44,7 +44,7 @@ async def talked(*, logged: bool) -> tuple[Harness, list[Event]]:
 
 
 class Reads(Counter[str]):
-    """Counts what a replay reads."""
+    """The counts of what a replay reads."""
 
     def __init__(self, harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
         super().__init__()

@@ -153,7 +153,7 @@ def test_a_message_of_nothing_but_candidates_is_read_to_its_end(flood: str) -> N
 
 async def test_placeholders_are_numbered_in_the_order_of_the_texts_whichever_is_searched_first() -> None:
     class BackwardDetector(InProcessPiiDetector):
-        """Answers for a text only once it has answered for the next one."""
+        """A detector that answers for a text only once it has answered for the next one."""
 
         def __init__(self, texts: Sequence[str]) -> None:
             super().__init__()

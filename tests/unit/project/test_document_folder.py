@@ -39,7 +39,7 @@ class Server(FolderDocuments):
 
 
 class Developer:
-    """Edits the folder, of a local cloud that is started again by ``start``."""
+    """A developer who edits the folder of a local cloud, which ``start`` starts again."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

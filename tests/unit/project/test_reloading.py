@@ -22,7 +22,7 @@ from tests.unit.project.conftest import edited
 
 
 class Developer:
-    """Edits files of a project, of which the running agents are ``agents``."""
+    """A developer who edits files of a project, of which the running agents are ``agents``."""
 
     def __init__(self, project: Project) -> None:
         self.project = project

@@ -130,7 +130,7 @@ async def test_inputs_have_what_functions_of_each_release_read(version: str) -> 
 
 
 class _Started:
-    """Keeps the runs that would begin."""
+    """The runs that would begin."""
 
     def __init__(self) -> None:
         self.runs: list[PipelineRun] = []

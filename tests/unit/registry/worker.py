@@ -18,7 +18,7 @@ TUTOR: dict[str, Any] = {"name": "Tutor", "description": "Helps.", "system_promp
 
 
 class Tenant:
-    """Changes the agents of a tenant in the store, as another worker would."""
+    """A tenant whose agents change in the store, as another worker would change them."""
 
     def __init__(self, store: FakeAgentDefinitions, clock: FakeClock, scope: Scope = ADA) -> None:
         self._store, self._clock, self._scope = store, clock, scope

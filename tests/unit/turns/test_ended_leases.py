@@ -23,7 +23,7 @@ STORES = ("store", "log", "live", "records", "handoffs", "workflows", "episodes"
 
 
 class Faults:
-    """Counts the calls of all stores since the lease was taken, and has one of them fail."""
+    """The count of calls of all stores since the lease was taken. One of them fails."""
 
     def __init__(self, harness: Harness, monkeypatch: pytest.MonkeyPatch, failing: int) -> None:
         self.failed: str | None = None

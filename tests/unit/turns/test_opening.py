@@ -20,7 +20,7 @@ from tests.harness.relays import RelayHarness
 
 
 class SlowWrites:
-    """Keeps calls of one of the store's writes waiting until ``gate`` is set."""
+    """A store whose calls of one of its writes wait until ``gate`` is set."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, store: Any, operation: str) -> None:
         self.gate = asyncio.Event()

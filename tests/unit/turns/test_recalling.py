@@ -548,7 +548,7 @@ async def test_triggers_match_even_if_everything_else_is_slow() -> None:
 
 
 class Noted(ProcedureSet):
-    """Notes in which threads messages are compared with triggers."""
+    """Procedures that note in which threads messages are compared with triggers."""
 
     def find_triggered(self, text: str) -> list[TriggeredProcedure]:
         self.threads = [*getattr(self, "threads", []), threading.get_ident()]

@@ -13,7 +13,7 @@ from tests.harness.harness import Harness
 
 
 class Reads:
-    """Counts how often the live items of a thread are read."""
+    """The count of how often the live items of a thread are read."""
 
     def __init__(self, harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
         self.count = 0
