@@ -1,7 +1,7 @@
 """The countable rules of Baton's prose: ``python -m tests.prose [path ...]`` prints each place that breaks one.
 
-Docstrings and descriptions are no subordinate clauses, and prose and names avoid some words and American spelling.
-CONTRIBUTING.md has the rules that no program can count.
+Docstrings and descriptions are no subordinate clauses, those of classes and properties are nouns, and prose and names
+avoid some words and American spelling. CONTRIBUTING.md has the rules that no program can count.
 """
 
 from __future__ import annotations
@@ -59,6 +59,30 @@ ALLOWED = {
     ("docs/how-to/use-amazon-bedrock.md", "Center"),  # the name of a product
 }
 """Words that may stand in a file, by path."""
+VERBS = frozenset(
+    """
+    acts adds admits announces asks begins carries chooses closes collects compares compiles consults converts creates
+    decides decodes delivers dispatches distinguishes does embeds executes extracts fires follows gives grows handles
+    has holds identifies implements increases iterates judges keeps knows learns lets makes observes packs parses puts
+    redacts refuses remembers removes replaces resolves retrieves returns says sends separates serves shortens
+    summarises takes validates verifies writes yields
+    """.split()  # noqa: SIM905
+)
+"""Verbs in the third person, with which no docstring of a class begins."""
+VERBS_OR_NOUNS = frozenset(
+    """
+    answers bounds caches calls changes checks commits copies counts drops edits ends exchanges finds imports indexes
+    limits lists marks measures merges needs notes passes places plays polls posts prints queues ranks reads rebuilds
+    records refreshes reports requests runs screens seals searches shows signs splits stands starts stops stores tests
+    turns types watches works
+    """.split()  # noqa: SIM905
+)
+"""Words that are such verbs in front of an object, and otherwise the plurals of nouns."""
+AFTER_NOUN = re.compile(
+    r"[.,:;)]|$|(?:\s+[a-z]+ed)?\s+(?:about|after|against|and|are|at|before|behind|between|beyond|by|can|cannot|for|from"
+    r"|have|in|must|of|on|or|over|that|through|to|under|where|which|while|who|whose|with|within|without)\b"
+)
+"""The continuation of a text that begins with one of these plurals."""
 DESCRIPTIONS = frozenset({"description", "help", "summary"})
 
 # Terms of protocols and libraries keep their spelling.
@@ -97,6 +121,9 @@ def find_flaws(path: str, text: str) -> Iterator[Flaw]:
     for line, docstring in _properties(nodes):
         if docstring.startswith("Return"):
             yield Flaw(path, line, "a property is a noun: name the value instead of returning it")
+    for line, docstring in _classes(nodes):
+        if verb := _opening_verb(docstring):
+            yield Flaw(path, line, f'"{verb}": a class is a noun: name the thing first, then what it does')
     for line, docstring, is_boolean in _texts(nodes):
         yield from (Flaw(path, line, reason) for reason in _opening_flaws(docstring, is_boolean=is_boolean))
         yield from (Flaw(path, line, reason) for reason in word_flaws(docstring))
@@ -130,6 +157,23 @@ def _opening_flaws(text: str, *, is_boolean: bool) -> Iterator[str]:
     word = first[1].lower() if first else ""
     if word in CLAUSE_WORDS or (word == "whether" and not is_boolean):
         yield f'a text that begins with "{word}" is a clause: name the thing, or what the function does'
+
+
+def _opening_verb(text: str) -> str | None:
+    """Return the verb in the third person with which a text begins; None if it begins with something else."""
+    first = re.match(r"[A-Za-z]+", text)
+    if first is None:
+        return None
+    word, rest = first[0].lower(), text[first.end() :]
+    is_verb = word in VERBS or (word in VERBS_OR_NOUNS and AFTER_NOUN.match(rest) is None)
+    return first[0] if is_verb else None
+
+
+def _classes(nodes: Sequence[ast.AST]) -> Iterator[tuple[int, str]]:
+    """Yield line and docstring of each class."""
+    for node in nodes:
+        if isinstance(node, ast.ClassDef) and (docstring := ast.get_docstring(node)) is not None:
+            yield node.body[0].lineno, docstring
 
 
 def _properties(nodes: Sequence[ast.AST]) -> Iterator[tuple[int, str]]:

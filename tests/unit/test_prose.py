@@ -49,6 +49,47 @@ def test_a_property_that_returns_something_is_found(decorator: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("purpose", "verb"),
+    [
+        ("Reads files of all formats.", "Reads"),
+        ("Decides which agent speaks.", "Decides"),
+        ("Answers requests by a script.", "Answers"),
+        ("Runs queued turns.", "Runs"),
+        ("Records each kind of call.", "Records"),
+        ("Packs and unpacks values.", "Packs"),
+    ],
+)
+def test_a_class_that_begins_with_a_verb_is_found(purpose: str, verb: str) -> None:
+    flaws = list(find_flaws("a.py", f'class Reader:\n    """{purpose}"""'))
+    assert [(flaw.line, flaw.reason.partition(":")[0]) for flaw in flaws] == [(2, f'"{verb}"')]
+
+
+@pytest.mark.parametrize(
+    "purpose",
+    [
+        "A reader of files. Reads them once.",
+        "Answers to repeated messages.",
+        "Runs that somebody wants stopped.",
+        "Requests stopped by a limit.",
+        "Turns, each from its start to its end.",
+        "Searches cannot be made at the moment.",
+        "Documents of one agent.",
+        "Addresses a page has.",
+    ],
+)
+def test_a_class_may_begin_with_a_plural(purpose: str) -> None:
+    assert list(find_flaws("a.py", f'class Reader:\n    """{purpose}"""')) == []
+
+
+@pytest.mark.parametrize(
+    "module",
+    ['"""Posts push notifications."""', 'def read() -> None:\n    """Reads files."""', 'LIMIT = 3\n"""Keeps some."""'],
+)
+def test_only_classes_must_not_begin_with_a_verb(module: str) -> None:
+    assert list(find_flaws("a.py", module)) == []
+
+
+@pytest.mark.parametrize(
     ("path", "text", "line"),
     [
         ("a.py", "x = 1\n# the user is told", 2),
