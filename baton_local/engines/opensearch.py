@@ -23,7 +23,7 @@ KNN = "org.opensearch.plugin:opensearch-knn:3.6.0.0"
 ICU = "com.ibm.icu:icu4j-localespi:77.1"
 MAIN_CLASS = "org.opensearch.bootstrap.OpenSearch"
 START_SECONDS = 120.0
-"""It takes about 8 s; more on a busy machine."""
+"""The time limit of a start, which takes about 8 s; more on a busy machine."""
 LOGGING = """\
 status = error
 appender.console.type = Console

@@ -79,7 +79,7 @@ class JudgeModel:
     """The model's name."""
     prices: Prices = NO_PRICES
     files: ThreadFiles = field(default_factory=no_files)
-    """Those of no conversation."""
+    """The files that the judge may read: none by default."""
 
     @property
     def usd(self) -> float | None:

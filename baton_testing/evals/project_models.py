@@ -28,7 +28,7 @@ class ProjectModels:
     judge: ChatModel
     judge_name: str
     real: tuple[RealModel, ...] = ()
-    """Those over connections."""
+    """The models that are called over connections."""
     can_judge: bool = True
     """False if the demo model judges, and its script has no rule for that."""
 

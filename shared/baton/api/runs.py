@@ -60,7 +60,7 @@ TURN_ERRORS = (
 """The errors that refuse a message before its run begins."""
 
 BRANCH_ERRORS = (BranchUnavailable, BranchCrossesHandoff, TooManyBranches)
-"""Those that refuse to begin a branch."""
+"""The errors that refuse to begin a branch."""
 
 FRAME_OF_A_RUN = ("RUN_STARTED", "RUN_FINISHED", "RUN_ERROR")
 

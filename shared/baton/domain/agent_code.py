@@ -62,7 +62,7 @@ class AgentCode:
     prompt: Callable[..., Any] | None = None
     """Computes a part of the prompt for each turn: takes a ``TurnContext`` and returns text."""
     hooks: list[Hook] = field(default_factory=list)
-    """In the order in which they are called."""
+    """The hooks, in the order in which they are called."""
     run: Callable[..., Any] | None = None
     """Answers in place of the model: a coroutine that takes a ``RunContext`` and the message."""
 

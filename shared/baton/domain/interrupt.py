@@ -89,7 +89,7 @@ class Interrupt:
     """A call that waits for a person's approval, or for the user's application to carry it out."""
 
     id: str
-    """For a call of the user's application, the id of the call."""
+    """The id. For a call of the user's application, it is that of the call."""
     tool_call_id: str
     tool_name: str
     message: str

@@ -98,7 +98,7 @@ class Overview:
 
     threads: int = 0
     days: Mapping[tuple[str, str], DayCounts] = field(default_factory=dict)
-    """By day (``2026-03-14``, UTC) and agent."""
+    """The counts by day (``2026-03-14``, UTC) and agent."""
     errors: Mapping[str, int] = field(default_factory=dict)
     """Failed turns by the code of their error."""
     first_tokens: tuple[int, ...] = (0,) * (len(FIRST_TOKEN_BOUNDS_MS) + 1)

@@ -202,7 +202,7 @@ class Procedure:
     used: int = 0
     """Turns that followed it."""
     went_well: int = 0
-    """Those of them that went well."""
+    """Turns that followed it and went well."""
 
     @property
     def slug(self) -> str:

@@ -19,9 +19,9 @@ class Replay(StrEnum):
 
     NEVER = "never"
     TURN = "turn"
-    """Within the turn: after the results of the answer's calls."""
+    """The turn only: after the results of the answer's calls."""
     ALWAYS = "always"
-    """In every prompt that holds the answer."""
+    """Every prompt that holds the answer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -191,7 +191,7 @@ class Ranked:
     signals: Mapping[str, float]
     """The raw score of each ranking that it is in, by ``view.signal``."""
     added: frozenset[str] = frozenset()
-    """Those of them that it was added to."""
+    """The rankings that it was added to."""
 
 
 def clause_weights(views: Mapping[str, float]) -> dict[SearchClause, float]:

@@ -81,7 +81,7 @@ class LeaseTimes:
     extend_again: float = 1.0
     """The time from an extension that failed to the next one."""
     margin: float = 2.0
-    """Nothing is posted so near the lease's end that a successor's post could overtake it."""
+    """The time before the lease's end in which nothing is posted, because a successor's post could overtake it."""
     losing: float = 2.5
     """A record that is hidden for less than this has missed two extensions or more, and will soon be lost."""
 
@@ -101,7 +101,7 @@ class LeaseTimes:
 
 
 USUAL_TIMES = LeaseTimes()
-"""Those of a deployment."""
+"""The times of a deployment."""
 
 
 class ThreadStatus(StrEnum):

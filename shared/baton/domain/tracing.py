@@ -72,7 +72,7 @@ class Attribute(StrEnum):
     ATTEMPT = "baton.run.attempt"
     OUTCOME = "baton.outcome"
     COST = "baton.usage.cost"
-    """In the currency of the deployment's prices; left out where the model has no price."""
+    """The cost in the currency of the deployment's prices; left out where the model has no price."""
     TASK = "baton.task.id"
     HANDOFF_FROM = "baton.handoff.source"
     HANDOFF_TO = "baton.handoff.target"

@@ -41,4 +41,4 @@ class Refuse:
 
 
 Verdict = Replace | Refuse | None
-"""None: go on."""
+"""A hook's verdict; None: the agent continues."""

@@ -18,7 +18,7 @@ Place = Sequence[str | int]
 
 MAX_DEPTH = 100
 MAX_VALUES = 100_000
-"""With every alias (``*name``) replaced by what it stands for. Composing that many takes some two seconds."""
+"""Values of a text, with each alias (``*name``) replaced by its meaning. Composing that many takes some two seconds."""
 
 
 class InvalidYaml(Exception):
@@ -36,7 +36,7 @@ class YamlText:
 
     values: Any
     root: yaml.Node | None
-    """The same as nodes, which know their lines; None: the text is empty."""
+    """The values as nodes, which know their lines; None: the text is empty."""
 
 
 def read_yaml(text: str, *, aliases: bool = True, is_trusted: bool = False) -> YamlText:

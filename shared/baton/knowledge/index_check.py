@@ -33,7 +33,7 @@ class KnowledgeCheck:
     documents: int
     """Documents that turns use."""
     indexed: int
-    """Those of which every chunk is in the index."""
+    """Documents of which every chunk is in the index."""
     chunks: int
     """The chunks of these documents in the index."""
     missing: tuple[DocumentPlace, ...]

@@ -44,7 +44,7 @@ WORDS, MEANING = SearchClause(CHUNK, Signal.WORDS), SearchClause(CHUNK, Signal.M
 PASSAGE_MEANINGS = tuple(SearchClause(view, Signal.MEANING) for view in PASSAGES)
 _MEANING_NAME = f"{CHUNK}.{Signal.MEANING}"
 WEIGHTS: Mapping[SearchClause, float] = {WORDS: 0.4, MEANING: 0.6}
-"""By meaning, a chunk counts as much as the most similar of its passages."""
+"""The weights of words and meaning. By meaning, a chunk counts as much as the most similar of its passages."""
 LEAST_SPREAD = 0.25
 """Similarities of passages that differ by less are not spread over the whole scale (see ``fuse_scores``)."""
 CANDIDATES = 100
@@ -58,7 +58,7 @@ FIRST = 5
 MAX_CHECKED = 100
 """Documents whose records are read at once, those of the best chunks."""
 EMBEDDING_DEADLINE = timedelta(seconds=5)
-"""After this time, words decide alone. A request over HTTP is given up long after it."""
+"""The time after which words decide alone. A request over HTTP is given up long after it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from baton.ports.turn_queue import HeldRecord
 
 MIN_PAUSE_SECONDS = 0.01
 MAX_PAUSE_SECONDS = 0.5
-"""Shorter than the second after which new text is logged, so that each pause ends before text is due."""
+"""The longest pause. It is shorter than the second after which new text is logged, so it ends before text is due."""
 HEARTBEAT_SECONDS = 10.0
 A_DAY = 86_400.0
 

@@ -41,7 +41,7 @@ class Request:
     method: str
     path: str
     params: Mapping[str, Any] = field(default_factory=dict)
-    """Those that are ``None`` are left out."""
+    """Query parameters. Those that are ``None`` are left out."""
     json: Any = None
     content: bytes | None = None
     headers: Mapping[str, str] = field(default_factory=dict)

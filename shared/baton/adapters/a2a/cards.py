@@ -35,7 +35,7 @@ _ENTITY_TAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e]{1,200}"', re.ASCII)
 class _CachedCard:
     card: AgentCard
     source: Mapping[str, Any]
-    """The same as it was received, with what the SDK's type does not know."""
+    """The card as it was received, with what the SDK's type does not know."""
     url: str
     """The address that it was read from."""
     entity_tag: str | None

@@ -39,7 +39,7 @@ class StreamEvent:
     """An event of the stream, or the exception that ends it."""
 
     name: str
-    """Such as ``contentBlockDelta`` or ``throttlingException``. Empty if the frame has none."""
+    """The event's name, such as ``contentBlockDelta`` or ``throttlingException``. Empty if the frame has none."""
     fields: dict[str, Any]
     is_exception: bool = False
 

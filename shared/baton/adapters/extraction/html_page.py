@@ -59,7 +59,7 @@ class _Reader:
     """A reader of one page. The text between the borders of block elements is one block."""
 
     tables: set[int]
-    """Those that hold data."""
+    """The tables that hold data."""
     styles: Mapping[int, SheetStyle]
     """The styles of elements that a style sheet may hide."""
     blocks: list[TextBlock] = field(default_factory=list)

@@ -22,7 +22,7 @@ _WIDTH = 1_200
 _MEDIUM = re.compile(r"(?:only )?(screen|all)(?: and )?", re.IGNORECASE)
 _FEATURE = re.compile(r"\((?:(min|max)-width:|width ?(>=?|<=?)) ?([0-9.]+[a-z]+)\)(?: and |\Z)", re.IGNORECASE)
 _PSEUDO_CLASSES = frozenset({"root", "first-child", "last-child", "only-child", "empty", "checked", "disabled"})
-"""Those that are so before a reader does anything, and are found in a bounded time. Others are not applied."""
+"""Pseudo-classes that hold before a reader does anything, and that take a bounded time. Others are not applied."""
 _FUNCTIONS = frozenset({"not", "is", "where"})
 _COMBINATORS = frozenset({">", "+", "~"})
 

@@ -35,7 +35,7 @@ class Layers:
 
 
 SHOWN = Layers()
-"""Those of a page on which nothing is hidden."""
+"""The layers of a page on which nothing is hidden."""
 
 
 def hidden(graph: PdfGraph | None, number: int) -> Layers:

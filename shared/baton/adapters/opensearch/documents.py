@@ -15,7 +15,7 @@ from baton.domain.text import encodable
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
 NO_PERMISSION = ""
-"""Stored as ``required_permission`` of documents that everybody in the scope may read."""
+"""The ``required_permission`` of documents that everybody in the scope may read."""
 
 
 def microseconds(at: datetime) -> int:

@@ -37,7 +37,7 @@ class A2ACaller:
     base_url: str
     """The deployment's address, as the caller knows it."""
     trusted_base_url: str | None
-    """The same, unless nothing but the request's ``Host`` says so."""
+    """The deployment's address; None if nothing but the request's ``Host`` says so."""
     access: A2AAccess
     is_authenticated: bool = True
     """Whether there is a token. Where calls without one are accepted, they see no more than the public card."""

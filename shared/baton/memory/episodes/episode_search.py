@@ -26,7 +26,7 @@ MAX_MATCHES = 20
 """Messages of an episode that are shown."""
 MAX_FACTS = 20
 EMBEDDING_DEADLINE = timedelta(seconds=5)
-"""After this time, words decide alone. A request over HTTP is given up long after it."""
+"""The time after which words decide alone. A request over HTTP is given up long after it."""
 EMBEDDER_SHARE = 0.95
 """The part of it that the embedder may use, so that its circuit breaker counts an endpoint that does not answer."""
 
