@@ -13,7 +13,7 @@ from baton.adapters.openai.answer_events import AnswerEvents
 from baton.domain.errors import ModelError, ModelRateLimited, ModelUnavailable
 from baton.ports.chat_model import Finished, FinishReason, ModelChunk, TextDelta
 from tests.unit.models import responses_endpoint
-from tests.unit.models.test_odd_endpoints import Endpoint, Stream, ask, chunk
+from tests.unit.models.chat_endpoint import Endpoint, Stream, ask, chunk
 
 CHAT = [chunk({"content": "Hello"}), chunk({"content": " you."}), chunk({}, "stop")]
 RESPONSES = responses_endpoint.answers(responses_endpoint.message("Hello you."))
