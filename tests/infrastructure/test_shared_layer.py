@@ -61,9 +61,11 @@ def test_bytecode_is_not_compared_with_its_source_at_import(tmp_path: Path) -> N
 
 
 COMPILED_METHODS = """
+import inspect
 import json
 import pkgutil
 import sys
+from dataclasses import make_dataclass
 
 def note(event, arguments):
     if event == "compile" and arguments[1] == "<string>":
@@ -79,6 +81,9 @@ for module in pkgutil.walk_packages(baton.__path__, "baton."):
     __import__(module.name)
 from baton.domain.identity import Scope
 assert Scope("acme", "ada") == Scope("acme", "ada") != Scope("acme", "bob")
+assert inspect.signature(Scope).return_annotation is None
+other = make_dataclass("Other", [("count", int)])
+assert inspect.signature(other).parameters["count"].annotation is int
 print(json.dumps([baton.__file__, *sorted(name for name in compiled if name.startswith("baton."))]))
 """
 INHERITED_FIELDS = ["baton.authoring.run_context", "baton.ports.tools", "baton.turns.dry_run_ports"]

@@ -1,4 +1,4 @@
-"""Takes the methods of dataclasses from the layer, where they are compiled already.
+"""Take the methods of dataclasses from the layer, where they are compiled already.
 
 Python writes the methods of each dataclass as text and compiles it when the module is imported: a sixth of a worker's
 start. ``layers/dataclass_methods.py`` writes the bytecode of these texts to a file among the bytecode of this package.
@@ -26,7 +26,9 @@ def take_compiled(file: Path = FILE) -> None:
         return
 
     def execute(text: str, names: dict[str, Any], results: dict[str, Any]) -> None:
-        code = compiled.get(blake2b(text.encode(), digest_size=16).digest())
-        builtins.exec(text if code is None else marshal.loads(code), names, results)  # noqa: S102, S302  as above
+        known = compiled.get(blake2b(text.encode(), digest_size=16).digest())
+        # Without this module's own annotations as strings, which would be those of fields.
+        code = compile(text, "<string>", "exec", dont_inherit=True) if known is None else marshal.loads(known)  # noqa: S302
+        builtins.exec(code, names, results)  # noqa: S102  as the module of dataclasses does
 
     vars(dataclasses)["exec"] = execute  # the module's own name goes before the built-in one
