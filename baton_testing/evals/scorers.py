@@ -12,8 +12,11 @@ import inspect
 import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Thread
 from types import ModuleType
 from typing import Any
 
@@ -68,11 +71,11 @@ class Scorers:
         given = {"answer": answer, "case": case.case}
         wanted = {name: value for name, value in given.items() if name in inspect.signature(function).parameters}
         try:
-            async with real_time(), asyncio.timeout(SECONDS):
+            async with real_time(), asyncio.timeout(SECONDS) as limit:
                 returned = await _call(function, {**check.arguments, **wanted})
-        except TimeoutError:
-            return Score.not_judged(metric, f"{check.function} has taken more than {SECONDS:g} seconds")
         except (Exception, SystemExit) as problem:  # noqa: BLE001 - a scorer's fault must not hide other scores
+            if isinstance(problem, TimeoutError) and limit.expired():
+                return Score.not_judged(metric, f"{check.function} has taken more than {SECONDS:g} seconds")
             return Score.not_judged(metric, describe_code_problem(problem, folder.absolute()))
         return _as_score(check, metric, returned)
 
@@ -132,15 +135,28 @@ def _argument_problem(function: Callable[..., Any], check: PythonScorer) -> str 
 async def _call(function: Callable[..., Any], given: dict[str, Any]) -> Any:
     if inspect.iscoroutinefunction(function):
         return await function(**given)
-    returned = await asyncio.to_thread(_without_exit, function, given)
+    returned = await _call_in_thread(function, given)
     return await returned if inspect.isawaitable(returned) else returned
 
 
-def _without_exit(function: Callable[..., Any], given: dict[str, Any]) -> Any:
-    try:
-        return function(**given)
-    except SystemExit as problem:
-        raise RuntimeError(f"sys.exit({problem.code!r}) was called") from problem
+async def _call_in_thread(function: Callable[..., Any], given: dict[str, Any]) -> Any:
+    """Call a function in a thread that nothing waits for: one that never ends would hold up the event loop's end."""
+    ended: Future[tuple[Any, BaseException | None]] = Future()
+    ended.set_running_or_notify_cancel()
+
+    def work() -> None:
+        try:
+            ended.set_result((function(**given), None))
+        except SystemExit as problem:
+            ended.set_result((None, RuntimeError(f"sys.exit({problem.code!r}) was called")))
+        except BaseException as problem:  # noqa: BLE001 - the caller gets it, with its place
+            ended.set_result((None, problem))
+
+    Thread(target=copy_context().run, args=(work,), name="scorer", daemon=True).start()
+    returned, problem = await asyncio.wrap_future(ended)
+    if problem is not None:
+        raise problem
+    return returned
 
 
 def _as_score(check: PythonScorer, metric: str, returned: Any) -> Score:

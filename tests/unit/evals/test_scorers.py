@@ -18,6 +18,7 @@ from tests.unit.evals.command import run, saved
 SCORERS = '''
 import asyncio
 import sys
+import threading
 
 from baton_testing.evals import Answer, EvalCase
 
@@ -60,6 +61,15 @@ def needs(answer: Answer, limit: int) -> bool:
 async def slow() -> bool:
     await asyncio.Event().wait()
     return True
+
+
+def unreachable() -> bool:
+    raise TimeoutError("no answer from localhost")
+
+
+def hangs() -> bool:
+    threading.Event().wait()
+    return True
 '''
 
 
@@ -90,8 +100,9 @@ async def scored(path: Path, answer: Answer, **check: Any) -> Score:
         ({"function": "scorers:expects"}, "Yes", 1.0, True, ""),
         ({"function": "expects"}, "No", 0.0, False, "expects returned False"),
         ({"function": "unsure"}, "", None, None, "unsure has not judged"),
-        ({"function": "broken"}, "", None, None, "scorers.py:24: AttributeError: 'Answer' object has no attribute"),
+        ({"function": "broken"}, "", None, None, "scorers.py:25: AttributeError: 'Answer' object has no attribute"),
         ({"function": "leaves"}, "", None, None, "sys.exit(3) was called"),
+        ({"function": "unreachable"}, "", None, None, "scorers.py:50: TimeoutError: no answer from localhost"),
         ({"function": "odd"}, "", None, None, "odd returned 'good'. It returns True or False, a number from 0 to 1"),
         ({"function": "large"}, "", None, None, "large returned 1.5"),
     ],
@@ -109,6 +120,20 @@ async def test_a_function_that_never_ends_has_not_judged(tmp_path: Path, monkeyp
     monkeypatch.setattr(scorers, "SECONDS", 0.01)
     found = await scored(folder(tmp_path), Answer(), function="slow")
     assert found.reason == "slow has taken more than 0.01 seconds"
+
+
+def test_a_function_that_blocks_its_thread_holds_up_neither_other_scores_nor_the_end(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scorers, "SECONDS", 0.01)
+    folder(project.folder / "evals")
+    checks = [{"type": "python", "function": "hangs"}, {"type": "contains", "text": "A-1001"}]
+    path = saved(project, *({"name": name, "input": "Hello", "checks": checks} for name in ("One", "Two")))
+    results = tmp_path / "results.json"
+    run(project, str(path), "--json", str(results))
+    record = EvaluationRecord.model_validate_json(results.read_text())
+    scores = [[(each.metric, each.passed) for each in case.runs[0].scores] for case in record.cases]
+    assert scores == [[("hangs", None), ("contains", True)]] * 2
 
 
 @pytest.mark.parametrize(
