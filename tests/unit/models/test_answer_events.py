@@ -113,6 +113,8 @@ async def test_operators_learn_what_came_instead_of_an_answer(body: str, words: 
         events([{"message": "Slow down.", "statusCode": 429}]),
         events([{"object": "error", "message": "Slow down.", "code": 429}]),
         'event: error\ndata: {"message": "Slow down.", "code": 429}\n\n',
+        'event: error\ndata: {"message": "Slow down.", "code": 429, "usage": null}\ndata: {"n": 1}\n',
+        events([{"error": {"message": "Slow down.", "code": 429}}, "<html>"]),
         '{"error": {"message": "Slow down.", "code": "429"}}\n',
         ": comment\n\n" + '{"error": {"message": "Slow down.", "code": "429"}}\n',
         '[{"error": {"message": "Slow down.", "status": 429}}]',
@@ -135,6 +137,14 @@ async def test_lines_may_be_cut_anywhere(size: int) -> None:
     read = AnswerEvents(httpx2.Response(200, stream=Pieces(b"")))
     assert [each.value async for each in read] == [{"n": 1}, {"n": "\u00e9\u2028"}]
     assert read.has_end_mark
+
+
+async def test_events_before_one_that_is_no_json_are_read_although_they_came_in_one_piece() -> None:
+    read = AnswerEvents(response(events([{"n": 1}, "<html>", {"n": 2}])))
+    assert (await anext(read)).value == {"n": 1}
+    for _ in range(2):
+        with pytest.raises(ValueError, match="Expecting value"):
+            await anext(read)
 
 
 async def test_an_event_that_the_end_cuts_is_no_answer() -> None:

@@ -56,6 +56,8 @@ class AnswerEvents(AsyncIterator[AnswerEvent]):
         self._pieces: AsyncIterator[bytes] | None = None
         self._lines = _Lines()
         self._ready: deque[AnswerEvent] = deque()
+        self._problem: Exception | None = None
+        """The error of the event after those that are ready. Pieces of a body end anywhere."""
         self._is_stream: bool | None = None
         """None until a line shows whether the body is an event stream."""
         self._name = ""
@@ -66,18 +68,19 @@ class AnswerEvents(AsyncIterator[AnswerEvent]):
 
     async def __anext__(self) -> AnswerEvent:
         while not self._ready:
+            if self._problem is not None:
+                raise self._problem
             if self.has_end_mark:
                 await self._drain()
                 raise StopAsyncIteration
             piece = await self._next_piece()
-            for line in self._lines.feed(piece) if piece is not None else self._lines.end():
-                if self.has_end_mark:
-                    break
-                self._take(line)
-            if piece is None:
-                self._end()
-                if not self._ready:
-                    raise StopAsyncIteration
+            try:
+                self._read(piece)
+            except (ValueError, RecursionError) as problem:
+                self._problem = problem
+                continue
+            if piece is None and not self._ready:
+                raise StopAsyncIteration
         return self._ready.popleft()
 
     async def aclose(self) -> None:
@@ -100,6 +103,15 @@ class AnswerEvents(AsyncIterator[AnswerEvent]):
                 while await self._next_piece() is not None:
                     pass
         await self._response.aclose()
+
+    def _read(self, piece: bytes | None) -> None:
+        """Take the lines that the next piece completes, or the end of the body."""
+        for line in self._lines.feed(piece) if piece is not None else self._lines.end():
+            if self.has_end_mark:
+                return
+            self._take(line)
+        if piece is None:
+            self._end()
 
     def _take(self, line: bytes) -> None:
         if self._is_stream is None and line.strip():
@@ -146,7 +158,7 @@ class AnswerEvents(AsyncIterator[AnswerEvent]):
         """End the current event."""
         data, name, first = self._data, self._name, self._first
         self._data, self._name, self._first = [], "", None
-        if first is None:
+        if first is None or name:
             text = "\n".join(data)
             if text.strip().lower() in _IDLE or name.lower() in _IDLE - {""}:
                 return
