@@ -233,6 +233,13 @@ def test_the_line_that_names_the_separator_is_no_row_of_a_csv_file() -> None:
     assert shown(extracted(body, "a.csv", "text/csv")) == [(CELLS, "name | a,b,c\nx | 1,5")]
 
 
+@pytest.mark.parametrize("line", ['sep="', "sep=", "sep=ab"])
+def test_a_first_line_that_names_no_separator_is_a_row_of_a_csv_file(line: str) -> None:
+    body = f"{line}\nname,price\nbolt,1\nnut,2\n".encode()
+    [(_, text)] = shown(extracted(body, "a.csv", "text/csv"))
+    assert text.endswith("name | price\nbolt | 1\nnut | 2")
+
+
 def test_a_zero_byte_in_a_long_text_costs_no_more_than_itself() -> None:
     body = b"a line of a log\n" * 500 + b"\0\n"
     assert shown(extracted(body, "a.log", "text/plain"))[-1][1].endswith("log\n\ufffd")

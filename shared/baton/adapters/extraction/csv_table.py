@@ -11,8 +11,8 @@ from baton.domain.extracted import BlockKind, ExtractedText, TextBlock
 from baton.domain.media_types import MediaType
 
 _SEPARATORS = ",;\t|"
-_DECLARED = re.compile(r"sep=(.)\r?\n", re.IGNORECASE)
-"""The first line that names the separator for Excel; it is no row."""
+_DECLARED = re.compile(r'sep=([^"\n])\n', re.IGNORECASE)
+"""The first line that names the separator for Excel; it is no row. A quotation mark separates nothing."""
 _SAMPLE = 16 * 1024
 _MAX_FIELD = 16 * 1024 * 1024
 
