@@ -33,7 +33,7 @@ LENGTHS = (20, 2_500)
 
 
 class RandomEmbedder:
-    """A ``ports.embedder.Embedder`` whose vectors point anywhere, but for each text always the same way."""
+    """A ``ports.search.Embedder`` whose vectors point anywhere, but for each text always the same way."""
 
     def __init__(self, dimensions: int) -> None:
         self.name = f"random-{dimensions}"

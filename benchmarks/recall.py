@@ -60,7 +60,7 @@ MESSAGES_OF_A_LONG_HISTORY = 12_000
 
 
 class LocalEmbedder:
-    """A ``ports.embedder.Embedder`` by the local cloud's encoder, without HTTP."""
+    """A ``ports.search.Embedder`` by the local cloud's encoder, without HTTP."""
 
     name = NAME
     dimensions = DIMENSIONS

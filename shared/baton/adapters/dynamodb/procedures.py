@@ -143,7 +143,6 @@ class DynamoProcedures:
         if item is None or found is None or found.source is None:
             return
         await self._table.transact(*writes_of_forgetting(place, item, found, await self._approved(place)))
-        return
 
     @retry_on_conflict
     async def record_use(
