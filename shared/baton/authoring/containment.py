@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import os
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from contextvars import ContextVar
@@ -20,8 +21,8 @@ T = TypeVar("T")
 
 BLOCKED_SECONDS = 0.5
 """The time without an await from which on it is noticed. After ten seconds, leases are lost."""
-BATON = str(Path(__file__).parents[1])
-"""The folder of Baton's own code."""
+BATON = f"{Path(__file__).parents[1]}{os.sep}"
+"""The folder of Baton's own code, as paths in it begin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,12 @@ class _Stretches(Coroutine[Any, Any, T]):
 
     def __init__(self, work: Coroutine[Any, Any, T]) -> None:
         self._work = work
+
+    def __getattr__(self, name: str) -> Any:
+        """Return an attribute of the coroutine. Libraries look at ``cr_running`` and others of tasks' coroutines."""
+        if name == "_work":  # a step that has not begun
+            raise AttributeError(name)
+        return getattr(self._work, name)
 
     def send(self, value: Any, /) -> Any:
         """Run the coroutine to its next await. Raises ``StopIteration`` with its result."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import sys
 import warnings
 from collections.abc import Awaitable, Callable, Iterator
@@ -151,6 +152,22 @@ async def test_an_exit_in_a_task_that_nobody_awaits_ends_nothing() -> None:
         return "Goodbye."
 
     assert (await running(run).say()).text == "Goodbye."
+
+
+async def test_libraries_see_the_coroutine_of_a_task_as_it_is() -> None:
+    async def wait() -> None:
+        await asyncio.Event().wait()
+
+    async def run(context: RunContext, message: str) -> str:
+        task = asyncio.create_task(wait())
+        states = [inspect.getcoroutinestate(task.get_coro())]  # type: ignore[arg-type]
+        await asyncio.sleep(0)
+        states.append(inspect.getcoroutinestate(task.get_coro()))  # type: ignore[arg-type]
+        [frame] = task.get_stack()
+        task.cancel()
+        return f"{states[0]} {states[1]} {frame.f_code.co_name} {wait.__qualname__ in repr(task)}"
+
+    assert (await running(run).say()).text == "CORO_CREATED CORO_SUSPENDED wait True"
 
 
 class TestBlocking:
