@@ -16,6 +16,7 @@ MAX_PIECE = 2 * 1024
 IDLE_LINE_BYTES = 1024
 """The cost of an empty line that ends no event. Each costs CPU time, and no server needs many."""
 
+LINE_END = b"\n"
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 
 
@@ -102,6 +103,8 @@ class StreamMeter:
         self._line = 0
         """Bytes of the current line. An empty line ends the event."""
         self._values = ValueCount()
+        self._uncounted: list[bytes] = []
+        """The event's parts of lines whose values are not counted, and line ends: a short event cannot hold many."""
         self._is_after_return = False
         """Whether a line feed at the beginning of the next piece belongs to the previous line end."""
 
@@ -114,21 +117,38 @@ class StreamMeter:
             del lines[0]
         self._is_after_return = piece.endswith(b"\r")
         for number, line in enumerate(lines):
-            self._line += len(line)
-            self._event += len(line)
-            if self._event > limits.event_bytes:
-                raise StreamTooLong(f"An event of the stream is longer than {limits.event_bytes} bytes.")
-            if self._values.add(line) > limits.event_values:
-                raise StreamTooLong(f"An event of the stream holds more than {limits.event_values} values.")
+            if line:
+                self._add(line)
             if number < len(lines) - 1:
                 self._end_line()
         if self._total > limits.stream_bytes:
             raise StreamTooLong(f"The stream is longer than {limits.stream_bytes} bytes.")
 
+    def _add(self, line: bytes) -> None:
+        limits = self._limits
+        self._line += len(line)
+        self._event += len(line)
+        if self._event > limits.event_bytes:
+            raise StreamTooLong(f"An event of the stream is longer than {limits.event_bytes} bytes.")
+        self._uncounted.append(line)
+        if self._event > limits.event_values and self._count() > limits.event_values:
+            raise StreamTooLong(f"An event of the stream holds more than {limits.event_values} values.")
+
+    def _count(self) -> int:
+        """Return the count of the event's values so far."""
+        uncounted, self._uncounted = self._uncounted, []
+        for part in uncounted:
+            if part == LINE_END:
+                self._values.end_line()
+            else:
+                self._values.add(part)
+        return self._values.count
+
     def _end_line(self) -> None:
-        if self._line == 0:
-            self._total += 0 if self._event else IDLE_LINE_BYTES
-            self._event, self._values = 0, ValueCount()
+        if self._line:
+            self._uncounted.append(LINE_END)
         else:
-            self._values.end_line()
+            self._total += 0 if self._event else IDLE_LINE_BYTES
+            if self._event:
+                self._event, self._values, self._uncounted = 0, ValueCount(), []
         self._line = 0
