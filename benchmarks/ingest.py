@@ -29,6 +29,7 @@ from baton.domain.search import Vector
 from baton.ports.clock import SystemClock
 from baton.ports.documents import ORIGINAL
 from baton.ports.search import Embedder
+from baton_local.demo_model.sentence_embedder import SentenceEmbedder
 from baton_local.engines.clients import client
 from baton_local.engines.dynamodb import DynamoDBLocal
 from baton_local.resources import create_bucket, create_table
@@ -38,7 +39,7 @@ from baton_local.sqlite_index import SqliteIndex
 from baton_local.stack import read_stack
 from baton_local.template import Endpoints
 from benchmarks.document_set import Made, document_set, pdf
-from benchmarks.recall import LocalEmbedder
+from benchmarks.recall import local_embedder
 from benchmarks.report import machine, table
 from benchmarks.s3_process import S3Process
 
@@ -59,14 +60,14 @@ class TimedEmbedder:
 
     @property
     def name(self) -> str:
-        return LocalEmbedder.name
+        return SentenceEmbedder.name
 
     @property
     def dimensions(self) -> int:
-        return LocalEmbedder.dimensions
+        return SentenceEmbedder.dimensions
 
     async def embed(self, texts: Sequence[str], **_: object) -> Sequence[Vector]:
-        self._embedder = self._embedder or LocalEmbedder()
+        self._embedder = self._embedder or local_embedder()
         begun, cpu_begun = time.perf_counter(), time.process_time()
         vectors = await self._embedder.embed(texts)
         self.seconds += time.perf_counter() - begun

@@ -42,7 +42,7 @@ from baton.ports.documents import DocumentStore
 from baton.ports.search import Embedder, SearchIndex
 from baton_local.demo_model.sentence_encoder import DIMENSIONS
 from baton_local.root import TOKENIZER
-from benchmarks.recall import LocalEmbedder
+from benchmarks.recall import local_embedder
 from benchmarks.report import machine, table
 
 ROOT = Path(__file__).parent.parent
@@ -111,7 +111,7 @@ class Library:
     def __init__(self, index: SearchIndex) -> None:
         self._index = index
         self._records = _Records()
-        self._embedder = LocalEmbedder()
+        self._embedder = local_embedder()
         self._scope = Scope(f"knowledge-{uuid.uuid4().hex[:8]}", "reader")
         ports = _Ports(index, cast("DocumentStore", self._records), self._embedder)
         self._search = build(ports).knowledge.search
@@ -184,7 +184,7 @@ async def search_index(engine: str | None, folder: str) -> SearchIndex:
     os.environ["BATON_EMBEDDING_DIMENSIONS"] = str(DIMENSIONS)
     ports = Ports()
     if ports.search_administration is not None:
-        await ports.search_administration.migrate(LocalEmbedder())
+        await ports.search_administration.migrate(local_embedder())
     return ports.search
 
 

@@ -43,6 +43,7 @@ from baton.memory.episodes.episode_documents import MESSAGE, embed_documents, ep
 from baton.memory.episodes.episode_ranking import USUAL_WEIGHTS, score_messages
 from baton.memory.episodes.episode_search import EpisodeSearch
 from baton.ports.search import Embedder, EmbeddingPurpose, SearchIndex
+from baton_local.demo_model.sentence_embedder import SentenceEmbedder
 from baton_local.demo_model.sentence_encoder import DIMENSIONS, NAME, SentenceEncoder
 from benchmarks.chat_histories import BEGIN, History, history
 from benchmarks.report import machine, table
@@ -59,18 +60,9 @@ MESSAGES_OF_A_SESSION = 20
 MESSAGES_OF_A_LONG_HISTORY = 12_000
 
 
-class LocalEmbedder:
-    """A ``ports.search.Embedder`` by the local cloud's encoder, without HTTP."""
-
-    name = NAME
-    dimensions = DIMENSIONS
-
-    def __init__(self) -> None:
-        self._encoder = SentenceEncoder()
-
-    async def embed(self, texts: Sequence[str], **_: object) -> Sequence[Vector]:
-        encoded = await self._encoder.encode(texts)
-        return [[float(number) for number in vector] for vector in encoded.vectors]
+def local_embedder() -> SentenceEmbedder:
+    """Return an embedder by the local cloud's encoder, without HTTP."""
+    return SentenceEmbedder(SentenceEncoder())
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +77,7 @@ class Hits:
 
 async def quality(index: SearchIndex, *, users: int, facts: bool) -> dict[str, Hits]:
     """Return the hits of each signal alone, of all together, and of the search as users have it."""
-    embedder = LocalEmbedder()
+    embedder = local_embedder()
     ranks: dict[str, list[tuple[int, int]]] = {}
     tenant = f"quality-{uuid.uuid4().hex[:8]}"
     for number in range(users):
@@ -102,7 +94,7 @@ async def quality(index: SearchIndex, *, users: int, facts: bool) -> dict[str, H
     return {name: _hits(each) for name, each in ranks.items()}
 
 
-async def _import(index: SearchIndex, scope: Scope, made: History, embedder: LocalEmbedder, *, facts: bool) -> None:
+async def _import(index: SearchIndex, scope: Scope, made: History, embedder: SentenceEmbedder, *, facts: bool) -> None:
     for episode, messages, session_facts in made.sessions:
         documents = episode_documents(episode, messages, None, session_facts if facts else ())
         await index.put(scope, IndexName.EPISODES, await embed_documents(documents, embedder))
@@ -207,7 +199,7 @@ async def _put(index: SearchIndex, scope: Scope, batch: Sequence[IndexDocument])
 
 
 async def _searched(index: SearchIndex, scopes: Sequence[Scope], chance: np.random.Generator, stored: float) -> Latency:
-    search = _search(index, LocalEmbedder())
+    search = _search(index, local_embedder())
     firsts, others, cpu, seen = list[float](), list[float](), list[float](), set[str]()
     for _ in range(SEARCHES):
         scope = scopes[int(chance.integers(len(scopes)))]
@@ -283,7 +275,7 @@ async def _run(options: argparse.Namespace) -> None:
         os.environ["BATON_EMBEDDING_DIMENSIONS"] = str(DIMENSIONS)
         ports = Ports()
         if ports.search_administration is not None:
-            await ports.search_administration.migrate(LocalEmbedder())
+            await ports.search_administration.migrate(local_embedder())
         index = ports.search
         print(f"{options.engine or 'embedded index'}; {machine()}\n")
         if options.quality:
