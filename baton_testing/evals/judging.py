@@ -11,22 +11,20 @@ import json
 import secrets
 from collections.abc import Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
 from baton.domain.errors import ModelError
-from baton.domain.identity import Scope
 from baton.domain.message import Role
 from baton.domain.text import encodable
 from baton.domain.usage import NO_PRICES, Prices
 from baton.ports.chat_model import ModelSettings, Prompt, TextDelta
-from baton.ports.files import ThreadFiles
+from baton.ports.files import NoFiles
 from baton_testing.evals.answer import Answer
 from baton_testing.evals.checks import Judge
 from baton_testing.evals.dataset import EvalCase
 from baton_testing.evals.results import Score, cut
-from baton_testing.fakes.files import FakeFiles
 from baton_testing.models.metered import MeteredModel
 
 PROMPT_VERSION = 1
@@ -65,11 +63,6 @@ class NotJudged(Exception):
     """The judge gave no grade. The message says why."""
 
 
-def no_files() -> ThreadFiles:
-    """Return the files of no conversation: a judge sees none."""
-    return FakeFiles().of_thread(Scope("none", "judge"), "none")
-
-
 @dataclass(frozen=True)
 class JudgeModel:
     """The judge."""
@@ -78,8 +71,6 @@ class JudgeModel:
     name: str
     """The model's name."""
     prices: Prices = NO_PRICES
-    files: ThreadFiles = field(default_factory=no_files)
-    """The files that the judge may read: none by default."""
 
     @property
     def usd(self) -> float | None:
@@ -112,7 +103,7 @@ class JudgeModel:
             model=self.name, max_output_tokens=MAX_TOKENS, metadata={"task": TASK}, answer_schema=_SCHEMA
         )
         try:
-            async with aclosing(self.model.stream(settings, prompts, thread_files=self.files)) as chunks:
+            async with aclosing(self.model.stream(settings, prompts, thread_files=NoFiles())) as chunks:
                 text = "".join([chunk.text async for chunk in chunks if isinstance(chunk, TextDelta)])
         except ModelError as failure:
             about = f": {failure.reason}" if failure.reason else ""
