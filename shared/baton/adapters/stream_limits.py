@@ -33,6 +33,8 @@ class StreamLimits:
     """Bytes between two empty lines. Parsers keep them in memory."""
     event_values: int
     """JSON values in one event."""
+    are_per_line: bool = False
+    """True if a line is an event for these limits. Parsers that join lines have to bound the result."""
 
 
 @runtime_checkable
@@ -100,6 +102,8 @@ class StreamMeter:
         self._limits = limits
         self._total = 0
         self._event = 0
+        self._has_lines = False
+        """Whether a line that is not empty has come after the last empty one."""
         self._line = 0
         """Bytes of the current line. An empty line ends the event."""
         self._values = ValueCount()
@@ -145,10 +149,11 @@ class StreamMeter:
         return self._values.count
 
     def _end_line(self) -> None:
-        if self._line:
+        if not self._line and not self._has_lines:
+            self._total += IDLE_LINE_BYTES
+        self._has_lines = self._line > 0
+        if self._line and not self._limits.are_per_line:
             self._uncounted.append(LINE_END)
-        else:
-            self._total += 0 if self._event else IDLE_LINE_BYTES
-            if self._event:
-                self._event, self._values, self._uncounted = 0, ValueCount(), []
+        elif self._event:
+            self._event, self._values, self._uncounted = 0, ValueCount(), []
         self._line = 0

@@ -7,6 +7,7 @@ import gc
 import itertools
 from collections.abc import AsyncIterator
 from contextlib import aclosing
+from dataclasses import replace
 
 import httpx2
 import pytest
@@ -47,6 +48,16 @@ def test_limits_of_an_event_hold_for_each_event(end: bytes) -> None:
     assert read(event * 100, [])
     assert not read(event[: -len(end)] + b"data: " + b"x" * 30 + end, [])
     assert not read(b"data: [1,2,3,4,5,6]", [])
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+def test_limits_may_hold_for_each_line(end: bytes) -> None:
+    limits = replace(LIMITS, are_per_line=True)
+    assert read((b"data: [1,2,3]" + end) * 100, [], limits)
+    assert read((b"data: [1,2,3]" + end + end) * 100, [], limits)
+    assert not read(b"data: [1,2,3,4,5,6]", [], limits)
+    assert not read(b"data: " + b"x" * 60, [], limits)
+    assert not read(end * 11, [], limits)
 
 
 def test_a_comment_with_a_quote_hides_nothing() -> None:

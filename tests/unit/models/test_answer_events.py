@@ -10,6 +10,8 @@ import httpx2
 import pytest
 
 from baton.adapters.openai.answer_events import AnswerEvents
+from baton.adapters.openai.response_bodies import LIMITS
+from baton.adapters.stream_limits import StreamTooLong
 from baton.domain.errors import ModelError, ModelRateLimited, ModelUnavailable
 from baton.ports.chat_model import Finished, FinishReason, ModelChunk, TextDelta
 from tests.unit.models import responses_endpoint
@@ -125,6 +127,24 @@ async def test_an_error_in_an_answer_is_known_in_any_form(body: str, api: str) -
         await said(body, api=api)
 
 
+@pytest.mark.parametrize("form", ["usual", "CRLF", "no empty lines", "lines of JSON"])
+async def test_a_long_answer_is_read_whole_in_any_form(form: str) -> None:
+    chunks = await said(FORMS[form]([chunk({"content": "word "})] * 3_000 + [chunk({}, "stop")]))
+    assert "".join(each.text for each in chunks if isinstance(each, TextDelta)) == "word " * 3_000
+    assert isinstance(chunks[-1], Finished)
+    assert chunks[-1].reason is FinishReason.STOP
+
+
+@pytest.mark.parametrize("begin", ["data: ", ""])
+@pytest.mark.parametrize(
+    ("line", "number"), [("1,", LIMITS.event_values), ('"' + "a" * 10_000 + '",', LIMITS.event_bytes // 10_000 + 1)]
+)
+async def test_an_event_of_many_lines_is_bounded(begin: str, line: str, number: int) -> None:
+    body = "\n".join([f"{begin}[", *[begin + line] * number])
+    with pytest.raises(StreamTooLong, match=r"An event of the stream (holds more|is longer) than"):
+        await anext(AnswerEvents(response(body), LIMITS))
+
+
 @pytest.mark.parametrize("size", [1, 2, 3, 7])
 async def test_lines_may_be_cut_anywhere(size: int) -> None:
     body = b"\xef\xbb\xbf" + events([{"n": 1}, {"n": "\u00e9\u2028"}, MARK], end="\r\n\r\n").encode()
@@ -134,13 +154,13 @@ async def test_lines_may_be_cut_anywhere(size: int) -> None:
             for at in range(0, len(body), size):
                 yield body[at : at + size]
 
-    read = AnswerEvents(httpx2.Response(200, stream=Pieces(b"")))
+    read = AnswerEvents(httpx2.Response(200, stream=Pieces(b"")), LIMITS)
     assert [each.value async for each in read] == [{"n": 1}, {"n": "\u00e9\u2028"}]
     assert read.has_end_mark
 
 
 async def test_events_before_one_that_is_no_json_are_read_although_they_came_in_one_piece() -> None:
-    read = AnswerEvents(response(events([{"n": 1}, "<html>", {"n": 2}])))
+    read = AnswerEvents(response(events([{"n": 1}, "<html>", {"n": 2}])), LIMITS)
     assert (await anext(read)).value == {"n": 1}
     for _ in range(2):
         with pytest.raises(ValueError, match="Expecting value"):

@@ -15,7 +15,7 @@ from typing import Any
 import httpx2 as httpx
 
 from baton.adapters.models.failure import MAX_TEXT, FailureKind, ProviderFailure
-from baton.adapters.stream_limits import StreamTooLong
+from baton.adapters.stream_limits import StreamLimits, StreamMeter, StreamTooLong
 
 DRAIN_SECONDS = 0.1
 """The longest wait for the end of a body after its end mark. HTTP/1.1 needs it to use the connection again."""
@@ -45,14 +45,18 @@ class AnswerEvents(AsyncIterator[AnswerEvent]):
     (https://html.spec.whatwg.org/multipage/server-sent-events.html) it takes streams that begin with a byte order mark,
     that have no empty lines between their events or none at the end, a JSON text, and lines of JSON.
 
-    Raises ``ProviderFailure`` for a broken connection and for a body that is no answer, and ``ValueError`` and
-    ``RecursionError`` for events that are no JSON. An event that the end of the body cuts is left out.
+    Raises ``ProviderFailure`` for a broken connection and for a body that is no answer, ``ValueError`` and
+    ``RecursionError`` for events that are no JSON, and ``StreamTooLong`` for an event of many lines beyond ``limits``.
+    An event that the end of the body cuts is left out.
     """
 
-    def __init__(self, response: httpx.Response) -> None:
+    def __init__(self, response: httpx.Response, limits: StreamLimits) -> None:
         self.has_end_mark = False
         """True once the mark ``[DONE]`` has arrived."""
         self._response = response
+        self._limits = limits
+        self._meter: StreamMeter | None = None
+        """The check of an event of several lines."""
         self._pieces: AsyncIterator[bytes] | None = None
         self._lines = _Lines()
         self._ready: deque[AnswerEvent] = deque()
@@ -76,7 +80,7 @@ class AnswerEvents(AsyncIterator[AnswerEvent]):
             piece = await self._next_piece()
             try:
                 self._read(piece)
-            except (ValueError, RecursionError) as problem:
+            except (ValueError, RecursionError, StreamTooLong) as problem:
                 self._problem = problem
                 continue
             if piece is None and not self._ready:
@@ -144,7 +148,16 @@ class AnswerEvents(AsyncIterator[AnswerEvent]):
         elif is_mark:
             self.has_end_mark = True
         else:
-            self._data.append(value)
+            self._add(value)
+
+    def _add(self, text: str) -> None:
+        """Add a line of data. Raises ``StreamTooLong``."""
+        if self._data:
+            if self._meter is None:
+                self._meter = StreamMeter(self._limits)
+                self._meter.feed(self._data[0].encode())
+            self._meter.feed(text.encode())  # without line ends, so that the lines are one event
+        self._data.append(text)
 
     def _is_complete(self) -> bool:
         """Return whether the first line of data is an event by itself. More lines are read as one event."""
@@ -157,7 +170,7 @@ class AnswerEvents(AsyncIterator[AnswerEvent]):
     def _dispatch(self) -> None:
         """End the current event."""
         data, name, first = self._data, self._name, self._first
-        self._data, self._name, self._first = [], "", None
+        self._data, self._name, self._first, self._meter = [], "", None, None
         if first is None or name:
             text = "\n".join(data)
             if text.strip().lower() in _IDLE or name.lower() in _IDLE - {""}:
@@ -177,7 +190,7 @@ class AnswerEvents(AsyncIterator[AnswerEvent]):
                 if value:
                     self._ready.append(AnswerEvent(value, is_streamed=False))
                 return
-        self._data.append(text)
+        self._add(text)
 
     def _end(self) -> None:
         """End the body. Raises ``ValueError`` for a JSON text that is cut."""

@@ -20,6 +20,7 @@ from baton.adapters.openai.answer_events import AnswerEvent, AnswerEvents
 from baton.adapters.openai.chat_chunks import first_choice, is_error, text_alone, texts_and_thinking
 from baton.adapters.openai.errors import IN_STREAM, provider_failure, with_status
 from baton.adapters.openai.replayed_fields import ReplayedFields
+from baton.adapters.openai.response_bodies import LIMITS
 from baton.adapters.openai.tool_calls import ToolCallFragments, TooManyCalls
 from baton.domain.errors import ContentFiltered, ContextTooLong, ModelUnavailable
 from baton.domain.provider_parts import ProviderParts, Replay
@@ -78,7 +79,7 @@ class ChatAnswer(AnswerSoFar):
         ``note_insisting`` takes the name of a model that calls tools, and says nothing, where none may be called.
         """
         super().__init__(settings, profile, origin, tools, sent)
-        self._events = AnswerEvents(stream.response)
+        self._events = AnswerEvents(stream.response, LIMITS)
         self._is_whole = False
         """True once a complete answer has arrived, which needs no reason to stop."""
         self._asked_characters = asked_characters

@@ -6,10 +6,14 @@ import httpx2
 
 from baton.adapters.stream_limits import ClosableIterator, MeteredIterator, StreamLimits
 
-LIMITS = StreamLimits(stream_bytes=64 * 1024 * 1024, event_bytes=4 * 1024 * 1024, event_values=10_000)
+LIMITS = StreamLimits(
+    stream_bytes=64 * 1024 * 1024, event_bytes=4 * 1024 * 1024, event_values=10_000, are_per_line=True
+)
 """Models send a few tokens in an event of 250 bytes, which is sixty times as many bytes as text. An event may contain a
-whole answer with every character escaped."""
-RESPONSES_LIMITS = StreamLimits(stream_bytes=64 * 1024 * 1024, event_bytes=8 * 1024 * 1024, event_values=100_000)
+whole answer with every character escaped. Some endpoints put no empty lines between events (``AnswerEvents``)."""
+RESPONSES_LIMITS = StreamLimits(
+    stream_bytes=64 * 1024 * 1024, event_bytes=8 * 1024 * 1024, event_values=100_000, are_per_line=True
+)
 """The Responses API repeats the request's tools, with their schemas, in its first two events and in the last one, and
 the whole answer in the last one."""
 EMBEDDING_LIMITS = StreamLimits(stream_bytes=16 * 1024 * 1024, event_bytes=16 * 1024 * 1024, event_values=300_000)

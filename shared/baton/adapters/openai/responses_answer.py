@@ -17,6 +17,7 @@ from baton.adapters.openai.answer_events import AnswerEvents
 from baton.adapters.openai.chat_answer import OVERFLOW_CHARACTERS
 from baton.adapters.openai.chat_chunks import is_error
 from baton.adapters.openai.errors import IN_STREAM, provider_failure, streamed_failure, with_status
+from baton.adapters.openai.response_bodies import RESPONSES_LIMITS
 from baton.adapters.openai.response_items import ItemKind, OutputItem, OutputItems
 from baton.adapters.openai.tool_calls import TooManyCalls
 from baton.domain.errors import ContentFiltered, ContextTooLong
@@ -58,7 +59,7 @@ class ResponsesAnswer(AnswerSoFar):
         asked_characters: int,
     ) -> None:
         super().__init__(settings, profile, origin, tools, sent)
-        self._events = AnswerEvents(stream.response)
+        self._events = AnswerEvents(stream.response, RESPONSES_LIMITS)
         self._asked_characters = asked_characters
         self._items = OutputItems()
         self._message: OutputItem | None = None
