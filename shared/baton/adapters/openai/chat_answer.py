@@ -16,7 +16,7 @@ from baton.adapters.models.failure import ErrorBody, ProviderFailure
 from baton.adapters.models.learning import SentFeatures
 from baton.adapters.models.profile import ModelProfile
 from baton.adapters.models.tool_schemas import OfferedTools
-from baton.adapters.openai.answer_events import AnswerEvent, AnswerEvents
+from baton.adapters.openai.answer_body import AnswerBody, AnswerValue
 from baton.adapters.openai.chat_chunks import first_choice, is_error, text_alone, texts_and_thinking
 from baton.adapters.openai.errors import IN_STREAM, provider_failure, with_status
 from baton.adapters.openai.replayed_fields import ReplayedFields
@@ -79,7 +79,7 @@ class ChatAnswer(AnswerSoFar):
         ``note_insisting`` takes the name of a model that calls tools, and says nothing, where none may be called.
         """
         super().__init__(settings, profile, origin, tools, sent)
-        self._events = AnswerEvents(stream.response, LIMITS)
+        self._body = AnswerBody(stream.response, LIMITS)
         self._is_whole = False
         """True once a complete answer has arrived, which needs no reason to stop."""
         self._asked_characters = asked_characters
@@ -102,14 +102,14 @@ class ChatAnswer(AnswerSoFar):
     async def next(self) -> Sequence[ModelChunk] | None:
         """See ``OpenedAnswer``."""
         try:
-            event = await anext(self._events, None)
+            event = await anext(self._body, None)
         except (ValueError, RecursionError) as error:
             raise provider_failure(error) from None
         return None if event is None else self._take(event)
 
     async def aclose(self) -> None:
         """See ``OpenedAnswer``."""
-        await self._events.aclose()
+        await self._body.aclose()
 
     def end(self) -> Sequence[ModelChunk]:
         """See ``OpenedAnswer``."""
@@ -136,7 +136,7 @@ class ChatAnswer(AnswerSoFar):
     @property
     def _is_complete(self) -> bool:
         """True if an answer without a reason to stop has its end: a whole one, whole calls, or its server's."""
-        if self._is_whole or not self._events.has_end_mark:
+        if self._is_whole or not self._body.has_end_mark:
             return self._is_whole
         if self._fragments.are_whole:
             return True
@@ -158,7 +158,7 @@ class ChatAnswer(AnswerSoFar):
         replay = Replay.ALWAYS if of_calls else self._profile.replay
         return ProviderParts.of(self._origin, replay, [*parts, *of_calls])
 
-    def _take(self, event: AnswerEvent) -> Sequence[ModelChunk]:
+    def _take(self, event: AnswerValue) -> Sequence[ModelChunk]:
         """Return what an event holds. Raises ``ContentFiltered``, ``ProviderFailure`` and ``ModelUnavailable``."""
         # Nothing has validated a chunk, so it may have any shape.
         fields = event.value

@@ -10,7 +10,7 @@ LIMITS = StreamLimits(
     stream_bytes=64 * 1024 * 1024, event_bytes=4 * 1024 * 1024, event_values=10_000, are_per_line=True
 )
 """Models send a few tokens in an event of 250 bytes, which is sixty times as many bytes as text. An event may contain a
-whole answer with every character escaped. Some endpoints put no empty lines between events (``AnswerEvents``)."""
+whole answer with every character escaped. Some endpoints put no empty lines between events (``AnswerBody``)."""
 RESPONSES_LIMITS = StreamLimits(
     stream_bytes=64 * 1024 * 1024, event_bytes=8 * 1024 * 1024, event_values=100_000, are_per_line=True
 )

@@ -13,7 +13,7 @@ from baton.adapters.models.failure import ErrorBody
 from baton.adapters.models.learning import SentFeatures
 from baton.adapters.models.profile import ModelProfile
 from baton.adapters.models.tool_schemas import OfferedTools
-from baton.adapters.openai.answer_events import AnswerEvents
+from baton.adapters.openai.answer_body import AnswerBody
 from baton.adapters.openai.chat_answer import OVERFLOW_CHARACTERS
 from baton.adapters.openai.chat_chunks import is_error
 from baton.adapters.openai.errors import IN_STREAM, provider_failure, streamed_failure, with_status
@@ -59,7 +59,7 @@ class ResponsesAnswer(AnswerSoFar):
         asked_characters: int,
     ) -> None:
         super().__init__(settings, profile, origin, tools, sent)
-        self._events = AnswerEvents(stream.response, RESPONSES_LIMITS)
+        self._body = AnswerBody(stream.response, RESPONSES_LIMITS)
         self._asked_characters = asked_characters
         self._items = OutputItems()
         self._message: OutputItem | None = None
@@ -72,7 +72,7 @@ class ResponsesAnswer(AnswerSoFar):
     async def next(self) -> Sequence[ModelChunk] | None:
         """See ``OpenedAnswer``."""
         try:
-            event = await anext(self._events, None)
+            event = await anext(self._body, None)
         except (ValueError, RecursionError) as error:
             raise provider_failure(error) from None
         if event is None:
@@ -90,7 +90,7 @@ class ResponsesAnswer(AnswerSoFar):
 
     async def aclose(self) -> None:
         """See ``OpenedAnswer``."""
-        await self._events.aclose()
+        await self._body.aclose()
 
     def end(self) -> Sequence[ModelChunk]:
         """See ``OpenedAnswer``."""

@@ -9,7 +9,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from baton.adapters.openai.answer_events import AnswerEvents
+from baton.adapters.openai.answer_body import AnswerBody
 from baton.adapters.openai.response_bodies import LIMITS
 from baton.adapters.stream_limits import StreamTooLong
 from baton.domain.errors import ModelError, ModelRateLimited, ModelUnavailable
@@ -142,7 +142,7 @@ async def test_a_long_answer_is_read_whole_in_any_form(form: str) -> None:
 async def test_an_event_of_many_lines_is_bounded(begin: str, line: str, number: int) -> None:
     body = "\n".join([f"{begin}[", *[begin + line] * number])
     with pytest.raises(StreamTooLong, match=r"An event of the stream (holds more|is longer) than"):
-        await anext(AnswerEvents(response(body), LIMITS))
+        await anext(AnswerBody(response(body), LIMITS))
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7])
@@ -154,13 +154,13 @@ async def test_lines_may_be_cut_anywhere(size: int) -> None:
             for at in range(0, len(body), size):
                 yield body[at : at + size]
 
-    read = AnswerEvents(httpx2.Response(200, stream=Pieces(b"")), LIMITS)
+    read = AnswerBody(httpx2.Response(200, stream=Pieces(b"")), LIMITS)
     assert [each.value async for each in read] == [{"n": 1}, {"n": "\u00e9\u2028"}]
     assert read.has_end_mark
 
 
 async def test_events_before_one_that_is_no_json_are_read_although_they_came_in_one_piece() -> None:
-    read = AnswerEvents(response(events([{"n": 1}, "<html>", {"n": 2}])), LIMITS)
+    read = AnswerBody(response(events([{"n": 1}, "<html>", {"n": 2}])), LIMITS)
     assert (await anext(read)).value == {"n": 1}
     for _ in range(2):
         with pytest.raises(ValueError, match="Expecting value"):

@@ -27,18 +27,18 @@ _IDLE = frozenset({"", "ping", "pong", "heartbeat", "keepalive", "keep-alive"})
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerEvent:
+class AnswerValue:
     """A JSON value of an answer."""
 
     value: Any
-    """A value with content: no event is null or empty."""
+    """A value with content: none is null or empty."""
     name: str = ""
     """The event's name, which few endpoints send."""
     is_streamed: bool = True
     """False if the body is no event stream, but a JSON text or lines of JSON."""
 
 
-class AnswerEvents(AsyncIterator[AnswerEvent]):
+class AnswerBody(AsyncIterator[AnswerValue]):
     """The values in the body of ``response``.
 
     The content decides how it is read, because gateways put any content type on it. Besides event streams
@@ -59,7 +59,7 @@ class AnswerEvents(AsyncIterator[AnswerEvent]):
         """The check of an event of several lines."""
         self._pieces: AsyncIterator[bytes] | None = None
         self._lines = _Lines()
-        self._ready: deque[AnswerEvent] = deque()
+        self._ready: deque[AnswerValue] = deque()
         self._problem: Exception | None = None
         """The error of the event after those that are ready. Pieces of a body end anywhere."""
         self._is_stream: bool | None = None
@@ -67,10 +67,10 @@ class AnswerEvents(AsyncIterator[AnswerEvent]):
         self._name = ""
         self._data: list[str] = []
         """The lines of data of the current event, or all lines of a JSON text."""
-        self._first: AnswerEvent | None = None
+        self._first: AnswerValue | None = None
         """The event that the first of these lines is by itself."""
 
-    async def __anext__(self) -> AnswerEvent:
+    async def __anext__(self) -> AnswerValue:
         while not self._ready:
             if self._problem is not None:
                 raise self._problem
@@ -164,7 +164,7 @@ class AnswerEvents(AsyncIterator[AnswerEvent]):
         if len(self._data) > 1:
             return False
         with suppress(ValueError, RecursionError):
-            self._first = AnswerEvent(json.loads(self._data[0]), self._name)
+            self._first = AnswerValue(json.loads(self._data[0]), self._name)
         return self._first is not None
 
     def _dispatch(self) -> None:
@@ -175,7 +175,7 @@ class AnswerEvents(AsyncIterator[AnswerEvent]):
             text = "\n".join(data)
             if text.strip().lower() in _IDLE or name.lower() in _IDLE - {""}:
                 return
-            first = AnswerEvent(_error_text(text) if name == "error" else json.loads(text), name)
+            first = AnswerValue(_error_text(text) if name == "error" else json.loads(text), name)
         if first.value not in (None, "", [], {}):
             self._ready.append(first)
 
@@ -188,7 +188,7 @@ class AnswerEvents(AsyncIterator[AnswerEvent]):
             with suppress(ValueError):
                 value = json.loads(text)
                 if value:
-                    self._ready.append(AnswerEvent(value, is_streamed=False))
+                    self._ready.append(AnswerValue(value, is_streamed=False))
                 return
         self._add(text)
 
@@ -199,7 +199,7 @@ class AnswerEvents(AsyncIterator[AnswerEvent]):
         data, self._data = self._data, []
         if self._is_stream is False:
             if data and (value := json.loads("\n".join(data))):
-                self._ready.append(AnswerEvent(value, is_streamed=False))
+                self._ready.append(AnswerValue(value, is_streamed=False))
             return
         self._data = data
         with suppress(ValueError, RecursionError):
