@@ -47,6 +47,7 @@ def _without_documentation(value: Any) -> Any:
 
 
 def _write(path: Path, value: Any) -> None:
+    path.unlink(missing_ok=True)  # not written over: the file may be a link to the package cache
     path.write_text(json.dumps(value, separators=(",", ":")))
 
 

@@ -8,11 +8,13 @@ from collections.abc import AsyncIterator, Callable, Iterator
 import httpx
 import pytest
 
+from baton_local.demo_model.app import create_app
+from baton_local.demo_model.sentence_encoder import DIMENSIONS, NAME
 from tests.e2e import streams_process
 from tests.e2e.cloud import RunningCloud
 from tests.e2e.sockets import PATIENCE_SECONDS, SocketClient
 from tests.e2e.users import User
-from tests.fault_model import FaultModel, fault_model, fault_model_server
+from tests.fault_model import FaultModel, ThreadedServer, fault_model, fault_model_server
 from tests.forked import ForkedProcess
 from tests.unit.docs.pages import ROOT, block
 
@@ -25,9 +27,21 @@ EMBED_GUIDE = ROOT / "docs" / "how-to" / "embed-chat.md"
 
 
 @pytest.fixture(scope="session")
-def cloud(fault_model_server: FaultModel) -> Iterator[RunningCloud]:
+def embedding_model() -> Iterator[dict[str, str]]:
+    """The settings of an embedding model that is asked over HTTP and with the model's key, as a deployment asks it."""
+    server = ThreadedServer(create_app({}))
+    yield {
+        "BATON_EMBEDDING_MODEL": NAME,
+        "BATON_EMBEDDING_DIMENSIONS": str(DIMENSIONS),
+        "BATON_EMBEDDING_BASE_URL": f"http://127.0.0.1:{server.start()}",
+    }
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def cloud(fault_model_server: FaultModel, embedding_model: dict[str, str]) -> Iterator[RunningCloud]:
     """The product, served from another process; it knows the key of the host application of the guide to embedding."""
-    settings = {"BATON_EMBED_KEYS": block(EMBED_GUIDE, "embed_keys")}
+    settings = {"BATON_EMBED_KEYS": block(EMBED_GUIDE, "embed_keys")} | embedding_model
     with RunningCloud(fault_model_server.base_url, settings=settings | TIMES) as running:
         yield running
 

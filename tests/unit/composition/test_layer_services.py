@@ -78,6 +78,16 @@ def facts(service: str) -> tuple[Any, ...]:
     return model.operation_names, fields, urlsplit(address).netloc
 
 
+def test_files_that_are_links_into_the_package_cache_stay_whole_there(tmp_path: Path) -> None:
+    cache, folder = tmp_path / "cache.json", tmp_path / "data"
+    folder.mkdir()
+    shutil.copy(DATA / "endpoints.json", cache)
+    (folder / "endpoints.json").hardlink_to(cache)
+    runpy.run_path(str(ROOT / "layers/botocore_data.py"))["main"](folder, set())
+    assert (folder / "endpoints.json").stat().st_size < 100_000
+    assert cache.read_bytes() == (DATA / "endpoints.json").read_bytes()
+
+
 def test_other_services_and_documentation_are_not_in_the_layer(layer_data: Path) -> None:
     assert not (layer_data / UNUSED).exists()
     sizes = {name: (layer_data / name).stat().st_size for name in ("endpoints.json", "s3/2006-03-01/service-2.json")}
