@@ -46,6 +46,7 @@ def test_the_wheel_has_what_a_project_needs_and_nothing_else(machine: Machine) -
         *("web", "web/dist", "web/dist/chunks", "web/console/dist"),
     }
     assert [name for name in names if "__pycache__" in name or ("/tests/" in name and "skeleton" not in name)] == []
+    assert [name for name in names if name.endswith(".map")] == []
     assert wheel.stat().st_size < 8 * MB
     assert size < 25 * MB
 
