@@ -6,13 +6,18 @@ import os
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from baton.domain.field_names import in_plain_words, unknown_field
 from baton_client.command.exits import CommandError
 from baton_client.command.project_variables import read_variables
 from baton_local.project_tools import packages_in
 from baton_project.errors import ProjectProblem
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 FILE = "pyproject.toml"
 STATE = ".baton"
@@ -103,11 +108,16 @@ def _read(file: Path) -> dict[str, dict[str, object]]:
         raise ProjectProblem(f"{file} cannot be read: {problem}") from problem
 
 
+def _wrong(error: ErrorDetails) -> str:
+    is_unknown = error["type"] == "extra_forbidden"
+    return unknown_field(error["loc"][-1], ProjectSettings.model_fields) if is_unknown else in_plain_words(error)
+
+
 def _project(folder: Path, read: dict[str, dict[str, object]]) -> Project:
     try:
         settings = ProjectSettings.model_validate(read["tool"]["baton"])
     except ValidationError as problem:
-        wrong = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in problem.errors())
+        wrong = "; ".join(f"{'.'.join(map(str, each['loc']))}: {_wrong(each)}" for each in problem.errors())
         raise ProjectProblem(f"{folder / FILE}: tool.baton: {wrong}") from problem
     about = read.get("project", {})
     dependencies = about.get("dependencies", [])

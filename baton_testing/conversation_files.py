@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from baton.adapters.yaml_document import YamlDocument, YamlFileError
-from baton.domain.field_names import field_names, unknown_field
+from baton.domain.field_names import field_names, in_plain_words, unknown_field
 from baton.domain.yaml_text import Place
 from baton_testing.conversation_test import ConversationFile, ConversationTest, Expectation, ScriptedAnswer
 from baton_testing.errors import CannotRun
@@ -146,8 +146,8 @@ def _list_problems(document: YamlDocument, problem: ValidationError) -> Iterator
         if each["type"] == "too_short" and any(len(other["loc"]) > len(place) for other in errors):
             continue  # the list is too short because its items cannot be read
         is_unknown = each["type"] == "extra_forbidden"
-        what = unknown_field(place[-1], field_names(ConversationFile)) if is_unknown else each["msg"]
-        yield document.problem(place, what.removeprefix("Value error, "))
+        what = unknown_field(place[-1], field_names(ConversationFile)) if is_unknown else in_plain_words(each)
+        yield document.problem(place, what)
 
 
 def read_files(paths: Sequence[Path], known: KnownNames) -> list[ReadFile]:

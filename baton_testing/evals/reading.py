@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from baton.domain.field_names import field_names, similar_name, unknown_field
+from baton.domain.field_names import field_names, in_plain_words, similar_name, unknown_field
 from baton.domain.text import encodable
 from baton_testing.errors import CannotRun
 from baton_testing.evals.checks import TYPES, AnyCheck
@@ -232,7 +232,7 @@ def _refuse_constant(name: str) -> Any:
 def _problems(problem: ValidationError) -> Iterator[str]:
     for each in problem.errors(include_url=False):
         place = [part for part in each["loc"] if part not in TYPES]
-        what = each["msg"].removeprefix("Value error, ")
+        what = in_plain_words(each)
         match each["type"]:
             case "extra_forbidden":
                 what = unknown_field(place[-1], field_names(EvalCase))

@@ -209,6 +209,8 @@ def _tool_of(given: Any, place: int, problems: list[Problem]) -> Any:
     if isinstance(given, Tool):
         return given.definition
     if not callable(given):
+        if isinstance(given, str):
+            problems.append(Problem(("tools", place), f"{given!r} is text: write the function itself, without quotes"))
         return given
     try:
         return tool(given).definition

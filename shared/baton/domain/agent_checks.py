@@ -12,12 +12,12 @@ from pydantic.alias_generators import to_camel
 
 from baton.domain.agent import AgentDefinition
 from baton.domain.egress_policy import LOOPBACK_HOSTS
-from baton.domain.field_names import field_names, unknown_field
+from baton.domain.field_names import field_names, in_plain_words, similar_name, unknown_field
 from baton.domain.guardrail import Guardrail
 from baton.domain.identity import Permission
 from baton.domain.model_providers import OfferedModels
 from baton.domain.sentences import SENTENCES
-from baton.domain.tool import OpenApiTool, PythonTool, ToolDefinition
+from baton.domain.tool import TOOL_TYPES, OpenApiTool, PythonTool, ToolDefinition
 from baton.domain.tool_call import ASK, TRANSFER, tool_name
 from baton.domain.triggers import MAX_PATTERN_SIZE, as_compared, is_phrase, pattern_size
 
@@ -140,10 +140,19 @@ def _references(place: tuple[str | int, ...], headers: Mapping[str, object]) -> 
 
 
 def _message(detail: ErrorDetails) -> str:
-    """Return the error's message without pydantic's prefix "Value error, "."""
-    if detail["type"] == "extra_forbidden":
-        return unknown_field(detail["loc"][-1], field_names(AgentDefinition))
-    return str(detail["ctx"]["error"]) if detail["type"] == "value_error" else detail["msg"]
+    kinds = ", ".join(TOOL_TYPES)
+    match detail["type"]:
+        case "extra_forbidden":
+            return unknown_field(detail["loc"][-1], field_names(AgentDefinition))
+        case "union_tag_not_found":
+            return f"its type is missing: {kinds}"
+        case "union_tag_invalid":
+            given = str(detail["ctx"]["tag"])
+            similar = similar_name(given, TOOL_TYPES)
+            return f"there is no type {given!r} ({f'did you mean {similar}?' if similar else f'there are: {kinds}'})"
+        case "model_attributes_type" if detail["loc"][:1] == ("tools",) and len(detail["loc"]) == 2:
+            return f"must be a mapping of fields with one of the types {kinds}"
+    return in_plain_words(detail)
 
 
 def _place(values: Any, place: Sequence[str | int]) -> tuple[str | int, ...]:

@@ -1,16 +1,35 @@
-"""Advice about fields that do not exist."""
+"""Faults of fields in words of the files that people write."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
 
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
 CLOSENESS = 0.75
 """The least similarity of a suggestion, as ``difflib`` measures it from 0 to 1."""
+KINDS = {
+    "tuple_type": "must be a list",
+    "list_type": "must be a list",
+    "dict_type": "must be a mapping of names to values",
+    "model_type": "must be a mapping of fields",
+    "model_attributes_type": "must be a mapping of fields",
+    "string_type": "must be text",
+}
+"""Kinds of pydantic's errors whose messages name types of Python."""
+
+
+def in_plain_words(error: ErrorDetails) -> str:
+    """Return what is wrong with a field. Other messages of pydantic stay, without the prefix "Value error, "."""
+    if error["type"] == "value_error":
+        return str(error["ctx"]["error"])
+    return KINDS.get(error["type"], error["msg"])
 
 
 def unknown_field(name: object, known: Iterable[str]) -> str:

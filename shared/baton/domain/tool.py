@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, PrivateAttr, StringConstraints, field_validator, model_validator
@@ -202,3 +202,6 @@ class PythonTool(_Tool):
 
 
 ToolDefinition = Annotated[McpServer | HttpTool | OpenApiTool | PythonTool, Field(discriminator="type")]
+TOOL_TYPES: tuple[str, ...] = tuple(
+    get_args(kind.model_fields["type"].annotation)[0] for kind in (HttpTool, McpServer, OpenApiTool, PythonTool)
+)

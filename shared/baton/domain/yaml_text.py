@@ -54,7 +54,10 @@ def read_yaml(text: str, *, aliases: bool = True, is_trusted: bool = False) -> Y
         return YamlText(loader.construct_document(root) if root is not None else None, root)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        raise InvalidYaml(error.problem or error.context or "it is no YAML", mark.line + 1 if mark else 1) from None
+        problem = error.problem or error.context or "it is no YAML"
+        if mark is not None and text[mark.index : mark.index + 1] == "\t":
+            problem = "there is a tab; YAML is indented with spaces"
+        raise InvalidYaml(problem, mark.line + 1 if mark else 1) from None
     except yaml.YAMLError as error:
         raise InvalidYaml(str(error).partition("\n")[0]) from None
     except (ValueError, TypeError, LookupError, AttributeError):  # a date such as 2026-02-31, or `!!int` of nothing

@@ -7,19 +7,11 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from pydantic import BaseModel
 
+from baton.domain.field_names import KINDS
+
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
-KINDS = {
-    "tuple_type": "must be a list",
-    "list_type": "must be a list",
-    "dict_type": "must be a mapping of names to values",
-    "model_type": "must be a mapping of fields",
-    "model_attributes_type": "must be a mapping of fields",
-    "missing": "is missing",
-    "string_type": "must be text",
-}
-"""Kinds of pydantic's errors whose messages name types of Python."""
 FORMS = {
     "allowedOrigins": "is no origin: write scheme and host, without a path or a slash at the end, such as "
     "https://app.example.com, or *",
@@ -36,7 +28,7 @@ def in_plain_words(error: ErrorDetails, document: type[BaseModel]) -> str:
         return f"is an unknown field{_suggestion(str(place[-1]), _fields_at(place[:-1], document))}"
     if kind == "string_pattern_mismatch" and place[0] in FORMS:
         return FORMS[str(place[0])]
-    return KINDS.get(kind, error["msg"])
+    return "is missing" if kind == "missing" else KINDS.get(kind, error["msg"])
 
 
 def _suggestion(name: str, fields: Mapping[str, Any]) -> str:

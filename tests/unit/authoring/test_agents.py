@@ -263,6 +263,7 @@ NEIGHBOUR = "No module named 'other'. Modules in agents/ import each other with 
         ('@tool(approval="sometimes")\ndef find(): ...', "2: approval is 'sometimes'; it is 'never' or 'always'"),
         ("@tool\ndef find(): ...", f"2: {NO_DOCSTRING}"),
         ('def find(): ...\nagent = Agent("a", "A.", tools=[\nfind])', f"4: tools.0: {NO_DOCSTRING}"),
+        ('agent = Agent("a", "A.", tools=[\n"find"])', "3: tools.0: 'find' is text: write the function itself,"),
         ("agent = = 1", "2: SyntaxError: invalid syntax"),
         ("agent = nothing", "2: NameError: name 'nothing' is not defined"),
         ("agent = 1", f"1: {NO_AGENT}"),

@@ -33,6 +33,8 @@ def bomb(first: str, opened: str, closed: str) -> str:
         ("a: 2026-02-31", 1, "a value is not what it is written as"),
         ("a: !!int ", 1, "a value is not what it is written as"),
         ("a: 1\n---\nb: 2", 2, "but found another document"),
+        ("é: 1\nb:\n\tc: 3", 3, "there is a tab; YAML is indented with spaces"),
+        ("a:\n  b: 1\n\tc: 2", 3, "there is a tab; YAML is indented with spaces"),
     ],
 )
 def test_what_is_refused_is_reported_with_its_line(text: str, line: int, expected: str) -> None:

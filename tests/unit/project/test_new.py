@@ -69,7 +69,7 @@ def test_outside_of_projects_it_is_said_how_to_make_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("wrong", "expected"),
     [
-        ("defualt_agent = 'a'", "tool.baton: defualt_agent"),
+        ("defualt_agent = 'a'", r"tool.baton: defualt_agent: there is no such field .did you mean default_agent\?"),
         ("allowed_hosts = 3", "allowed_hosts"),
         ("= =", "cannot be"),
     ],
