@@ -124,8 +124,10 @@ def _without_headings(text: str, headings: Sequence[str]) -> str:
     """Return a passage without its leading headings."""
     while text := text.lstrip("# \n"):
         heading = next((each for each in headings if each and text.startswith(each)), None)
-        rest = text[len(heading) :].lstrip() if heading else ""
-        if not heading or not rest or rest[0].islower() or not rest[0].isalnum():
+        after = text[len(heading) :] if heading else ""
+        rest = after.lstrip()
+        is_line = after.lstrip(" ").startswith("\n")
+        if not rest or not (is_line or (rest[0].isalnum() and not rest[0].islower())):
             return text
         text = rest
     return text

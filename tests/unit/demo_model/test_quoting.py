@@ -41,6 +41,12 @@ def test_whole_sentences_are_quoted(text: str) -> None:
     assert quoted(QUESTION, text) == [CRYOSTAT]
 
 
+def test_the_end_of_a_sentence_below_a_heading_is_not_quoted_beside_whole_ones() -> None:
+    cut = "Manual\nCooling\n\n[how to refill the cryostat](cooling.md). The dome is closed."
+    found = quotes([chunk(cut, section="Cooling"), chunk(CRYOSTAT)], QUESTION)
+    assert [each["quote"] for each in found] == [CRYOSTAT]
+
+
 def test_a_row_of_a_sheet_is_quoted_with_the_names_of_its_columns_where_no_sentence_answers() -> None:
     assert quoted("What is the price of a dome ticket?", "Ticket | Price\nGarden | 3\nDome | 14") == [
         "Ticket: Dome; Price: 14."
