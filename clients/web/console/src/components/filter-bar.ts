@@ -28,6 +28,7 @@ export class FilterBar extends LitElement {
     base,
     css`
       form { display: flex; flex-wrap: wrap; gap: 8px 12px; align-items: end; margin-block-end: 12px; }
+      input, select { block-size: 36px; }
       input[type="number"] { inline-size: 110px; }
       input[type="text"] { inline-size: 150px; }
     `,

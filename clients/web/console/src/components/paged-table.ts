@@ -40,6 +40,7 @@ export class PagedTable<T> extends LitElement {
       tr:last-child td { border-block-end: 0; }
       td { overflow-wrap: break-word; max-inline-size: 560px; }
       .number { text-align: end; font-variant-numeric: tabular-nums; white-space: nowrap; }
+      time { white-space: nowrap; }
       .foot { display: flex; gap: 12px; align-items: center; padding-block: 8px; }
     `,
   ];

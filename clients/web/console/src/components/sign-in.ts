@@ -4,6 +4,9 @@ import type { LocalIdentity } from "../session/local-session.ts";
 import { base } from "../styles/base.ts";
 import { texts } from "../texts.ts";
 
+/** The proposed permissions. No view needs `skill:create`, but agents that require it are listed only with it. */
+const PROPOSED = [...ALL_PERMISSIONS, "skill:create"];
+
 /** Asks who one wants to be in the local cloud; fires `identity`. */
 export class SignIn extends LitElement {
   static override properties = { problem: {} };
@@ -26,7 +29,7 @@ export class SignIn extends LitElement {
       <h1>${texts.console}</h1>
       <label>${texts.tenant}<input name="tenant" required pattern="[a-z0-9][a-z0-9_\\-]{0,62}" value="demo" spellcheck="false" autocomplete="off" /></label>
       <label>${texts.user}<input name="user" required maxlength="256" value="admin" spellcheck="false" autocomplete="off" /></label>
-      <label>${texts.permissions}<textarea name="permissions" rows="4" spellcheck="false">${ALL_PERMISSIONS.join(" ")}</textarea></label>
+      <label>${texts.permissions}<textarea name="permissions" rows="4" spellcheck="false">${PROPOSED.join(" ")}</textarea></label>
       <p class="bad" role="alert">${this.problem}</p>
       <button class="primary" type="submit">${texts.signIn}</button>
     </form>`;

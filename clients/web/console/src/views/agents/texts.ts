@@ -14,7 +14,7 @@ export const agentTexts = {
   create: "Begin",
   editor: (id: string) => `Definition of ${id}`,
   readOnly: "This agent ships with the deployment and cannot be changed here.",
-  copy: "Make an agent of the tenant of it",
+  copy: "Copy for this tenant",
   save: "Save",
   saved: (version: number) => `Version ${version} is saved. Turns use it within a minute.`,
   unchanged: "Nothing has changed.",

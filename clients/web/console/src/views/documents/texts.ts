@@ -7,7 +7,7 @@ export const documentTexts = {
   drop: "Drop files here, or choose them",
   chooseFiles: "Choose files",
   permission: "Permission that users need (empty: none)",
-  permissionAbout: "It is for files that are new or replaced from now on.",
+  permissionAbout: "The permission applies to files that you add or replace from now on.",
   uploads: "Uploads",
   states: {
     waiting: "Waits",
