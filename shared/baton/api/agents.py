@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, cast
 
 from fastapi import APIRouter, Path, Query, Request, Response
@@ -116,7 +116,8 @@ async def get_agent(agent_id: AgentId, scope: Caller, app: UseCases, request: Re
             stored = await app.agent_editing.version(scope, agent_id, agent.version)
             return cast("Agent", await _yaml(agent_id, stored.values or {}, agent.version))
     if as_yaml:
-        return cast("Agent", await _yaml(agent_id, agent.model_dump(mode="json", exclude_unset=True), None))
+        values = agent.model_dump(mode="json", exclude_unset=True)
+        return cast("Agent", await _yaml(agent_id, values, None, functions=agent.code.names))
     if agent.version is not None:
         response.headers["ETag"] = etag(agent.version)
     return _to_agent(scope, agent)
@@ -252,8 +253,13 @@ def _to_change(response: Response, change: EditedAgent) -> AgentChange:
     return AgentChange.of(change, agent=shown)
 
 
-async def _yaml(agent_id: str, values: Mapping[str, Any], version: int | None) -> Response:
+async def _yaml(
+    agent_id: str, values: Mapping[str, Any], version: int | None, *, functions: Sequence[str] = ()
+) -> Response:
+    """Return a definition as its file. Its ``functions`` in Python stand in a comment: a copy would lack them."""
     text = await off_loop(LARGE, agent_yaml, agent_id, values)
+    if functions:
+        text = f"# In Python: {', '.join(functions)}. A copy of this definition has none of these functions.\n{text}"
     headers = {"ETag": etag(version)} if version is not None else {}
     return Response(text, media_type=YAML, headers=headers)
 

@@ -559,3 +559,7 @@ async def test_authors_are_shown_the_functions_of_an_agent_in_python() -> None:
     shown = (await Authors(served).call("GET", "/agents/assistant")).json()
     assert shown["functions"] == ["run", "before_tool check_amount"]
     assert "functions" not in (await served.get("/agents/assistant")).json()
+    as_yaml = await Authors(served).call("GET", "/agents/assistant", headers={"Accept": "application/yaml"})
+    assert as_yaml.text.startswith(
+        "# In Python: run, before_tool check_amount. A copy of this definition has none of these functions.\nid: assis"
+    )
