@@ -28,7 +28,8 @@ def main(folder: Path) -> None:
     compiled: dict[bytes, bytes] = {}
 
     def execute(text: str, names: dict[str, Any], results: dict[str, Any]) -> None:
-        code = compile(text, "<string>", "exec", dont_inherit=True)  # as where dataclasses are declared: see there
+        # Otherwise the import of annotations above would make strings of the fields' annotations.
+        code = compile(text, "<string>", "exec", dont_inherit=True)
         compiled[blake2b(text.encode(), digest_size=16).digest()] = marshal.dumps(code)
         builtins.exec(code, names, results)  # noqa: S102  as the module of dataclasses does
 

@@ -16,7 +16,8 @@ MAX_PIECE = 2 * 1024
 IDLE_LINE_BYTES = 1024
 """The cost of an empty line that ends no event. Each costs CPU time, and no server needs many."""
 
-LINE_END = b"\n"
+_END_OF_LINE = b"\n"
+"""A mark between the parts of lines that are kept to be counted."""
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 
 
@@ -142,7 +143,7 @@ class StreamMeter:
         """Return the count of the event's values so far."""
         uncounted, self._uncounted = self._uncounted, []
         for part in uncounted:
-            if part == LINE_END:
+            if part == _END_OF_LINE:
                 self._values.end_line()
             else:
                 self._values.add(part)
@@ -153,7 +154,7 @@ class StreamMeter:
             self._total += IDLE_LINE_BYTES
         self._has_lines = self._line > 0
         if self._line and not self._limits.are_per_line:
-            self._uncounted.append(LINE_END)
+            self._uncounted.append(_END_OF_LINE)
         elif self._event:
             self._event, self._values, self._uncounted = 0, ValueCount(), []
         self._line = 0

@@ -159,7 +159,7 @@ class BatonCode(_Stretches[T]):
 
 
 def contained(work: Awaitable[T], owner: Owner) -> ProjectCode[T]:
-    """Return code of a project as what contains it."""
+    """Return ``work`` of a project's code as a coroutine that contains it."""
     return ProjectCode(work if isinstance(work, Coroutine) else _awaited(work), owner)
 
 

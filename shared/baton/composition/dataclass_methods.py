@@ -27,7 +27,7 @@ def take_compiled(file: Path = FILE) -> None:
 
     def execute(text: str, names: dict[str, Any], results: dict[str, Any]) -> None:
         known = compiled.get(blake2b(text.encode(), digest_size=16).digest())
-        # Without this module's own annotations as strings, which would be those of fields.
+        # Otherwise the import of annotations above would make strings of the fields' annotations.
         code = compile(text, "<string>", "exec", dont_inherit=True) if known is None else marshal.loads(known)  # noqa: S302
         builtins.exec(code, names, results)  # noqa: S102  as the module of dataclasses does
 
