@@ -145,11 +145,11 @@ def _format(package: OfficePackage, entries: Sequence[zipfile.ZipInfo]) -> Docum
     room = XmlRoom()
 
     def count(*names: str) -> None:
-        """Count entries of XML that become trees, each once."""
-        for name in set(names) & sizes.keys() - counted.keys():
-            counted[name] = ""
-            if sum(sizes[each] for each in counted) > MAX_XML:
-                raise refusals.bomb()
+        """Count entries of XML that become trees, each once. What is too large in all is refused before it is read."""
+        counted.update(dict.fromkeys(new := set(names) & sizes.keys() - counted.keys(), ""))
+        if sum(sizes[each] for each in counted) > MAX_XML:
+            raise refusals.bomb()
+        for name in new:
             with package.open(name) as content:
                 counted[name] = room.add(content)
 
