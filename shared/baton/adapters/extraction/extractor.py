@@ -11,7 +11,9 @@ from baton.domain.errors import DocumentUnreadable
 from baton.domain.extracted import ExtractedText, Inspection
 
 PAGES_AT_ONCE = 20
-"""Pages of a PDF, or slides, in one part: some seconds, even if each has tables."""
+"""Pages of a PDF in one part: some seconds, even if each has tables."""
+SLIDES_AT_ONCE = 250
+"""Slides in one part. Each part lists all slides of the file first, so that few of them keep the whole linear."""
 SHEETS_AT_ONCE = 4
 MAX_BLOCKS = 500_000
 """Blocks of text in one part, because each takes memory, also where it has one character."""
@@ -53,7 +55,7 @@ class Extractor:
             case DocumentFormat.PPTX:
                 from baton.adapters.extraction import pptx
 
-                return _ranges(pptx.pages(body), PAGES_AT_ONCE)
+                return _ranges(pptx.pages(body), SLIDES_AT_ONCE)
             case DocumentFormat.XLSX:
                 from baton.adapters.extraction import xlsx
 
