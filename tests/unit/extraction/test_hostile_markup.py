@@ -6,6 +6,7 @@ import pytest
 
 from baton.adapters.extraction import html_limits, html_page, html_tables, markdown
 from baton.domain.errors import DocumentUnreadable
+from baton.domain.extracted import BlockKind
 from tests.unit.extraction.limited import INPUTS, outcome
 
 pytestmark = pytest.mark.skipped_if_unchanged(*INPUTS)
@@ -46,6 +47,13 @@ def test_markdown_is_read_in_linear_time(text: str) -> None:
 def test_what_the_parser_makes_nothing_of_is_kept_as_written(text: str) -> None:
     (block,) = markdown.extract(text.encode()).blocks
     assert block.text == text.rstrip()
+
+
+def test_a_table_of_very_many_cells_is_kept_as_written() -> None:
+    rows = ["| a " * 60 + "|", "|---" * 60 + "|", *["| b " * 60 + "|"] * 19_000]
+    blocks = markdown.extract("\n".join(rows).encode()).blocks
+    assert [block.kind for block in blocks] == [BlockKind.PARAGRAPH]
+    assert blocks[0].text == "\n".join(rows)
 
 
 DEEP, BOMB = "document_too_deep", "document_too_large_unpacked"

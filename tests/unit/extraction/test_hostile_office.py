@@ -9,6 +9,10 @@ from collections.abc import Callable
 
 import pytest
 
+from baton.adapters.extraction.extractor import Extractor
+from baton.adapters.extraction.office_archive import format_of
+from baton.adapters.extraction.office_xml import XmlRoom
+from baton.domain.errors import DocumentUnreadable
 from tests import documents
 from tests.office_files import (
     NAMES,
@@ -311,6 +315,26 @@ ARCHIVES: dict[str, tuple[Callable[[], bytes], str]] = {
 @pytest.mark.parametrize(("made", "reason"), ARCHIVES.values(), ids=ARCHIVES)
 def test_an_archive(made: Callable[[], bytes], reason: str) -> None:
     assert read_in_bounds(made(), documents.DOCX) == reason
+
+
+def test_a_file_that_says_to_be_too_large_is_refused_before_its_parts_are_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    counted: list[str] = []
+    add = XmlRoom.add
+    monkeypatch.setattr(XmlRoom, "add", lambda room, content: (counted.append(content.name), add(room, content))[1])
+    part = f"<w:hdr {NAMES}>" + "<w:p/>" * (4 * MEGABYTE // 6) + "</w:hdr>"
+    body = archive(word_parts(EMPTY) | {f"word/header{number}.xml": part for number in range(12)})
+    with pytest.raises(DocumentUnreadable) as refusal:
+        format_of(body)
+    assert refusal.value.reason == TOO_LARGE
+    assert sorted(counted) == ["[Content_Types].xml", "_rels/.rels"]
+
+
+def test_a_long_presentation_is_read_in_few_parts() -> None:
+    body = archive(slide_parts(*[""] * 1_000))
+    parts = Extractor().inspect(body, "a.pptx", documents.PPTX).parts
+    assert [last - first + 1 for first, last in parts] == [250] * 4
 
 
 def test_large_documents_within_the_bounds_are_read_in_that_memory() -> None:

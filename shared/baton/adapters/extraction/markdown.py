@@ -18,6 +18,8 @@ _LINES_AT_ONCE = 2_000
 """A longer document is parsed in pieces that begin with headings: parsed, a text takes many times its own memory."""
 _MOST_LINES = 20_000
 """Lines of a piece without a heading. Longer ones are read as paragraphs of plain text."""
+_MOST_CELLS = 200_000
+"""Cells of tables in a piece, by their bars. Each becomes three tokens; a piece with more is read as paragraphs too."""
 _HEADING = re.compile(r"#{1,6}\s")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _FRONT_MATTER = re.compile(r"---\n(.*?\n)---\n", re.DOTALL)
@@ -92,7 +94,7 @@ def _pieces(lines: list[str]) -> Iterator[tuple[int, list[str]]]:
 
 def _parse(parser: MarkdownIt, lines: list[str]) -> Iterator[tuple[TextBlock, int]]:
     """Yield the blocks of a piece, and the number of lines before each."""
-    if len(lines) > _MOST_LINES:
+    if len(lines) > _MOST_LINES or sum(line.count("|") for line in lines) > _MOST_CELLS:
         return
     tokens = parser.parse("\n".join(lines))
     for place, token in enumerate(tokens):
