@@ -12,7 +12,7 @@ let who = {};
 
 function begin() {
   for (const [name, usual] of Object.entries(WHO)) {
-    who[name] = byId(name).value = localStorage.getItem(`demo.${name}`) ?? usual;
+    who[name] = byId(name).value = storage()?.getItem(`demo.${name}`) ?? usual;
   }
   const { user, tenant } = who;
   byId("who").replaceChildren(element("strong", user), " of tenant ", element("strong", tenant));
@@ -33,10 +33,18 @@ async function tokenOf(claims, signal = AbortSignal.timeout(READ_MS)) {
 
 byId("settings").onsubmit = (event) => {
   event.preventDefault();
-  for (const name of Object.keys(WHO)) localStorage.setItem(`demo.${name}`, byId(name).value.trim());
+  for (const name of Object.keys(WHO)) storage()?.setItem(`demo.${name}`, byId(name).value.trim());
   chat.logout(); // nothing of the person who leaves stays in the page
   begin();
 };
+
+function storage() {
+  try {
+    return localStorage;
+  } catch {
+    return null; // a sandboxed frame has none
+  }
+}
 
 // Agents
 

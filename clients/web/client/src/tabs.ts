@@ -39,8 +39,8 @@ export function tellTabs(news: News): void {
   channel?.close();
 }
 
-/** Whether this browser can keep tabs from doing the same thing twice: insecure pages cannot. */
-export const canExclude = (): boolean => globalThis.navigator?.locks !== undefined;
+/** Whether this browser can keep tabs from doing the same thing twice: insecure and sandboxed pages cannot. */
+export const canExclude = (): boolean => lockManager() !== undefined;
 
 /**
  * Does `work` while no other tab of this browser does something of this name; after `signal` it is not begun any more.
@@ -52,7 +52,7 @@ export async function alone(
   work: (waited: boolean) => Promise<void> | void,
 ): Promise<void> {
   if (signal.aborted) return;
-  const { locks } = globalThis.navigator ?? {};
+  const locks = lockManager();
   if (!locks) return await work(false);
   let isFree = true;
   await locks.request(name, { ifAvailable: true }, async (lock) => {
@@ -66,6 +66,10 @@ export async function alone(
     if (!signal.aborted) throw error;
   }
 }
+
+/** Pages without an origin of their own, as in sandboxed frames, have locks whose every request is refused. */
+const lockManager = (): LockManager | undefined =>
+  globalThis.origin === "null" ? undefined : globalThis.navigator?.locks;
 
 function open(): BroadcastChannel | null {
   try {

@@ -15,8 +15,10 @@ import type { BatonThreads } from "./components/threads.ts";
 import type { BatonTranscript } from "./components/transcript.ts";
 import { NextFrame } from "./frames.ts";
 import { icons } from "./icons.ts";
+import { isComposing } from "./keys.ts";
 import { Locale, loadLocale } from "./locales/index.ts";
 import { styles } from "./styles/index.ts";
+import { submitByClick } from "./submission.ts";
 import { fetchToken } from "./token-url.ts";
 import { define, type Ui } from "./ui.ts";
 import { lastSeen, unreadIn } from "./unread.ts";
@@ -241,7 +243,7 @@ export class BatonChat extends LitElement {
     const isEmpty = snapshot?.isLoaded === true && snapshot.items.length === 0;
     return html`
       <section class="panel ${this.isDropping ? "dropping" : ""}" part="panel" role=${isInline ? "region" : "dialog"} aria-label=${this.heading || ui.locale.say("conversation")}
-        @keydown=${this.#keyed} @dragover=${this.#draggedOver} @dragleave=${this.#draggedAway} @drop=${this.#dropped}
+        @click=${submitByClick} @keydown=${this.#keyed} @dragover=${this.#draggedOver} @dragleave=${this.#draggedAway} @drop=${this.#dropped}
         @baton-list=${this.#toggleList} @baton-select=${(event: CustomEvent<string>) => this.openConversation(event.detail)}
         @baton-new=${this.newConversation} @baton-end=${() => this.#chat?.closeConversation()} @baton-close=${this.hide} @baton-said=${() => this.#transcript?.toEnd()}>
         <baton-chat-header .ui=${ui} .snapshot=${snapshot} .heading=${this.heading} ?closable=${!isInline} ?listing=${this.isListing}></baton-chat-header>
@@ -446,7 +448,7 @@ export class BatonChat extends LitElement {
   }
 
   #keyed(event: KeyboardEvent): void {
-    if (event.key !== "Escape" || event.isComposing) return;
+    if (event.key !== "Escape" || isComposing(event)) return;
     event.stopPropagation();
     if (this.snapshot?.run) this.#chat?.stop();
     else if (this.mode !== "inline") this.hide();

@@ -1,4 +1,5 @@
 import { css, html, LitElement, nothing, type TemplateResult } from "lit";
+import { isComposing } from "../../../widget/src/keys.ts";
 import { base } from "../styles/base.ts";
 import { texts } from "../texts.ts";
 
@@ -59,7 +60,7 @@ export class ConfirmButton extends LitElement {
   }
 
   #keyed = (event: KeyboardEvent): void => {
-    if (event.key === "Escape" && !event.isComposing) void this.#ask(false);
+    if (event.key === "Escape" && !isComposing(event)) void this.#ask(false);
   };
 
   #confirm = (event: Event): void => {

@@ -1,6 +1,8 @@
 import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import { LARGEST_FILE_BYTES } from "#client";
 import { icons } from "../icons.ts";
+import { isComposing } from "../keys.ts";
+import { submit } from "../submission.ts";
 import { define, Piece } from "../ui.ts";
 
 const TALLEST_PX = 200;
@@ -85,7 +87,7 @@ export class BatonComposer extends Piece {
   protected override updated(): void {
     if (!this.isDue || !this.ui.chat) return;
     this.isDue = false;
-    this.querySelector("form")?.requestSubmit();
+    submit(this.querySelector("form"));
   }
 
   protected override render(): TemplateResult {
@@ -177,9 +179,9 @@ export class BatonComposer extends Piece {
   };
 
   #keyed(event: KeyboardEvent): void {
-    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+    if (event.key !== "Enter" || event.shiftKey || isComposing(event)) return;
     event.preventDefault();
-    this.querySelector("form")?.requestSubmit();
+    submit(this.querySelector("form"));
   }
 
   #pasted(event: ClipboardEvent): void {

@@ -1,5 +1,6 @@
 import { html, type TemplateResult } from "lit";
 import type { MessageItem } from "#client";
+import { isComposing } from "../keys.ts";
 import { define, Piece } from "../ui.ts";
 
 const LONGEST = 2000;
@@ -50,7 +51,7 @@ export class BatonFeedback extends Piece {
   }
 
   #keyed(event: KeyboardEvent): void {
-    if (event.key !== "Escape" || event.isComposing) return;
+    if (event.key !== "Escape" || isComposing(event)) return;
     event.stopPropagation();
     this.#leave();
   }

@@ -1,6 +1,8 @@
 import { html, nothing, type TemplateResult } from "lit";
 import { type Branch, type FilePart, type MessageItem, previewOf, type Source, textOf } from "#client";
 import { icons } from "../icons.ts";
+import { isComposing } from "../keys.ts";
+import { submit } from "../submission.ts";
 import { define, isIdle, Piece } from "../ui.ts";
 import "./actions.ts";
 import "./markdown.ts";
@@ -78,11 +80,11 @@ export class BatonMessage extends Piece {
   }
 
   #keyed(event: KeyboardEvent): void {
-    if (event.isComposing || (event.key !== "Escape" && (event.key !== "Enter" || event.shiftKey))) return;
+    if (isComposing(event) || (event.key !== "Escape" && (event.key !== "Enter" || event.shiftKey))) return;
     event.preventDefault();
     event.stopPropagation();
     if (event.key === "Escape") void this.#leave();
-    else (event.currentTarget as HTMLFormElement).requestSubmit();
+    else submit(event.currentTarget as HTMLFormElement);
   }
 
   get #author(): string {

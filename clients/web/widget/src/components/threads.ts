@@ -1,6 +1,7 @@
 import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import type { BatonClient, BatonError, Thread } from "#client";
 import { icons } from "../icons.ts";
+import { isComposing } from "../keys.ts";
 import { define, Piece } from "../ui.ts";
 
 const PAGE_SIZE = 30;
@@ -205,7 +206,7 @@ export class BatonThreads extends Piece {
   }
 
   #keyed(event: KeyboardEvent): void {
-    if (event.key !== "Escape" || event.isComposing) return;
+    if (event.key !== "Escape" || isComposing(event)) return;
     event.stopPropagation();
     if (this.renamedId || this.doomedId) void this.#leaveEdit();
     else this.#leave();
