@@ -78,6 +78,8 @@ class Harness:
     seq: int = 0
     connections: int = 0
     """The number of connections that the page has opened."""
+    headers: dict[str, str] = field(default_factory=dict)
+    """Headers of the page and of all that it loads."""
     answers_pings: bool = True
     attempt: int = 1
     """The attempt of a worker to which the events belong."""
@@ -195,14 +197,15 @@ class Harness:
     async def _answer(self, route: Route) -> None:
         path = "/" + route.request.url.removeprefix(ORIGIN).lstrip("/").split("?")[0]
         if path in self.answers:
-            await route.fulfill(json=self.answers[path])
+            await route.fulfill(json=self.answers[path], headers=self.headers)
             return
         if path.startswith("/widget/"):
             file = web.BUILT / path.removeprefix("/widget/")
         else:
             file = PAGE / (path.removeprefix("/local/page/") if path != "/" else "index.html")
         if file.is_file():
-            await route.fulfill(body=file.read_bytes(), content_type=TYPES[file.suffix])
+            headers = {"Content-Type": TYPES[file.suffix], **self.headers}
+            await route.fulfill(body=file.read_bytes(), headers=headers)
         else:
             await route.fulfill(status=404, json={"title": "Not found", "status": 404})
 

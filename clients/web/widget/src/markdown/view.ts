@@ -1,5 +1,6 @@
 import type { TokensList } from "marked";
 import { type Block, blocksOf } from "./blocks.ts";
+import { setDirections } from "./direction.ts";
 import { borderOf, entriesOf, type Growing, growingOf, TAIL } from "./growing.ts";
 
 /** What a view says beside the text; in the reader's language. */
@@ -208,6 +209,7 @@ export class MarkdownView {
   }
 
   #furnish(fragment: DocumentFragment, isSettled: boolean): void {
+    setDirections(fragment);
     for (const pre of fragment.querySelectorAll("pre")) this.#frame(pre, isSettled);
     for (const table of fragment.querySelectorAll("table")) this.#scroll(table);
     if (fragment.querySelector("[data-math]")) void this.#drawFormulas(fragment);

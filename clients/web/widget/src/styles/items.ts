@@ -18,6 +18,7 @@ export const items = css`
   .message.assistant .body { inline-size: 100%; }
   .message.user { align-items: flex-end; }
   .message.user .body { max-inline-size: min(85%, 560px); padding: 9px 14px; border-radius: 18px; border-end-end-radius: 6px; background: var(--baton-user-background, var(--_accent)); color: var(--baton-user-text, var(--_on-accent)); white-space: pre-wrap; }
+  .message.user .body p { unicode-bidi: plaintext; }
   .message.user .body > * + * { margin-block-start: 8px; }
   .message.user .body a { color: inherit; }
   .picture img { display: block; max-inline-size: 100%; max-block-size: 240px; border-radius: 10px; }

@@ -10,6 +10,12 @@ export const markdown = css`
   .markdown :is(h1, h2, h3, h4, h5, h6) { margin-block: 18px 8px; line-height: 1.3; font-weight: 650; font-size: 1.05em; }
   .markdown h1 { font-size: 1.3em; }
   .markdown h2 { font-size: 1.18em; }
+  /* Each line has the direction of its own first letter. */
+  .markdown :is(p, h1, h2, h3, h4, h5, h6, li, summary) { unicode-bidi: plaintext; }
+  /* Text of a list stands beside its bullets, whatever its own direction. */
+  .markdown :is(ul, ol, blockquote, details):dir(ltr) { text-align: left; }
+  .markdown :is(ul, ol, blockquote, details):dir(rtl) { text-align: right; }
+  .markdown a { unicode-bidi: isolate; }
   .markdown ul { list-style: disc; padding-inline-start: 22px; }
   .markdown ol { list-style: decimal; padding-inline-start: 24px; }
   .markdown li { margin-block: 4px; }
