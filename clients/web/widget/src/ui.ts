@@ -1,4 +1,4 @@
-import { LitElement } from "lit";
+import { type CSSResult, LitElement } from "lit";
 import type { Chat, ChatSnapshot } from "#client";
 import { Locale } from "./locales/index.ts";
 
@@ -19,11 +19,20 @@ export const isIdle = (snapshot: ChatSnapshot | null | undefined): boolean =>
 /** A component inside the widget's one shadow root: its own content is light, so that `part`s and styles reach it. */
 export abstract class Piece extends LitElement {
   static override properties: Record<string, object> = { ui: { attribute: false } };
+  /** The style sheet of a component that most conversations do not show: it is loaded and adopted with it. */
+  static readonly sheet: CSSResult | null = null;
   declare ui: Ui;
 
   constructor() {
     super();
     this.ui = NO_UI;
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    const sheet = (this.constructor as typeof Piece).sheet?.styleSheet;
+    const { adoptedStyleSheets } = this.getRootNode() as ShadowRoot;
+    if (sheet && !adoptedStyleSheets.includes(sheet)) adoptedStyleSheets.push(sheet);
   }
 
   get say(): Locale["say"] {

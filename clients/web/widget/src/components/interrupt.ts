@@ -1,6 +1,7 @@
 import { html, nothing, type TemplateResult } from "lit";
 import type { InterruptItem, JsonSchema } from "#client";
 import type { Sentence } from "../locales/index.ts";
+import { interrupt } from "../styles/interrupt.ts";
 import { define, Piece } from "../ui.ts";
 import { indented } from "./tool.ts";
 
@@ -13,6 +14,7 @@ const ANSWERS: Readonly<Record<NonNullable<InterruptItem["answer"]>, Sentence>> 
 
 /** What a run waits for: an approval with two buttons, or a form made of the schema that the answer must have. */
 export class BatonInterrupt extends Piece {
+  static override readonly sheet = interrupt;
   static override properties = { ...Piece.properties, item: { attribute: false } };
   declare item: InterruptItem;
 

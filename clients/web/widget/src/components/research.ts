@@ -2,6 +2,7 @@ import { html, nothing, type TemplateResult } from "lit";
 import type { AgentProgress, ResearchItem } from "#client";
 import { icons } from "../icons.ts";
 import type { Sentence } from "../locales/index.ts";
+import { research } from "../styles/research.ts";
 import { define, Piece } from "../ui.ts";
 
 const PROGRESS: Readonly<Record<AgentProgress, Sentence>> = {
@@ -16,6 +17,7 @@ const PROGRESS: Readonly<Record<AgentProgress, Sentence>> = {
 
 /** Other agents that are being asked, and how far each is. */
 export class BatonResearch extends Piece {
+  static override readonly sheet = research;
   static override properties = { ...Piece.properties, item: { attribute: false } };
   declare item: ResearchItem;
 

@@ -1,25 +1,15 @@
-import { css, html, nothing, svg, type TemplateResult } from "lit";
+import { html, nothing, svg, type TemplateResult } from "lit";
 import type { ThinkingItem } from "#client";
 import { icon, icons } from "../icons.ts";
+import { thinking } from "../styles/thinking.ts";
 import { define, Piece } from "../ui.ts";
 import "./markdown.ts";
 
 const bulb = icon(svg`<path d="M9 18h6M10 21h4M8.5 14.5a6 6 0 1 1 7 0c-.6.5-1 1.2-1 2v.5h-5v-.5c0-.8-.4-1.5-1-2z"/>`);
 
-/** They come with this piece, because most conversations show no thinking. */
-const { styleSheet } = css`
-  .thinking { font-size: 13.5px; color: var(--_muted); }
-  .thinking-line { display: flex; align-items: center; gap: 7px; padding: 3px 0; border: 0; background: none; color: inherit; font: inherit; cursor: pointer; }
-  .thinking-line:hover { color: var(--_text); }
-  .thinking-line .icon { inline-size: 15px; block-size: 15px; }
-  [dir="rtl"] .thinking-line .icon:last-child { rotate: 180deg; }
-  .thinking-line[aria-expanded="true"] .icon:last-child { rotate: 90deg; }
-  .thinking.busy .thinking-line .icon:first-child { animation: pulse 1.2s infinite; color: var(--_accent); }
-  .thoughts { max-block-size: 320px; overflow: auto; padding-inline-start: 12px; border-inline-start: 2px solid var(--_border); }
-`;
-
 /** What the model thought before an answer: a line that opens. */
 export class BatonThinking extends Piece {
+  static override readonly sheet = thinking;
   static override properties = { ...Piece.properties, item: { attribute: false }, isExpanded: { state: true } };
   declare item: ThinkingItem;
   declare isExpanded: boolean;
@@ -27,12 +17,6 @@ export class BatonThinking extends Piece {
   constructor() {
     super();
     this.isExpanded = false;
-  }
-
-  override connectedCallback(): void {
-    super.connectedCallback();
-    const root = this.getRootNode() as ShadowRoot;
-    if (styleSheet && !root.adoptedStyleSheets.includes(styleSheet)) root.adoptedStyleSheets.push(styleSheet);
   }
 
   protected override render(): TemplateResult {

@@ -2,6 +2,7 @@ import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import type { BatonClient, BatonError, Thread } from "#client";
 import { icons } from "../icons.ts";
 import { isComposing } from "../keys.ts";
+import { threads } from "../styles/threads.ts";
 import { define, Piece } from "../ui.ts";
 
 const PAGE_SIZE = 30;
@@ -12,6 +13,7 @@ const MOST_EMPTY_PAGES = 5;
 
 /** The user's conversations: found by their words, opened, renamed, deleted. */
 export class BatonThreads extends Piece {
+  static override readonly sheet = threads;
   static override properties = {
     ...Piece.properties,
     client: { attribute: false },

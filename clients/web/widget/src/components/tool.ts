@@ -2,10 +2,12 @@ import { html, nothing, type TemplateResult } from "lit";
 import type { ToolItem } from "#client";
 import { icons } from "../icons.ts";
 import type { Sentence } from "../locales/index.ts";
+import { tool } from "../styles/tool.ts";
 import { define, Piece } from "../ui.ts";
 
 /** A call of a tool, with what it was given and what came back. */
 export class BatonTool extends Piece {
+  static override readonly sheet = tool;
   static override properties = { ...Piece.properties, item: { attribute: false } };
   declare item: ToolItem;
 

@@ -40,23 +40,6 @@ export const frame = css`
 
   .panel > [hidden] { display: none; }
   baton-chat-threads { display: flex; flex: 1; min-block-size: 0; }
-  .threads { flex: 1; display: flex; flex-direction: column; gap: 8px; min-inline-size: 0; padding: 12px; overflow-y: auto; scrollbar-width: thin; inline-size: 100%; max-inline-size: var(--baton-measure, 760px); margin-inline: auto; }
-  .threads .bar { display: flex; gap: 8px; }
-  .threads input { flex: 1; min-inline-size: 0; font: inherit; font-size: 16px; color: inherit; padding: 6px 12px; border: 1px solid var(--_border); border-radius: 10px; background: var(--_raised); }
-  .threads input::placeholder { color: var(--_muted); opacity: 1; }
-  .threads ul { display: grid; gap: 2px; }
-  .threads li { display: flex; align-items: center; border-radius: 10px; padding-inline-end: 4px; }
-  .threads li:hover { background: var(--_surface); }
-  .thread { flex: 1; min-inline-size: 0; display: grid; padding: 8px 10px; text-align: start; border-radius: 10px; }
-  .thread[aria-current] { box-shadow: inset 3px 0 0 var(--_accent); }
-  [dir="rtl"] .thread[aria-current] { box-shadow: inset -3px 0 0 var(--_accent); }
-  .thread span { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; font-weight: 550; }
-  .thread small, .threads .none { color: var(--_muted); font-size: 12.5px; }
-  .threads .none { text-align: center; }
-  .threads .rename, .threads .doomed { display: flex; flex: 1; flex-wrap: wrap; gap: 8px; padding: 8px; }
-  .threads .doomed { background: var(--_surface); }
-  .threads .doomed p { flex-basis: 100%; overflow-wrap: anywhere; }
-  .threads .link { align-self: center; padding: 6px; }
 
   .welcome { position: absolute; inset: 76px 0 96px; display: grid; place-content: center; padding: 24px; text-align: center; color: var(--_muted); font-size: 18px; pointer-events: none; }
   .welcome ::slotted(*), .welcome > * { pointer-events: auto; }

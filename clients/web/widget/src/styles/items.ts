@@ -52,44 +52,6 @@ export const items = css`
   .note::before, .note::after { content: ""; flex: 1; border-block-start: 1px solid var(--_border); }
   .note span { max-inline-size: 75%; }
 
-  .research { padding: 12px 14px; border: 1px solid var(--_border); border-radius: 12px; background: var(--_surface); font-size: 14px; }
-  .research .label { display: flex; align-items: center; gap: 8px; font-weight: 600; }
-  .research .label .icon { inline-size: 17px; block-size: 17px; color: var(--_accent); }
-  .research ul { display: grid; gap: 4px; margin-block-start: 8px; }
-  .research li { display: flex; flex-wrap: wrap; align-items: baseline; gap: 8px; }
-  .research li::before { content: ""; flex: none; inline-size: 8px; block-size: 8px; border-radius: 50%; background: var(--_border); }
-  .research li:is([data-progress="working"], [data-progress="asked"])::before { background: var(--_accent); animation: pulse 1.2s infinite; }
-  .research li[data-progress="done"]::before { background: light-dark(#1a7f4b, #5ed49a); }
-  .research li:is([data-progress="failed"], [data-progress="late"])::before { background: var(--_danger); }
-  .research .progress, .research .notice { color: var(--_muted); }
-  .research .why { flex-basis: 100%; padding-inline-start: 16px; color: var(--_danger); }
-  .research .notice { margin-block-start: 8px; }
-
-  .tool { font-size: 13.5px; color: var(--_muted); }
-  .tool summary { display: flex; align-items: center; gap: 7px; padding: 3px 8px; margin-inline-start: -8px; border-radius: 8px; }
-  .tool summary:hover { background: var(--_surface); color: var(--_text); }
-  .tool summary .icon { inline-size: 15px; block-size: 15px; }
-  .tool.busy summary .icon { animation: pulse 1.2s infinite; color: var(--_accent); }
-  .tool figure { margin-block-start: 8px; }
-  .tool figcaption { font-size: 12px; margin-block-end: 2px; }
-  :is(.tool, .interrupt) pre { padding: 10px 12px; max-block-size: 220px; overflow: auto; border-radius: 10px; background: var(--_surface); color: var(--_text); font: 12.5px/1.5 var(--_mono); white-space: pre-wrap; overflow-wrap: anywhere; }
-
-  .interrupt { padding: 14px; border: 1px solid color-mix(in srgb, var(--_accent) 45%, var(--_border)); border-radius: 14px; background: color-mix(in srgb, var(--_accent) 5%, var(--_background)); }
-  .interrupt .question { font-weight: 600; }
-  .interrupt pre { margin-block-start: 8px; }
-  .interrupt form { display: grid; gap: 10px; margin-block-start: 10px; }
-  .interrupt label { display: grid; gap: 3px; font-size: 14px; font-weight: 550; }
-  .interrupt label.check { grid-template-columns: auto 1fr; align-items: center; gap: 8px; }
-  .interrupt .hint { font-weight: 400; color: var(--_muted); font-size: 13px; }
-  .interrupt label.check .hint { grid-column: 2; }
-  .interrupt :is(input:not([type="checkbox"]), select) { font: inherit; font-weight: 400; color: inherit; padding: 7px 10px; border: 1px solid var(--_border); border-radius: 9px; background: var(--_raised); inline-size: 100%; }
-  .interrupt input[type="checkbox"] { accent-color: var(--_accent); inline-size: 17px; block-size: 17px; margin: 0; }
-  .interrupt .buttons { display: flex; flex-wrap: wrap; gap: 8px; }
-  .interrupt :is(.until, .answer) { color: var(--_muted); font-size: 13px; }
-  .interrupt .answer { margin-block-start: 8px; }
-
-  .call { display: flex; flex-wrap: wrap; align-items: center; justify-content: space-between; gap: 8px; padding: 10px 14px; border: 1px dashed var(--_border); border-radius: 12px; font-size: 13.5px; color: var(--_muted); }
-  .call .buttons { display: flex; gap: 8px; }
   .message.assistant baton-chat-actions { display: block; inline-size: 100%; }
   .editor textarea::placeholder { color: var(--_muted); opacity: 1; }
   baton-chat-feedback { display: block; inline-size: 100%; margin-block-start: 6px; font-size: 13.5px; }
