@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from baton.adapters.extraction import pdf, pdf_bounds
+from baton.adapters.extraction import pdf, pdf_costs
 from baton.domain.errors import DocumentUnreadable
 from tests import documents
 from tests.unit.extraction.limited import INPUTS, outcome
@@ -21,13 +21,10 @@ BOMB, DEEP, LONG = "document_too_large_unpacked", "document_too_deep", "document
 FIRST = b"/XObject<</X 10 0 R>>"
 
 
-def nested(levels: int, calls: int, call: bytes = b"/X Do ", *, inherits: bool = False) -> dict[int, bytes]:
-    """Form XObjects from the object 10 on that call the next one so many times."""
-    forms = {
-        10 + level: form(call * calls, None if inherits else b"/XObject<</X %d 0 R>>" % (11 + level))
-        for level in range(levels - 1)
-    }
-    return {**forms, 9 + levels: form(b"BT /F 1 Tf 1 1 Td (a) Tj ET", b"/Font<</F 4 0 R>>")}
+def nested(levels: int, calls: int, call: bytes = b"/X Do ", *, at: int = 10) -> dict[int, bytes]:
+    """Form XObjects from an object on that call the next one so many times."""
+    forms = {at + level: form(call * calls, b"/XObject<</X %d 0 R>>" % (at + 1 + level)) for level in range(levels - 1)}
+    return {**forms, at - 1 + levels: form(b"BT /F 1 Tf 1 1 Td (a) Tj ET", b"/Font<</F 4 0 R>>")}
 
 
 def glyphs(levels: int) -> dict[int, bytes]:
@@ -42,6 +39,15 @@ def glyphs(levels: int) -> dict[int, bytes]:
         )
         found[11 + 2 * level] = stream(b"1 0 d0 BT /T 1 Tf (abababab) Tj ET")
     return found
+
+
+GLYPH = b"/Font<</F 4 0 R/T 10 0 R>>/XObject<</X 20 0 R>>"
+GLYPHS = {
+    10: b"<</Type/Font/Subtype/Type3/FontBBox[0 0 1 1]/FontMatrix[1 0 0 1 0 0]/FirstChar 97/LastChar 97/Widths[1]"
+    b"/Encoding<</Differences[97/a]>>/CharProcs<</a 11 0 R>>>>",
+    11: stream(b"1 0 d0 /X Do"),
+}
+"""A Type 3 font without resources, whose glyph calls a form of the page."""
 
 
 def doubled(levels: int, entries: bytes = b"") -> dict[int, bytes]:
@@ -157,6 +163,11 @@ FILES = {
     ),
     "a stream of objects that is a bomb": (packed_objects(100), BOMB),
     "glyphs of glyphs": (one_page(b"BT /T 9 Tf (ab) Tj ET", b"/Font<</T 10 0 R>>", glyphs(40)), BOMB),
+    "glyphs that call forms in forms": (one_page(b"BT /T 9 Tf (a) Tj ET", GLYPH, {**GLYPHS, **nested(8, 4, at=20)}), BOMB),
+    "a glyph that is a bomb": (
+        one_page(b"BT /T 9 Tf (a) Tj ET", GLYPH, {**GLYPHS, 11: bomb(100, beginning=b"1 0 d0 ")}),
+        BOMB,
+    ),
     "fields of fields": (with_fields({**doubled(30, b"/T(a)"), 40: b"<</T(a)/FT/Tx>>"}), LONG),
     "fields in a circle": (with_fields({10: b"<</T(a)/Kids[10 0 R 10 0 R]>>"}), DEEP),
     "thousands of fields": (
@@ -193,7 +204,13 @@ def test_a_hostile_file_is_refused_within_bounds(body: bytes, expected: str) -> 
 
 HARMLESS = {
     "calls": one_page(HELLO + b"/X Do " * 50, FIRST, nested(3, 10)),
-    "levels": one_page(HELLO + b"/X Do", FIRST, nested(9, 1)),
+    "levels": one_page(HELLO + b"/X Do", FIRST, nested(24, 1)),
+    "points of a chart": one_page(HELLO + b"1 0 0 1 .1 .1 cm /X Do " * 50_000, FIRST, {10: form(b"0 0 1 1 re f", None)}),
+    "glyphs that show text in their own font": one_page(
+        HELLO,
+        b"/Font<</F 4 0 R/T 10 0 R>>",
+        {**GLYPHS, 11: stream(b"1 0 d0 BT /T 1 Tf (aaaa) Tj ET")},
+    ),
     "patterns in patterns": one_page(
         HELLO + b"/Pattern cs /P scn 0 0 600 700 re f",
         b"/Pattern<</P 10 0 R>>",
@@ -303,11 +320,14 @@ def test_the_pages_beside_one_that_draws_too_much_are_read() -> None:
     assert [(block.page, block.text) for block in text.blocks] == [(2, "Hello there")]
 
 
+@pytest.mark.parametrize("is_read", [True, False])
 @pytest.mark.parametrize(
-    ("calls", "is_read"), [(pdf_bounds.MAX_EXECUTIONS - 1, True), (pdf_bounds.MAX_EXECUTIONS, False)]
+    ("forms", "most"),
+    [(nested(2, 1), (pdf_costs.MAX_EXECUTIONS - 1) // 2), (nested(1, 1), pdf_costs.MAX_MARKERS)],
+    ids=["calls of calls", "markers"],
 )
-def test_a_page_may_carry_out_so_many_streams(calls: int, *, is_read: bool) -> None:
-    body = one_page(b"/X Do " * calls, FIRST, nested(1, 1))
+def test_a_page_may_carry_out_so_many_streams(forms: dict[int, bytes], most: int, *, is_read: bool) -> None:
+    body = one_page(b"/X Do " * (most if is_read else most + 1), FIRST, forms)
     if is_read:
         assert pdf.pages(body) == 1
     else:

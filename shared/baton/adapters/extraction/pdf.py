@@ -13,6 +13,7 @@ import pypdfium2.raw as pdfium_c
 
 from baton.adapters.extraction import pdf_columns, pdf_fields, pdf_layers, pdf_objects, pdf_tables, pdf_words, refusals
 from baton.adapters.extraction.pdf_bounds import MAX_PAGES, PdfGraph
+from baton.adapters.extraction.pdf_costs import PageCosts
 from baton.adapters.extraction.pdf_objects import PageObjects
 from baton.adapters.extraction.pdf_places import PagePlaces
 from baton.adapters.extraction.pdf_words import Line, PageText, Word
@@ -47,9 +48,10 @@ def pages(body: bytes) -> int:
     if count > MAX_PAGES:
         raise refusals.too_long()
     if graph is not None:
-        costly = graph.costly_pages(1, MAX_PAGES)
+        costs = PageCosts(graph)
+        costly = costs.costly_pages(1, MAX_PAGES)
         # Pages that PDFium counts in another way cannot be identified.
-        if len(costly) == count or (costly and count != graph.count):
+        if len(costly) == count or (costly and count != costs.count):
             raise refusals.bomb()
     return count
 
@@ -57,7 +59,7 @@ def pages(body: bytes) -> int:
 def extract(body: bytes, first: int, last: int) -> ExtractedText:
     """Return the text of a range of pages. A page that cannot be read is left out and noted."""
     graph = PdfGraph.of(body)
-    costly = graph.costly_pages(first, last) if graph is not None else frozenset()
+    costly = PageCosts(graph).costly_pages(first, last) if graph is not None else frozenset()
     if graph is not None:
         graph.check_fields()
     read: dict[int, _Page] = {}

@@ -20,7 +20,7 @@ MAX_GROUNDS = 300
 """Coloured areas of a page among which one below white text is looked for. With more, it is taken to be visible."""
 MAX_LINES = 1_500
 """With more drawn lines, a page shows a picture. The time to find tables grows with their square."""
-_MAX_LEVELS = 10
+_MAX_LEVELS = 25
 _LONG = 4.0
 """Points from which on a line may be one of a table."""
 _WHITE = 250
