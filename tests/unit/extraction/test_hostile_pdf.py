@@ -163,7 +163,10 @@ FILES = {
     ),
     "a stream of objects that is a bomb": (packed_objects(100), BOMB),
     "glyphs of glyphs": (one_page(b"BT /T 9 Tf (ab) Tj ET", b"/Font<</T 10 0 R>>", glyphs(40)), BOMB),
-    "glyphs that call forms in forms": (one_page(b"BT /T 9 Tf (a) Tj ET", GLYPH, {**GLYPHS, **nested(8, 4, at=20)}), BOMB),
+    "glyphs that call forms in forms": (
+        one_page(b"BT /T 9 Tf (a) Tj ET", GLYPH, {**GLYPHS, **nested(8, 4, at=20)}),
+        BOMB,
+    ),
     "a glyph that is a bomb": (
         one_page(b"BT /T 9 Tf (a) Tj ET", GLYPH, {**GLYPHS, 11: bomb(100, beginning=b"1 0 d0 ")}),
         BOMB,
@@ -205,7 +208,7 @@ def test_a_hostile_file_is_refused_within_bounds(body: bytes, expected: str) -> 
 HARMLESS = {
     "calls": one_page(HELLO + b"/X Do " * 50, FIRST, nested(3, 10)),
     "levels": one_page(HELLO + b"/X Do", FIRST, nested(24, 1)),
-    "points of a chart": one_page(HELLO + b"1 0 0 1 .1 .1 cm /X Do " * 50_000, FIRST, {10: form(b"0 0 1 1 re f", None)}),
+    "points of a chart": one_page(HELLO + b"/X Do " * 50_000, FIRST, {10: form(b"0 0 1 1 re f", None)}),
     "glyphs that show text in their own font": one_page(
         HELLO,
         b"/Font<</F 4 0 R/T 10 0 R>>",
