@@ -91,12 +91,13 @@ def guard_of(stack: Stack, recordings: Path | None, template: Path, aliases: Map
 def guarded(guard: Guard) -> Iterator[None]:
     """Watch every client that is created during the block by the session of functions, or by boto3's default session.
 
-    Agents' functions may use the latter.
+    Agents' functions may use the latter. The two are separate, as when deployed: boto3 changes its session for good.
     """
-    session = botocore.session.Session()
-    guard.watch(session.get_component("event_emitter"))
-    before, former = boto3.DEFAULT_SESSION, replace_session(session)
-    boto3.DEFAULT_SESSION = boto3.Session(botocore_session=session)
+    own, theirs = botocore.session.Session(), botocore.session.Session()
+    for session in (own, theirs):
+        guard.watch(session.get_component("event_emitter"))
+    before, former = boto3.DEFAULT_SESSION, replace_session(own)
+    boto3.DEFAULT_SESSION = boto3.Session(botocore_session=theirs)
     try:
         yield
     finally:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import botocore
 from botocore.config import Config
@@ -25,9 +25,6 @@ from botocore.exceptions import (
 from baton.adapters.aws_http import send_directly
 from baton.adapters.aws_session import make_client
 from baton.domain.errors import StoreUnavailable
-
-if TYPE_CHECKING:
-    import boto3
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -81,11 +78,11 @@ def client(
     service: str,
     endpoint_url: str | None = None,
     config: Config | None = None,
-    session: boto3.session.Session | None = None,
+    session: Any = None,
 ) -> Any:
     """Return a client of ``service`` with Baton's time limits and retries, and ``config`` on top of them.
 
-    ``session`` makes the client; None: the process's own.
+    ``session`` of boto3 makes the client; None: the process's own.
     """
     merged = CONFIG if config is None else CONFIG.merge(config)
     make: Any = make_client if session is None else session.client

@@ -26,13 +26,12 @@ from baton.adapters import aws
 from baton.adapters.aws_connections import Connections
 from baton.adapters.aws_http import Content, ShownRequest, is_direct
 from baton.adapters.aws_operations import Operations, ThreadedOperations
-from baton.adapters.aws_session import own_session
+from baton.adapters.aws_session import CredentialSource, own_session
 from baton.adapters.aws_signature import Signature
 from baton.concurrency import LARGE, off_loop
 from baton.domain.errors import StoreUnavailable
 
 if TYPE_CHECKING:
-    import boto3
     from botocore.credentials import ReadOnlyCredentials
     from botocore.model import OperationModel
 
@@ -44,7 +43,7 @@ Read = Callable[[str, bytes], dict[str, Any] | None]
 
 def operations(
     client: Any,
-    session: boto3.session.Session | None = None,
+    session: CredentialSource | None = None,
     *,
     write: Write | None = None,
     read: Read | None = None,
@@ -56,8 +55,7 @@ def operations(
     """
     if not is_direct(client) or sys.platform == "win32":  # its event loop does not watch sockets
         return ThreadedOperations(client)
-    source: Any = session or own_session()
-    return DirectOperations(client, source.get_credentials(), write=write, read=read)
+    return DirectOperations(client, (session or own_session()).get_credentials(), write=write, read=read)
 
 
 class DirectOperations:

@@ -1,17 +1,27 @@
 """The AWS session of this process: its credentials and region, and the clients that it makes.
 
-boto3's session would also load its transfers of files and its resources, which nothing here uses.
+boto3's session would also load its transfers of files and its resources, which nothing here uses. It would also add
+them to this session for good, and a second one would add them again: no client of S3 could be made any more.
 """
 
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import botocore.session
 
 if TYPE_CHECKING:
     from botocore.session import Session
+
+
+class CredentialSource(Protocol):
+    """A source of credentials, such as a session of botocore or boto3."""
+
+    def get_credentials(self) -> Any:
+        """Return the credentials of this place; None if it has none. Blocks."""
+        ...
+
 
 _lock = threading.RLock()
 _sessions: list[Session] = []
@@ -23,6 +33,12 @@ def own_session() -> Session:
         if not _sessions:
             _sessions.append(botocore.session.Session())
         return _sessions[0]
+
+
+def own_region() -> str | None:
+    """Return the function's region; None if nothing names one."""
+    region: str | None = own_session().get_config_variable("region")
+    return region
 
 
 def replace_session(session: Session | None) -> Session | None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import boto3
+    from botocore.session import Session
 
-    from baton.adapters.bedrock.connection import BedrockConnection, NoSession
+    from baton.adapters.aws_session import CredentialSource
+    from baton.adapters.bedrock.connection import BedrockConnection
     from baton.adapters.bedrock.request import Guardrail
     from baton.adapters.models.embedding_pace import EmbeddingPaces
     from baton.domain.model_providers import Provider
@@ -27,10 +28,13 @@ def connection(provider: Provider) -> BedrockConnection:
 
 def region_of(provider: Provider) -> str:
     """Return the region of a provider on Amazon Bedrock. Raises ``ValueError`` if nothing names one."""
-    from baton.adapters.bedrock.connection import own_session
+    from baton.adapters.aws_session import own_region
     from baton.settings.models import BedrockSettings
 
-    region = provider.region or BedrockSettings().region or (_profile() or own_session()).region_name
+    region = provider.region or BedrockSettings().region
+    if region is None:
+        developers = _profile()
+        region = own_region() if developers is None else developers.get_config_variable("region")
     if region is None:
         raise ValueError(
             "BATON_BEDROCK_REGION: is missing, and neither the provider nor AWS_REGION names a region of Amazon Bedrock"
@@ -38,9 +42,10 @@ def region_of(provider: Provider) -> str:
     return region
 
 
-def aws_session() -> boto3.session.Session | NoSession:
+def aws_session() -> CredentialSource:
     """Return the session whose credentials sign requests: the function's, or in the local cloud a developer's."""
-    from baton.adapters.bedrock.connection import NoSession, own_session
+    from baton.adapters.aws_session import own_session
+    from baton.adapters.bedrock.connection import NoSession
     from baton.settings.identity import IdentitySettings
     from baton.settings.models import BedrockSettings
 
@@ -52,7 +57,7 @@ def aws_session() -> boto3.session.Session | NoSession:
     return own_session()
 
 
-def _profile() -> boto3.session.Session | None:
+def _profile() -> Session | None:
     from baton.adapters.bedrock.connection import profile_session
     from baton.settings.models import BedrockSettings
 

@@ -86,7 +86,7 @@ def _signing(provider: Provider) -> AwsSigning | None:
     from baton.adapters.openai.aws_signing import AwsSigning
     from baton.composition.bedrock import aws_session, region_of
 
-    return AwsSigning(aws_session, region=region_of(provider))
+    return AwsSigning(aws_session(), region_of(provider))
 
 
 @cache

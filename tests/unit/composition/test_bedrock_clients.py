@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from botocore.session import Session
 
 from baton.adapters.aws_session import replace_session
 from baton.adapters.bedrock.embedder import BedrockEmbedder
@@ -74,7 +75,8 @@ def test_the_local_cloud_asks_with_the_developers_profile(monkeypatch: pytest.Mo
     session = aws_session()
     assert session.get_credentials().access_key == "AKIDDEVELOPER"
     assert connection(BEDROCK).endpoint == "https://bedrock-runtime.ap-southeast-2.amazonaws.com"
-    assert session.client("sts").meta.endpoint_url.endswith("amazonaws.com")  # type: ignore[union-attr]
+    assert isinstance(session, Session)
+    assert session.create_client("sts").meta.endpoint_url.endswith("amazonaws.com")
 
 
 def test_the_local_cloud_without_a_profile_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:

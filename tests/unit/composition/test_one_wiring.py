@@ -5,17 +5,17 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
 
 import pytest
 
 from baton.composition import app, knowledge, memory, privacy, procedures, sessions
-from baton.composition.app import App, build
+from baton.composition.app import build
 from baton.composition.ports import Ports
 from baton_testing.fakes.ports import MemoryPorts
 from tests.fakes.ports import FAKED, FakePorts
+from tests.harness.use_cases import use_cases
 
 ROOT = Path(__file__).parents[3]
 WIRING = [Path(str(module.__file__)) for module in (app, knowledge, memory, privacy, procedures, sessions)]
@@ -29,19 +29,6 @@ PROGRAMS = (
     "benchmarks",
     "tests",
 )
-
-
-def use_cases() -> Iterator[str]:
-    """The path of each one from an ``App``, such as ``turns`` and ``knowledge.documents``."""
-    yield from properties(App)
-    for group, made in vars(build(FakePorts())).items():
-        if type(made).__module__.startswith("baton.composition."):
-            yield from (f"{group}.{name}" for name in properties(type(made)))
-
-
-def properties(owner: type) -> list[str]:
-    """The names of what an object builds on first use."""
-    return [name for name, value in vars(owner).items() if isinstance(value, cached_property)]
 
 
 def imported(tree: ast.Module) -> dict[str, str]:

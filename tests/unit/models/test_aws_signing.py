@@ -24,11 +24,8 @@ from tests.unit.models.responses_endpoint import answers, message
 KEY = Credentials("AKIDEXAMPLE", "a-secret", "a-token")
 
 
-@dataclass
-class Place:
-    """The function's region, and its role's credentials."""
-
-    region_name: str | None = "eu-west-1"
+class FunctionRole:
+    """The role of a function."""
 
     def get_credentials(self) -> Credentials:
         return KEY
@@ -75,22 +72,27 @@ async def ask(model: OpenAIChatModel, name: str = "openai.gpt-oss-120b-1:0") -> 
 @pytest.mark.parametrize(
     ("base_url", "region", "asked", "credential"),
     [
-        (None, None, "https://bedrock-runtime.eu-west-1.amazonaws.com/openai/v1", "eu-west-1/bedrock/"),
+        (None, "eu-west-1", "https://bedrock-runtime.eu-west-1.amazonaws.com/openai/v1", "eu-west-1/bedrock/"),
         (None, "us-east-1", "https://bedrock-runtime.us-east-1.amazonaws.com/openai/v1", "us-east-1/bedrock/"),
         (
             "https://bedrock-mantle.eu-west-1.api.aws/v1",
-            None,
+            "eu-west-1",
             "https://bedrock-mantle.eu-west-1.api.aws/v1",
             "eu-west-1/bedrock-mantle/",
         ),
-        ("https://vpce-1.example.com/openai/v1", None, "https://vpce-1.example.com/openai/v1", "eu-west-1/bedrock/"),
+        (
+            "https://vpce-1.example.com/openai/v1",
+            "eu-west-1",
+            "https://vpce-1.example.com/openai/v1",
+            "eu-west-1/bedrock/",
+        ),
     ],
 )
 async def test_requests_are_signed_for_their_region_and_endpoint(
-    base_url: str | None, region: str | None, asked: str, credential: str
+    base_url: str | None, region: str, asked: str, credential: str
 ) -> None:
     endpoint = Endpoint()
-    signing = AwsSigning(Place, region=region)
+    signing = AwsSigning(FunctionRole(), region)
     model = OpenAIChatModel(api_key="", base_url=base_url, signing=signing, transport=endpoint)
     assert await ask(model) == [TextDelta("Hello.")]
     [request] = endpoint.requests
@@ -103,14 +105,11 @@ async def test_requests_are_signed_for_their_region_and_endpoint(
 @pytest.mark.parametrize("base_url", [None, "https://bedrock-mantle.eu-west-1.api.aws/openai/v1"])
 async def test_openais_models_are_asked_over_responses_with_a_signature(base_url: str | None) -> None:
     endpoint = Endpoint()
-    model = OpenAIChatModel(api_key="", base_url=base_url, signing=AwsSigning(Place), transport=endpoint)
+    model = OpenAIChatModel(
+        api_key="", base_url=base_url, signing=AwsSigning(FunctionRole(), "eu-west-1"), transport=endpoint
+    )
     pieces = await ask(model, "openai.gpt-6-sol")
     assert "".join(piece.text for piece in pieces if isinstance(piece, TextDelta)) == "Hello."
     [request] = endpoint.requests
     assert request.url.path == "/openai/v1/responses"
     await model.aclose()
-
-
-def test_without_any_region_nothing_can_be_signed() -> None:
-    with pytest.raises(ValueError, match="AWS_REGION"):
-        AwsSigning(lambda: Place(None))

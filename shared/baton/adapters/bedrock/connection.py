@@ -8,23 +8,17 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
-import boto3
 import botocore.session
 import httpx2 as httpx
 
-from baton.adapters import aws_session
 from baton.adapters.aws_http import verification
+from baton.adapters.aws_session import CredentialSource
 from baton.adapters.bedrock.failures import answered_failure, broken_failure, is_expired
-from baton.adapters.bedrock.signing import NoCredentials, Session, Signer, model_url
+from baton.adapters.bedrock.signing import NoCredentials, Signer, model_url
 from baton.adapters.models.failure import FailureKind, ProviderFailure
 
 
-def own_session() -> boto3.session.Session:
-    """Return the session of this process, whose credentials AWS gives to the function."""
-    return boto3.session.Session(botocore_session=aws_session.own_session())
-
-
-def profile_session(profile: str, config_file: Path, credentials_file: Path) -> boto3.session.Session:
+def profile_session(profile: str, config_file: Path, credentials_file: Path) -> botocore.session.Session:
     """Return the session of a profile of the developer's AWS configuration.
 
     Neither the credentials nor the endpoints in this process's variables play a part, which are those of the local
@@ -37,16 +31,11 @@ def profile_session(profile: str, config_file: Path, credentials_file: Path) -> 
         ("ignore_configured_endpoint_urls", True),
     ):
         session.set_config_variable(name, value)
-    return boto3.session.Session(botocore_session=session)
+    return session
 
 
 class NoSession:
     """The session of the local cloud, whose own credentials are invented, until a developer names a profile."""
-
-    @property
-    def region_name(self) -> str | None:
-        """The region of the local cloud."""
-        return own_session().region_name
 
     def get_credentials(self) -> Any:
         """Raise ``NoCredentials``."""
@@ -72,7 +61,7 @@ class BedrockConnection:
     def __init__(
         self,
         region: str,
-        make_session: Callable[[], Session],
+        make_session: Callable[[], CredentialSource],
         *,
         endpoint: str | None = None,
         transport: httpx.AsyncBaseTransport | None = None,

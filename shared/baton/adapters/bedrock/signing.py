@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any, Protocol
 from urllib.parse import quote
 
 from botocore.auth import SigV4Auth
@@ -13,6 +12,7 @@ from botocore.credentials import Credentials, ReadOnlyCredentials, RefreshableCr
 from botocore.exceptions import BotoCoreError
 
 from baton.adapters.aws import start
+from baton.adapters.aws_session import CredentialSource
 from baton.concurrency import off_loop
 
 SERVICE = "bedrock"
@@ -23,14 +23,6 @@ class NoCredentials(ValueError):
     """There are no credentials, or they cannot be renewed. The message says why."""
 
 
-class Session(Protocol):
-    """Source of credentials, such as ``boto3.Session``."""
-
-    def get_credentials(self) -> Any:
-        """Return the credentials of this place; None if it has none. Blocks."""
-        ...
-
-
 def model_url(endpoint: str, model: str, action: str) -> str:
     """Return the URL for a model's id or ARN. Its ``:`` and ``/`` are percent-encoded, as boto3 sends them."""
     return f"{endpoint.rstrip('/')}/model/{quote(model, safe='')}/{action}"
@@ -39,7 +31,7 @@ def model_url(endpoint: str, model: str, action: str) -> str:
 class Signer:
     """A signer of requests to one region. ``make_session`` is called with the first one, and after ``forget``."""
 
-    def __init__(self, region: str, make_session: Callable[[], Session]) -> None:
+    def __init__(self, region: str, make_session: Callable[[], CredentialSource]) -> None:
         self._region = region
         self._make_session = make_session
         self._credentials: Credentials | None = None

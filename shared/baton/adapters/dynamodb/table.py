@@ -12,11 +12,11 @@ from botocore.exceptions import ClientError
 
 from baton.adapters.aws_direct import operations
 from baton.adapters.aws_operations import Operations, ThreadedOperations
+from baton.adapters.aws_session import CredentialSource
 from baton.adapters.dynamodb.attributes import Item, deserialize, read_answer, read_items, serialize, write_request
 from baton.domain.errors import StoreUnavailable
 
 if TYPE_CHECKING:
-    from boto3.session import Session
     from mypy_boto3_dynamodb import DynamoDBClient
 
 FIRST_PAUSE_SECONDS = 0.05
@@ -95,7 +95,7 @@ class Table:
         return cls(client, name, seconds=seconds)
 
     @classmethod
-    def sent_directly(cls, client: DynamoDBClient, name: str, session: Session | None = None) -> Table:
+    def sent_directly(cls, client: DynamoDBClient, name: str, session: CredentialSource | None = None) -> Table:
         """Return the table, whose requests the event loop sends itself if it can.
 
         ``session`` is the one that made the client; None for the process's own.

@@ -2,36 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import urlsplit
 
 from openai.providers.bedrock import bedrock
 
-
-class Session(Protocol):
-    """A source of credentials and a region, such as ``boto3.Session``."""
-
-    @property
-    def region_name(self) -> str | None:
-        """The region of this place; None if it has none."""
-        ...
-
-    def get_credentials(self) -> Any:
-        """Return the credentials of this place; None if it has none. Blocks."""
-        ...
+from baton.adapters.aws_session import CredentialSource
 
 
 class AwsSigning:
     """The signature of requests to one region, Version 4, with credentials that are renewed as AWS renews them."""
 
-    def __init__(self, make_session: Callable[[], Session], *, region: str | None = None) -> None:
-        """Find the credentials. Blocks. Raises ``ValueError`` if neither argument nor session names a region."""
-        self._session = make_session()
-        found = region or self._session.region_name
-        if found is None:
-            raise ValueError("There is no region of Amazon Bedrock. Set `region` of the provider, or AWS_REGION")
-        self.region = found
+    def __init__(self, session: CredentialSource, region: str) -> None:
+        self._session = session
+        self.region = region
 
     @property
     def address(self) -> str:
