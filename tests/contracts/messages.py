@@ -35,6 +35,7 @@ class MessageContract:
             tail=({"type": "RUN_ERROR", "message": "…", "metadata": {"retryable": True}},),
             tail_seq=17,
             first_seq=11,
+            awaits_input=True,
             is_question_refused=True,
         )
         question = replace(said(lease, PARTS), source="import")

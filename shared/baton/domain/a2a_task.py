@@ -96,12 +96,15 @@ def state_of(
     mark: MarkStatus | None = None,
     is_running: bool = False,
     is_waiting: bool = False,
+    is_superseded: bool = False,
     session_ended: bool = False,
 ) -> TaskState:
     """Return the state of a task with runs that ended as ``ends``, in order.
 
     ``is_running``: a run of the task is in progress. ``is_waiting``: a message of it is in the queue.
-    ``session_ended``: the conversation was closed after the task had begun. The first terminal state is the last.
+    ``is_superseded``: the conversation has gone on without the task, so the task asks for nothing any more.
+    ``session_ended``: the conversation was closed after the task had begun. A task that was cancelled or has failed
+    stays so; one that was answered is completed by its last run, because messages are taken until then.
     """
     outcomes = list(ends)
     if mark is MarkStatus.CANCELED:
@@ -119,6 +122,9 @@ def state_of(
         return TaskState.WORKING if outcomes else TaskState.SUBMITTED
     if not outcomes:
         return TaskState.REJECTED if mark is MarkStatus.REFUSED else TaskState.SUBMITTED
-    if outcomes[-1].outcome is OutcomeType.ERROR:
+    last = outcomes[-1]
+    if last.outcome is OutcomeType.ERROR:
         return TaskState.AUTH_REQUIRED
-    return TaskState.INPUT_REQUIRED
+    if last.outcome is OutcomeType.INTERRUPT:
+        return TaskState.CANCELED if is_superseded else TaskState.INPUT_REQUIRED
+    return TaskState.INPUT_REQUIRED if last.awaits_input and not is_superseded else TaskState.COMPLETED

@@ -127,6 +127,8 @@ class RunEnd:
     """The usage of each model, unless ``model`` has used all of it."""
     trace_id: str | None = None
     """The id of the run's trace; None if there is none."""
+    awaits_input: bool = False
+    """Whether a step of a guided workflow, or the task of a remote specialist, waits for the user's next message."""
     is_question_refused: bool = False
     """True if a guardrail has refused the user's message. Prompts, summaries and memories leave it out."""
 

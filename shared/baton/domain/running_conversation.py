@@ -87,6 +87,12 @@ class RunningConversation:
         return self.workflow is not None and self.workflow.status is WorkflowStatus.COMPLETED
 
     @property
+    def awaits_input(self) -> bool:
+        """Whether a step of the workflow, or the task of a remote specialist, waits for the user's next message."""
+        is_in_step = self.workflow is not None and not self.is_workflow_complete
+        return is_in_step or (self.handoff is not None and self.handoff.remote_task_id is not None)
+
+    @property
     def to_store(self) -> ConversationState:
         """The part that the thread keeps."""
         return ConversationState(

@@ -244,6 +244,7 @@ class RunCommit:
             followed=result.followed,
             first_token_ms=self.first_token_ms,
             trace_id=current_trace_id(),
+            awaits_input=result.outcome is OutcomeType.SUCCESS and conversation.awaits_input,
             is_question_refused=result.screened.is_refused,
             spent=spent if spent != (ModelUsage(result.model or OTHER_MODELS, result.usage),) else (),
         )

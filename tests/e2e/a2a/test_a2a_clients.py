@@ -28,17 +28,18 @@ async def test_a_conversation_of_several_turns(
     first = events[-1]
     assert events[0]["kind"] == "task"
     assert (first["state"], first["artifacts"], first["text"]) == (
-        "input-required",
+        "completed",
         ["One two three."],
         "One two three.",
     )
-    second = await client.last_of(alice, "say", text="On", task_id=first["taskId"], streaming=streaming)
-    assert (second["taskId"], second["contextId"]) == (first["taskId"], first["contextId"])
-    whole = await client.last_of(alice, "get", task_id=first["taskId"])
-    assert whole["history"] == ["Count", "One two three.", "On", "Four."]
-    assert whole["artifacts"] == ["One two three.", "Four."]
+    with pytest.raises(ClientFailed):
+        await client.last_of(alice, "say", text="On", task_id=first["taskId"], streaming=streaming)
+    second = await client.last_of(alice, "say", text="On", context_id=first["contextId"], streaming=streaming)
+    assert (second["taskId"] != first["taskId"], second["contextId"]) == (True, first["contextId"])
+    whole = await client.last_of(alice, "get", task_id=second["taskId"])
+    assert (whole["state"], whole["history"], whole["artifacts"]) == ("completed", ["On", "Four."], ["Four."])
     messages = await alice.messages(first["contextId"])
-    assert [each["content"] for each in messages] == whole["history"]
+    assert [each["content"] for each in messages] == ["Count", "One two three.", "On", "Four."]
 
 
 async def test_a_handoff_shows_and_the_specialist_goes_on(
@@ -66,7 +67,7 @@ async def test_an_approval_is_asked_and_given(client: A2AClient, alice: User, mo
     assert json.loads(interrupt["metadata"]["arguments"]) == {"page": "home"}
     answer = {"approved": True, "interruptId": interrupt["id"]}
     after = await client.last_of(alice, "say", data=answer, task_id=asked["taskId"], url=url)
-    assert after["state"] == "input-required"
+    assert (after["taskId"], after["state"]) == (asked["taskId"], "completed")
     assert after["text"].endswith("That did not work.")  # after the sentence about tools that fail
     [call] = (await alice.read(f"/threads/{asked['contextId']}/tool-calls"))["items"]
     assert call["toolName"] == "delete_page"
@@ -119,7 +120,7 @@ async def test_a_stream_goes_on_when_its_server_is_killed(
     events = await client.all_of(alice, "resume", task_id=task_id)
     assert events[0]["kind"] == "task"
     last = events[-1]
-    assert (last["state"], last["text"]) == ("input-required", "Found again.")
+    assert (last["state"], last["text"]) == ("completed", "Found again.")
     assert [text for text in last["artifacts"] if text] == ["Found again."]
     assert (await client.last_of(alice, "get", task_id=task_id))["history"] == ["Tell me", "Found again."]
 
@@ -133,7 +134,7 @@ async def test_a_stream_is_found_again_while_the_answer_goes_on(
     first = await anext(events)
     resumed, rest = await asyncio.gather(client.all_of(alice, "resume", task_id=first["taskId"]), _all(events))
     assert resumed[-1]["artifacts"] == rest[-1]["artifacts"] == [" ".join(words)]
-    assert resumed[-1]["state"] == rest[-1]["state"] == "input-required"
+    assert resumed[-1]["state"] == rest[-1]["state"] == "completed"
 
 
 async def _all(events: AsyncIterator[Json]) -> list[Json]:

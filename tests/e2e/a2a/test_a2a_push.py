@@ -15,7 +15,7 @@ from tests.e2e.a2a.clients import A2AClient
 from tests.e2e.a2a.receiver import FLOOD, HANG, Notification, Receiver, keys_of
 from tests.e2e.cloud import RunningCloud
 from tests.e2e.users import Json, User
-from tests.fault_model import FaultModel, answers
+from tests.fault_model import FaultModel, answers, calls_tools
 
 
 @pytest.fixture
@@ -55,13 +55,11 @@ async def test_a_client_hears_of_every_state(
     assert task_in(await receiver.next(), client.line)[0] == "working"
     ended = await receiver.next()
     state, reported = task_in(ended, client.line)
-    assert (state, reported["id"], reported["contextId"]) == ("input-required", task["taskId"], task["contextId"])
+    assert (state, reported["id"], reported["contextId"]) == ("completed", task["taskId"], task["contextId"])
     assert ended.headers["x-a2a-notification-token"] == "its token"
     keys = await keys_of(http_client, alice.cloud.url)
     claims = ended.checked_by(keys, audience=receiver.url, issuer=alice.cloud.url)
     assert claims["request_body_sha256"] == hashlib.sha256(ended.body).hexdigest()
-    await client.last_of(alice, "cancel", task_id=task["taskId"])
-    assert await heard(receiver, client.line, 1) == ["canceled"]
 
 
 async def test_a_queued_message_is_announced_by_the_tab_that_takes_it_from_the_queue(
@@ -72,17 +70,20 @@ async def test_a_queued_message_is_announced_by_the_tab_that_takes_it_from_the_q
     call = {"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": {"message": said, "configuration": how}}
     answer = await alice.client.post("/a2a", json=call, headers=alice.headers)
     assert answer.json()["result"]["kind"] == "task"
-    assert await heard(receiver, "0.3", 2) == ["working", "input-required"]
+    assert await heard(receiver, "0.3", 2) == ["working", "completed"]
 
 
-async def test_a_configuration_is_set_and_removed(client: A2AClient, alice: User, receiver: Receiver) -> None:
-    task = await client.last_of(alice, "say", text="Hello")
+async def test_a_configuration_is_set_and_removed(
+    client: A2AClient, alice: User, model: FaultModel, receiver: Receiver
+) -> None:
+    model.script(calls_tools(("delete_page", {"page": "home"}), text="May I?"), answers("All right."))
+    url = f"{alice.cloud.url}/a2a/careful"
+    task = await client.last_of(alice, "say", text="Delete it", url=url)
     set_ = await client.last_of(alice, "notify", task_id=task["taskId"], hook=receiver.url)
     assert set_ == {"id": "mine", "url": receiver.url}
-    await client.last_of(alice, "say", text="On", task_id=task["taskId"])
-    assert await heard(receiver, client.line, 2) == ["working", "input-required"]
+    await client.last_of(alice, "say", text="no", task_id=task["taskId"], url=url)
+    assert await heard(receiver, client.line, 2) == ["working", "completed"]
     await client.all_of(alice, "stop notifying", task_id=task["taskId"])
-    await client.last_of(alice, "say", text="And on", task_id=task["taskId"])
     await client.last_of(alice, "say", text="With another", hook=f"{receiver.url}/other")
     assert {(await receiver.next()).path for _ in range(2)} == {"/hook/other"}
 
@@ -93,7 +94,7 @@ async def test_what_fails_is_sent_again(
 ) -> None:
     receiver.answers = [answer]
     await running_clients["1.x"].last_of(alice, "say", text="Hello", hook=receiver.url)
-    assert await heard(receiver, "1.x", 3) == ["working", "working", "input-required"]
+    assert await heard(receiver, "1.x", 3) == ["working", "working", "completed"]
 
 
 @pytest.mark.parametrize("answer", [301, FLOOD], ids=str)
@@ -103,7 +104,7 @@ async def test_redirects_are_not_followed_and_bodies_not_read(
     receiver.answers = [answer]
     await running_clients["1.x"].last_of(alice, "say", text="Hello", hook=receiver.url)
     first, second = await receiver.next(), await receiver.next()
-    assert [task_in(each, "1.x")[0] for each in (first, second)] == ["working", "input-required"]
+    assert [task_in(each, "1.x")[0] for each in (first, second)] == ["working", "completed"]
     assert {first.path, second.path} == {"/hook"}
 
 
@@ -136,4 +137,4 @@ async def test_a_notification_is_sent_though_its_sender_is_killed(
         states = await heard(receiver, "1.x", 2)
         while states[-1] == "working":  # a slow sender may lose its record too, and duplicates do no harm
             states += await heard(receiver, "1.x", 1)
-        assert states[-1] == "input-required"
+        assert states[-1] == "completed"

@@ -15,6 +15,12 @@ async def sent(served: A2AServed, said: Json, **configuration: Any) -> Json:
     return task
 
 
+async def opened(served: A2AServed, said: Json, **configuration: Any) -> Json:
+    """The task after a message which the agent answers with "Hello there.", and with a call that needs approval."""
+    served.harness.model.script(Answer.calling(delete("home"), text="Hello there."))
+    return await sent(served, said, **configuration)
+
+
 async def asked(served: A2AServed, *pages: str) -> Json:
     """A task that asks for approval."""
     served.harness.model.script(Answer.calling(*map(delete, pages or ("home",)), text="May I?"))

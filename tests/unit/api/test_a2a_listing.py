@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from baton.api.a2a import listing
-from tests.harness.sessions import close
+from tests.fakes.chat_model import Answer
+from tests.harness.wiki import delete, wiki
 from tests.unit.api.a2a_client import A2AServed, Json, blocking, message, text_of
 
 HOUR = 3600
@@ -16,7 +17,7 @@ HOUR = 3600
 
 @pytest.fixture
 def served() -> A2AServed:
-    return A2AServed()
+    return A2AServed(wiki())
 
 
 async def begun(served: A2AServed, text: str, message_id: str, **fields: Any) -> Json:
@@ -106,8 +107,8 @@ async def test_tasks_of_one_context(served: A2AServed) -> None:
 
 async def test_tasks_in_one_state_and_since_a_time(served: A2AServed) -> None:
     one = await begun(served, "One", "m-1")
-    served.harness.thread_id = one["contextId"]
-    await close(served.harness)
+    served.harness.clock.advance(3_600)
+    served.harness.model.script(Answer.calling(delete("home"), text="May I?"))
     two = await begun(served, "Two", "m-2")
     assert ids(await all_of(served, status="TASK_STATE_COMPLETED")) == [one["id"]]
     assert ids(await all_of(served, status="TASK_STATE_INPUT_REQUIRED")) == [two["id"]]

@@ -25,7 +25,9 @@ from tests.a2a_schema import check_message
 from tests.fakes.chat_model import Answer
 from tests.fakes.push import FakeWebhooks, Posted
 from tests.harness.sessions import close
+from tests.harness.wiki import wiki
 from tests.unit.api.a2a_client import A2AServed, Json, blocking, message, text_of
+from tests.unit.api.asked_tasks import opened, sent
 
 URL = "https://client.example/hook"
 SET, GET, LIST, DELETE = (f"tasks/pushNotificationConfig/{each}" for each in ("set", "get", "list", "delete"))
@@ -33,7 +35,7 @@ SET, GET, LIST, DELETE = (f"tasks/pushNotificationConfig/{each}" for each in ("s
 
 @pytest.fixture
 def served() -> A2AServed:
-    return A2AServed()
+    return A2AServed(wiki())
 
 
 def queue_of(served: A2AServed) -> FakePushQueue:
@@ -62,11 +64,6 @@ async def worked_off(served: A2AServed, receives: int = 1) -> list[Posted]:
             left.append(record)
     queue.sent = left
     return hooks_of(served).posted[before:]
-
-
-async def sent(served: A2AServed, said: Json, **configuration: Any) -> Json:
-    task: Json = (await served.call("message/send", blocking(said, **configuration)))["result"]
-    return task
 
 
 async def with_config(served: A2AServed, task: Json, **config: Any) -> Json:
@@ -178,7 +175,7 @@ async def test_the_same_id_again_replaces_and_there_are_not_too_many(served: A2A
 )
 async def test_what_no_request_can_be_made_of_is_refused(served: A2AServed, config: Json) -> None:
     hooks_of(served).refused = {"refused.example"}
-    task = await sent(served, message("One", "m-1"))
+    task = await opened(served, message("One", "m-1"))
     assert (await with_config(served, task, **config))["error"]["code"] == -32602
     refused = {"pushNotificationConfig": {"url": URL} | config}
     said = await served.call("message/send", blocking(message("Two", "m-2", taskId=task["id"]), **refused))
@@ -224,19 +221,32 @@ async def test_a_configuration_is_forgotten_in_time(served: A2AServed) -> None:
 
 async def test_every_state_of_a_task_is_reported(served: A2AServed) -> None:
     config = {"pushNotificationConfig": {"url": URL}}
-    served.harness.model.script("First.", "Second.")
-    task = await sent(served, message("One", "m-1"), **config)
+    task = await opened(served, message("One", "m-1"), **config)
     posted = await worked_off(served)
     assert states(posted) == ["working", "input-required"]
     begun, ended = (json.loads(each.body) for each in posted)
     assert [text_of(each) for each in begun["history"]] == ["One"]
     assert ended == (await served.call("tasks/get", {"id": task["id"]}))["result"]
     await sent(served, message("Two", "m-2", taskId=task["id"]))
+    posted = await worked_off(served)
+    assert states(posted) == ["working", "completed"]
+    assert [text_of(each) for each in json.loads(posted[0].body)["history"]] == ["One", "Hello there.", "Two"]
     served.harness.thread_id = task["contextId"]
     await close(served.harness)
-    posted = await worked_off(served)
-    assert states(posted) == ["working", "input-required", "completed"]
-    assert [text_of(each) for each in json.loads(posted[0].body)["history"]] == ["One", "First.", "Two"]
+    assert await worked_off(served) == []
+
+
+async def test_a_task_that_goes_on_is_not_reported_as_completed(served: A2AServed) -> None:
+    """Clients stop listening at a final state."""
+    gate = asyncio.Event()
+    served.harness.model.script(Answer(("One ", "two"), gate=gate, gate_at=1))
+    first = {"message": message("One", "m-1"), "configuration": {"pushNotificationConfig": {"url": URL}}}
+    task = (await served.call("message/send", first))["result"]
+    waiting = asyncio.ensure_future(sent(served, message("Two", "m-2", taskId=task["id"])))
+    await asyncio.sleep(0.1)
+    gate.set()
+    await waiting
+    assert states(await worked_off(served)) == ["working", "working", "completed"]
 
 
 @pytest.mark.parametrize("is_blocking", [True, False])
@@ -245,13 +255,13 @@ async def test_a_message_that_begins_a_conversation_brings_its_configuration(
 ) -> None:
     config = {"pushNotificationConfig": {"url": URL}, "blocking": is_blocking}
     await served.call("message/send", blocking(message("One", "m-1"), **config))
-    assert states(await worked_off(served)) == ["working", "input-required"]
+    assert states(await worked_off(served)) == ["working", "completed"]
 
 
 async def test_a_stream_brings_one_too(served: A2AServed) -> None:
     params = {"message": message("One", "m-1"), "configuration": {"pushNotificationConfig": {"url": URL}}}
     await served.calls("message/stream", params)
-    assert states(await worked_off(served)) == ["working", "input-required"]
+    assert states(await worked_off(served)) == ["working", "completed"]
 
 
 async def test_clients_of_1_0_get_the_task_as_an_event(served: A2AServed) -> None:
@@ -263,7 +273,7 @@ async def test_clients_of_1_0_get_the_task_as_an_event(served: A2AServed) -> Non
         [(name, task)] = json.loads(each.body).items()
         assert name == "task"
         check_message(Task(), task)
-    assert json.loads(posted[-1].body)["task"]["status"]["state"] == "TASK_STATE_INPUT_REQUIRED"
+    assert json.loads(posted[-1].body)["task"]["status"]["state"] == "TASK_STATE_COMPLETED"
 
 
 async def test_a_configuration_that_is_set_during_a_run_hears_of_its_end(served: A2AServed) -> None:
@@ -273,7 +283,7 @@ async def test_a_configuration_that_is_set_during_a_run_hears_of_its_end(served:
     await with_config(served, task)
     gate.set()
     await served.queue.settled()
-    assert states(await worked_off(served)) == ["input-required"]
+    assert states(await worked_off(served)) == ["completed"]
 
 
 async def test_nothing_is_queued_for_tasks_without_a_configuration(served: A2AServed) -> None:
@@ -291,21 +301,21 @@ async def test_other_tasks_of_the_conversation_are_not_reported(served: A2AServe
     assert await worked_off(served) == []
 
 
-async def test_the_end_of_a_session_completes_all_its_tasks_once(served: A2AServed) -> None:
+async def test_the_end_of_a_session_completes_a_task_that_asks_once(served: A2AServed) -> None:
     config = {"pushNotificationConfig": {"url": URL}}
     first = await sent(served, message("One", "m-1"), **config)
-    await sent(served, message("Two", "m-2", contextId=first["contextId"]), **config)
+    await opened(served, message("Two", "m-2", contextId=first["contextId"]), **config)
     await worked_off(served)
     served.harness.thread_id = first["contextId"]
     await close(served.harness)
-    assert states(await worked_off(served)) == ["completed", "completed"]
+    assert states(await worked_off(served)) == ["completed"]
     await sent(served, message("Three", "m-3", contextId=first["contextId"]))
     await close(served.harness)
     assert await worked_off(served) == []
 
 
 async def test_a_cancellation_is_reported(served: A2AServed) -> None:
-    task = await sent(served, message("One", "m-1"), pushNotificationConfig={"url": URL})
+    task = await opened(served, message("One", "m-1"), pushNotificationConfig={"url": URL})
     await worked_off(served)
     await served.call("tasks/cancel", {"id": task["id"]})
     assert states(await worked_off(served)) == ["canceled"]
@@ -313,7 +323,7 @@ async def test_a_cancellation_is_reported(served: A2AServed) -> None:
 
 async def test_two_marks_of_a_task_within_minutes_are_both_reported(served: A2AServed) -> None:
     """Here a configuration was set as the run ended, and the task is cancelled then. The queue drops repeated names."""
-    task = await sent(served, message("One", "m-1"), pushNotificationConfig={"url": URL})
+    task = await opened(served, message("One", "m-1"), pushNotificationConfig={"url": URL})
     await worked_off(served)
     await served.harness.app.task_notifications.note_mark(served.harness.ada, task["contextId"], "m-1", "configured.2")
     assert states(await worked_off(served)) == ["input-required"]
@@ -405,7 +415,7 @@ async def test_what_may_succeed_later_is_sent_again_in_order(served: A2AServed, 
     hooks_of(served).answers = [answer, answer]
     assert states(await worked_off(served)) == ["working"]
     assert states(await worked_off(served, receives=2)) == ["working"]
-    assert states(await worked_off(served, receives=3)) == ["working", "input-required"]
+    assert states(await worked_off(served, receives=3)) == ["working", "completed"]
     assert [seconds for _, seconds in queue_of(served).postponed] == [2, 4]
     assert queue_of(served).sent == []
 
@@ -414,7 +424,7 @@ async def test_what_may_succeed_later_is_sent_again_in_order(served: A2AServed, 
 async def test_what_cannot_succeed_is_given_up(served: A2AServed, answer: Any) -> None:
     await configured(served)
     hooks_of(served).answers = [answer, 200]
-    assert states(await worked_off(served)) == ["working", "input-required"][: len(hooks_of(served).posted)]
+    assert states(await worked_off(served)) == ["working", "completed"][: len(hooks_of(served).posted)]
     assert queue_of(served).sent == []
 
 
@@ -426,13 +436,13 @@ async def test_a_receiver_that_is_gone_gets_nothing_more(served: A2AServed) -> N
 
 
 async def test_a_receiver_that_fails_delays_no_other(served: A2AServed) -> None:
-    task = await sent(served, message("One", "m-1"))
+    task = await opened(served, message("One", "m-1"))
     await with_config(served, task, id="a")
     await with_config(served, task, id="b")
     await sent(served, message("Two", "m-2", taskId=task["id"]))
     hooks_of(served).answers = [500, 200, 200]
-    assert states(await worked_off(served)) == ["working", "working", "input-required"]
-    assert states(await worked_off(served)) == ["working", "input-required"]
+    assert states(await worked_off(served)) == ["working", "working", "completed"]
+    assert states(await worked_off(served)) == ["working", "completed"]
 
 
 async def test_a_configuration_that_was_removed_is_not_used_any_more(served: A2AServed) -> None:
@@ -455,8 +465,8 @@ async def test_addresses_that_are_not_allowed_any_more_are_not_called(served: A2
 async def test_an_end_is_not_announced_before_it_is_committed(served: A2AServed) -> None:
     """The worker queues it first, so that its death loses nothing."""
     gate = asyncio.Event()
-    served.harness.model.script("First.", Answer(("One ", "two"), gate=gate, gate_at=1))
-    task = await sent(served, message("One", "m-1"), pushNotificationConfig={"url": URL})
+    task = await opened(served, message("One", "m-1"), pushNotificationConfig={"url": URL})
+    served.harness.model.script(Answer(("One ", "two"), gate=gate, gate_at=1))
     await worked_off(served)
     await served.call("message/send", {"message": message("Two", "m-2", taskId=task["id"])})
     thread = await served.harness.store.get_thread(served.harness.ada, task["contextId"])
@@ -476,13 +486,13 @@ async def test_an_end_is_not_announced_before_it_is_committed(served: A2AServed)
     gate.set()
     await served.queue.settled()
     await sender.run(early.model_dump_json(by_alias=True), "handle", 2)
-    assert sorted(states(await worked_off(served))) == ["input-required", "input-required", "working"]
+    assert sorted(states(await worked_off(served))) == ["completed", "completed", "working"]
 
 
 async def test_a_queue_that_is_down_fails_no_turn(served: A2AServed) -> None:
     queue_of(served).is_down = True
     task = await configured(served)
-    assert task["status"]["state"] == "input-required"
+    assert task["status"]["state"] == "completed"
 
 
 async def test_a_notification_of_something_deleted_is_dropped(served: A2AServed) -> None:

@@ -25,7 +25,7 @@ from a2a.types import (
     Task,
     TaskState,
 )
-from a2a.utils.errors import TaskNotCancelableError, TaskNotFoundError
+from a2a.utils.errors import TaskNotCancelableError, TaskNotFoundError, UnsupportedOperationError
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -34,6 +34,7 @@ from baton.domain.errors import RateLimited
 from tests.a2a_schema import check_message
 from tests.examples import examples
 from tests.fakes.chat_model import Answer
+from tests.harness.wiki import delete, wiki
 from tests.unit.api.a2a_client import A2AServed, Json
 
 CURRENT = {"A2A-Version": "1.0"}
@@ -57,7 +58,7 @@ class Watched(A2AServed):
 
 @pytest.fixture
 def served() -> Watched:
-    return Watched()
+    return Watched(wiki())
 
 
 @pytest.fixture
@@ -91,7 +92,7 @@ def texts(task: Task) -> list[str]:
 
 
 async def test_a_conversation_of_several_turns(served: Watched, http: httpx.AsyncClient) -> None:
-    served.harness.model.script("First.", "Second.")
+    served.harness.model.script(Answer.calling(delete("home"), text="First."), "Second.")
     client = await connected(http)
     first = (await heard(client, said("One")))[-1].task
     assert first.status.state == TaskState.TASK_STATE_INPUT_REQUIRED
@@ -101,12 +102,15 @@ async def test_a_conversation_of_several_turns(served: Watched, http: httpx.Asyn
     assert await client.get_task(GetTaskRequest(id=first.id)) == second
     newest = await client.get_task(GetTaskRequest(id=first.id, history_length=1))
     assert texts(newest) == ["Second."]
+    assert newest.status.state == TaskState.TASK_STATE_COMPLETED
+    with pytest.raises(UnsupportedOperationError):
+        await heard(client, said("Three", first.id))
 
 
 async def test_both_bindings_see_the_same_task(served: Watched, http: httpx.AsyncClient) -> None:
     task = (await heard(await connected(http), said("One")))[-1].task
     older = (await served.call("tasks/get", {"id": task.id}))["result"]
-    assert (older["id"], older["status"]["state"]) == (task.id, "input-required")
+    assert (older["id"], older["status"]["state"]) == (task.id, "completed")
 
 
 async def test_a_stream_begins_with_the_task_and_ends_with_its_state(served: Watched, http: httpx.AsyncClient) -> None:
@@ -115,7 +119,7 @@ async def test_a_stream_begins_with_the_task_and_ends_with_its_state(served: Wat
     kinds = [event.WhichOneof("payload") for event in events]
     assert kinds[0] == "task"
     assert "artifact_update" in kinds
-    assert events[-1].status_update.status.state == TaskState.TASK_STATE_INPUT_REQUIRED
+    assert events[-1].status_update.status.state == TaskState.TASK_STATE_COMPLETED
 
 
 async def test_a_task_is_cancelled_and_followed(served: Watched, http: httpx.AsyncClient) -> None:

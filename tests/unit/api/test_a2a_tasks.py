@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,15 +15,17 @@ from baton.domain.errors import ModelError
 from baton.domain.tool_call import ToolCall
 from tests.fakes.chat_model import Answer
 from tests.harness.coded import coded
+from tests.harness.handoffs import HandoffHarness, advance, calling, transfer
 from tests.harness.harness import ASSISTANT, Harness
-from tests.harness.wiki import wiki
+from tests.harness.sessions import close
+from tests.harness.wiki import delete, wiki
 from tests.unit.api.a2a_client import A2AServed, Json, blocking, message, text_of
-from tests.unit.api.asked_tasks import asked, sent
+from tests.unit.api.asked_tasks import asked, opened, sent
 
 
 @pytest.fixture
 def served() -> A2AServed:
-    return A2AServed()
+    return A2AServed(wiki())
 
 
 def held_answer(served: A2AServed) -> asyncio.Event:
@@ -40,19 +43,65 @@ def current(text: str, message_id: str = "m-1", **fields: Any) -> Json:
 # A conversation
 
 
-async def test_a_task_is_the_turns_of_its_messages_and_stays_open(served: A2AServed) -> None:
+async def test_an_answered_task_is_completed_and_the_conversation_continues(served: A2AServed) -> None:
     served.harness.model.script("First.", "Second.")
     first = await sent(served, message("One", "m-1"))
-    assert first["status"]["state"] == "input-required"
+    assert first["status"]["state"] == "completed"
     assert text_of(first["status"]["message"]) == "First."
+    assert [text_of(each) for each in first["artifacts"]] == ["First."]
+    refused = (await served.call("message/send", blocking(message("Two", "m-2", taskId=first["id"]))))["error"]
+    assert refused["code"] == -32004
+    assert "without taskId" in refused["message"]
+    second = await sent(served, message("Two", "m-2", contextId=first["contextId"]))
+    assert (second["id"] != first["id"], second["contextId"]) == (True, first["contextId"])
+    assert {("user", "One"), ("assistant", "First."), ("user", "Two")} <= set(served.harness.model.asked[-1].contents)
+
+
+async def test_a_task_that_asks_is_the_turns_of_its_messages(served: A2AServed) -> None:
+    first = await opened(served, message("One", "m-1"))
+    assert first["status"]["state"] == "input-required"
+    served.harness.model.script("Second.")
     second = await sent(served, message("Two", "m-2", taskId=first["id"]))
     assert (second["id"], second["contextId"]) == (first["id"], first["contextId"])
-    assert [text_of(each) for each in second["history"]] == ["One", "First.", "Two", "Second."]
-    assert [text_of(each) for each in second["artifacts"]] == ["First.", "Second."]
+    assert [text_of(each) for each in second["history"]] == ["One", "Hello there.", "Two", "Second."]
+    assert [text_of(each) for each in second["artifacts"]] == ["Hello there.", "Second."]
+    assert second["status"]["state"] == "completed"
     assert (await served.call("tasks/get", {"id": first["id"]}))["result"] == second
 
 
+async def test_a_task_whose_question_was_passed_over_asks_no_more(served: A2AServed) -> None:
+    first = await opened(served, message("One", "m-1"))
+    await sent(served, message("Two", "m-2", contextId=first["contextId"]))
+    assert (await served.call("tasks/get", {"id": first["id"]}))["result"]["status"]["state"] == "canceled"
+
+
+async def test_a_task_waits_for_input_while_a_step_of_a_workflow_does() -> None:
+    served = A2AServed(HandoffHarness())
+    plain = await sent(served, message("Hello", "m-0"))
+    served.harness.model.script(transfer(), "What shall it be called?")
+    first = await sent(served, message("I want a thing", "m-1", contextId=plain["contextId"]))
+    assert first["status"]["state"] == "input-required"
+    assert text_of(first["status"]["message"]).endswith("What shall it be called?")
+    served.harness.model.script(advance("BUILD", name="lamp"), "Shall I finish it?")
+    second = await sent(served, message("A lamp", "m-2", taskId=first["id"]))
+    assert (second["id"], second["status"]["state"]) == (first["id"], "input-required")
+    returns = calling("return_to_main", summary="Made a lamp.", outcome="completed")
+    served.harness.model.script(advance("DONE"), returns)
+    third = await sent(served, message("Yes", "m-3", taskId=first["id"]))
+    assert (third["id"], third["status"]["state"]) == (first["id"], "completed")
+    assert (await served.call("tasks/get", {"id": plain["id"]}))["result"] == plain | {"metadata": third["metadata"]}
+
+
+async def test_a_step_that_was_answered_elsewhere_waits_no_more() -> None:
+    served = A2AServed(HandoffHarness(transfer(), Answer(("What shall it be called?",))))
+    first = await sent(served, message("I want a thing", "m-1"))
+    second = await sent(served, message("A lamp", "m-2", contextId=first["contextId"]))
+    assert second["status"]["state"] == "input-required"
+    assert (await served.call("tasks/get", {"id": first["id"]}))["result"]["status"]["state"] == "completed"
+
+
 async def test_both_lines_see_the_same_task(served: A2AServed) -> None:
+    served.harness.model.script(Answer.calling(delete("home"), text="May I?"))
     task = (await served.call("SendMessage", current("One")))["result"]["task"]
     assert task["status"]["state"] == "TASK_STATE_INPUT_REQUIRED"
     older = (await served.call("tasks/get", {"id": task["id"]}))["result"]
@@ -60,6 +109,7 @@ async def test_both_lines_see_the_same_task(served: A2AServed) -> None:
     assert [text_of(each) for each in older["history"]] == [text_of(each) for each in task["history"]]
     follow_up = await served.call("SendMessage", current("Two", "m-2", taskId=task["id"]), version="1.0")
     assert follow_up["result"]["task"]["id"] == task["id"]
+    assert follow_up["result"]["task"]["status"]["state"] == "TASK_STATE_COMPLETED"
 
 
 async def test_the_conversation_is_the_thread(served: A2AServed) -> None:
@@ -89,8 +139,9 @@ async def test_a_conversation_of_another_deployment_is_one_here_too(served: A2AS
     assert task["contextId"] != theirs
     after = await sent(served, message("Two", "m-2", contextId=theirs))
     assert after["contextId"] == task["contextId"]
-    again = await sent(served, message("Three", "m-3", contextId=theirs, taskId=task["id"]))
-    assert [text_of(each) for each in again["history"]] == ["One", "Hello there.", "Three", "Hello there."]
+    asking = await opened(served, message("Three", "m-3", contextId=theirs))
+    again = await sent(served, message("Four", "m-4", contextId=theirs, taskId=asking["id"]))
+    assert [text_of(each) for each in again["history"]] == ["Three", "Hello there.", "Four", "Hello there."]
 
 
 async def test_a_task_is_found_however_much_was_said_since(served: A2AServed, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,19 +150,17 @@ async def test_a_task_is_found_however_much_was_said_since(served: A2AServed, mo
     for number in range(2):
         await sent(served, message("Elsewhere", f"e-{number}", contextId=task["contextId"]))
     assert (await served.call("tasks/get", {"id": task["id"]}))["result"] == task
-    after = await sent(served, message("Two", "m-2", taskId=task["id"]))
-    assert [text_of(each) for each in after["history"]] == ["One", "Hello there.", "Two", "Hello there."]
 
 
 async def test_a_host_may_name_the_context_by_its_own_id(served: A2AServed) -> None:
-    first = await sent(served, message("One", "m-1", contextId="ticket/42"))
+    first = await opened(served, message("One", "m-1", contextId="ticket/42"))
     second = await sent(served, message("Two", "m-2", taskId=first["id"], contextId="ticket/42"))
     assert len(second["history"]) == 4
 
 
 @pytest.mark.parametrize(("length", "expected"), [(0, 0), (1, 1), (3, 3), (10, 4)])
 async def test_the_newest_messages_of_the_history(served: A2AServed, length: int, expected: int) -> None:
-    task = await sent(served, message("One", "m-1"))
+    task = await opened(served, message("One", "m-1"))
     whole = await sent(served, message("Two", "m-2", taskId=task["id"]))
     shown = (await served.call("tasks/get", {"id": task["id"], "historyLength": length}))["result"]
     assert shown.get("history", []) == whole["history"][4 - expected :]
@@ -124,7 +173,7 @@ async def test_a_sender_that_does_not_wait_gets_the_task_with_its_message(served
     assert [text_of(each) for each in task["history"]] == ["One"]
     gate.set()
     await served.queue.settled()
-    assert (await served.call("tasks/get", {"id": task["id"]}))["result"]["status"]["state"] == "input-required"
+    assert (await served.call("tasks/get", {"id": task["id"]}))["result"]["status"]["state"] == "completed"
 
 
 async def test_a_message_that_waits_in_the_queue_is_submitted(
@@ -139,7 +188,7 @@ async def test_a_message_that_waits_in_the_queue_is_submitted(
     assert stored["status"]["state"] == "submitted"
     served.queue.work_off()
     await served.queue.settled()
-    assert (await served.call("tasks/get", {"id": task["id"]}))["result"]["status"]["state"] == "input-required"
+    assert (await served.call("tasks/get", {"id": task["id"]}))["result"]["status"]["state"] == "completed"
 
 
 async def test_a_message_that_waits_for_another_is_in_the_answer(
@@ -165,7 +214,14 @@ async def test_an_ended_session_completes_the_task(served: A2AServed) -> None:
     refused = await served.call("message/send", blocking(message("More", "m-2", taskId=task["id"])))
     assert refused["error"]["code"] == -32004
     again = await sent(served, message("More", "m-3", contextId=task["contextId"]))
-    assert again["status"]["state"] == "input-required"
+    assert again["status"]["state"] == "completed"
+
+
+async def test_an_ended_session_completes_a_task_that_asks(served: A2AServed) -> None:
+    task = await opened(served, message("One", "m-1"))
+    served.harness.thread_id = task["contextId"]
+    await close(served.harness)
+    assert (await served.call("tasks/get", {"id": task["id"]}))["result"]["status"]["state"] == "completed"
 
 
 async def test_a_model_that_fails_fails_the_task(served: A2AServed) -> None:
@@ -189,7 +245,7 @@ async def test_a_stream_begins_with_the_task_and_ends_with_its_state(served: A2A
     assert {each["kind"] for each in updates} == {"artifact-update"}
     assert "".join(text_of(each["artifact"]) for each in updates) == "One two three."
     assert [each["append"] for each in updates] == [False, *[True] * (len(updates) - 1)]
-    assert (last["kind"], last["status"]["state"], last["final"]) == ("status-update", "input-required", True)
+    assert (last["kind"], last["status"]["state"], last["final"]) == ("status-update", "completed", True)
     task = (await served.call("tasks/get", {"id": first["id"]}))["result"]
     assert task["status"] == last["status"]
     assert [each["artifactId"] for each in task["artifacts"]] == [updates[0]["artifact"]["artifactId"]]
@@ -215,18 +271,18 @@ async def test_a_stream_empties_the_artifact_of_an_answer_that_is_refused() -> N
 async def test_a_stream_of_the_current_line(served: A2AServed) -> None:
     events = [each["result"] for each in await served.calls("SendStreamingMessage", current("Hello"), version="1.0")]
     assert [next(iter(each)) for each in events] == ["task", "artifactUpdate", "statusUpdate"]
-    assert events[-1]["statusUpdate"]["status"]["state"] == "TASK_STATE_INPUT_REQUIRED"
+    assert events[-1]["statusUpdate"]["status"]["state"] == "TASK_STATE_COMPLETED"
 
 
 async def test_a_follow_up_in_a_stream_has_the_history(served: A2AServed) -> None:
-    task = await sent(served, message("One", "m-1"))
+    task = await opened(served, message("One", "m-1"))
     first, *_ = await served.calls("message/stream", {"message": message("Two", "m-2", taskId=task["id"])})
     assert first["result"]["id"] == task["id"]
     assert [text_of(each) for each in first["result"]["history"]] == ["One", "Hello there.", "Two"]
 
 
 async def test_a_client_that_subscribes_again_gets_the_task_and_the_whole_answer(served: A2AServed) -> None:
-    streaming, again = await _twice(served, "tasks/resubscribe")
+    streaming, again = await _twice(served, "tasks/resubscribe", held_answer(served))
     reported, repeated = await asyncio.gather(streaming, again)
     results = [each["result"] for each in repeated]
     assert [each["kind"] for each in results] == ["task", *["artifact-update"] * (len(results) - 2), "status-update"]
@@ -235,21 +291,23 @@ async def test_a_client_that_subscribes_again_gets_the_task_and_the_whole_answer
 
 
 async def test_a_subscription_of_the_current_line_stays_until_the_task_is_final(served: A2AServed) -> None:
-    streaming, again = await _twice(served, "SubscribeToTask")
+    gate = asyncio.Event()
+    served.harness.model.script(replace(Answer.calling(delete("home"), text="May I?"), gate=gate))
+    streaming, again = await _twice(served, "SubscribeToTask", gate)
     task_id = (await streaming)[0]["result"]["id"]
     await sent(served, message("Go on", "m-2", taskId=task_id))
-    await served.call("tasks/cancel", {"id": task_id})
     task, *updates = [each["result"] for each in await again]
     assert task["task"]["id"] == task_id
     states = [each["statusUpdate"]["status"]["state"] for each in updates if "statusUpdate" in each]
-    assert states[-1] == "TASK_STATE_CANCELED"
+    assert ("TASK_STATE_INPUT_REQUIRED" in states, states[-1]) == (True, "TASK_STATE_COMPLETED")
     said = [each["artifactUpdate"]["artifact"]["parts"][0]["text"] for each in updates if "artifactUpdate" in each]
-    assert "".join(said) == "One twoHello there."
+    assert "".join(said) == "May I?Hello there."
 
 
-async def _twice(served: A2AServed, method: str) -> tuple[asyncio.Task[list[Json]], asyncio.Task[list[Json]]]:
+async def _twice(
+    served: A2AServed, method: str, gate: asyncio.Event
+) -> tuple[asyncio.Task[list[Json]], asyncio.Task[list[Json]]]:
     """Two streams of one answer: the one that asked for it, and one that subscribed by ``method`` meanwhile."""
-    gate = held_answer(served)
     streaming = asyncio.create_task(served.calls("message/stream", {"message": message("Count", "m-1")}))
     await served.harness.model_is_asked()
     await served.are_answered(1)
@@ -267,14 +325,13 @@ async def _tasks(served: A2AServed) -> list[str]:
 
 
 async def test_subscribing_to_a_task_that_waits_gives_the_task(served: A2AServed) -> None:
-    task = await sent(served, message("One", "m-1"))
+    task = await opened(served, message("One", "m-1"))
     reported = await served.calls("tasks/resubscribe", {"id": task["id"]})
     assert [each["result"] for each in reported] == [task]
 
 
 async def test_nothing_more_happens_to_a_terminal_task(served: A2AServed) -> None:
     task = await sent(served, message("One", "m-1"))
-    await served.call("tasks/cancel", {"id": task["id"]})
     for method in ("tasks/resubscribe", "SubscribeToTask"):
         assert (await served.call(method, {"id": task["id"]}))["error"]["code"] == -32004
 
@@ -294,7 +351,7 @@ async def test_a_repeated_message_is_answered_once(served: A2AServed, is_blockin
 
 
 async def test_a_repeated_follow_up_belongs_where_it_was_sent(served: A2AServed) -> None:
-    task = await sent(served, message("One", "m-1"))
+    task = await opened(served, message("One", "m-1"))
     follow_up = message("Two", "m-2", taskId=task["id"])
     second = await sent(served, follow_up)
     without_task = {**follow_up, "contextId": task["contextId"]}
@@ -341,7 +398,7 @@ async def test_a_run_is_stopped(served: A2AServed) -> None:
 
 
 async def test_a_task_that_waits_for_its_user_is_cancelled(served: A2AServed) -> None:
-    task = await sent(served, message("One", "m-1"))
+    task = await opened(served, message("One", "m-1"))
     assert (await served.call("CancelTask", {"id": task["id"]}))["result"]["status"]["state"] == "TASK_STATE_CANCELED"
     refused = await served.call("message/send", {"message": message("Two", "m-2", taskId=task["id"])})
     assert refused["error"]["code"] == -32004
@@ -562,12 +619,17 @@ async def test_messages_from_elsewhere_are_no_tasks(served: A2AServed) -> None:
 
 async def test_an_agent_has_an_address_of_its_own() -> None:
     served = A2AServed()
-    reported = await served.call("message/send", blocking(message("Hi", "m-1")), "archive:read", path="/a2a/librarian")
+    gate = held_answer(served)
+    reported = await served.call(
+        "message/send", {"message": message("Hi", "m-1")}, "archive:read", path="/a2a/librarian"
+    )
     task = reported["result"]
     assert task["metadata"][EXTENSION_URI]["agent_id"] == "librarian"
     elsewhere = blocking(message("Hi", "m-2", taskId=task["id"]))
     refused = await served.call("message/send", elsewhere, "archive:read", path="/a2a/assistant")
     assert refused["error"]["data"]["code"] == "agent_mismatch"
+    gate.set()
+    await served.queue.settled()
 
 
 @pytest.mark.parametrize("path", ["/a2a/librarian", "/a2a/nobody", f"/a2a/{'x' * 60}"])
@@ -602,11 +664,15 @@ async def test_two_streams_may_follow_one_task(served: A2AServed) -> None:
 
 
 async def test_two_messages_at_once_are_answered_in_their_order(served: A2AServed) -> None:
-    task = await sent(served, message("One", "m-1"))
+    gate = held_answer(served)
+    task = (await served.call("message/send", {"message": message("One", "m-1")}))["result"]
     said = [message(text, f"m-{text}", taskId=task["id"]) for text in ("Two", "Three")]
-    streams = await asyncio.gather(*(served.calls("message/stream", {"message": each}) for each in said))
+    waiting = [asyncio.ensure_future(served.calls("message/stream", {"message": each})) for each in said]
+    await asyncio.sleep(0.1)
+    gate.set()
+    streams = await asyncio.gather(*waiting)
     assert {each[0]["result"]["id"] for each in streams} == {task["id"]}
-    assert all(each[-1]["result"]["status"]["state"] == "input-required" for each in streams)
+    assert all(each[-1]["result"]["status"]["state"] == "completed" for each in streams)
     after = (await served.call("tasks/get", {"id": task["id"]}))["result"]
     assert sorted(text_of(each) for each in after["history"][2:]) == ["Hello there.", "Hello there.", "Three", "Two"]
 
@@ -626,7 +692,7 @@ async def test_a_stream_ends_with_its_token_and_the_run_goes_on() -> None:
     served.token_seconds = 3600.0
     task_id = (await _first(reported))["id"]
     async with asyncio.timeout(10):
-        while (await served.call("tasks/get", {"id": task_id}))["result"]["status"]["state"] != "input-required":  # noqa: ASYNC110
+        while (await served.call("tasks/get", {"id": task_id}))["result"]["status"]["state"] != "completed":  # noqa: ASYNC110
             await asyncio.sleep(0.05)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -18,6 +19,7 @@ def ended(outcome: OutcomeType, code: str | None = None) -> RunEnd:
 
 
 SUCCESS = ended(OutcomeType.SUCCESS)
+STEP = replace(SUCCESS, awaits_input=True)
 QUESTION = ended(OutcomeType.INTERRUPT)
 CANCELLED = ended(OutcomeType.CANCELLED)
 ERROR = ended(OutcomeType.ERROR, "model_error")
@@ -33,14 +35,21 @@ QUEUED, REFUSED, CANCELED = MarkStatus.QUEUED, MarkStatus.REFUSED, MarkStatus.CA
         ([], {"is_running": True}, TaskState.WORKING),
         ([], {"mark": REFUSED}, TaskState.REJECTED),
         ([], {"mark": CANCELED}, TaskState.CANCELED),
-        ([SUCCESS], {}, TaskState.INPUT_REQUIRED),
+        ([SUCCESS], {}, TaskState.COMPLETED),
         ([SUCCESS], {"is_running": True}, TaskState.WORKING),
         ([SUCCESS], {"mark": QUEUED, "is_waiting": True}, TaskState.WORKING),
-        ([SUCCESS], {"mark": QUEUED}, TaskState.INPUT_REQUIRED),
-        ([SUCCESS], {"mark": REFUSED}, TaskState.INPUT_REQUIRED),
-        ([SUCCESS], {"mark": MarkStatus.ANSWERED}, TaskState.INPUT_REQUIRED),
+        ([SUCCESS], {"mark": QUEUED}, TaskState.COMPLETED),
+        ([SUCCESS], {"mark": REFUSED}, TaskState.COMPLETED),
+        ([SUCCESS], {"mark": MarkStatus.ANSWERED}, TaskState.COMPLETED),
+        ([SUCCESS, QUESTION], {}, TaskState.INPUT_REQUIRED),
+        ([STEP], {}, TaskState.INPUT_REQUIRED),
+        ([STEP], {"is_superseded": True}, TaskState.COMPLETED),
+        ([STEP], {"session_ended": True}, TaskState.COMPLETED),
+        ([STEP, SUCCESS], {}, TaskState.COMPLETED),
         ([QUESTION], {}, TaskState.INPUT_REQUIRED),
-        ([QUESTION, SUCCESS], {}, TaskState.INPUT_REQUIRED),
+        ([QUESTION], {"is_superseded": True}, TaskState.CANCELED),
+        ([QUESTION], {"is_superseded": True, "session_ended": True}, TaskState.COMPLETED),
+        ([QUESTION, SUCCESS], {}, TaskState.COMPLETED),
         ([SUCCESS], {"session_ended": True}, TaskState.COMPLETED),
         ([SUCCESS], {"session_ended": True, "is_running": True}, TaskState.COMPLETED),
         ([], {"session_ended": True, "is_running": True}, TaskState.WORKING),
@@ -52,7 +61,7 @@ QUEUED, REFUSED, CANCELED = MarkStatus.QUEUED, MarkStatus.REFUSED, MarkStatus.CA
         ([ERROR], {}, TaskState.FAILED),
         ([ERROR, SUCCESS], {"is_running": True}, TaskState.FAILED),
         ([NO_CREDENTIALS], {}, TaskState.AUTH_REQUIRED),
-        ([NO_CREDENTIALS, SUCCESS], {}, TaskState.INPUT_REQUIRED),
+        ([NO_CREDENTIALS, SUCCESS], {}, TaskState.COMPLETED),
     ],
 )
 def test_the_state_of_a_task(ends: list[RunEnd], fields: dict[str, object], state: TaskState) -> None:
@@ -63,9 +72,9 @@ ENDS = st.lists(st.sampled_from([SUCCESS, QUESTION, CANCELLED, ERROR]), max_size
 
 
 @given(ENDS, ENDS)
-def test_a_run_that_came_to_a_terminal_state_decides(before: list[RunEnd], later: list[RunEnd]) -> None:
+def test_a_run_that_was_cancelled_or_failed_decides(before: list[RunEnd], later: list[RunEnd]) -> None:
     state = state_of(before)
-    if state.is_terminal:
+    if state in (TaskState.CANCELED, TaskState.FAILED):
         assert state_of([*before, *later]) is state
 
 

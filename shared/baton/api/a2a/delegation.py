@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from a2a.types import Message
@@ -69,6 +70,13 @@ def inherit(given: ClientOffer | None, first: ClientOffer | None) -> ClientOffer
         return given
     parent = given.parent_task_id if given is not None else None
     return ClientOffer(parent_task_id=parent or first.parent_task_id, handoff=first.handoff)
+
+
+def inherit_handoff(given: ClientOffer | None, latest: ClientOffer | None) -> ClientOffer | None:
+    """Return what the first message of another task brings: the handoff of the session's latest message, if any."""
+    if latest is None or latest.handoff is None:
+        return given
+    return replace(given or ClientOffer(), handoff=latest.handoff)
 
 
 def plain_json(value: Any) -> Any:

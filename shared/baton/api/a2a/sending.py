@@ -12,7 +12,7 @@ from a2a.types import Message
 from a2a.utils.errors import InvalidParamsError, TaskNotFoundError, UnsupportedOperationError
 
 from baton.api.a2a.caller import A2ACaller
-from baton.api.a2a.delegation import delegation_in, inherit, time_zone_in
+from baton.api.a2a.delegation import delegation_in, inherit, inherit_handoff, time_zone_in
 from baton.api.a2a.incoming import check_message, content_of, context_of, decisions_in
 from baton.api.a2a.task_reader import TaskReader
 from baton.api.a2a.tasks import A2ATask
@@ -77,6 +77,10 @@ class Sender:
         else:
             request = self._in_new_context(request)
         self._check_agent(thread)
+        if thread is not None and thread.has_tasks and (request.client is None or request.client.handoff is None):
+            # A handoff counts in the rest of the session: only its first message has it.
+            latest = await self.reader.latest_offer(self._scope, thread)
+            request = replace(request, client=inherit_handoff(request.client, latest))
         task_id = TaskId(request.thread.id, root)
         task = await self.reader.read(self._scope, task_id) if root != message.message_id else None
         return Sending(task_id, replace(request, a2a_task=root), self._scope, task, message.message_id)

@@ -9,6 +9,7 @@ from baton.api.a2a.tasks import A2ATask, assemble, to_queued, with_state
 from baton.composition.ports import Ports
 from baton.concurrency import gather_all
 from baton.domain.a2a_task import MarkStatus, TaskId
+from baton.domain.client_offer import ClientOffer
 from baton.domain.errors import ThreadUnavailable
 from baton.domain.identity import Permission, Scope
 from baton.domain.message import StoredMessage
@@ -146,6 +147,13 @@ class TaskReader:
         if not stored or stored[0].id != message_id or stored[0].a2a_task is None:
             return None
         return TaskId(thread_id, stored[0].a2a_task)
+
+    async def latest_offer(self, scope: Scope, thread: Thread) -> ClientOffer | None:
+        """Return the offer of the newest message to a task in the thread's current session; None if there is none."""
+        messages = await self._messages(scope, thread, thread.episode_first_ordinal)
+        latest = next((each for each in reversed(messages) if each.a2a_task is not None), None)
+        turn = await self._ports.store.get_turn(scope, thread.id, latest.id) if latest is not None else None
+        return turn.client if turn is not None else None
 
     async def _messages(self, scope: Scope, thread: Thread, first_ordinal: int) -> list[StoredMessage]:
         """Return the committed messages from ``first_ordinal`` on; of many, the first run's and the newest."""

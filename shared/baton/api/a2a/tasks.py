@@ -110,11 +110,13 @@ def with_state(task: A2ATask, *, is_waiting: bool) -> A2ATask:
     thread, mark = task.thread, task.mark
     ends = [message.end for message in task.messages if message.end is not None]
     begun = task.messages[0].ordinal if task.messages else None
+    below = task.messages[-1].ordinal + 1 if task.messages else None
     state = state_of(
         ends,
         mark=mark.status if mark is not None else None,
         is_running=task.run_id is not None,
         is_waiting=is_waiting,
+        is_superseded=thread is not None and below is not None and below < thread.next_ordinal,
         session_ended=thread is not None and begun is not None and begun < thread.episode_first_ordinal,
     )
     times = [message.timestamp for message in task.messages[-1:]]
@@ -176,7 +178,10 @@ def _as_ended(task: A2ATask, run_id: str | None, *, ends_session: bool) -> A2ATa
     if not mine or task.messages[mine[-1]].end is None:
         return None
     said = task.messages[: mine[-1] + 1]
-    return _with_state(task, said, session_ended=ends_session)
+    ended = _with_state(task, said, session_ended=ends_session)
+    has_continued = len(said) < len(task.messages) or task.run_id is not None or task.state is TaskState.WORKING
+    # A message that came meanwhile continues the task: clients stop listening at a final state.
+    return None if ended.state is TaskState.COMPLETED and has_continued and not ends_session else ended
 
 
 def _as_completed(task: A2ATask, first_ordinal: int) -> A2ATask | None:

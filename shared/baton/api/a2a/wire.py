@@ -136,7 +136,7 @@ def _status_message(task: A2ATask) -> Message | None:
             error = error_from_code(failed.error_code or "", failed.error_detail)
             data = {"code": error.code, "retryable": error.retryable}
             return agent_message(task.id, "failed", [Part(text=error.detail), data_part(data)])
-    if task.state is State.INPUT_REQUIRED:
+    if task.state in (State.INPUT_REQUIRED, State.COMPLETED):
         if is_interrupted(task):
             return _questions(task)
         if task.mark is not None and task.mark.status is MarkStatus.REFUSED and task.mark.reason:
