@@ -10,9 +10,11 @@ from typing import Any
 import httpx
 import httpx2
 import mcp_types as types
+from jsonschema import Draft202012Validator
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from baton.api.mcp.tools import OUTPUT_SCHEMA
 from baton.domain.agent import AgentDefinition
 from tests.harness.harness import ASSISTANT, Harness
 from tests.unit.api.served import Served
@@ -20,6 +22,8 @@ from tests.unit.api.served import Served
 Json = dict[str, Any]
 URL = "http://baton.test/mcp"
 ACCEPT = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+OUTPUT = Draft202012Validator(OUTPUT_SCHEMA)
+"""Checks the structured content of every result, as the official SDK for TypeScript does."""
 MODES = ("2026-07-28", "legacy")
 """The protocol without sessions, and the previous one."""
 
@@ -74,16 +78,20 @@ def response_in(answer: httpx.Response) -> Json:
     """The JSON-RPC response: the body, or the last event of a stream."""
     if answer.headers["Content-Type"].startswith("application/json"):
         found: Json = answer.json()
-        return found
-    # Not splitlines: characters such as U+0085 end no line of a stream.
-    lines = [line for line in answer.text.split("\n") if line.startswith("data: ")]
-    last: Json = json.loads(lines[-1].removeprefix("data: "))
-    return last
+    else:
+        # Not splitlines: characters such as U+0085 end no line of a stream.
+        lines = [line for line in answer.text.split("\n") if line.startswith("data: ")]
+        found = json.loads(lines[-1].removeprefix("data: "))
+    result = found.get("result")
+    if isinstance(result, dict) and "structuredContent" in result:
+        OUTPUT.validate(result["structuredContent"])
+    return found
 
 
 def structured(result: types.CallToolResult) -> Json:
     """The result for programs; the text says the same."""
     reported: Json = result.structured_content
+    OUTPUT.validate(reported)
     assert isinstance(result.content[0], types.TextContent)
     if not result.is_error:
         assert json.loads(result.content[0].text) == reported

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from baton.domain.agent import AgentDefinition
 from baton.domain.handoff import HandoffDefinition
@@ -108,6 +109,29 @@ async def test_a_call_over_mcp_has_it_in_its_structured_content(mode: str, schem
         await client.list_tools()  # from now on the client checks results by the tool's schema
         result = structured(await client.call_tool("assistant", {"message": "How cold is it?"}))
     assert result["result"] == value
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_failed_call_over_mcp_is_described_by_the_schema_of_the_tool_too(mode: str) -> None:
+    """The official SDK for TypeScript checks the results of errors: it would raise, and the model never read why."""
+    served = McpServed.over(harness_of())
+    served.harness.model.script('{"city": 1}', '{"city": 1}')
+    async with served.client(mode=mode) as client:
+        [tool] = (await client.list_tools()).tools
+        failures = [
+            await client.call_tool("assistant", arguments)
+            for arguments in ({"message": "How cold is it?"}, {}, {"message": "On", "thread_id": "unknown"})
+        ]
+    assert [failure.is_error for failure in failures] == [True] * 3
+    assert [structured(failure)["code"] for failure in failures] == [
+        "answer_invalid",
+        "invalid_request",
+        "thread_unavailable",
+    ]
+    for failure in failures:
+        Draft202012Validator(tool.output_schema).validate(failure.structured_content)
+        [text] = failure.content
+        assert getattr(text, "text", None) == structured(failure)["message"]
 
 
 async def test_the_schema_of_a_tool_over_mcp_describes_the_result() -> None:

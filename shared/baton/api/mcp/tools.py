@@ -45,13 +45,19 @@ INPUT_SCHEMA: dict[str, Any] = {
 OUTPUT_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
-        "thread_id": {"type": "string", "description": "The conversation. Give it with the next message."},
-        "message": {"type": "string", "description": "What the agent said."},
+        "thread_id": {
+            "type": "string",
+            "description": "The conversation. Give it with the next message. A call that failed may have none.",
+        },
+        "message": {"type": "string", "description": "What the agent said, or why the call failed."},
         "state": {
             "type": "string",
-            "enum": ["completed", "input_required", "cancelled"],
+            "enum": ["completed", "input_required", "cancelled", "failed"],
             "description": "`input_required`: the agent waits for an `answer` to `questions`.",
         },
+        "code": {"type": "string", "description": "The kind of the failure."},
+        "retryable": {"type": "boolean", "description": "Whether the same call may succeed later."},
+        "retry_after": {"type": "number", "description": "The seconds to wait before it."},
         "questions": {
             "type": "array",
             "items": {
@@ -73,8 +79,9 @@ OUTPUT_SCHEMA: dict[str, Any] = {
             "description": "What the answer is based on: `{kind, id, title, url?}`.",
         },
     },
-    "required": ["thread_id", "message", "state"],
+    "required": ["message", "state"],
 }
+"""The schema of all results. Official clients check those of errors too, and raise instead of showing their text."""
 
 
 def select_agents(agents: Sequence[AgentDefinition]) -> list[AgentDefinition]:
