@@ -36,6 +36,7 @@ class SentenceEmbedder:
         *,
         purpose: EmbeddingPurpose = EmbeddingPurpose.DOCUMENT,
         seconds: float | None = None,
+        tenant_id: str | None = None,
     ) -> Sequence[Vector]:
         """See ``Embedder``. This model knows no purposes."""
         if not texts:

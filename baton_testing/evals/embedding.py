@@ -41,10 +41,11 @@ class RealTimeEmbedder:
         *,
         purpose: EmbeddingPurpose = EmbeddingPurpose.DOCUMENT,
         seconds: float | None = None,
+        tenant_id: str | None = None,
     ) -> Sequence[Vector]:
         """See ``Embedder``."""
         async with real_time():
-            return await self.embedder.embed(texts, purpose=purpose, seconds=seconds)
+            return await self.embedder.embed(texts, purpose=purpose, seconds=seconds, tenant_id=tenant_id)
 
     async def aclose(self) -> None:
         """Close the connections."""

@@ -36,6 +36,7 @@ class FakeEmbedder:
         *,
         purpose: EmbeddingPurpose = EmbeddingPurpose.DOCUMENT,
         seconds: float | None = None,
+        tenant_id: str | None = None,
     ) -> Sequence[Vector]:
         self.embedded.extend(texts)
         if purpose is EmbeddingPurpose.QUERY:

@@ -1,14 +1,15 @@
 """Circuit breakers: stop calling an endpoint that fails repeatedly (Nygard, "Release It!", 2nd ed., ch. 5).
 
-There is one circuit for each endpoint, in this process's memory. All calls come from one event loop, and nothing here
-awaits between reading and writing a circuit, so there is no lock.
+Circuits are in this process's memory. Each endpoint has one for each tenant, so that failures which a tenant causes
+keep no other tenant from the endpoint, and one for each conversation. All calls come from one event loop, and nothing
+here awaits between reading and writing a circuit, so there is no lock.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from types import TracebackType
 
 from cachetools import LRUCache
@@ -30,7 +31,9 @@ MAX_CIRCUITS = 5_000
 @dataclass(slots=True)
 class _Circuit:
     failures: int = 0
-    """Consecutive failures while the circuit is closed."""
+    """Consecutive failures while the circuit is closed. Those of one conversation count once."""
+    conversations: set[str] = field(default_factory=set)
+    """The conversations whose failures are counted."""
     next_trial_at: float | None = None
     """The time of the next trial call; None if the circuit is closed."""
     era: int = 0
@@ -61,17 +64,29 @@ class CircuitBreakers:
         self._monotonic = monotonic
         self._circuits: LRUCache[str, _Circuit] = LRUCache(MAX_CIRCUITS)
 
-    def guard(self, name: str, *, is_failure: Callable[[Exception], bool] = every_exception) -> Guard:
+    def guard(
+        self,
+        name: str,
+        *,
+        tenant_id: str | None = None,
+        conversation: str | None = None,
+        is_failure: Callable[[Exception], bool] = every_exception,
+    ) -> Guard:
         """Return a context for one call of the endpoint ``name``: ``async with breakers.guard(name): ...``.
+
+        ``tenant_id`` is the tenant for which the call is made; None for the deployment's own calls. Failures of one
+        ``conversation`` count once for the tenant, because its content may be their cause, and each for itself.
 
         Entering raises ``CircuitOpen`` while the circuit is open. An exception for which ``is_failure`` is false (a
         well-formed refusal such as a 4xx) counts as a success. Other ``BaseException`` (cancellation, a closed
         generator) count as neither.
         """
-        return Guard(self, name, is_failure)
+        of_tenant = f"{name}\0{tenant_id or ''}"
+        names = (of_tenant,) if conversation is None else (f"{of_tenant}\0{conversation}", of_tenant)
+        return Guard(self, name, names, conversation, is_failure)
 
-    def _enter(self, name: str) -> tuple[_Circuit, int]:
-        circuit = self._circuits.setdefault(name, _Circuit())
+    def _enter(self, name: str, key: str) -> tuple[_Circuit, int]:
+        circuit = self._circuits.setdefault(key, _Circuit())
         if circuit.next_trial_at is not None:
             now = self._monotonic()
             if now < circuit.next_trial_at:
@@ -79,14 +94,18 @@ class CircuitBreakers:
             circuit.next_trial_at = now + self._open_seconds
         return circuit, circuit.era
 
-    def _note_failure(self, circuit: _Circuit) -> None:
-        circuit.failures += 1
+    def _note_failure(self, circuit: _Circuit, conversation: str | None) -> None:
+        if conversation is None or conversation not in circuit.conversations:
+            circuit.failures += 1
+        if conversation is not None:
+            circuit.conversations.add(conversation)
         if circuit.next_trial_at is not None or circuit.failures >= self._failures:
             circuit.next_trial_at = self._monotonic() + self._open_seconds
             circuit.era += 1
 
     def _note_success(self, circuit: _Circuit) -> None:
         circuit.failures = 0
+        circuit.conversations.clear()
         if circuit.next_trial_at is not None:
             circuit.next_trial_at = None
             circuit.era += 1
@@ -101,24 +120,40 @@ class Guard:
 
     # A class and not a generator, because it is entered inside async generators that may be closed early.
 
-    def __init__(self, breakers: CircuitBreakers, name: str, is_failure: Callable[[Exception], bool]) -> None:
+    def __init__(
+        self,
+        breakers: CircuitBreakers,
+        name: str,
+        keys: Sequence[str],
+        conversation: str | None,
+        is_failure: Callable[[Exception], bool],
+    ) -> None:
+        """``keys`` are those of the call's circuits, the one of the tenant last."""
         self._breakers = breakers
         self._name = name
+        self._keys = keys
+        self._conversation = conversation
         self._is_failure = is_failure
-        self._circuit = _Circuit()
-        self._era = 0
+        self._entered: list[tuple[_Circuit, int]] = []
 
     async def __aenter__(self) -> None:
-        self._circuit, self._era = self._breakers._enter(self._name)
+        try:
+            for key in self._keys:
+                self._entered.append(self._breakers._enter(self._name, key))
+        except CircuitOpen:
+            for circuit, _ in self._entered:
+                self._breakers._note_abandonment(circuit)
+            raise
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._era != self._circuit.era:
-            return
-        if error is not None and not isinstance(error, Exception):
-            self._breakers._note_abandonment(self._circuit)
-        elif error is not None and self._is_failure(error):
-            self._breakers._note_failure(self._circuit)
-        else:
-            self._breakers._note_success(self._circuit)
+        for place, (circuit, era) in enumerate(self._entered, start=1):
+            if era != circuit.era:
+                continue
+            if error is not None and not isinstance(error, Exception):
+                self._breakers._note_abandonment(circuit)
+            elif error is not None and self._is_failure(error):
+                self._breakers._note_failure(circuit, self._conversation if place == len(self._keys) else None)
+            else:
+                self._breakers._note_success(circuit)

@@ -72,12 +72,13 @@ class DeferredEmbedder:
         *,
         purpose: EmbeddingPurpose = EmbeddingPurpose.DOCUMENT,
         seconds: float | None = None,
+        tenant_id: str | None = None,
     ) -> Sequence[Vector]:
         """See ``Embedder``."""
         embedder = self._embedder
         if embedder is None:
             embedder = await asyncio.to_thread(self.load)
-        return await embedder.embed(texts, purpose=purpose, seconds=seconds)
+        return await embedder.embed(texts, purpose=purpose, seconds=seconds, tenant_id=tenant_id)
 
 
 class DeferredPiiDetector:

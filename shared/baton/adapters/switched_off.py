@@ -22,6 +22,7 @@ class NoEmbedder:
         *,
         purpose: EmbeddingPurpose = EmbeddingPurpose.DOCUMENT,
         seconds: float | None = None,
+        tenant_id: str | None = None,
     ) -> Sequence[Vector]:
         """Return nothing for no texts. Raises ``EmbedderUnavailable`` for any others."""
         if texts:

@@ -41,8 +41,13 @@ _log = logging.getLogger(__name__)
 class Guards(Protocol):
     """Circuit breakers. A guarded block is not entered while its circuit is open."""
 
-    def guard(self, name: str, /) -> AbstractAsyncContextManager[Any]:
-        """Return a context for a call of the endpoint ``name``. An exception that leaves it counts as a failure."""
+    def guard(
+        self, name: str, /, *, tenant_id: str | None = None, conversation: str | None = None
+    ) -> AbstractAsyncContextManager[Any]:
+        """Return a context for a call of the endpoint ``name``. An exception that leaves it counts as a failure.
+
+        ``tenant_id`` and ``conversation`` are those that the call is made for.
+        """
         ...
 
 
@@ -106,7 +111,8 @@ class Toolbox:
         source = self._source(definition)
         try:
             work = source.call(definition, entry.own.own_name, arguments, context)
-            result = await self._guard(_circuit(source, definition), work, definition.timeout_seconds)
+            guard = self._circuit(source, definition, tenant_id=context.scope.tenant_id, conversation=context.thread_id)
+            result = await _limit(guard, work, definition.timeout_seconds)
         except Unauthorized:
             raise  # the tool acts for the user, who must sign in again
         except Exception as error:  # noqa: BLE001 - a failing tool must not end the turn
@@ -172,8 +178,9 @@ class Toolbox:
     async def _list(self, definition: ToolDefinition) -> Sequence[SourceTool] | MissingTools:
         source = self._source(definition)
         try:
-            endpoint = _circuit(source, definition) if source.must_ask(definition) else None
-            offered = await self._guard(endpoint, source.tools(definition), self._listing_seconds)
+            # Nobody's arguments are sent, so all callers of the definition share the circuit.
+            guard = self._circuit(source, definition) if source.must_ask(definition) else nullcontext()
+            offered = await _limit(guard, source.tools(definition), self._listing_seconds)
         except Exception as error:  # noqa: BLE001 - a failing source must not end the turn
             self._note_broken(definition, error)
             return MissingTools(source.origin(definition), self._headers.redacted(_message(error)))
@@ -181,31 +188,14 @@ class Toolbox:
             _log.warning("%s: the tools of %s are back.", self._where(definition), definition.name)
         return offered
 
-    async def _guard(self, endpoint: str | None, work: Coroutine[Any, Any, T], seconds: float) -> T:
-        """Run ``work`` with a time limit and under the circuit breaker of its endpoint.
-
-        A refusal is not a failure of the endpoint. Raises ``Unreachable`` after the time limit, and errors of ``work``.
-        """
+    def _circuit(
+        self, source: ToolSource[Any], definition: ToolDefinition, **caller: str
+    ) -> AbstractAsyncContextManager[Any]:
+        """Return the guard of a call. A tenant's own tools have other circuits than those of shipped agents."""
+        endpoint = source.endpoint(definition)
         if self._guards is None or endpoint is None:
-            guard: AbstractAsyncContextManager[Any] = nullcontext()
-        else:
-            guard = self._guards.guard(endpoint)
-        refusal: ToolFailed | Unauthorized | None = None
-        try:
-            async with guard:
-                try:
-                    async with asyncio.timeout(seconds):
-                        return await work
-                except TimeoutError as error:
-                    raise Unreachable(f"The tool did not answer within {seconds:g} seconds.") from error
-                except Unreachable:
-                    raise
-                except (ToolFailed, Unauthorized) as error:
-                    refusal = error
-        finally:
-            work.close()  # an open circuit has not started it
-        assert refusal is not None  # noqa: S101 - otherwise the block has returned or raised
-        raise refusal
+            return nullcontext()
+        return self._guards.guard(f"{definition.tenant_id or ''} {endpoint}", **caller)
 
     def _note_broken(self, definition: ToolDefinition, error: Exception) -> None:
         """Log the problem of a definition, unless it was logged before."""
@@ -256,12 +246,27 @@ class Toolbox:
         return self._sources[type(definition)]
 
 
-def _circuit(source: ToolSource[Any], definition: ToolDefinition) -> str | None:
-    """Return the name of the endpoint's circuit. A tenant's failing tools open no circuit but the tenant's own."""
-    endpoint = source.endpoint(definition)
-    if endpoint is None or definition.tenant_id is None:
-        return endpoint
-    return f"{definition.tenant_id} {endpoint}"
+async def _limit(guard: AbstractAsyncContextManager[Any], work: Coroutine[Any, Any, T], seconds: float) -> T:
+    """Run ``work`` with a time limit and under the circuit breaker of its endpoint.
+
+    A refusal is not a failure of the endpoint. Raises ``Unreachable`` after the time limit, and errors of ``work``.
+    """
+    refusal: ToolFailed | Unauthorized | None = None
+    try:
+        async with guard:
+            try:
+                async with asyncio.timeout(seconds):
+                    return await work
+            except TimeoutError as error:
+                raise Unreachable(f"The tool did not answer within {seconds:g} seconds.") from error
+            except Unreachable:
+                raise
+            except (ToolFailed, Unauthorized) as error:
+                refusal = error
+    finally:
+        work.close()  # an open circuit has not started it
+    assert refusal is not None  # noqa: S101 - otherwise the block has returned or raised
+    raise refusal
 
 
 def _permitted(agent: AgentDefinition, scope: Scope) -> list[ToolDefinition]:

@@ -30,7 +30,7 @@ from baton.memory.inspection.inspection import Inspection
 from baton.memory.prompt.token_estimates import message_tokens
 from baton.ports.agent_client import AgentClient
 from baton.ports.audit import AuditLog
-from baton.ports.chat_model import ChatModel, ModelSettings, TokenCounter
+from baton.ports.chat_model import ChatModel, ModelCaller, ModelSettings, TokenCounter
 from baton.ports.clock import Clock
 from baton.ports.files import Files, ThreadFiles
 from baton.ports.leases import Lease
@@ -233,7 +233,13 @@ class AttemptContext:
             # Within the 64 characters that OpenAI allows. Agents of one thread have nothing in common in their prompts.
             answer_schema=agent.answer_schema,
             cache_key=str(uuid.uuid5(uuid.UUID(self.thread_id), f"prompts\0{agent.id}")),
+            caller=self.model_caller,
         )
+
+    @property
+    def model_caller(self) -> ModelCaller:
+        """The conversation for which models are asked."""
+        return ModelCaller.of(self.scope, self.thread_id)
 
     def model_of(self, agent: AgentDefinition) -> str:
         """Return the name of the agent's model."""

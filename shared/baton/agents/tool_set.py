@@ -177,7 +177,7 @@ async def find_taken_name(agent: AgentDefinition, scope: Scope, tools: Tools, cl
 
 def _offer_client_tool(tool: ClientTool) -> Offer:
     described = CLIENT_TOOL.format(description=quote(tool.description))
-    return Offer(ToolSpec(tool.name, described, tool.parameters), is_client=True)
+    return Offer(ToolSpec(tool.name, described, tool.parameters, is_client=True), is_client=True)
 
 
 def _ask_spec(agent: AgentDefinition) -> ToolSpec:

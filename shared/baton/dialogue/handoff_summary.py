@@ -47,6 +47,7 @@ async def summarise(context: AttemptContext, history: Sequence[StoredMessage], t
         model=context.services.light_model,
         max_output_tokens=MAX_SUMMARY_TOKENS,
         metadata={"task": "handoff_summary"},
+        caller=context.model_caller,
     )
     try:
         async with asyncio.timeout(PATIENCE_SECONDS):

@@ -46,7 +46,7 @@ class ModelChoice(Definition):
     """True if the model may call several tools at once."""
     extra: dict[str, Any] = Field(default_factory=dict, max_length=32)
     """Further fields of the request, passed through as they are."""
-    timeout_seconds: float = Field(default=60, gt=0, le=600)
+    timeout_seconds: float = Field(default=60, ge=1, le=600)
     """The longest wait for the model before the run ends with ``model_timeout``."""
 
     @field_validator("extra")

@@ -218,7 +218,7 @@ class Ingestion:
             raise StoreUnavailable("A step came before the one that it needs.")
         chunks = await unpack_chunks(body)
         try:
-            vectors = await self._embed(document, chunks)
+            vectors = await self._embed(ref.tenant_id, document, chunks)
         except WrongEmbeddings as wrong:  # every repetition would fail alike
             await self._fail(ref, wrong.code, wrong.detail)
             return
@@ -302,11 +302,11 @@ class Ingestion:
             raise StoreUnavailable("A step came before the one that it needs.")
         return await unpack_text(body)
 
-    async def _embed(self, document: Document, chunks: Sequence[Chunk]) -> Sequence[Vector | None]:
+    async def _embed(self, tenant_id: str, document: Document, chunks: Sequence[Chunk]) -> Sequence[Vector | None]:
         if not self.embedder.dimensions:  # switched off: texts are found by their words
             return []
         texts = chunk_texts(document, chunks)
-        vectors = await self.embedder.embed(texts, purpose=EmbeddingPurpose.DOCUMENT)
+        vectors = await self.embedder.embed(texts, purpose=EmbeddingPurpose.DOCUMENT, tenant_id=tenant_id)
         if len(vectors) != len(texts):
             raise EmbedderUnavailable
         return vectors

@@ -119,7 +119,7 @@ class KnowledgeSearch:
         query = query.strip()[:MAX_QUERY]
         if not query or limit < 1:
             return FoundChunks()
-        vector, words_only = await self._embed(query)
+        vector, words_only = await self._embed(scope, query)
         try:
             found = await self.find(scope, agent_id, query, vector)
         except WrongDimension as error:
@@ -177,12 +177,12 @@ class KnowledgeSearch:
             return None
         return ranked.signals.get(_MEANING_NAME)
 
-    async def _embed(self, query: str) -> tuple[Vector | None, str | None]:
+    async def _embed(self, scope: Scope, query: str) -> tuple[Vector | None, str | None]:
         if not self.embedder.dimensions:
             return None, None
         try:
             async with asyncio.timeout(self.embedding_deadline.total_seconds()):
-                [vector] = await self.embedder.embed([query], purpose=EmbeddingPurpose.QUERY)
+                [vector] = await self.embedder.embed([query], purpose=EmbeddingPurpose.QUERY, tenant_id=scope.tenant_id)
             return vector, None
         except TimeoutError:
             count(Metric.RECALLS_INCOMPLETE)

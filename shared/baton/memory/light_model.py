@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from baton.domain.json_values import json_object
 from baton.domain.message import Role
 from baton.memory.short_answer import short_answer
-from baton.ports.chat_model import ChatModel, FinishReason, ModelSettings, Prompt
+from baton.ports.chat_model import ChatModel, FinishReason, ModelCaller, ModelSettings, Prompt
 
 CHARACTERS_A_TOKEN = 16
 """An answer with more characters for each token that it may have is cut: the endpoint ignores the limit."""
@@ -31,6 +31,12 @@ class LightModel:
 
     model: ChatModel
     name: str
+    caller: ModelCaller | None = None
+    """The tenant, user and conversation of the material."""
+
+    def of(self, caller: ModelCaller) -> LightModel:
+        """Return the model for material of a caller."""
+        return replace(self, caller=caller)
 
     async def text(self, task: str, instructions: str, data: Mapping[str, Any], *, max_tokens: int) -> str:
         """Return the answer. If it was cut, return it up to the end of its last whole sentence.
@@ -58,7 +64,11 @@ class LightModel:
         self, task: str, instructions: str, data: Mapping[str, Any], max_tokens: int, schema: Mapping[str, Any] | None
     ) -> tuple[str, bool]:
         settings = ModelSettings(
-            model=self.name, max_output_tokens=max_tokens, metadata={"task": task}, answer_schema=schema
+            model=self.name,
+            max_output_tokens=max_tokens,
+            metadata={"task": task},
+            answer_schema=schema,
+            caller=self.caller,
         )
         prompts = [
             Prompt(Role.SYSTEM, instructions),

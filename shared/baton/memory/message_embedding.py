@@ -29,10 +29,13 @@ Find = Callable[[Vector | None], Coroutine[Any, Any, tuple[FoundItem, ...]]]
 class MessageEmbedding:
     """The vector of a message, made once, when the first retrieval needs it."""
 
-    def __init__(self, embedder: Embedder, query: str, *, deadline: timedelta, vector: Vector | None = None) -> None:
-        """``vector`` is the embedding if it is known already."""
+    def __init__(
+        self, embedder: Embedder, query: str, *, tenant_id: str, deadline: timedelta, vector: Vector | None = None
+    ) -> None:
+        """``tenant_id`` is the message's tenant; ``vector`` is the embedding if it is known already."""
         self._embedder = embedder
         self._query = query
+        self._tenant_id = tenant_id
         self._seconds = EMBEDDING_SHARE * deadline.total_seconds()
         self._task: asyncio.Future[Vector | None] | None = None
         self.vector = vector
@@ -69,7 +72,10 @@ class MessageEmbedding:
         try:
             async with asyncio.timeout(self._seconds):
                 [self.vector] = await self._embedder.embed(
-                    [self._query], purpose=EmbeddingPurpose.QUERY, seconds=EMBEDDER_SHARE * self._seconds
+                    [self._query],
+                    purpose=EmbeddingPurpose.QUERY,
+                    seconds=EMBEDDER_SHARE * self._seconds,
+                    tenant_id=self._tenant_id,
                 )
             return self.vector
         except TimeoutError:

@@ -9,6 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from pydantic import JsonValue
 
+from baton.domain.identity import Scope
 from baton.domain.message import Content, Role
 from baton.domain.provider_parts import ProviderParts
 from baton.domain.tool_call import ToolCall
@@ -42,6 +43,8 @@ class ToolSpec:
     description: str
     parameters: Mapping[str, Any]
     """JSON Schema of the arguments, of type object."""
+    is_client: bool = field(default=False, compare=False)
+    """True if the user's client declares it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,24 @@ class Prompt:
     """True if later requests are likely to begin with all prompts up to here, for endpoints with marked caches."""
     provider_parts: ProviderParts | None = None
     """Opaque parts of an assistant message. The adapter sends them to the model that gave them, and drops others."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCaller:
+    """The tenant, user and conversation that a model is asked for.
+
+    Failures and refusals that they cause change nothing for other tenants.
+    """
+
+    tenant_id: str
+    user_id: str
+    thread_id: str | None = None
+    """None outside conversations."""
+
+    @classmethod
+    def of(cls, scope: Scope, thread_id: str | None = None) -> ModelCaller:
+        """Return the caller with the user of a scope."""
+        return cls(scope.tenant_id, scope.user_id, thread_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +116,9 @@ class ModelSettings:
     """Facts about the call, as JSON values by name. An adapter sends them only if the deployment wants it."""
     answer_schema: Mapping[str, Any] | None = None
     """JSON Schema of the answer, which is then JSON. Endpoints that know no schemas ignore it: check the answer."""
+    caller: ModelCaller | None = field(default=None, compare=False)
+    """The tenant, user and conversation for which the model is asked; None for the deployment's own words, as in checks
+    of models: what those show holds for all tenants."""
 
 
 @dataclass(frozen=True, slots=True)

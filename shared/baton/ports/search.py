@@ -39,10 +39,12 @@ class Embedder(Protocol):
         *,
         purpose: EmbeddingPurpose = EmbeddingPurpose.DOCUMENT,
         seconds: float | None = None,
+        tenant_id: str | None = None,
     ) -> Sequence[Vector]:
         """Return a vector for each text, in their order. Overlong texts are cut, batches are split.
 
-        ``purpose`` is that of all the texts. ``seconds`` is the time that the caller has, if it is short.
+        ``purpose`` is that of all the texts. ``seconds`` is the time that the caller has, if it is short. ``tenant_id``
+        is the tenant whose texts they are: failures that they cause keep no other tenant's from being embedded.
 
         Raises ``EmbedderUnavailable``, also at the end of that time and for an answer of the wrong form, and
         ``WrongEmbeddings``, which repetitions raise again, for vectors of another length than ``dimensions``.

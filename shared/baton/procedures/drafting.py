@@ -7,13 +7,14 @@ bounded lines of text without personal data, and only tools that were called.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from baton.domain.procedure import InvalidProcedure, ProcedureDraft, draft_from
 from baton.domain.skill_markdown import parse_skill_markdown, skill_markdown
 from baton.domain.triggers import is_phrase
 from baton.memory.light_model import LightModel
+from baton.ports.chat_model import ModelCaller
 from baton.procedures.specifics import Specifics
 from baton.procedures.task_record import TaskRecord
 
@@ -86,6 +87,10 @@ class Drafting:
     """The drafting of procedures by the light model."""
 
     light_model: LightModel
+
+    def of(self, caller: ModelCaller) -> Drafting:
+        """Return the drafting for the tasks of a caller."""
+        return replace(self, light_model=self.light_model.of(caller))
 
     async def detect(self, record: TaskRecord) -> str | None:
         """Return the name of the task; None if it is none that could be repeated.

@@ -14,6 +14,7 @@ from baton.domain.metrics import Metric, count
 from baton.domain.procedure import ProcedureSource, ProcedureStatus
 from baton.domain.thread import Thread
 from baton.memory.light_model import JunkAnswer
+from baton.ports.chat_model import ModelCaller
 from baton.ports.clock import Clock
 from baton.ports.procedures import Announcements, CaptureStore, PendingProcedure
 from baton.ports.threads import ThreadStore
@@ -115,7 +116,8 @@ class ProcedureCapture:
         ):
             return _end(capture, CaptureStatus.NO_TASK, "the day's limit of the tenant was reached")
         try:
-            name = await self.drafting.detect(await self._record(scope, thread, agent, capture))
+            drafting = self.drafting.of(ModelCaller.of(scope, thread.id))
+            name = await drafting.detect(await self._record(scope, thread, agent, capture))
         except JunkAnswer:
             return _end(capture, CaptureStatus.REFUSED, "the light model gave no answer that can be read")
         except NoProcedure as problem:
@@ -127,7 +129,8 @@ class ProcedureCapture:
     async def _draft(self, scope: Scope, thread: Thread, capture: Capture) -> Capture:
         record = await self._record(scope, thread, await self._agent(scope, thread), capture)
         try:
-            return replace(capture, draft=await self.drafting.draft(capture.name or "", record))
+            drafting = self.drafting.of(ModelCaller.of(scope, thread.id))
+            return replace(capture, draft=await drafting.draft(capture.name or "", record))
         except JunkAnswer:
             return _end(capture, CaptureStatus.REFUSED, "the light model gave no answer that can be read")
         except NoProcedure as problem:

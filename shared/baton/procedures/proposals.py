@@ -148,7 +148,9 @@ def is_same(draft: ProcedureDraft, other: ProcedureDraft) -> bool:
 
 async def _meanings(draft: ProcedureDraft, procedures: Sequence[Procedure], embedder: Embedder) -> list[float]:
     vectors = await embedder.embed(
-        [_text(draft), *(_text(each.draft) for each in procedures)], purpose=EmbeddingPurpose.DOCUMENT
+        [_text(draft), *(_text(each.draft) for each in procedures)],
+        purpose=EmbeddingPurpose.DOCUMENT,
+        tenant_id=procedures[0].tenant_id,
     )
     first, *others = vectors
     if any(len(other) != len(first) for other in others):

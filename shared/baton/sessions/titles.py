@@ -19,7 +19,7 @@ from baton.domain.thread_title import MAX_PREVIEW, TitleSource, beginning, made_
 from baton.memory.short_answer import short_answer
 from baton.outbox.connection_sender import send_to_all
 from baton.ports.audit import AuditLog
-from baton.ports.chat_model import ChatModel, ModelSettings, Prompt
+from baton.ports.chat_model import ChatModel, ModelCaller, ModelSettings, Prompt
 from baton.ports.clock import Clock
 from baton.ports.connections import Connections, LiveRegistry
 from baton.ports.privacy import PiiDetector
@@ -110,7 +110,7 @@ class MadeTitles:
             preview = beginning(begun.question, MAX_PREVIEW)
             if not preview:
                 return False
-            title = thread.title or await self._write_title(thread_id, begun) or beginning(begun.question)
+            title = thread.title or await self._write_title(scope, thread_id, begun) or beginning(begun.question)
         except (LeaseLost, StoreUnavailable):
             raise
         except BatonError as failure:
@@ -143,7 +143,7 @@ class MadeTitles:
 
         return _Beginning(await read_redacted(Role.USER), await read_redacted(Role.ASSISTANT))
 
-    async def _write_title(self, thread_id: str, begun: _Beginning) -> str:
+    async def _write_title(self, scope: Scope, thread_id: str, begun: _Beginning) -> str:
         """Return the light model's title; empty if it fails, or if only the beginning is wanted."""
         if self.source is not TitleSource.MODEL:
             return ""
@@ -152,6 +152,7 @@ class MadeTitles:
             max_output_tokens=MAX_TITLE_TOKENS,
             timeout_seconds=SECONDS,
             metadata={"task": "thread_title"},
+            caller=ModelCaller.of(scope, thread_id),
         )
         material = json.dumps({"user": begun.question, "assistant": begun.answer}, ensure_ascii=False)
         prompts = [Prompt(Role.SYSTEM, NAME), Prompt(Role.USER, material)]

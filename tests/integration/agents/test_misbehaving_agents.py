@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, aclosing
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -13,6 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from baton.adapters.a2a import RemoteAgents
 from baton.adapters.circuit_breaker import CircuitBreakers
+from baton.domain import identity
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import NotFound
 from baton.domain.secret import HeaderValue, SecretReference
@@ -234,6 +236,16 @@ async def test_an_agent_that_says_no_is_well(publish: Publish, behaviour: Behavi
     for _ in range(4):
         await ask(watch.client, remote)
     assert agent.calls == ["message/stream"] * 4
+
+
+async def test_an_agent_that_fails_for_one_tenant_is_asked_for_another(publish: Publish) -> None:
+    watch, agent = Watch(), RogueAgent(rogue.answers("", status=503))
+    remote = defined(publish(agent.app))
+    for _ in range(3):
+        await ask(watch.client, remote)
+    agent.behaviour = rogue.events(rogue.status("completed", "Here."))
+    task = replace(a_task("Hello"), scope=identity.Scope("globex", "eve"))
+    assert text_of([piece async for piece in watch.client.stream(remote, task)]) == "Here."
 
 
 async def test_its_card_is_read_again_after_a_failure(client: RemoteAgents, publish: Publish) -> None:

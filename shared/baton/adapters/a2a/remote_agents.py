@@ -92,7 +92,12 @@ class RemoteAgents:
         answer = Answer(task.follows.remote_task_id if task.follows is not None else task.remote_task_id)
         try:
             async with (
-                self._breakers.guard(_circuit(agent, remote), is_failure=_is_outage),
+                self._breakers.guard(
+                    _circuit(agent, remote),
+                    tenant_id=task.scope.tenant_id,
+                    conversation=task.thread_id,
+                    is_failure=_is_outage,
+                ),
                 aclosing(self._ask(agent, remote, credentials, task, answer, is_passed_on)) as chunks,
             ):
                 async for chunk in chunks:
@@ -234,8 +239,8 @@ class RemoteAgents:
 
 
 def _circuit(agent: AgentDefinition, remote: RemoteAgent) -> str:
-    """Return the name of the agent's circuit. A tenant's own agent opens no other tenant's."""
-    return f"a2a {agent.tenant_id or ''} {remote.card_url}"
+    """Return the name of the agent's circuit. Its author chooses its time limit, so that agents share none."""
+    return f"a2a {agent.tenant_id or ''} {agent.id} {remote.card_url}"
 
 
 def _is_outage(error: Exception) -> bool:

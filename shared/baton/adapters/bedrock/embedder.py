@@ -86,11 +86,12 @@ class BedrockEmbedder(ApiEmbedder):
         *,
         purpose: EmbeddingPurpose = EmbeddingPurpose.DOCUMENT,
         seconds: float | None = None,
+        tenant_id: str | None = None,
     ) -> Sequence[Vector]:
         """See ``Embedder``."""
         if texts and self._dimensions not in self._family.dimensions:
             raise self._wrong_dimensions()
-        return await super().embed(texts, purpose=purpose, seconds=seconds)
+        return await super().embed(texts, purpose=purpose, seconds=seconds, tenant_id=tenant_id)
 
     async def ask(self, texts: Sequence[str], purpose: EmbeddingPurpose) -> list[Vector]:
         """See ``ApiEmbedder``."""

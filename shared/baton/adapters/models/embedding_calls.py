@@ -146,6 +146,7 @@ class ApiEmbedder(ABC):
         *,
         purpose: EmbeddingPurpose = EmbeddingPurpose.DOCUMENT,
         seconds: float | None = None,
+        tenant_id: str | None = None,
     ) -> Sequence[Vector]:
         """See ``Embedder``."""
         deadline = asyncio.get_running_loop().time() + seconds if seconds is not None else None
@@ -155,7 +156,7 @@ class ApiEmbedder(ABC):
 
         async def fill(batch: Sequence[_Text]) -> None:
             async with places:
-                found = await self._guard([text.text for text in batch], purpose, seconds, deadline)
+                found = await self._guard([text.text for text in batch], purpose, seconds, deadline, tenant_id)
                 for text, vector in zip(batch, found, strict=True):
                     vectors[text.place] = vector
 
@@ -189,13 +190,18 @@ class ApiEmbedder(ABC):
             yield _Text(place, text, tokens)
 
     async def _guard(
-        self, texts: list[str], purpose: EmbeddingPurpose, seconds: float | None, deadline: float | None
+        self,
+        texts: list[str],
+        purpose: EmbeddingPurpose,
+        seconds: float | None,
+        deadline: float | None,
+        tenant_id: str | None,
     ) -> list[Vector]:
         circuit = self._circuit
         if seconds is not None:
             circuit += f" within {seconds:g} s"
         try:
-            async with self._breakers.guard(circuit, is_failure=_is_outage):
+            async with self._breakers.guard(circuit, tenant_id=tenant_id, is_failure=_is_outage):
                 if deadline is None:
                     return await self._paced(texts, purpose)
                 return await self._attempts(texts, purpose, deadline)
@@ -275,7 +281,7 @@ class ApiEmbedder(ABC):
             self._log(failure, attempt, last)
             if last or delay is None:
                 # The cause is logged only, because its text may quote the request.
-                raise EmbedderUnavailable from None
+                raise (_RefusedTexts if failure.is_refusal else EmbedderUnavailable) from None
             await asyncio.sleep(delay)
             attempt += 1
 
@@ -305,8 +311,12 @@ def leaves(group: BaseExceptionGroup[EmbedderUnavailable]) -> Iterator[EmbedderU
     yield from sorted(found, key=lambda error: error.retryable)
 
 
+class _RefusedTexts(EmbedderUnavailable):
+    """The endpoint answers, but it does not take these texts."""
+
+
 def _is_outage(error: Exception) -> bool:
-    return not isinstance(error, WrongEmbeddings)
+    return not isinstance(error, WrongEmbeddings | _RefusedTexts)
 
 
 def _unit_vector(numbers: Sequence[Any], dimensions: int) -> Vector:

@@ -11,7 +11,7 @@ from ag_ui.core import ImagePart
 from aws_lambda_powertools import Logger
 from pydantic import JsonValue
 
-from baton.adapters.circuit_breaker import CircuitBreakers, CircuitOpen
+from baton.adapters.circuit_breaker import CircuitBreakers, CircuitOpen, Guard
 from baton.adapters.models.failure import Backoff, FailureKind, ProviderFailure
 from baton.adapters.models.learning import MAX_ADAPTATIONS, RequestForm, adapted
 from baton.adapters.models.model_api import ModelApi, OpenedAnswer, Question, Refused
@@ -29,6 +29,10 @@ USAGE_GRACE_SECONDS = 5.0
 """The longest wait for the token counts after a complete answer."""
 
 
+PATIENT_SECONDS = 20.0
+"""The least time limit after which silence is a sign of an outage. Agents choose their limits."""
+
+
 class ModelCalls:
     """The calls of one endpoint's models.
 
@@ -36,8 +40,8 @@ class ModelCalls:
     wait that the endpoint asks for, within ``ModelSettings.timeout_seconds``. A refused request is repeated in the form
     that the refusal asks for; a form that is accepted is kept for the model.
 
-    If several answers in a row fail, the circuit of ``breakers`` opens and calls raise ``ModelUnavailable`` at once.
-    Rate limits, refusals and content filters do not count as failures.
+    If several answers in a row fail, the tenant's circuit of ``breakers`` opens and its calls raise
+    ``ModelUnavailable`` at once. Rate limits, refusals, content filters and short time limits do not count as failures.
     """
 
     def __init__(
@@ -66,7 +70,7 @@ class ModelCalls:
         settings = question.settings
         attempt = _Attempt(self._profiles.of(settings.model), settings.timeout_seconds)
         try:
-            async with self._breakers.guard(f"{self._endpoint} {settings.model}", is_failure=_is_outage):
+            async with self._guard(settings):
                 while True:
                     try:
                         async with asyncio.timeout_at(attempt.deadline):
@@ -90,6 +94,17 @@ class ModelCalls:
             unavailable = ModelUnavailable()
             unavailable.reason = str(left_alone)
             raise unavailable from None
+
+    def _guard(self, settings: ModelSettings) -> Guard:
+        """Return the guard of a call. Silence is no outage if the caller's limit is shorter than models may think."""
+        caller = settings.caller
+        is_patient = caller is None or settings.timeout_seconds >= PATIENT_SECONDS
+        return self._breakers.guard(
+            f"{self._endpoint} {settings.model}",
+            tenant_id=caller.tenant_id if caller is not None else None,
+            conversation=caller.thread_id if caller is not None else None,
+            is_failure=lambda error: _is_outage(error) and (is_patient or not isinstance(error, ModelTimeout)),
+        )
 
     def learned(self, model: str) -> dict[str, JsonValue]:
         """See ``LearningModel``."""

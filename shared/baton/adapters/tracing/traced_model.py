@@ -179,6 +179,7 @@ class TracedEmbedder:
         *,
         purpose: EmbeddingPurpose = EmbeddingPurpose.DOCUMENT,
         seconds: float | None = None,
+        tenant_id: str | None = None,
     ) -> Sequence[Vector]:
         """See ``Embedder``."""
         about = {
@@ -186,7 +187,7 @@ class TracedEmbedder:
             Attribute.REQUEST_MODEL: self._embedder.name,
         }
         with traced(Operation.EMBEDDINGS, self._embedder.name, about, is_remote=True):
-            return await self._embedder.embed(texts, purpose=purpose, seconds=seconds)
+            return await self._embedder.embed(texts, purpose=purpose, seconds=seconds, tenant_id=tenant_id)
 
 
 def _usage(usage: Usage) -> dict[Attribute, Any]:

@@ -12,6 +12,7 @@ from baton.domain.episode import MAX_FACT, MAX_FACTS, MAX_SUMMARY, EpisodeMessag
 from baton.domain.text import fold
 from baton.memory.episodes.episode_messages import is_remembered
 from baton.memory.light_model import LightModel, whole_sentences
+from baton.ports.chat_model import ModelCaller
 from baton.ports.privacy import PiiDetector
 from baton.privacy.redaction import Redactor
 
@@ -95,6 +96,10 @@ class Digester:
 
     light_model: LightModel
     detector: PiiDetector
+
+    def of(self, caller: ModelCaller) -> Digester:
+        """Return the writer for the episodes of a caller."""
+        return replace(self, light_model=self.light_model.of(caller))
 
     async def digest(
         self, episode_id: str, windows: AsyncIterator[Sequence[EpisodeMessage]], *, message_count: int

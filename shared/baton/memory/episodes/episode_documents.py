@@ -49,7 +49,9 @@ def episode_documents(
     return documents + [_fact(episode, fact) for fact in facts]
 
 
-async def embed_documents(documents: Sequence[IndexDocument], embedder: Embedder) -> list[IndexDocument]:
+async def embed_documents(
+    documents: Sequence[IndexDocument], embedder: Embedder, *, tenant_id: str | None = None
+) -> list[IndexDocument]:
     """Return the documents with vectors of all their views; without, if embedding is switched off.
 
     Raises ``EmbedderUnavailable``.
@@ -58,7 +60,8 @@ async def embed_documents(documents: Sequence[IndexDocument], embedder: Embedder
         return list(documents)
     # A first message is alone in two views.
     texts = list(dict.fromkeys(view.embedded for document in documents for view in document.views.values()))
-    vectors = dict(zip(texts, await embedder.embed(texts, purpose=EmbeddingPurpose.DOCUMENT), strict=True))
+    embedded = await embedder.embed(texts, purpose=EmbeddingPurpose.DOCUMENT, tenant_id=tenant_id)
+    vectors = dict(zip(texts, embedded, strict=True))
     return [_add_vectors(document, vectors, embedder.name) for document in documents]
 
 

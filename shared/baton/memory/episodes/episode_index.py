@@ -65,7 +65,8 @@ class EpisodeIndex:
 
     async def _write(self, scope: Scope, documents: Sequence[IndexDocument]) -> None:
         if documents:
-            await self.search.put(scope, IndexName.EPISODES, await embed_documents(documents, self.embedder))
+            embedded = await embed_documents(documents, self.embedder, tenant_id=scope.tenant_id)
+            await self.search.put(scope, IndexName.EPISODES, embedded)
 
     async def _message_documents(
         self, scope: Scope, thread: Thread, episode: Episode, held: HeldMessages | None

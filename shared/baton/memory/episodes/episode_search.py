@@ -114,7 +114,7 @@ class EpisodeSearch:
         if not query.strip() or limit < 1:
             return FoundEpisodes()
         if vector is None:
-            vector = await self._embed(query)
+            vector = await self._embed(scope, query)
         chosen = SearchFilter(since=since, until=until)
         try:
             ranking = await rank_episodes(self.index, scope, query, vector, chosen, self.weights)
@@ -127,14 +127,17 @@ class EpisodeSearch:
             ranking = await rank_episodes(self.index, scope, query, None, chosen, self.weights)
         return FoundEpisodes(group_by_episode(ranking, self.weights)[:limit], by_words_only=vector is None)
 
-    async def _embed(self, query: str) -> Vector | None:
+    async def _embed(self, scope: Scope, query: str) -> Vector | None:
         if not self.embedder.dimensions:
             return None
         try:
             seconds = self.embedding_deadline.total_seconds()
             async with asyncio.timeout(seconds):
                 [vector] = await self.embedder.embed(
-                    [query[:MAX_QUERY]], purpose=EmbeddingPurpose.QUERY, seconds=EMBEDDER_SHARE * seconds
+                    [query[:MAX_QUERY]],
+                    purpose=EmbeddingPurpose.QUERY,
+                    seconds=EMBEDDER_SHARE * seconds,
+                    tenant_id=scope.tenant_id,
                 )
         except (EmbedderUnavailable, TimeoutError):
             count(Metric.RECALLS_INCOMPLETE)

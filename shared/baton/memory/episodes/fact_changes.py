@@ -107,7 +107,8 @@ class FactChanges:
     async def _similar(self, scope: Scope, episode: Episode) -> list[_Other]:
         """Return valid facts of the user's other episodes that are like one of the episode's."""
         found: dict[str, IndexDocument] = {}
-        for document in await embed_documents(episode_documents(episode, (), None, episode.facts), self.embedder):
+        about_facts = episode_documents(episode, (), None, episode.facts)
+        for document in await embed_documents(about_facts, self.embedder, tenant_id=scope.tenant_id):
             view = document.views[DIGEST]
             query = SearchQuery(
                 view.text,

@@ -19,6 +19,7 @@ from baton.memory.episodes.episode_index import EpisodeIndex
 from baton.memory.episodes.episode_messages import EpisodeMessages, HeldMessages
 from baton.memory.episodes.episode_writing import EpisodeWriter
 from baton.memory.episodes.fact_changes import FactChanges
+from baton.ports.chat_model import ModelCaller
 from baton.ports.episodes import Episodes
 from baton.ports.threads import ThreadStore
 
@@ -156,7 +157,8 @@ class SessionClosing:
         if not self.with_facts or episode.message_count < MIN_MESSAGES:
             return await self.episodes.describe(scope, ref, None, ())
         windows = self.messages.windows(scope, session.thread, ref, session.held)
-        digest = await self.digester.digest(ref.id, windows, message_count=episode.message_count)
+        digester = self.digester.of(ModelCaller.of(scope, ref.thread_id))
+        digest = await digester.digest(ref.id, windows, message_count=episode.message_count)
         return await self.episodes.describe(scope, ref, digest.summary, digest.facts)
 
     async def _compare(self, scope: Scope, session: ClosingSession) -> Episode | None:

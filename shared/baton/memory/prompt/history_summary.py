@@ -18,7 +18,7 @@ from baton.domain.thread import Thread
 from baton.memory.prompt.handoff_context import select_spoken
 from baton.memory.prompt.history_reading import stored_summary
 from baton.memory.short_answer import short_answer
-from baton.ports.chat_model import ChatModel, ModelSettings, Prompt
+from baton.ports.chat_model import ChatModel, ModelCaller, ModelSettings, Prompt
 from baton.ports.threads import ThreadStore
 
 logger = Logger(child=True)
@@ -71,7 +71,7 @@ class HistorySummaries:
         if len(messages) == 1 and first < due.below:  # the message to store it with takes up all that is read
             messages = [*await self._read(scope, thread, first, due.below), *messages]
         earlier = await self._earlier(scope, thread, due, messages)
-        summary = await self._summarise(due, earlier, messages[:-1])
+        summary = await self._summarise(scope, due, earlier, messages[:-1])
         if not summary:
             return False
         await self.store.put_summary(scope, thread, ordinal=due.below, agent_id=due.agent_id, summary=summary)
@@ -91,7 +91,9 @@ class HistorySummaries:
             return carrier.summaries.get(due.agent_id)
         return await stored_summary(self.store, scope, thread, HistoryWindow(due.agent_id, summary_at=due.summary_at))
 
-    async def _summarise(self, due: SummaryDue, earlier: str | None, messages: Sequence[StoredMessage]) -> str:
+    async def _summarise(
+        self, scope: Scope, due: SummaryDue, earlier: str | None, messages: Sequence[StoredMessage]
+    ) -> str:
         """Return the light model's summary; empty if it fails."""
         spoken = [_to_json(message) for message in select_spoken(messages)]
         material = json.dumps({"summary": earlier or "", "messages": spoken}, ensure_ascii=False)
@@ -100,6 +102,7 @@ class HistorySummaries:
             max_output_tokens=MAX_SUMMARY_TOKENS,
             timeout_seconds=SECONDS,
             metadata={"task": "history_summary"},
+            caller=ModelCaller.of(scope, due.thread_id),
         )
         prompts = [Prompt(Role.SYSTEM, SUMMARISE), Prompt(Role.USER, material)]
         try:

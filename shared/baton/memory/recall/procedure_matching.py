@@ -86,7 +86,9 @@ class ProcedureVectors:
                     texts = [_texts(procedures[place]) for place in places]
                     embedded = list(
                         await self._embedder.embed(
-                            [text for each in texts for text in each], purpose=EmbeddingPurpose.DOCUMENT
+                            [text for each in texts for text in each],
+                            purpose=EmbeddingPurpose.DOCUMENT,
+                            tenant_id=procedures[0].tenant_id,
                         )
                     )
                     for place, each in zip(places, texts, strict=True):

@@ -67,7 +67,7 @@ class Recall:
             early.join()
             embedding = early.embedding
         else:
-            embedding = self._embedding(query, earlier.vector if is_same else None)
+            embedding = self._embedding(search.scope, query, earlier.vector if is_same else None)
         work = _Work(self, agent, search, query, embedding, early)
         try:
             found = await work.find(earlier.episodes if is_same else Retrieval(), reading)
@@ -90,7 +90,7 @@ class Recall:
         return EarlyRecall(
             scope,
             query,
-            self._embedding(query),
+            self._embedding(scope, query),
             agent_id=agent.id,
             find_episodes=partial(self.find_episodes, scope, query) if memory.episodic_top_k else None,
             find_knowledge=partial(self.find_knowledge, scope, agent.id, query) if memory.semantic_top_k else None,
@@ -112,8 +112,8 @@ class Recall:
             span.set({Attribute.FOUND: len(found)})
         return found
 
-    def _embedding(self, query: str, vector: Vector | None = None) -> MessageEmbedding:
-        return MessageEmbedding(self.embedder, query, deadline=self.deadline, vector=vector)
+    def _embedding(self, scope: Scope, query: str, vector: Vector | None = None) -> MessageEmbedding:
+        return MessageEmbedding(self.embedder, query, tenant_id=scope.tenant_id, deadline=self.deadline, vector=vector)
 
 
 @dataclass(frozen=True, slots=True)
