@@ -31,7 +31,10 @@ class HttpTools:
         return "http"
 
     def endpoint(self, definition: HttpTool) -> str | None:
-        return f"http:{urlsplit(definition.url).netloc.lower()}"
+        host = urlsplit(definition.url).netloc.lower()
+        if definition.is_always_asked:
+            return None
+        return f"guardrail:{definition.name} {host}" if definition.is_guardrail else f"http:{host}"
 
     def must_ask(self, definition: HttpTool) -> bool:
         return False

@@ -54,12 +54,15 @@ class Guardrail(Definition):
 
     @property
     def as_tool(self) -> HttpTool:
-        """The HTTP operation that asks it: with the same credentials, allowed hosts and circuit breaker as tools."""
+        """The HTTP operation that asks it: with the same credentials and allowed hosts as tools.
+
+        One that fails open is asked however often it has failed: a caller that makes it fail must not switch it off.
+        """
         if self._tool is None:
             fields: dict[str, Any] = {"type": "http", "name": self.name, "description": self.name, "method": "POST"}
             self._tool = HttpTool.model_validate(
                 {**fields, "url": self.url, "headers": self.headers, "timeout_seconds": self.timeout_seconds}
-            )
+            ).of_guardrail(is_always_asked=self.on_failure is OnFailure.OPEN)
         return self._tool
 
     def around_model(self) -> Guardrail | None:

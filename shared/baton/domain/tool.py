@@ -117,6 +117,23 @@ class HttpTool(_Tool):
     """JSON Schema of the arguments. Those without a placeholder go to the query (GET, HEAD, DELETE) or the body."""
     headers: Headers = Field(default_factory=dict)
     requires_approval: bool = False
+    _is_guardrail: bool = PrivateAttr(default=False)
+    _is_always_asked: bool = PrivateAttr(default=False)
+
+    @property
+    def is_guardrail(self) -> bool:
+        """Whether it asks a guardrail, so that failures of other tools at its host say nothing about it."""
+        return self._is_guardrail
+
+    @property
+    def is_always_asked(self) -> bool:
+        """Whether it is called however often it has failed."""
+        return self._is_always_asked
+
+    def of_guardrail(self, *, is_always_asked: bool) -> HttpTool:
+        """Note that the tool asks a guardrail, and return the tool."""
+        self._is_guardrail, self._is_always_asked = True, is_always_asked
+        return self
 
     @model_validator(mode="after")
     def _placeholders_are_required_arguments(self) -> HttpTool:

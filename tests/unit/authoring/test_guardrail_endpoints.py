@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
+from baton.adapters.circuit_breaker import CircuitBreakers
 from baton.adapters.egress import EgressPolicy
 from baton.adapters.header_values import HeaderValues
 from baton.adapters.http_requests import HttpRequests
@@ -46,12 +47,14 @@ class Secrets:
 class Endpoint:
     """An endpoint with a judge, and the requests that it got."""
 
-    def __init__(self, judge: Judge, hosts: tuple[str, ...] = ("policy.example.com",)) -> None:
+    def __init__(
+        self, judge: Judge, hosts: tuple[str, ...] = ("policy.example.com",), guards: CircuitBreakers | None = None
+    ) -> None:
         self.requests: list[httpx.Request] = []
         self._judge = judge
         headers = HeaderValues(Secrets(), Secrets(), "dev")
         source = HttpTools(HttpRequests(self._client, headers), lambda: EgressPolicy(hosts))
-        self.toolbox = Toolbox({HttpTool: lambda: source}, headers)
+        self.toolbox = Toolbox({HttpTool: lambda: source}, headers, guards=guards)
 
     @property
     def bodies(self) -> list[dict[str, Any]]:
