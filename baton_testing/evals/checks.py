@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
-from jsonschema import Draft202012Validator, SchemaError
 from pydantic import Field, field_validator, model_validator
 
-from baton.domain.json_schema import subschemas
 from baton.domain.patterns import compile_pattern
+from baton.domain.schema_form import check_declared, subschemas
 from baton_testing.conversation_test import Part, Words
 
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
@@ -84,10 +83,7 @@ class JsonSchema(Check):
     @field_validator("schema_")
     @classmethod
     def _is_a_schema(cls, schema: dict[str, Any]) -> dict[str, Any]:
-        try:
-            Draft202012Validator.check_schema(schema)
-        except SchemaError as problem:
-            raise ValueError(f"is no JSON Schema: {problem.message}") from None
+        check_declared(schema)
         for part in subschemas(schema):
             _check_patterns(part)
         return schema
@@ -98,10 +94,11 @@ def _check_patterns(part: Mapping[str, Any]) -> None:
     for pattern in (part.get("pattern"), *part.get("patternProperties", ())):
         if pattern is not None:
             compile_pattern(pattern)
-    if "unevaluatedProperties" in part or {"patternProperties", "additionalProperties"} <= part.keys():
+    unevaluated = {"unevaluatedItems", "unevaluatedProperties"} & part.keys()
+    if unevaluated or {"patternProperties", "additionalProperties"} <= part.keys():
         raise ValueError(
-            "must use neither unevaluatedProperties, nor additionalProperties beside patternProperties: these are not "
-            "checked"
+            "must use neither unevaluatedItems and unevaluatedProperties, nor additionalProperties beside "
+            "patternProperties: these are not checked in all schemas"
         )
 
 

@@ -8,8 +8,9 @@ from typing import Any
 
 from jsonschema.exceptions import best_match
 
-from baton.domain.json_schema import UncheckableValue, foreign_schema_errors
+from baton.domain.json_values import canonical_text
 from baton.domain.patterns import compiled
+from baton.domain.schema_validator import UncheckableValue, validation_errors
 from baton.domain.text import encodable
 from baton_testing.evals.answer import Answer, Source
 from baton_testing.evals.checks import (
@@ -118,13 +119,13 @@ def _json_problem(check: JsonEquals | JsonSchema, case: EvalCase, answer: Answer
 
 def _difference(check: JsonEquals, case: EvalCase, found: Any) -> str | None:
     wanted = check.value if "value" in check.model_fields_set else case.expected
-    same = holds(found, wanted) if check.partial else _canonical(found) == _canonical(wanted)
+    same = holds(found, wanted) if check.partial else canonical_text(found) == canonical_text(wanted)
     return None if same else f"it is {cut(json.dumps(found, ensure_ascii=False))}"
 
 
 def _schema_problem(check: JsonSchema, found: Any) -> str | None:
     try:
-        error = best_match(iter(foreign_schema_errors(check.schema_, found)))
+        error = best_match(iter(validation_errors(check.schema_, found)))
     except UncheckableValue:
         return "the schema cannot be used: it refers to something outside, or takes too many steps to check"
     return None if error is None else cut(f"{error.json_path}: {error.message}")
@@ -199,19 +200,6 @@ def recall_and_precision(retrieved: Sequence[Source], relevant: Sequence[str], k
 
 def _has(sources: Sequence[Source], name: str) -> bool:
     return any(source.is_named(name) for source in sources)
-
-
-def _canonical(value: Any) -> str:
-    """Return JSON in which equal values are equal texts. ``1`` and ``1.0`` are, ``1`` and ``true`` are not."""
-    return json.dumps(_whole_numbers(value), sort_keys=True, ensure_ascii=True)
-
-
-def _whole_numbers(value: Any) -> Any:
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if isinstance(value, dict):
-        return {name: _whole_numbers(each) for name, each in value.items()}
-    return [_whole_numbers(each) for each in value] if isinstance(value, list) else value
 
 
 def _plain(text: str, *, ignore_case: bool) -> str:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
+from concurrent.futures import CancelledError
+from contextvars import ContextVar, copy_context
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
+
+from baton.tenant_threads import TenantThreads
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -16,7 +19,8 @@ T = TypeVar("T")
 LARGE = 64 * 1024
 """Size of the input (bytes, characters or values) from which a thread is used. A thread costs a tenth of a ms."""
 
-_threads = ThreadPoolExecutor(4, thread_name_prefix="work")
+_stopped: ContextVar[threading.Event | None] = ContextVar("stopped_work", default=None)
+_threads = TenantThreads(4, each=2)
 """A separate pool, so that calls that hang in another pool do not block it."""
 
 
@@ -121,15 +125,28 @@ def _notice_failures(steps: Iterable[asyncio.Future[Any]]) -> None:
             step.exception()
 
 
+def check_cancelled() -> None:
+    """Raise ``CancelledError`` in a thread whose result nobody waits for any more. Long computations call it often."""
+    stopped = _stopped.get()
+    if stopped is not None and stopped.is_set():
+        raise CancelledError
+
+
 async def off_loop(size: int, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
     """Run ``work`` and return its result: in a thread if ``size``, the size of its input, is large, else directly.
 
     This helps for Python code, which releases the interpreter's lock every few milliseconds, and for zlib, hashing and
     tiktoken, which release it while they work. It does not help for code that holds the lock until it is done, such as
-    JSON parsing: limit that by ``domain.json_values`` or by bytes instead. Cancelling the caller does not stop the
-    thread.
+    JSON parsing: limit that by ``domain.json_values`` or by bytes instead. The tenant that ``work_for`` has named gets
+    its share of the threads. If the caller is cancelled, work that has begun ends where it calls ``check_cancelled``.
     """
     if size < LARGE:
         return work(*args, **kwargs)
-    in_context = partial(copy_context().run, partial(work, *args, **kwargs))
-    return await asyncio.get_running_loop().run_in_executor(_threads, in_context)
+    context, stopped = copy_context(), threading.Event()
+    context.run(_stopped.set, stopped)
+    future = _threads.submit(partial(context.run, partial(work, *args, **kwargs)))
+    try:
+        return await asyncio.wrap_future(future)
+    except asyncio.CancelledError:
+        stopped.set()
+        raise

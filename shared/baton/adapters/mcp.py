@@ -13,7 +13,6 @@ from urllib.parse import urlsplit
 import httpx2
 import mcp_types as types
 from cachetools import LRUCache
-from jsonschema import Draft202012Validator, SchemaError
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
@@ -23,6 +22,7 @@ from baton.adapters.mcp_results import REFUSALS, as_result, failure_of
 from baton.adapters.tool_source import GRACE_SECONDS, SourceTool
 from baton.concurrency import LARGE, off_loop
 from baton.domain.metrics import Metric, count
+from baton.domain.schema_form import SchemaProblem, check_form
 from baton.domain.tool import IDEMPOTENCY_KEY, McpServer
 from baton.ports.tools import CallContext, ToolFailed, ToolResult
 
@@ -122,7 +122,7 @@ class McpTools:
                 cursor = page.next_cursor
                 if cursor is None or len(tools) >= MAX_TOOLS:
                     break
-        # Checking a schema takes milliseconds, and there may be hundreds. So it is done once, in a thread.
+        # Checking hundreds of schemas takes a second. So it is done once, in a thread.
         listed = await off_loop(LARGE, lambda: tuple((tool, _usable(tool)) for tool in tools[:MAX_TOOLS]))
         self._lists[key] = (listed, read_at)
         return self._lists[key][0]
@@ -145,12 +145,20 @@ class McpTools:
             async with http, Client(transport, mode=self._modes.get(key, "auto"), cache=None) as session:
                 is_modern = session.protocol_version in MODERN_PROTOCOL_VERSIONS
                 self._modes[key] = session.protocol_version if is_modern else "legacy"
+                session.session.validate_tool_result = _accept  # type: ignore[assignment, method-assign]
                 yield session
         except Exception as error:
             self._modes.pop(key, None)
             if isinstance(error, MCPError) and error.error.code in REFUSALS:
                 self._lists.pop(key, None)  # the tool is unknown, or its schema has changed
             raise failure_of(error, statuses) from error
+
+
+async def _accept(_name: str, _result: types.CallToolResult) -> None:
+    """Accept a result without a check by the tool's output schema: only a model reads it.
+
+    The SDK would list the tools after each call, and check on the event loop, with the server's patterns by ``re``.
+    """
 
 
 def _key(definition: McpServer) -> str:
@@ -162,7 +170,7 @@ def _usable(tool: types.Tool) -> Mapping[str, Any] | None:
     try:
         if len(json.dumps(schema)) > MAX_SCHEMA:
             return None
-        Draft202012Validator.check_schema(schema)
-    except (SchemaError, RecursionError):
+        check_form(schema)
+    except (SchemaProblem, RecursionError):
         return None
     return schema if schema["type"] == "object" else None

@@ -193,7 +193,7 @@ class _References:
 
         Raises ``UnusableDocument``.
         """
-        self._nodes += 1
+        self._nodes += 1 if isinstance(schema, bool) else 1 + len(schema) // 4  # its keywords are copied
         if self._nodes > MAX_NODES:
             raise UnusableDocument("The operation's schema is too large for a tool.")
         if isinstance(schema, bool):
@@ -217,6 +217,7 @@ class _References:
         return value
 
     def _target(self, reference: str) -> Any:
+        self._nodes += reference.count("/")
         if not reference.startswith("#"):
             raise UnusableDocument(f"The document refers to another one ({reference[:100]}): put them into one.")
         try:

@@ -11,7 +11,6 @@ from urllib.parse import quote, urlsplit
 
 import httpx
 from cachetools import LRUCache
-from jsonschema import Draft202012Validator, SchemaError
 
 from baton.adapters import openapi_document
 from baton.adapters.egress import EgressRefused, ResponseTooLarge
@@ -20,6 +19,7 @@ from baton.adapters.http_tools import filled, query_of
 from baton.adapters.openapi_document import MAX_FETCHED_BYTES, SHIP_IT, Operation
 from baton.adapters.tool_source import SourceTool, Unreachable, UnusableDocument
 from baton.concurrency import off_loop
+from baton.domain.schema_form import SchemaProblem, check_form
 from baton.domain.text_encoding import GUESSING
 from baton.domain.tool import OpenApiTool
 from baton.ports.tools import CallContext, ToolFailed, ToolResult
@@ -150,9 +150,9 @@ def _key(definition: OpenApiTool) -> tuple[str, str, str | None]:
 def _check(document: Mapping[str, Any], operation_id: str, location: str, base_url: str | None) -> Operation:
     operation = openapi_document.operation(document, operation_id, location, base_url)
     try:
-        Draft202012Validator.check_schema(dict(operation.schema))
-    except SchemaError as error:
-        raise UnusableDocument(f"The schema of {operation_id} is no JSON Schema: {error.message}") from None
+        check_form(operation.schema)
+    except SchemaProblem as error:
+        raise UnusableDocument(f"The schema of {operation_id} {error}") from None
     return operation
 
 

@@ -16,6 +16,7 @@ from baton.agents.given_sources import GivenSources
 from baton.agents.hooks import Hooks, Refused
 from baton.agents.structured_answer import NO_OBJECT, UNFIT
 from baton.agents.transcript import Transcript
+from baton.concurrency import LARGE, off_loop
 from baton.domain.agent import AgentDefinition
 from baton.domain.agent_code import HookPoint
 from baton.domain.answer_schema import violations
@@ -75,7 +76,7 @@ class CoroutineAnswer:
         if returned == "" and self.has_answered:
             return
         if self._agent.answer_schema is not None:
-            text = self._structured(returned, self._agent.answer_schema)
+            text = await off_loop(LARGE, self._structured, returned, self._agent.answer_schema)
             self._show(await self._judge(text, is_last=True), is_structured=True)
             return
         if not isinstance(returned, str):

@@ -10,13 +10,13 @@ from typing import Any
 from aws_lambda_powertools import Logger
 
 from baton.agents.attempt_context import Budget
-from baton.agents.tool_calls import VALUE_WEIGHT
 from baton.concurrency import off_loop
 from baton.domain.agent import AgentDefinition
 from baton.domain.answer_schema import violations
 from baton.domain.errors import AnswerInvalid
 from baton.domain.json_values import count_values, json_object
 from baton.domain.message import Role
+from baton.domain.schema_validator import checking_size
 from baton.domain.text import encodable
 from baton.domain.tool_call import MAX_VALUES
 from baton.ports.chat_model import Finished, Prompt
@@ -68,7 +68,7 @@ class StructuredAnswer:
             self._problems = ()
             return HeldText(failure=AnswerInvalid(TOO_LONG))
         values = count_values(heard)
-        size = VALUE_WEIGHT * values + len(heard)
+        size = checking_size(self._schema, heard)
         text, self._problems = (
             await off_loop(size, self._check, heard) if values <= MAX_VALUES else ("", [TOO_MANY_VALUES])
         )

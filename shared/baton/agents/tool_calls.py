@@ -28,9 +28,9 @@ from baton.concurrency import off_loop, stop_all
 from baton.domain.agent import AgentDefinition
 from baton.domain.conversation_data import DataChange
 from baton.domain.errors import LeaseLost, StoreUnavailable, Unauthorized
-from baton.domain.json_values import count_values
 from baton.domain.metrics import Metric, count
 from baton.domain.run_events import tool_call, tool_result
+from baton.domain.schema_validator import checking_size
 from baton.domain.task import TaskStatus
 from baton.domain.text import encodable, first_bytes
 from baton.domain.tool_call import ASK, CallEnd, ToolCall, ToolCallRecord, is_shown
@@ -40,8 +40,6 @@ logger = Logger(child=True)
 
 OVER = "Error: it was stopped when the time for it was over."
 GRACE_SECONDS = 5.0
-VALUE_WEIGHT = 200
-"""The cost of validating one value of a call's arguments, in characters as ``off_loop`` counts them."""
 MAX_RESULT = 1024 * 1024
 """Bytes of a tool's answer in UTF-8. Longer answers are cut, also in the record of the call."""
 CUT = "\n[Cut: the tool has answered {} characters in all.]"
@@ -231,8 +229,8 @@ class ToolCalls:
         """Return whether a call may be made, or the outcome that it has without that."""
         try:
             offer = self.tools.offer(call)
-            # Schema validation is Python code and takes some hundredths of a millisecond for each value.
-            arguments = await off_loop(VALUE_WEIGHT * count_values(call.arguments), offer.arguments, call)
+            size = checking_size(offer.spec.parameters, call.arguments)
+            arguments = await off_loop(size, offer.arguments, call)
         except OutOfReach as error:
             return CallOutcome.failed(f"Error: {error}", is_outage=True)
         except BadCall as bad:

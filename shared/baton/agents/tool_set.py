@@ -15,7 +15,7 @@ from baton.domain.client_offer import ClientOffer, ClientTool
 from baton.domain.handoff import ContextMode
 from baton.domain.identity import Scope
 from baton.domain.interrupt import client_call_id
-from baton.domain.json_schema import foreign_schema_problem
+from baton.domain.json_schema import argument_problem
 from baton.domain.json_values import count_values
 from baton.domain.running_conversation import RunningConversation
 from baton.domain.tool_call import ASK, MAX_VALUES, ToolCall, tool_call_id, tool_name
@@ -89,7 +89,7 @@ class Offer:
             raise BadCall("the arguments are not valid JSON.") from None
         if not isinstance(arguments, dict):
             raise BadCall("the arguments must be a JSON object.")
-        problem = foreign_schema_problem(self.spec.parameters, arguments)
+        problem = argument_problem(self.spec.parameters, arguments)
         if problem is not None:
             raise BadCall(f"the arguments do not fit{problem}"[:MAX_COMPLAINT])
         return arguments

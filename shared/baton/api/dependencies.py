@@ -19,6 +19,7 @@ from baton.domain.errors import Unauthorized
 from baton.domain.identity import Scope
 from baton.domain.procedure import RESERVED_SLUG
 from baton.domain.wire_model import RUN_ID, THREAD_ID
+from baton.tenant_threads import work_for
 
 Limit = Annotated[int, Query(ge=1, le=100, description="Items a page.")]
 Cursor = Annotated[str | None, Query(max_length=512, description="`nextCursor` of the previous page.")]
@@ -68,7 +69,9 @@ async def known_caller(
 ) -> Scope:
     """Return the scope of the request, without a thread if its token was verified before its body was read."""
     known: Scope | None = getattr(request.state, "scope", None)
-    return known if known is not None else await run_in_threadpool(caller, request, app, credentials)
+    scope = known if known is not None else await run_in_threadpool(caller, request, app, credentials)
+    work_for(scope.tenant_id)
+    return scope
 
 
 Caller = Annotated[Scope, Depends(known_caller)]

@@ -193,7 +193,7 @@ def _is_stopped_when_left(props: Any) -> bool:
 async def _offer(run_input: RunAgentInput) -> ClientOffer | None:
     """Return what the client offers. Raises ``InvalidRequest`` and ``MessageTooLarge``."""
     tools = [tool.model_dump(by_alias=True, exclude={"metadata"}) for tool in run_input.tools or ()]
-    return await client_offer(tools, [item.model_dump(by_alias=True) for item in run_input.context or ()])
+    return client_offer(tools, [item.model_dump(by_alias=True) for item in run_input.context or ()])
 
 
 def _message(scope: Scope, run_input: RunAgentInput, offer: ClientOffer | None) -> MessageRequest:

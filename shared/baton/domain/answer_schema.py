@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, WithJsonSchema
 
-from baton.domain.json_schema import Schema, UncheckableValue, foreign_schema_errors, subschemas
 from baton.domain.patterns import compiled
+from baton.domain.schema_form import Schema, check_declared, subschemas
+from baton.domain.schema_validator import UncheckableValue, sort_by_relevance, validation_errors
 
 MAX_SCHEMA_BYTES = 16 * 1024
 """Bytes of a schema as compact JSON. It is sent with every request to the model."""
@@ -20,6 +22,8 @@ MAX_VIOLATIONS = 5
 """Violations of an answer that are named."""
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _MAX_QUOTED = 100
+_MAX_DESCRIBED = 100
+"""Errors of an answer of which sentences are made. Several may be the same sentence."""
 _REFUSED = ("$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$recursiveRef", "patternProperties")
 _UNCHECKED = ("unevaluatedProperties", "unevaluatedItems")
 _DEFINITION = re.compile(r"#/\$defs/([^/]+)")
@@ -30,9 +34,6 @@ def check_answer_schema(schema: dict[str, Any]) -> dict[str, Any]:
 
     Whatever it permits can be checked completely, without a request and within a bounded number of steps.
     """
-    # Imported only for agents with a schema, so that functions without one start faster.
-    from jsonschema import Draft202012Validator, SchemaError
-
     try:
         written = json.dumps(schema, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError):
@@ -47,15 +48,11 @@ def check_answer_schema(schema: dict[str, Any]) -> dict[str, Any]:
         raise ValueError(f"must be of the draft 2020-12: leave $schema out, or set it to {DRAFT}")
     if plain.get("type") != "object":
         raise ValueError("must be a JSON Schema of type object")
-    try:
-        Draft202012Validator.check_schema(plain)
-    except SchemaError as error:
-        where = "/".join(map(str, error.absolute_path))
-        raise ValueError(f"is no JSON Schema{f' at {where}' if where else ''}: {error.message[:300]}") from None
+    check_declared(plain)
     for part in subschemas(plain):
         _check_part(part, plain.get("$defs", {}))
     try:
-        foreign_schema_errors(plain, {})
+        validation_errors(plain, {})
     except UncheckableValue:
         raise ValueError("its references lead in a circle or multiply too much") from None
     return plain
@@ -74,12 +71,12 @@ def violations(schema: Schema, answer: Any) -> Sequence[str]:
     They are made of the schema only and quote nothing of the answer: names that the schema does not have are ``*``.
     """
     try:
-        errors = foreign_schema_errors(schema, answer)
+        errors = sort_by_relevance(validation_errors(schema, answer))
     except UncheckableValue:
         return ["it takes too many steps to check"]
     names = {name for part in subschemas(schema) for name in part.get("properties", {})}
-    found = dict.fromkeys(_describe(error, names) for error in _specific(reversed(errors)))
-    return list(found)[:MAX_VIOLATIONS]
+    specific = islice(_specific(reversed(errors)), _MAX_DESCRIBED)
+    return list(dict.fromkeys(_describe(error, names) for error in specific))[:MAX_VIOLATIONS]
 
 
 def _check_part(part: Schema, definitions: Schema) -> None:

@@ -25,6 +25,19 @@ def json_object(text: str, *, mends_lists: bool = False) -> dict[str, Any] | Non
     return None
 
 
+def canonical_text(value: Any) -> str:
+    """Return JSON in which equal values are equal texts. ``1`` and ``1.0`` are, ``1`` and ``true`` are not."""
+    return json.dumps(_whole_numbers(value), sort_keys=True)
+
+
+def _whole_numbers(value: Any) -> Any:
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, dict):
+        return {name: _whole_numbers(each) for name, each in value.items()}
+    return [_whole_numbers(each) for each in value] if isinstance(value, list) else value
+
+
 def _load(text: str) -> Any:
     """Return the value of a JSON text; None for one that is not JSON, or null."""
     with suppress(ValueError, RecursionError):

@@ -10,7 +10,7 @@ MAX_MEMORY = 1 << 20
 """Bytes of a compiled pattern. A larger one is refused."""
 
 
-@lru_cache(maxsize=2048)
+@lru_cache(maxsize=512)
 def compiled(pattern: str, *, ignores_case: bool = False) -> Any:
     """Return the compiled pattern, and remember it. Its ``search`` accepts text that UTF-8 can encode.
 

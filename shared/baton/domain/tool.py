@@ -11,8 +11,8 @@ from pydantic import AfterValidator, Field, PrivateAttr, StringConstraints, fiel
 
 from baton.domain.definition import Definition
 from baton.domain.identity import PermissionName
+from baton.domain.schema_form import check_declared
 from baton.domain.secret import Headers, HeaderValue, TokenExchange
-from baton.domain.usual_schemas import is_usual
 from baton.domain.web_url import has_credentials, is_web_url
 
 TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
@@ -43,14 +43,7 @@ def _check_url(url: str) -> str:
 
 
 def _check_parameters(schema: dict[str, Any]) -> dict[str, Any]:
-    if not is_usual(schema):
-        # Imported only if a tool has such a schema, so that functions without one start faster.
-        from jsonschema import Draft202012Validator, SchemaError
-
-        try:
-            Draft202012Validator.check_schema(schema)
-        except SchemaError as error:
-            raise ValueError(f"is no JSON Schema: {error.message}") from None
+    check_declared(schema)
     if schema.get("type") != "object":
         raise ValueError("must be a JSON Schema of type object")
     return schema

@@ -41,6 +41,7 @@ from baton.requests.parsing import integer, interrupt_answer, message_request, p
 from baton.requests.queue_mapping import queued_action, queued_answer, queued_message
 from baton.requests.thread_access import read_audited
 from baton.requests.turn_requests import ActionRequest
+from baton.tenant_threads import work_for
 
 CONNECTION_LIFE = timedelta(hours=2)
 """API Gateway ends every WebSocket after two hours."""
@@ -86,6 +87,7 @@ class Actions:
     async def handle(self, caller: Caller, frame: str) -> None:
         """Handle a frame. Raises no error that a client can cause."""
         fields: dict[str, Any] = {}
+        work_for(caller.scope.tenant_id)
         try:
             if self.clock.now() >= caller.token_expires_at:
                 raise TokenExpired
@@ -134,7 +136,7 @@ class Actions:
             content=fields.get("content"),
             agent_id=fields.get("agentId"),
             branch=fields.get("branch"),
-            client=await client_offer(fields.get("tools"), fields.get("context")),
+            client=client_offer(fields.get("tools"), fields.get("context")),
             time_zone=fields.get("timeZone"),
         )
         waiting = queued_message(caller.scope, request, request_id=caller.request_id, subscriber=caller.subscriber)

@@ -13,6 +13,7 @@ from baton.domain.pipelines import Pipeline
 from baton.memory.episodes.session_closing import ClosingSession, ClosingStep, SessionClosing
 from baton.pipelines.admission import Admission
 from baton.procedures.learning import SessionLearning
+from baton.tenant_threads import work_for
 
 Event = Mapping[str, Any]
 
@@ -40,6 +41,7 @@ class ClosingEvents:
         """
         session = event["session"]
         scope = Scope(session["tenantId"], session["userId"])
+        work_for(scope.tenant_id)
         thread_id, number, subject = session["threadId"], session["episode"], session["subject"]
         match event["step"]:
             case "whole":

@@ -12,6 +12,7 @@ from baton.knowledge.cleaning import Cleaning
 from baton.knowledge.ingestion import Ingestion, Part
 from baton.knowledge.ingestion_starts import IngestionStarts
 from baton.pipelines.admission import Admission
+from baton.tenant_threads import work_for
 
 Event = Mapping[str, Any]
 
@@ -43,6 +44,7 @@ class IngestionEvents:
 
     async def _step(self, event: Event) -> dict[str, Any]:
         ref = document_of(event)
+        work_for(ref.tenant_id)
         match event["step"]:
             case "check":
                 return await self._check(ref)

@@ -39,6 +39,7 @@ from baton.ports.tracing import NO_TRACER, TracedRun, Tracer
 from baton.ports.turn_queue import QueueRecords
 from baton.requests.queue_mapping import from_queue
 from baton.sessions.titles import MadeTitles
+from baton.tenant_threads import work_for
 from baton.turns.closing import Closer
 from baton.turns.turn_call import discard
 from baton.turns.turns import Turns
@@ -84,6 +85,7 @@ class QueuedTurns:
         """
         queued = parse_queued(body)
         scope, thread_id, subscriber = queued.scope, queued.thread_id, queued.subscriber
+        work_for(queued.tenant_id)
         logger.append_keys(tenant=queued.tenant_id, thread_id=thread_id, request_id=queued.request_id)
         if sent_at is not None and delivery.receives == 1 and isinstance(queued, _MESSAGES):
             measure(Metric.TIME_IN_QUEUE, max(0, round((self.clock.now() - sent_at).total_seconds() * 1000)))

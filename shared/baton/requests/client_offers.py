@@ -7,12 +7,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from baton.concurrency import off_loop
 from baton.domain.client_offer import ClientOffer, ClientTool, ContextItem
 from baton.domain.content import is_within
 from baton.domain.errors import InvalidRequest, MessageTooLarge
 from baton.domain.json_schema import check_client_schema
-from baton.domain.json_values import count_values
 from baton.domain.tool import BUILTIN_TOOLS, TOOL_NAME
 
 MAX_TOOLS = 64
@@ -28,8 +26,6 @@ MAX_CONTEXT_BYTES = 64 * 1024
 """Bytes of all context as JSON."""
 MAX_ABOUT = 1_000
 """Characters of the description of an item of context."""
-CHECK_WEIGHT = 200
-"""The cost of checking one value of a schema, in characters as ``off_loop`` counts them."""
 
 # Controls, and characters that change the direction of the text after them.
 _UNPRINTABLE = re.compile(
@@ -37,7 +33,7 @@ _UNPRINTABLE = re.compile(
 )
 
 
-async def client_offer(tools: object, context: object) -> ClientOffer | None:
+def client_offer(tools: object, context: object) -> ClientOffer | None:
     """Parse ``tools`` and ``context`` of a request; None if there are none.
 
     Raises ``InvalidRequest``, and ``MessageTooLarge`` for more than 64 KB of either.
@@ -45,9 +41,9 @@ async def client_offer(tools: object, context: object) -> ClientOffer | None:
     offered, shown = _list(tools, "tools", MAX_TOOLS), _list(context, "context", MAX_CONTEXT)
     if not offered and not shown:
         return None
-    size = CHECK_WEIGHT * count_values(_json(offered, "tools", MAX_TOOLS_BYTES))
+    _json(offered, "tools", MAX_TOOLS_BYTES)
     _json(shown, "context", MAX_CONTEXT_BYTES)
-    return ClientOffer(await off_loop(size, _tools, offered), tuple(map(_context_item, range(len(shown)), shown)))
+    return ClientOffer(_tools(offered), tuple(map(_context_item, range(len(shown)), shown)))
 
 
 def _list(value: object, name: str, most: int) -> Sequence[Mapping[str, Any]]:

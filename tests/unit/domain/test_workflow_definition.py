@@ -59,7 +59,7 @@ def test_ways_lead_to_the_next_state_and_back_to_earlier_ones_unless_declared() 
         ([state("A", collects=collects(a={"$ref": "https://example.com"})), END], r"must not use \$ref"),
         ([state("A", collects=collects(a={"patternProperties": {}})), END], "must not use patternProperties"),
         ([state("A", collects=collects(a={"items": {"pattern": "(?=x)"}})), END], "lookahead"),
-        ([state("A", collects=collects(a={"anyOf": [{"pattern": "["}]})), END], "is not a 'regex'"),
+        ([state("A", collects=collects(a={"anyOf": [{"pattern": "["}]})), END], "cannot be used"),
     ],
 )
 def test_states_that_lead_nowhere_are_refused(states: list[dict[str, Any]], expected: str) -> None:

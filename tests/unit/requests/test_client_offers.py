@@ -24,7 +24,7 @@ def tool(**fields: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("nothing", [None, []])
 async def test_nothing_is_no_offer(nothing: Any) -> None:
-    assert await client_offer(nothing, nothing) is None
+    assert client_offer(nothing, nothing) is None
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ async def test_nothing_is_no_offer(nothing: Any) -> None:
     ],
 )
 async def test_schemas_as_libraries_make_them_are_taken(parameters: Any) -> None:
-    offer = await client_offer([tool(parameters=parameters)], None)
+    offer = client_offer([tool(parameters=parameters)], None)
     assert offer is not None
     assert offer.tools[0].parameters["type"] == "object"
 
@@ -80,12 +80,12 @@ def deep(levels: int) -> dict[str, Any]:
 )
 async def test_a_tool_that_is_not_usable_is_refused(fields: dict[str, Any]) -> None:
     with pytest.raises(InvalidRequest, match="tools"):
-        await client_offer([tool(**fields)], None)
+        client_offer([tool(**fields)], None)
 
 
 async def test_two_tools_of_one_name_are_refused() -> None:
     with pytest.raises(InvalidRequest, match="two tools"):
-        await client_offer([tool(), tool()], None)
+        client_offer([tool(), tool()], None)
 
 
 @pytest.mark.parametrize(
@@ -102,18 +102,18 @@ async def test_two_tools_of_one_name_are_refused() -> None:
 )
 async def test_lists_are_bounded_and_of_the_right_shape(tools: Any, context: Any) -> None:
     with pytest.raises(InvalidRequest):
-        await client_offer(tools, context)
+        client_offer(tools, context)
 
 
 async def test_more_than_64_kb_are_refused() -> None:
     with pytest.raises(MessageTooLarge):
-        await client_offer([tool(name=f"t{n}", description="x" * 3_900) for n in range(20)], None)
+        client_offer([tool(name=f"t{n}", description="x" * 3_900) for n in range(20)], None)
     with pytest.raises(MessageTooLarge):
-        await client_offer(None, [{"description": "a", "value": "\u00e4" * 40_000}])
+        client_offer(None, [{"description": "a", "value": "\u00e4" * 40_000}])
 
 
 async def test_what_cannot_be_printed_becomes_a_space() -> None:
-    offer = await client_offer([tool(description="a\x00b\u202ec\nd")], [{"description": "\ud800", "value": "\u2028x"}])
+    offer = client_offer([tool(description="a\x00b\u202ec\nd")], [{"description": "\ud800", "value": "\u2028x"}])
     assert offer is not None
     assert offer.tools[0].description == "a b c\nd"
     assert (offer.context[0].description, offer.context[0].value) == ("", "x")
@@ -122,7 +122,7 @@ async def test_what_cannot_be_printed_becomes_a_space() -> None:
 @given(st.lists(st.dictionaries(st.sampled_from(["name", "description", "parameters"]), json_values), max_size=3))
 async def test_anything_is_taken_or_refused_with_a_typed_error(tools: list[dict[str, Any]]) -> None:
     try:
-        offer = await client_offer(tools, None)
+        offer = client_offer(tools, None)
     except (InvalidRequest, MessageTooLarge):
         return
     assert offer is None or isinstance(offer, ClientOffer)

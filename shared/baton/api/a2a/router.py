@@ -16,6 +16,7 @@ from baton.composition.app import App
 from baton.domain.errors import NotFound, TokenExpired, Unauthorized, UnknownAgent
 from baton.domain.identity import Permission, Scope
 from baton.domain.tracing import join
+from baton.tenant_threads import work_for
 
 if TYPE_CHECKING:
     from baton.api.a2a.caller import A2ACaller
@@ -67,7 +68,13 @@ def a2a_caller(
     return caller(request, app, credentials)
 
 
-A2AScope = Annotated[Scope, Depends(a2a_caller)]
+async def a2a_scope(scope: Annotated[Scope, Depends(a2a_caller)]) -> Scope:
+    """Return the caller's scope, for which the request works from here on."""
+    work_for(scope.tenant_id)
+    return scope
+
+
+A2AScope = Annotated[Scope, Depends(a2a_scope)]
 
 
 @router.post(

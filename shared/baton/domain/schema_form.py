@@ -1,0 +1,202 @@
+"""The form of JSON Schemas: keywords with values of the kind that they take, within limits.
+
+The checks are those of the schema of schemas (drafts 4 to 2020-12), in a time that is linear in the schema's size.
+jsonschema takes some milliseconds for each subschema, and compiles patterns by ``re``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+MAX_DEPTH = 100
+"""Schemas within schemas."""
+MAX_SUBSCHEMAS = 1_000
+"""Subschemas of a schema that an agent's definition or a client declares."""
+MAX_PATTERN = 1_000
+"""Characters of a pattern in such a schema."""
+
+Schema = Mapping[str, Any]
+_Place = tuple[Any, str | int] | None
+"""A place in a schema: the place around it, and the last step."""
+
+_TYPES = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
+_OLD = ("draft-04/", "draft-06/", "draft-07/", "2019-09/")
+"""Parts of the addresses of older drafts."""
+
+
+class SchemaProblem(ValueError):
+    """A schema that cannot be used. The text says where it is wrong, and why."""
+
+    def __init__(self, reason: str, place: _Place = None) -> None:
+        steps: list[str] = []
+        while place is not None:
+            place, step = place
+            steps.append(str(step)[:100])
+        where = f" at {'/'.join(reversed(steps))}" if steps else ""
+        super().__init__(f"is no JSON Schema{where[:300]}: {reason}")
+
+
+def check_form(schema: object) -> None:
+    """Check the form of a schema from outside, of any size. Raises ``SchemaProblem``."""
+    for _ in _walk(schema):
+        pass
+
+
+def check_declared(schema: object) -> None:
+    """Check the form of a schema, and its limits. Raises ``SchemaProblem``, which says what is wrong or too much."""
+    for number, (part, place) in enumerate(_walk(schema), 1):
+        if number > MAX_SUBSCHEMAS:
+            raise SchemaProblem(f"it has more than {MAX_SUBSCHEMAS:,} subschemas")
+        for pattern in (part.get("pattern", ""), *part.get("patternProperties", ())):
+            if len(pattern) > MAX_PATTERN:
+                raise SchemaProblem(f"a pattern has at most {MAX_PATTERN:,} characters", place)
+
+
+def subschemas(schema: object) -> Iterator[Schema]:
+    """Yield the schema and those within it but true and false. Raises ``SchemaProblem`` where the form is wrong."""
+    for part, _ in _walk(schema):
+        yield part
+
+
+def _walk(root: object) -> Iterator[tuple[Schema, _Place]]:
+    """Yield schemas with their places after checking their keywords."""
+    draft = root.get("$schema") if isinstance(root, dict) else None
+    if isinstance(draft, str) and "draft-03/" in draft:
+        raise SchemaProblem("drafts before 4 are not supported", (None, "$schema"))
+    is_old = isinstance(draft, str) and any(name in draft for name in _OLD)
+    waiting: list[tuple[object, _Place, int]] = [(root, None, 1)]
+    while waiting:
+        part, place, depth = waiting.pop()
+        if isinstance(part, bool):
+            continue
+        if not isinstance(part, dict):
+            raise SchemaProblem("a schema must be an object, true or false", place)
+        if depth > MAX_DEPTH:
+            raise SchemaProblem(f"it is nested more than {MAX_DEPTH} schemas deep")
+        for keyword, value in part.items():
+            form, wanted = (_OLD_FORMS if is_old else {}).get(keyword) or _FORMS.get(keyword, _ANYTHING)
+            if not form(value):
+                raise SchemaProblem(f"{_quote(value)} is not {wanted}", (place, keyword))
+            waiting += ((inner, step, depth + 1) for inner, step in _inner(keyword, value, (place, keyword)))
+        yield part, place
+
+
+def _inner(keyword: str, value: Any, place: _Place) -> Iterator[tuple[object, _Place]]:
+    """Yield the schemas in a keyword's value, with their places."""
+    if keyword in _WITH_ONE and not isinstance(value, list):
+        yield value, place
+    elif keyword in _WITH_SEVERAL or keyword in _WITH_ONE:
+        yield from ((inner, (place, number)) for number, inner in enumerate(value))
+    elif keyword in _WITH_NAMED:
+        yield from ((inner, (place, name)) for name, inner in value.items() if not isinstance(inner, list))
+
+
+def _quote(value: object) -> str:
+    if isinstance(value, dict | list):
+        return f"{'an object' if isinstance(value, dict) else 'a list'}{'' if value else ' without content'}"
+    return repr(value[:40] if isinstance(value, str) else value)[:60]
+
+
+def _is_anything(_value: object) -> bool:
+    return True
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_flag(value: object) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_positive(value: Any) -> bool:
+    return _is_number(value) and value > 0
+
+
+def _is_size(value: Any) -> bool:
+    return _is_number(value) and value >= 0 and (isinstance(value, int) or value.is_integer())
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, list)
+
+
+def _is_filled_list(value: object) -> bool:
+    return isinstance(value, list) and bool(value)
+
+
+def _is_object(value: object) -> bool:
+    return isinstance(value, dict) and all(isinstance(name, str) for name in value)
+
+
+def _are_names(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(each, str) for each in value) and len({*value}) == len(value)
+
+
+def _are_types(value: object) -> bool:
+    if isinstance(value, str):
+        return value in _TYPES
+    return _are_names(value) and bool(value) and _TYPES.issuperset(value)  # type: ignore[arg-type]
+
+
+def _are_dependencies(value: object) -> bool:
+    return isinstance(value, dict) and all(_are_names(each) for each in value.values() if isinstance(each, list))
+
+
+def _are_required(value: object) -> bool:
+    return isinstance(value, dict) and all(map(_are_names, value.values()))
+
+
+_Form = tuple[Callable[[Any], bool], str]
+_ANYTHING: _Form = (_is_anything, "")
+_SCHEMA: _Form = (lambda value: isinstance(value, dict | bool), "a schema")
+_NAMED: _Form = (_is_object, "an object")
+_SIZE: _Form = (_is_size, "a whole number from 0 up")
+_NUMBER: _Form = (_is_number, "a number")
+_TEXT: _Form = (_is_text, "a string")
+_FLAG: _Form = (_is_flag, "true or false")
+_SCHEMAS: _Form = (_is_filled_list, "a list of schemas")
+_LIST: _Form = (_is_list, "a list")
+
+# fmt: off
+_WITH_ONE = frozenset({
+    "additionalItems", "additionalProperties", "contains", "contentSchema", "else", "if", "items", "not",
+    "propertyNames", "then", "unevaluatedItems", "unevaluatedProperties",
+})
+"""Keywords with a schema; in older drafts, ``items`` may be a list of them."""
+_WITH_SEVERAL = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
+_WITH_NAMED = frozenset({
+    "$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties",
+})
+_FORMS: Mapping[str, _Form] = {
+    **dict.fromkeys(_WITH_ONE, _SCHEMA),
+    **dict.fromkeys(_WITH_SEVERAL, _SCHEMAS),
+    **dict.fromkeys(_WITH_NAMED, _NAMED),
+    **dict.fromkeys((
+        "$anchor", "$comment", "$dynamicAnchor", "$dynamicRef", "$id", "$ref", "$schema", "contentEncoding",
+        "contentMediaType", "description", "format", "pattern", "title",
+    ), _TEXT),
+    **dict.fromkeys(("deprecated", "readOnly", "uniqueItems", "writeOnly"), _FLAG),
+    **dict.fromkeys(("exclusiveMaximum", "exclusiveMinimum", "maximum", "minimum"), _NUMBER),
+    **dict.fromkeys((
+        "maxContains", "maxItems", "maxLength", "maxProperties", "minContains", "minItems", "minLength",
+        "minProperties",
+    ), _SIZE),
+    **dict.fromkeys(("enum", "examples"), _LIST),
+    "dependencies": (_are_dependencies, "an object of schemas and lists of different strings"),
+    "dependentRequired": (_are_required, "an object of lists of different strings"),
+    "multipleOf": (_is_positive, "a number above 0"),
+    "required": (_are_names, "a list of different strings"),
+    "type": (_are_types, "a type of JSON, or a list of different ones"),
+}
+_OLD_FORMS: Mapping[str, _Form] = {
+    "exclusiveMaximum": (lambda value: _is_flag(value) or _is_number(value), "a number, true or false"),
+    "exclusiveMinimum": (lambda value: _is_flag(value) or _is_number(value), "a number, true or false"),
+    "items": (lambda value: isinstance(value, dict | bool | list), "a schema or a list of schemas"),
+}
+# fmt: on
