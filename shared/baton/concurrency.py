@@ -144,9 +144,9 @@ async def off_loop(size: int, work: Callable[P, T], /, *args: P.args, **kwargs: 
         return work(*args, **kwargs)
     context, stopped = copy_context(), threading.Event()
     context.run(_stopped.set, stopped)
-    future = _threads.submit(partial(context.run, partial(work, *args, **kwargs)))
+    in_context = partial(context.run, partial(work, *args, **kwargs))
     try:
-        return await asyncio.wrap_future(future)
+        return await asyncio.get_running_loop().run_in_executor(_threads, in_context)
     except asyncio.CancelledError:
         stopped.set()
         raise

@@ -5,10 +5,12 @@ from __future__ import annotations
 import threading
 from collections import Counter, deque
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextvars import ContextVar
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any, ParamSpec, TypeVar
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 _Task = tuple["Future[Any]", Callable[[], Any]]
@@ -21,7 +23,7 @@ def work_for(tenant_id: str) -> None:
     _tenant.set(tenant_id)
 
 
-class TenantThreads:
+class TenantThreads(Executor):
     """A pool of threads. Tenants with waiting work take turns, and one tenant has a bounded number of them."""
 
     def __init__(self, count: int, *, each: int) -> None:
@@ -34,11 +36,11 @@ class TenantThreads:
         """Tasks by tenant. The tenant whose turn is next comes first."""
         self._running: Counter[str] = Counter()
 
-    def submit(self, work: Callable[[], T]) -> Future[T]:
-        """Run ``work`` for the tenant that ``work_for`` has named. Work that has not begun can be cancelled."""
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Run a function for the tenant that ``work_for`` has named. One that has not begun can be cancelled."""
         future: Future[T] = Future()
         with self._lock:
-            self._waiting.setdefault(_tenant.get(), deque()).append((future, work))
+            self._waiting.setdefault(_tenant.get(), deque()).append((future, partial(fn, *args, **kwargs)))
             self._begin()
         return future
 
