@@ -8,12 +8,13 @@ import itertools
 import os
 import socket
 import sys
-from typing import Any
+from typing import Annotated, Any
 
 import mcp_types as types
 import uvicorn
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
+from pydantic import Field
 
 
 def server(name: str) -> MCPServer:
@@ -70,6 +71,11 @@ def server(name: str) -> MCPServer:
     def headers(ctx: Context) -> str:
         """The credentials the server got."""
         return str(dict(ctx.headers or {}).get("authorization"))
+
+    @made.tool()
+    def unlike_its_schema() -> dict[str, Annotated[str, Field(json_schema_extra={"pattern": "^(a+)+$"})]]:
+        """Answer what the output schema does not allow, which takes ``re`` long to find out."""
+        return {"city": "a" * 18 + "!"}
 
     numbers = itertools.count(1)
 

@@ -46,6 +46,12 @@ async def test_structured_content_is_reported_once(harness: Harness, files_port:
     assert json.loads(answer.text) == {"city": "Rome", "degrees": 21.5}
 
 
+async def test_a_result_is_not_checked_by_the_servers_own_schema(harness: Harness, files_port: int) -> None:
+    """Its patterns would be matched by ``re``, on the event loop."""
+    answer = await harness.call(agent_with(mcp(files_port)), "unlike_its_schema")
+    assert json.loads(answer.text) == {"city": "a" * 18 + "!"}
+
+
 async def test_links_become_sources_and_images_are_named(harness: Harness, files_port: int) -> None:
     answer = await harness.call(agent_with(mcp(files_port)), "mixed")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,23 @@ async def test_an_operation_becomes_one_schema_without_references(harness: Harne
     assert pet["properties"]["age"] == {"type": "number", "exclusiveMinimum": 0}
     assert pet["properties"]["parent"] == {}  # a pet inside a pet may be anything
     assert schema["properties"]["X-Reason"]["description"] == "Why."
+
+
+WIDE: dict[str, Any] = dict.fromkeys(map(str, range(9_000)), 1)
+DEEP: dict[str, Any] = functools.reduce(lambda inner, _: {"not": inner}, range(60), {})
+
+
+@pytest.mark.parametrize(
+    ("part", "reference"),
+    [(WIDE, "#/components/schemas/Part"), (DEEP, "#/components/schemas/Part" + "/not" * 60)],
+    ids=["keywords that are copied again and again", "long references"],
+)
+def test_an_operation_is_read_within_bounds(part: dict[str, Any], reference: str) -> None:
+    body = {"content": {"application/json": {"schema": {"allOf": [{"$ref": reference}] * 9_000}}}}
+    paths = {"/": {"post": {"operationId": "send", "requestBody": body}}}
+    document = {"openapi": "3.1.0", "servers": [{"url": "https://a.example"}], "paths": paths}
+    with pytest.raises(UnusableDocument, match="too large for a tool"):
+        operation({**document, "components": {"schemas": {"Part": part}}}, "send", "", None)
 
 
 async def test_arguments_go_where_the_document_says(harness: Harness, service: int) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
+from baton.domain.tool_call import ToolCall
 from tests.fakes.chat_model import Answer
 from tests.harness.page import choose, offered, paint
 from tests.harness.wiki import call_results, delete, wiki
@@ -48,6 +50,34 @@ def called(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def tool(call_id: str, content: str = "It is red now.", **fields: Any) -> dict[str, Any]:
     """The message with the result of a call."""
     return {"id": f"result-{call_id}", "role": "tool", "toolCallId": call_id, "content": content} | fields
+
+
+@pytest.mark.parametrize(
+    ("schema", "limit"),
+    [
+        ({"properties": {"a": {"pattern": "(?i)" + "[\u0100-\U0001fffe]" * 600}}}, "at most 1,000 characters"),
+        ({"allOf": [{}] * 1_900}, "more than 1,000 subschemas"),
+        ({"properties": {"a": {"type": "text"}}}, "at properties/a/type: 'text' is not a type of JSON"),
+    ],
+)
+async def test_a_schema_beyond_a_limit_is_refused_before_a_conversation_begins(
+    served: Served, schema: dict[str, Any], limit: str
+) -> None:
+    tools = [{"name": "paint", "description": "", "parameters": {"type": "object", **schema}}]
+    refused = await served.post("/runs", run_input(served, tools=tools))
+    assert (refused.status_code, refused.json()["code"]) == (422, "invalid_request")
+    assert limit in refused.json()["detail"]
+    assert (await served.get(f"/threads/{served.harness.thread_id}")).status_code == 404
+
+
+async def test_arguments_that_take_long_to_check_are_left_to_the_page(served: Served) -> None:
+    """With a schema of 2 KB whose checks are repeated, over a list of some thousand objects."""
+    items = {"allOf": [{"uniqueItems": True}] * 90}
+    tools = [{"name": "paint", "description": "", "parameters": {"type": "object", "properties": {"a": items}}}]
+    arguments = json.dumps({"a": [{"b": number} for number in range(3_000)]})
+    served.harness.model.script(Answer.calling(ToolCall("call-1", "paint", arguments)))
+    events = events_of(await served.post("/runs", run_input(served, tools=tools)))
+    assert [call["metadata"]["toolName"] for call in events[-1]["metadata"]["clientTools"]] == ["paint"]
 
 
 async def asked(served: Served, *calls: Any) -> tuple[list[dict[str, Any]], list[str]]:

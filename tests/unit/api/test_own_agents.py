@@ -102,6 +102,11 @@ async def test_yaml_is_taken_as_in_a_file(authors: Authors) -> None:
         (TUTOR | {"triggers": [".*"]}, "triggers.0: the trigger '.*' matches nearly every message."),
         (TUTOR | {"answerSchema": {"type": "string"}}, "answerSchema: must be a JSON Schema of type object."),
         (TUTOR | {"answerSchema": {"type": "object", "$ref": "#/x"}}, "answerSchema: $ref '#/x' must be '#' or"),
+        (TUTOR | {"answerSchema": {"type": "object", "allOf": [{}] * 5_000}}, "it has more than 1,000 subschemas."),
+        (
+            TUTOR | {"answerSchema": {"type": "object", "items": {"pattern": "[é-ü]" * 600}}},
+            "answerSchema: is no JSON Schema at items: a pattern has at most 1,000 characters.",
+        ),
         (TUTOR | {"systemPrompt": "x" * 70_000}, "it is longer than 64 KB."),
         ("name: [1\n", "line 2: "),
         ("a: &a [x, x]\nb: [*a, *a]\n", "aliases (*name) are not allowed."),
