@@ -467,7 +467,7 @@ async def test_a_tools_schema_cannot_keep_everybody_busy_with_its_patterns(harne
     harness.tools.add("guess", find, parameters={"type": "object", "properties": {"word": {"pattern": unknown}}})
     word = "a" * 5_000 + "!"
     harness.model.script(Answer.calling(call("find", word=word), call("guess", word=word)), "Done.")
-    refused, found = results(await harness.say())
+    refused, found = sorted(results(await harness.say()))
     assert "do not fit at word" in refused
     assert found == "Found aaa."
 
