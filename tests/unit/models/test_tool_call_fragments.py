@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,8 +15,7 @@ from baton.domain.tool_call import ToolCall
 
 
 def fragment(index: int | None = None, id: str | None = None, name: str | None = None, arguments: Any = None) -> Any:  # noqa: A002
-    function = SimpleNamespace(name=name, arguments=arguments)
-    return SimpleNamespace(index=index, id=id, function=function)
+    return {"index": index, "id": id, "function": {"name": name, "arguments": arguments}}
 
 
 def calls_of(*fragments: Any, cut: bool = False) -> list[ToolCall]:
@@ -93,7 +91,7 @@ def test_a_call_that_was_cut_off_is_left_out() -> None:
     assert said(calls_of(*fragments, cut=True)) == [("one", '{"x": 1}')]
 
 
-@pytest.mark.parametrize("nameless", [SimpleNamespace(), None, "text", fragment(0, "a", None, "{}")])
+@pytest.mark.parametrize("nameless", [{}, None, "text", fragment(0, "a", None, "{}")])
 def test_a_call_that_names_no_tool_is_the_endpoints_failure(nameless: object) -> None:
     with pytest.raises(ModelUnavailable):
         calls_of(nameless)

@@ -15,7 +15,7 @@ from baton.adapters.bedrock.request import ConverseRequest
 from baton.adapters.models.answer_so_far import AnswerSoFar
 from baton.adapters.models.failure import FailureKind, ProviderFailure
 from baton.adapters.models.profile import ModelProfile
-from baton.adapters.models.thinking_tags import TAG, ThinkingTags
+from baton.adapters.models.thinking_tags import ThinkingTags
 from baton.adapters.models.tool_schemas import OfferedTools
 from baton.domain.errors import ContentFiltered, ContextTooLong
 from baton.domain.provider_parts import ProviderParts
@@ -53,14 +53,15 @@ class ConverseAnswer(AnswerSoFar):
         note_insisting: Callable[[str], None],
     ) -> None:
         """``note_insisting`` takes the name of a model that calls tools, and says nothing, where none may be called."""
-        self._tag = profile.further.get("thinking_tag", TAG)
-        super().__init__(settings, profile, origin, tools, request.sent, self._tag)
+        super().__init__(settings, profile, origin, tools, request.sent)
         self._events = events
         self._request = request
         self._note_insisting = note_insisting
         self._blocks = AnswerBlocks()
         self._tagged = -1
         """The block whose text the tags are looked for in."""
+        self._text_block = 0
+        """The newest block with text."""
         self._thinks_first = False
         self._held: list[ModelChunk] = []
         """Text that a guardrail may have put in the place of the answer; only the end of the stream says so."""
@@ -103,9 +104,11 @@ class ConverseAnswer(AnswerSoFar):
         """See ``OpenedAnswer``."""
         chunks = [*self._held, *self._end_of_text()]
         reason = self._found_reason()
-        calls = self._blocks.calls(self._tools, cut=reason is FinishReason.LENGTH)
+        rest, written = self._end_text()
+        chunks += rest
+        calls = [*self._blocks.calls(self._tools, cut=reason is FinishReason.LENGTH), *written]
         if self._settings.tool_choice == "none" or not self._tools.tools:
-            if calls and not self._heard:
+            if calls and not self._has_text:
                 self._refuse_calls(self._note_insisting)
             calls = []
         if reason is not FinishReason.LENGTH:
@@ -144,7 +147,7 @@ class ConverseAnswer(AnswerSoFar):
             thinking = self._shown_thinking(self._blocks.add_reasoning(index, reasoning))
         if isinstance(text, str):
             ended = self._end_of_text() if index != self._tagged else []
-            self._tagged = index
+            self._tagged = self._text_block = index
             return [*thinking, *ended, *self._separated(self._tags.take(self._fitting(text)))]
         return thinking
 
@@ -152,14 +155,14 @@ class ConverseAnswer(AnswerSoFar):
         """Return what is left of a block of text. Tags do not span blocks."""
         chunks = self._separated(self._tags.end()) if self._tagged >= 0 else []
         self._thinks_first = self._thinks_first or self._tags.closed_unopened
-        self._tags, self._tagged = ThinkingTags(tag=self._tag), -1
+        self._tags, self._tagged = ThinkingTags(), -1
         return chunks
 
     def _forget_text(self) -> None:
         self._blocks.forget_text()
 
     def _add_text(self, text: str) -> str:
-        self._blocks.note_text(self._tagged, len(text))
+        self._blocks.note_text(self._text_block, len(text))
         return text
 
     def _stop(self, value: object) -> None:

@@ -9,9 +9,11 @@ from dataclasses import replace
 from baton.adapters.models.failure import FailureKind, ProviderFailure
 from baton.adapters.models.learning import RequestForm, SentFeatures
 from baton.adapters.models.profile import ModelProfile
-from baton.adapters.models.thinking_tags import TAG, Separated, ThinkingTags
+from baton.adapters.models.thinking_tags import Separated, ThinkingTags
 from baton.adapters.models.tool_schemas import OfferedTools
+from baton.adapters.models.written_calls import WrittenCalls
 from baton.domain.text import first_bytes, utf8_size
+from baton.domain.tool_call import ToolCall
 from baton.domain.usage import Usage
 from baton.ports.chat_model import (
     MAX_ANSWER_BYTES,
@@ -34,7 +36,6 @@ class AnswerSoFar(ABC):
         origin: str,
         tools: OfferedTools,
         sent: SentFeatures,
-        tag: str = TAG,
     ) -> None:
         self.reason: FinishReason | None = None
         self.is_cut = False
@@ -46,8 +47,12 @@ class AnswerSoFar(ABC):
         self._model = settings.model
         self._heard = 0
         """Bytes of text and thinking."""
+        self._has_text = False
+        """True if the answer has words, even if they were taken back."""
         self._usage: Usage | None = None
-        self._tags = ThinkingTags(thinks_first=profile.thinks_first, tag=tag)
+        self._tags = ThinkingTags(thinks_first=profile.thinks_first)
+        # An answer with a schema is JSON itself.
+        self._written = WrittenCalls(tools, reads_bare=settings.answer_schema is None)
 
     @property
     @abstractmethod
@@ -88,11 +93,21 @@ class AnswerSoFar(ABC):
         chunks: list[ModelChunk] = []
         if found.takes_back:
             self._forget_text()
+            self._written.forget()
             chunks.append(TextTakenBack())
         chunks += self._shown_thinking(found.thinking)
-        if found.text:
-            chunks.append(TextDelta(self._add_text(found.text)))
-        return chunks
+        return [*chunks, *self._said(self._written.take(found.text))]
+
+    def _end_text(self) -> tuple[list[ModelChunk], list[ToolCall]]:
+        """Return the rest of the text, and the calls that were written in it, at the end of the answer."""
+        text, calls = self._written.end(cut=self.reason is FinishReason.LENGTH)
+        return self._said(text), calls
+
+    def _said(self, text: str) -> list[ModelChunk]:
+        if not text:
+            return []
+        self._has_text = True
+        return [TextDelta(self._add_text(text))]
 
     @abstractmethod
     def _forget_text(self) -> None:

@@ -12,7 +12,6 @@ this API only:
 - ``no_calls``: ``tool_choice`` where a request may forbid calls.
 - ``streams_tools``: ``no`` where answers to requests with tools come whole.
 - ``results``: ``json`` where tools' results are JSON.
-- ``thinking_tag``: the name of the tags between which the model thinks in its text, if not ``think``.
 - ``cache_after_results``: ``no`` where no cache point may follow a tool's result.
 
 Sources: AWS's user guide, pydantic-ai-slim 2.68 (providers/bedrock, profiles/anthropic; tried against the service) and
@@ -122,7 +121,7 @@ NOVA = (
         ["amazon.nova*"],
         inlines_refs=True,
         cache=CacheHints.POINTS,
-        further={"cache_after_results": "no", "forced_calls": "yes", "thinking_tag": "thinking"},
+        further={"cache_after_results": "no", "forced_calls": "yes"},
     ),
     *_rules(["amazon.nova-micro*"], images=False, documents=NO_DOCUMENTS),
     *_rules(

@@ -1,31 +1,59 @@
-"""Separate thinking between tags such as ``<think>`` from the answer, also where a tag is split across chunks."""
+"""Separate a model's thinking from its answer, by marks such as ``<think>``, also where one is split across chunks."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-TAGS: Mapping[str, str] = MappingProxyType(
+from baton.adapters.models.harmony import TOKENS, Harmony, Passage
+from baton.adapters.models.quoted_text import MAX_MARKS, beginning_length, is_quoted, stands_apart
+
+SURE_TAGS: Mapping[str, str] = MappingProxyType(
     {
         "<think>": "</think>",
         "<thinking>": "</thinking>",
-        "<thought>": "</thought>",
         "<seed:think>": "</seed:think>",
-        "[THINK]": "[/THINK]",  # Magistral
+        "[think]": "[/think]",  # Magistral
         "\u25c1think\u25b7": "\u25c1/think\u25b7",  # Kimi
-        "<|channel|>analysis<|message|>": "<|channel|>final<|message|>",  # gpt-oss
         "<|channel>thought": "<channel|>",  # Gemma
+        "<|begin_of_thought|>": "<|end_of_thought|>",
+        "<|start_thinking|>": "<|end_thinking|>",  # Command
     }
 )
-"""The tags that begin and end the thinking of models whose server does not parse it."""
-TAG = "think"
-"""The name of the tag that most models use."""
-ALONE = ("</think>", "</seed:think>", "[/THINK]", "\u25c1/think\u25b7")
-"""Opening tags that may be missing, because the model's template puts them into the prompt."""
-MAX_QUOTED = 50
-"""Tags that an answer may quote. After them none is looked for, as each costs a look at all text before it."""
+"""Tags of thinking, in lower case, that are nothing else anywhere in an answer.
+
+The closing ones count alone, because a model's template may put the opening ones into the prompt.
+"""
+TAGS: Mapping[str, str] = MappingProxyType(
+    {
+        **SURE_TAGS,
+        **{f"<{name}>": f"</{name}>" for name in ("thought", "thoughts", "reasoning", "reflection", "scratchpad")},
+    }
+)
+"""The tags that begin and end the thinking of models whose server does not parse it, in lower case."""
+WORDS: Mapping[str, str] = MappingProxyType(
+    {
+        "analysis": "assistantfinal",  # gpt-oss without its special tokens
+        "here is my thought process:": "here is my response:",  # Granite
+        "here's my thought process:": "here's my response:",
+    }
+)
+"""Words that do the same at the beginning of an answer. Without the second ones, the first ones are the answer's."""
+ANSWERS: Mapping[str, str] = MappingProxyType(
+    {
+        **{f"<{name}>": f"</{name}>" for name in ("answer", "response", "output")},
+        "<|begin_of_solution|>": "<|end_of_solution|>",
+        "<|start_response|>": "<|end_response|>",
+    }
+)
+"""Tags around the answer that follows thinking, which some models write."""
+_CLOSINGS = tuple(SURE_TAGS.values())
+_MARKS = (*TAGS, *TOKENS, *_CLOSINGS, *ANSWERS.values())
+_MARK = re.compile("|".join(map(re.escape, sorted(_MARKS, key=len, reverse=True))), re.IGNORECASE)
+_BLANK_LINE = re.compile(r"[ \t]*\n")
+_SENTENCE_ENDS = (".", "!", "?", "\u2026", "\u3002", "\uff01", "\uff1f")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,20 +69,24 @@ class Separated:
 class ThinkingTags:
     """A filter that separates the thinking of one answer from its text.
 
-    Thinking begins with a tag before any word of the answer. A template may put that tag into the prompt, so a closing
-    tag without it ends thinking too; if ``thinks_first``, the text is held back until then. Tags that the answer
-    quotes, in code or between its words, stay.
+    A template may put the tag that opens a thought into the prompt, so a closing tag without it ends thinking too; if
+    ``thinks_first``, the text is held back until then. Marks that the answer speaks of stay: in code, in quotation
+    marks or between its words. A thought that begins after words of the answer is one only if it is closed.
     """
 
-    def __init__(self, *, thinks_first: bool = False, tag: str | None = None) -> None:
-        """``tag`` is the name of the only tag that counts; None for those of all models."""
-        self._tags = {f"<{tag}>": f"</{tag}>"} if tag is not None else TAGS
-        self._alone = tuple(self._tags.values()) if tag is not None else ALONE
-        self._close = ""
-        """The tag that ends the current thinking."""
+    def __init__(self, *, thinks_first: bool = False) -> None:
         self._held = ""
-        """Text that may be the beginning of a tag."""
-        self._is_thinking = False
+        """Text that may be the beginning of a mark."""
+        self._open = ""
+        self._close = ""
+        """The marks around the current thought; empty outside of thoughts."""
+        self._unsure: list[str] | None = None
+        """The current thought, if it counts only once it is closed."""
+        self._answer_close = ""
+        """The tag that ends the answer, if one has begun it."""
+        self._harmony: Harmony | None = None
+        self._is_before_harmony = False
+        """True if words stand before the first message that has a head, which says what they are."""
         self._waits_for_close = thinks_first
         self._waiting: list[str] = []
         self._said: list[str] = []
@@ -62,102 +94,174 @@ class ThinkingTags:
         """True if any text said or held back is more than blank. To look at all of it for each piece would take the
         square of the answer's length."""
         self._has_thought = False
-        self._quoted = 0
+        self._marks = 0
+        self._answer: list[str] = []
+        self._thinking: list[str] = []
+        self._takes_back = False
         self.closed_unopened = False
         """True if a closing tag without an opening one has ended thinking."""
 
     def take(self, text: str) -> Separated:
         """Return what of ``text``, and of text held back before, is known to be the answer's or thinking."""
         self._held += text
-        answer: list[str] = []
-        thinking: list[str] = []
-        takes_back = False
-        while self._held:
-            if self._is_thinking:
-                before, tag, after = self._held.partition(self._close)
-                if not tag:
-                    kept = _partial(self._held, self._close)
-                    thinking.append(self._held[: len(self._held) - kept])
-                    self._held = self._held[len(self._held) - kept :]
-                    break
-                thinking.append(before)
-                self._is_thinking, self._held = False, after
-                continue
-            if not self._has_said_words:
-                stripped = self._held.lstrip()
-                opening = next((tag for tag in self._tags if stripped.startswith(tag)), None)
-                if opening is not None:
-                    self._is_thinking, self._has_thought, self._waits_for_close = True, True, False
-                    self._close, self._held = self._tags[opening], stripped[len(opening) :]
-                    continue
-                if self._has_thought:
-                    self._held = stripped  # the blank lines between thinking and answer belong to neither
-                if not stripped or any(tag.startswith(stripped) for tag in self._tags):
-                    break  # blank, or perhaps a tag: wait for more
-            place, closing, is_known = self._closing_place(answer)
-            if place is not None and is_known:
-                said = "".join([*self._said, *answer, *self._waiting, self._held[:place]])
-                thinking.append(said if not self._said else self._held[:place])
-                takes_back = bool(self._said)
-                self._said, self._waiting, answer, self._has_said_words = [], [], [], False
-                self._held = self._held[place + len(closing) :]
-                self._waits_for_close, self._has_thought, self.closed_unopened = False, True, True
-                continue
-            kept = len(self._held) - place if place is not None else self._beginning_of_tag()
-            free = self._held[: len(self._held) - kept]
-            self._held = self._held[len(self._held) - kept :]
-            (self._waiting if self._waits_for_close else answer).append(free)
-            self._has_said_words = self._has_said_words or bool(free.strip())
-            break
-        text = "".join(answer)
-        if text:
-            self._said.append(text)
-        return Separated(text, "".join(thinking), takes_back)
+        while self._held and self._step():
+            pass
+        return self._taken()
 
     def end(self) -> Separated:
         """Return the rest of the text at the end of the answer."""
         held, self._held = self._held, ""
-        if self._is_thinking:
-            return Separated(thinking=held)
-        left = "".join([*self._waiting, held])
-        self._waiting = []
-        return Separated(left if left.strip() or self._said else "")
+        waiting, self._waiting = self._waiting, []
+        unsure, self._unsure = self._unsure, None
+        if self._harmony is not None:
+            self._answer += waiting
+            self._add(self._harmony.end())
+        elif unsure is not None and (self._open.lower() in WORDS or not self._has_thought):
+            self._answer += [*waiting, self._open, *unsure, held]
+        elif self._close:
+            self._answer += waiting
+            self._thinking += [*(unsure or ()), held]
+        else:
+            is_end = bool(self._answer_close) and held.strip().lower() == self._answer_close
+            rest = "".join([*waiting, "" if is_end else held])
+            self._answer.append(rest if rest.strip() or self._said else "")
+        return self._taken()
 
-    def _beginning_of_tag(self) -> int:
-        """Return how many characters at the end of the held text may begin a tag that ends thinking."""
-        return 0 if self._looks_no_more else max(_partial(self._held, tag) for tag in self._alone)
+    def _taken(self) -> Separated:
+        text, thinking, takes_back = "".join(self._answer), "".join(self._thinking), self._takes_back
+        self._answer, self._thinking, self._takes_back = [], [], False
+        if text:
+            self._said.append(text)
+        return Separated(text, thinking, takes_back)
 
-    @property
-    def _looks_no_more(self) -> bool:
-        return self.closed_unopened or self._quoted > MAX_QUOTED
+    def _step(self) -> bool:
+        """Read the held text up to its next mark. Returns False if more text is needed."""
+        if self._harmony is not None:
+            held, self._held = self._held, ""
+            self._add(self._harmony.take(held))
+            return False
+        if self._close:
+            return self._think()
+        if not self._has_said_words and not self._begin():
+            return False
+        if self._close:
+            return True
+        looks = self._marks < MAX_MARKS
+        mark = _MARK.search(self._held) if looks else None
+        if mark is None:
+            self._say(len(self._held) - (beginning_length(self._held, _MARKS) if looks else 0))
+            return False
+        return self._meet(mark.start(), mark[0])
 
-    def _closing_place(self, answer: list[str]) -> tuple[int | None, str, bool]:
-        """Return where a tag stands that may end thinking without a tag before it, the tag, and whether it does.
+    def _think(self) -> bool:
+        found = re.search(re.escape(self._close), self._held, re.IGNORECASE)
+        end = found.start() if found is not None else len(self._held) - beginning_length(self._held, (self._close,))
+        (self._thinking if self._unsure is None else self._unsure).append(self._held[:end])
+        self._held = self._held[found.end() if found is not None else end :]
+        if found is None:
+            return False
+        self._thinking += self._unsure or ()
+        self._close, self._unsure, self._has_thought = "", None, True
+        return True
 
-        A tag that the answer quotes has no place. What follows a tag decides: a blank line, or words of a sentence.
+    def _begin(self) -> bool:
+        """Read what stands before all words: blanks, and what begins a thought or the answer.
+
+        Returns False if more text is needed.
         """
-        if self._looks_no_more:
-            return None, "", False
-        places = [(place, tag) for tag in self._alone if (place := self._held.find(tag)) >= 0]
-        if not places:
-            return None, "", False
-        place, tag = min(places)
-        before = "".join([*self._said, *self._waiting, *answer, self._held[:place]])
-        if any(each in before for each in self._tags) or before.count("`") % 2:
-            self._quoted += 1
-            return None, tag, False
-        after = self._held[place + len(tag) :]
-        if before.endswith("\n") or re.match(r"[ \t]*\n", after):
-            return place, tag, True
-        if after.strip():
-            self._quoted += 1
-            return None, tag, False
-        return place, tag, False
+        stripped = self._held.lstrip()
+        if self._has_thought:
+            self._held = stripped  # the blank lines between thinking and answer belong to neither
+        lowered = stripped.lower()
+        beginnings = WORDS if not self._has_thought else {} if self._answer_close else ANSWERS
+        begun = next((each for each in beginnings if lowered.startswith(each)), "")
+        after = stripped[len(begun) :]
+        if begun in ANSWERS:
+            self._answer_close, self._held = ANSWERS[begun], after
+            return self._begin()
+        if begun:
+            if after and (begun != "analysis" or after[0].isupper()):
+                self._open, self._close, self._unsure, self._held = stripped[: len(begun)], WORDS[begun], [], after
+            return bool(after)
+        may_go_on = any(each.startswith(lowered) and each != lowered for each in (*_MARKS, *beginnings))
+        return bool(stripped) and not may_go_on
 
+    def _meet(self, place: int, mark: str) -> bool:
+        """Take a mark at ``place`` of the held text. Returns False if more text is needed."""
+        before, tag = "".join([*self._said, *self._answer, *self._waiting, self._held[:place]]), mark.lower()
+        after = self._held[place + len(mark) :]
+        if tag in ANSWERS.values():
+            if tag == self._answer_close and not after.strip():
+                self._say(place)
+                return False
+        elif is_quoted(before):
+            pass
+        elif tag in _CLOSINGS:
+            ends = self._ends_thinking(before, after)
+            if ends is None:
+                self._say(place)
+                return False
+            if ends:
+                self._marks += 1
+                self._take_back(place)
+                self._held = self._held[len(mark) :]
+                return True
+        elif not before.strip() or (stands_apart(before) and (tag in SURE_TAGS or tag in TOKENS)):
+            self._marks += 1
+            self._open_thought(place, mark)
+            return True
+        self._marks += 1
+        self._say(place + len(mark))
+        return True
 
-def _partial(text: str, tag: str) -> int:
-    """Return how many characters at the end of ``text`` may be the beginning of ``tag``."""
-    for length in range(min(len(tag) - 1, len(text)), 0, -1):
-        if tag.startswith(text[-length:]):
-            return length
-    return 0
+    def _open_thought(self, place: int, mark: str) -> None:
+        if self._has_said_words or self._held[:place].strip():
+            self._say(place)
+            self._held = self._held[len(mark) :]
+            self._unsure = []
+        else:
+            self._held = self._held[place + len(mark) :]
+            self._waits_for_close, self._waiting = False, []
+        if mark.lower() not in TOKENS:
+            self._open, self._close = mark, TAGS[mark.lower()]
+            return
+        self._harmony, self._is_before_harmony, self._unsure = Harmony(), self._has_said_words, None
+        self._held = mark + self._held
+
+    def _ends_thinking(self, before: str, after: str) -> bool | None:
+        """Return whether a closing tag ends thinking that no tag has opened; None if that depends on what follows."""
+        lowered = before.lower()
+        if self.closed_unopened or any(tag in lowered for tag in TAGS):
+            return False
+        if self._waits_for_close or not before.strip() or stands_apart(before):
+            return True
+        if before.rstrip().endswith(_SENTENCE_ENDS) or _BLANK_LINE.match(after):
+            return True
+        return False if after.strip() else None
+
+    def _take_back(self, place: int) -> None:
+        """Take all text up to ``place`` of the held text as thinking."""
+        self._takes_back |= bool(self._said)  # clients have seen it
+        self._thinking += [*self._answer, *self._waiting, self._held[:place]]
+        self._held = self._held[place:]
+        self._said, self._waiting, self._answer, self._has_said_words = [], [], [], False
+        self._waits_for_close, self._has_thought, self.closed_unopened = False, True, True
+
+    def _say(self, length: int) -> None:
+        """Take the beginning of the held text as the answer's."""
+        text, self._held = self._held[:length], self._held[length:]
+        (self._waiting if self._waits_for_close else self._answer).append(text)
+        self._has_said_words = self._has_said_words or bool(text.strip())
+
+    def _add(self, passages: Sequence[Passage]) -> None:
+        """Take what messages hold. Words before the first head are thinking if that is the answer's."""
+        channel = self._harmony.first_channel if self._harmony is not None else None
+        if channel is not None and self._is_before_harmony:
+            self._is_before_harmony = False
+            if channel == "final":
+                self._take_back(0)
+            else:
+                self._answer += self._waiting
+                self._waiting, self._waits_for_close = [], False
+        for passage in passages:
+            (self._thinking if passage.is_thinking else self._answer).append(passage.text)

@@ -26,6 +26,12 @@ MAX_BRANCHES = 50
 _NO_NUMBER = object()
 """Stand-in for a number that JSON does not have."""
 _COMBINED = ("oneOf", "anyOf", "allOf")
+_AROUND_NAMES = " \t\r\n\"'`<>(){}:"
+_RECIPIENT = re.compile(r"\bto=([\w.:/-]+)")
+"""The tool in the head of a call of gpt-oss, all of which some servers take for its name."""
+_PREFIX = re.compile(r"^(?:functions?|tools?|default_api)[.:/]")
+_SUFFIX = re.compile(r"(?::\d+|\.call)$")
+"""The number of a call (Kimi), or its method (Llama)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +57,17 @@ class OfferedTools:
         return self._outside.get(name, name)
 
     def name_inside(self, name: str) -> str:
-        """Return the tool's own name."""
-        return next((own for own, outside in self._outside.items() if outside == name), name)
+        """Return the own name of the tool that a model calls ``name``."""
+        meant = self.offered_name(name) or name
+        return next((own for own, outside in self._outside.items() if outside == meant), meant)
+
+    def offered_name(self, name: str) -> str | None:
+        """Return the name of an offered tool that ``name`` is, marks of chat templates around it left out, or None."""
+        recipient = _RECIPIENT.search(name)
+        bare = (recipient[1] if recipient is not None else name.partition("<|")[0]).strip(_AROUND_NAMES)
+        short = _SUFFIX.sub("", _PREFIX.sub("", bare))
+        offered = {tool.name for tool in self.tools}
+        return next((each for each in (name, bare, short) if each in offered), None)
 
 
 def offered_tools(tools: Sequence[ToolSpec], profile: ModelProfile, called: Sequence[str] = ()) -> OfferedTools:

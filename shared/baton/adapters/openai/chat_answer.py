@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from openai import AsyncStream
-from openai.types.chat import ChatCompletionChunk
-from openai.types.chat.chat_completion_chunk import ChoiceDelta
 
 from baton.adapters.models.answer_so_far import AnswerSoFar
 from baton.adapters.models.failure import ErrorBody, ProviderFailure
@@ -17,7 +15,7 @@ from baton.adapters.models.learning import SentFeatures
 from baton.adapters.models.profile import ModelProfile
 from baton.adapters.models.tool_schemas import OfferedTools
 from baton.adapters.openai.answer_body import AnswerBody, AnswerValue
-from baton.adapters.openai.chat_chunks import first_choice, is_error, text_alone, texts_and_thinking
+from baton.adapters.openai.chat_chunks import first_choice, is_error, text_alone, texts_and_thinking, with_calls
 from baton.adapters.openai.errors import IN_STREAM, provider_failure, with_status
 from baton.adapters.openai.replayed_fields import ReplayedFields
 from baton.adapters.openai.response_bodies import LIMITS
@@ -84,7 +82,6 @@ class ChatAnswer(AnswerSoFar):
         """True once a complete answer has arrived, which needs no reason to stop."""
         self._asked_characters = asked_characters
         self._note_insisting = note_insisting
-        self._has_text = False
         self._fragments = ToolCallFragments([each.name for each in tools.tools])
         self._fields = ReplayedFields(profile.replayed_fields)
 
@@ -96,7 +93,6 @@ class ChatAnswer(AnswerSoFar):
         """Keep it: only its existence is known, and an answer that was taken back is none without words."""
 
     def _add_text(self, text: str) -> str:
-        self._has_text = True
         return text
 
     async def next(self) -> Sequence[ModelChunk] | None:
@@ -119,8 +115,10 @@ class ChatAnswer(AnswerSoFar):
         if self.reason is None and self._is_complete:
             self.reason = FinishReason.STOP
         reason = self._found_reason()
+        rest, written = self._end_text()
+        chunks += rest
         drafts = self._fragments.take(cut=reason is FinishReason.LENGTH)
-        calls = [replace(call, name=self._tools.name_inside(call.name)) for call in drafts]
+        calls = [*(replace(call, name=self._tools.name_inside(call.name)) for call in drafts), *written]
         if self._settings.tool_choice == "none":
             if calls and not self._has_text:
                 self._refuse_calls(self._note_insisting)
@@ -140,7 +138,8 @@ class ChatAnswer(AnswerSoFar):
             return self._is_whole
         if self._fragments.are_whole:
             return True
-        return self._profile.ends_without_reason and (self._has_text or self._fragments.size > 0)
+        has_said = self._has_text or self._written.holds_call or self._fragments.size > 0
+        return self._profile.ends_without_reason and has_said
 
     @property
     def _has_read_all(self) -> bool:
@@ -171,35 +170,34 @@ class ChatAnswer(AnswerSoFar):
             raise with_status(ErrorBody.of(fields).failure(IN_STREAM))
         self._take_model(fields.get("model"))
         self._take_usage(fields.get("usage"))
-        choices = first_choice(fields.get("choices"))
-        if not choices:
+        choice = first_choice(fields.get("choices"))
+        if choice is None:
             return ()
-        chunk = ChatCompletionChunk.construct(**{**fields, "choices": choices, "usage": None})
+        delta, reason = choice.get("delta"), choice.get("finish_reason")
+        if delta is None and isinstance(choice.get("message"), dict):
+            delta = choice["message"]
+            self._is_whole = not event.is_streamed or fields.get("object") != "chat.completion.chunk"
+        if not isinstance(delta, dict | None):
+            raise ModelUnavailable
+        delta = with_calls(delta or {})
+        texts, thinking = texts_and_thinking(delta)
         try:
-            choice = chunk.choices[0]
-            delta, reason = choice.delta, choice.finish_reason
-            if delta is None and (delta := _message(choice)) is not None:
-                self._is_whole = not event.is_streamed or chunk.object != "chat.completion.chunk"
-            texts, thinking = ([], []) if delta is None else texts_and_thinking(delta)
-            refusal = delta.refusal if delta is not None else None
-            if delta is not None:
-                self._fragments.add(delta.tool_calls)
+            self._fragments.add(delta.get("tool_calls"))
         except TooManyCalls:
             self.cut()
             return ()
-        except (AttributeError, TypeError, LookupError):
+        except TypeError:
             raise ModelUnavailable from None
         ending = str(reason)[:MAX_REASON].lower() if reason else ""
         if ending in _NO_REASON:
             ending = ""
-        if refusal or _FILTERED.search(ending):
+        if delta.get("refusal") or _FILTERED.search(ending):
             raise ContentFiltered
         if _FAILED.search(ending):
             raise ProviderFailure(ending, status=_error_status(choice), text="The endpoint ended with an error.")
         if ending:
             self.reason = _REASONS.get(ending, FinishReason.STOP)
-        if delta is not None and delta.model_extra:
-            self._heard += self._fields.take(delta.model_extra)
+        self._heard += self._fields.take(delta)
         chunks: list[ModelChunk] = []
         for thought in thinking:
             self._heard += utf8_size(thought)
@@ -237,15 +235,9 @@ class ChatAnswer(AnswerSoFar):
             )
 
 
-def _message(choice: Any) -> Any:
-    """Return the message of a choice that has one instead of a delta; None without it."""
-    message = (choice.model_extra or {}).get("message")
-    return ChoiceDelta.construct(**message) if isinstance(message, dict) else None
-
-
-def _error_status(choice: Any) -> int | None:
+def _error_status(choice: Mapping[str, Any]) -> int | None:
     """Return the status of an error that a gateway puts beside the reason to stop."""
-    error = (getattr(choice, "model_extra", None) or {}).get("error")
+    error = choice.get("error")
     return ErrorBody.of(error).status if error else 502
 
 

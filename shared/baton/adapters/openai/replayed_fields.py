@@ -27,7 +27,7 @@ class ReplayedFields:
         self._others: dict[str, Any] = {}
 
     def take(self, extra: Mapping[str, Any]) -> int:
-        """Take the unknown fields of a delta, and return their size in characters, of lists and objects roughly.
+        """Take those fields of a delta, and return their size in characters, of lists and objects roughly.
 
         Thinking as text counts where it is read.
         """

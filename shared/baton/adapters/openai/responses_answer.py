@@ -98,18 +98,20 @@ class ResponsesAnswer(AnswerSoFar):
         messages = [item for item in self._items.all if item.kind is ItemKind.MESSAGE]
         self._message = messages[-1] if messages else None
         chunks = self._separated(left) if messages else []
+        rest, written = self._end_text() if messages else ([], [])
+        chunks += rest
         if self.reason is FinishReason.STOP and not self._items.all and self._asked_characters > OVERFLOW_CHARACTERS:
             raise ContextTooLong.guessed()
         reason = self._found_reason()
         found = self._items.tool_calls(cut=reason is FinishReason.LENGTH)
         calls = [(item, replace(call, name=self._tools.name_inside(call.name))) for item, call in found]
         if self._settings.tool_choice == "none":
-            calls = []
-        if calls and reason is FinishReason.STOP:
+            calls, written = [], []
+        if (calls or written) and reason is FinishReason.STOP:
             reason = FinishReason.TOOL_CALLS
         parts = ProviderParts.of(self._origin, self._profile.replay, self._parts([item for item, _ in calls]))
         finished = Finished(reason, self._model, self._usage, parts, self._dropped())
-        return [*chunks, *(call for _, call in calls), finished]
+        return [*chunks, *(call for _, call in calls), *written, finished]
 
     def _take(self, event: Mapping[str, Any], kind: str) -> Sequence[ModelChunk]:
         """Return what an event holds. Raises ``ContentFiltered``, ``ProviderFailure`` and ``TooManyCalls``."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import uuid
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -13,9 +14,13 @@ from baton.domain.text import utf8_size
 from baton.domain.tool_call import ToolCall, as_object
 
 MAX_CALLS = 1000
-"""Calls of one answer. Each fragment is compared with all of them."""
-MAX_PARSED = 4 * 1024 * 1024
-"""Characters that are parsed to find the ends of calls, for endpoints that do not mark them."""
+"""Calls of one answer."""
+_MARK = re.compile(r'\\.?|["{}]', re.DOTALL)
+MIN_FRAGMENT = 4
+"""Bytes that each fragment counts at least, so that empty ones are bounded too."""
+_OF_FRAGMENTS = frozenset({"index", "id", "type", "function"})
+_OF_FUNCTIONS = frozenset({"name", "arguments"})
+"""The members that OpenAI's API knows."""
 
 
 class TooManyCalls(Exception):
@@ -24,23 +29,40 @@ class TooManyCalls(Exception):
 
 @dataclass(slots=True)
 class _Draft:
-    index: object
     id: str
     name: str
     pieces: list[str] = field(default_factory=list)
-    length: int = 0
     fields: dict[str, Any] = field(default_factory=dict)
     """Fields of the call that OpenAI's API does not know, such as a signature."""
+    _read: int = 0
+    """Pieces in which the end of the object was looked for."""
+    _depth: int = 0
+    _has_begun: bool = False
+    _is_in_text: bool = False
+    _is_escaped: bool = False
 
     @property
     def arguments(self) -> str:
         return "".join(self.pieces).strip()
 
     @property
+    def is_closed(self) -> bool:
+        """Whether the arguments end as an object does. Each piece is looked at once, whatever the number of pieces."""
+        for piece in self.pieces[self._read :]:
+            text, self._is_escaped = piece[1:] if self._is_escaped else piece, False
+            for mark in _MARK.findall(text):
+                if mark == '"':
+                    self._is_in_text = not self._is_in_text
+                elif mark in "{}" and not self._is_in_text:
+                    self._depth += 1 if mark == "{" else -1
+                    self._has_begun = True
+                self._is_escaped = mark == "\\"  # the character that it escapes is in the next piece
+        self._read = len(self.pieces)
+        return self._has_begun and self._depth == 0 and not self._is_in_text
+
+    @property
     def is_whole(self) -> bool:
         """Whether the arguments are a complete JSON object."""
-        if self.pieces and not self.pieces[-1].rstrip().endswith("}"):
-            return False
         try:
             return isinstance(json.loads(self.arguments), dict)
         except (ValueError, RecursionError):
@@ -59,7 +81,8 @@ class ToolCallFragments:
         """``names`` are those of the tools that may be called."""
         self._names = names
         self._drafts: list[_Draft] = []
-        self._parsed = 0
+        self._newest: dict[tuple[str, object], _Draft] = {}
+        """The newest call by its index and by its id."""
         self.size = 0
         """Bytes of all fragments."""
         self.fields: list[dict[str, Any]] = []
@@ -73,7 +96,7 @@ class ToolCallFragments:
             raise TypeError(type(fragments))
         for fragment in fragments:
             self._add(fragment)
-            if len(self._drafts) > MAX_CALLS or self._parsed > MAX_PARSED:
+            if len(self._drafts) > MAX_CALLS:
                 del self._drafts[MAX_CALLS:]
                 raise TooManyCalls
 
@@ -103,42 +126,47 @@ class ToolCallFragments:
         return calls
 
     def _add(self, fragment: object) -> None:
-        # The SDK does not validate: any of these may be missing or of another type.
-        function = getattr(fragment, "function", None)
-        index, identity = getattr(fragment, "index", None), _text(getattr(fragment, "id", None))
-        name, arguments = _text(getattr(function, "name", None)), getattr(function, "arguments", None)
+        # Nothing has validated it: any member may be missing or of another type.
+        whole = fragment if isinstance(fragment, dict) else {}
+        function = whole.get("function")
+        function = function if isinstance(function, dict) else {}
+        index, identity = _index(whole.get("index")), _text(whole.get("id"))
+        name, arguments = _text(function.get("name")), function.get("arguments")
+        self.size += MIN_FRAGMENT
         draft = self._draft(index, identity, name)
         if draft is None or (name and self._begins_another(draft, identity, name, arguments)):
-            draft = _Draft(index, identity, name)
+            draft = _Draft(identity, name)
             self._drafts.append(draft)
             self.size += len(identity) + len(name)
-        for holder in (fragment, function):
-            extra = getattr(holder, "model_extra", None)
-            if isinstance(extra, dict) and extra:
+        for holder, usual in ((whole, _OF_FRAGMENTS), (function, _OF_FUNCTIONS)):
+            if holder.keys() - usual:
+                extra = {key: value for key, value in holder.items() if key not in usual}
                 draft.fields |= extra
                 self.size += sum(len(str(value)) for value in extra.values())
         draft.id = draft.id or identity
+        self._newest[("id", draft.id)] = self._newest[("index", index)] = draft
         if name and self._continues_name(draft, name):
             draft.name += name
         draft.name = draft.name or name
         piece = json.dumps(arguments, ensure_ascii=False) if isinstance(arguments, dict) else _text(arguments)
         if piece:
             draft.pieces.append(piece)
-            draft.length += len(piece)
-            self.size += utf8_size(piece)
+            self.size += max(0, utf8_size(piece) - MIN_FRAGMENT)
 
     def _draft(self, index: object, identity: str, name: str) -> _Draft | None:
         """Return the newest call that the fragment may belong to."""
         if index is not None:
-            return next((draft for draft in reversed(self._drafts) if draft.index == index), None)
+            return self._newest.get(("index", index))
         if identity:
-            same = next((draft for draft in reversed(self._drafts) if draft.id == identity), None)
+            same = self._newest.get(("id", identity))
             if same is not None or name:
                 return same
         return self._drafts[-1] if self._drafts else None
 
     def _continues_name(self, draft: _Draft, name: str) -> bool:
         """Return whether ``name`` is the next piece of a name that is no tool's yet."""
+        if name.startswith("<|"):  # a mark of the chat template
+            return bool(draft.name)
         if not draft.name or draft.name in self._names:
             return False
         return any(each.startswith(draft.name + name) for each in self._names)
@@ -149,11 +177,12 @@ class ToolCallFragments:
             return not self._continues_name(draft, name)
         if identity and draft.id and identity != draft.id:
             return True
-        if not arguments:
-            return False
         # Endpoints without indices send the calls of one tool one after the other, each complete.
-        self._parsed += draft.length
-        return draft.is_whole
+        return bool(arguments) and draft.is_closed
+
+
+def _index(value: object) -> int | str | None:
+    return value if isinstance(value, int | str) else None
 
 
 def _text(value: object) -> str:

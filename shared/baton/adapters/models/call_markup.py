@@ -1,0 +1,261 @@
+"""Read tool calls that a model has written as text, in the notations of the models that servers leave unread."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from baton.adapters.models.tool_schemas import OfferedTools
+
+OPENINGS = (
+    *(f"<{name}>" for name in ("tool_call", "tool_calls", "toolcall", "function_call", "function_calls")),
+    *("<functioncall>", "<tool_code>", "<start_function_call>", "<longcat_tool_call>"),
+    *(f"<{maker}:tool_call>" for maker in ("minimax", "seed")),
+    *("<function=", "<invoke name="),
+    *("[tool_calls]", "[tool_call]"),  # Mistral
+    *("<|python_tag|>", "<|python_start|>"),  # Llama
+    *("<|tool_call>", "<|tool_call|>", "<|tool_calls|>", "<|tool_call_start|>", "<|tool_call_begin|>"),
+    *("<|tool_calls_section_begin|>", "<|tool_calls_begin|>", "<|tools_prefix|>"),
+    *("<|start_action|>", "<|action_start|>"),
+    *("<\uff5ctool\u2581calls\u2581begin\uff5c>", "<\uff5ctool\u2581call\u2581begin\uff5c>"),  # DeepSeek
+    *("<\uff5ctool_calls_begin\uff5c>", "<\uff5cdsml\uff5cfunction_calls>", "<\uff5cdsml\uff5cinvoke name="),
+    "<|channel|>commentary to=",  # gpt-oss, as ``Harmony`` leaves it
+    "functools[",  # Phi
+)
+"""The marks that begin calls, in lower case."""
+BARE = (
+    *('{"name":"', '{"type":"function"', '{"function":', '{"tool_name":"', '{"tool":"', '{"tool_calls":'),
+    *('[{"name":"', '[{"type":"function"', '[{"function":', '[{"tool_name":"'),
+)
+"""The beginnings of calls without marks, as lines without blanks, in lower case."""
+MAX_RAW = 4_000
+"""Characters of a call that cannot be read which the model is shown."""
+
+_NOISE = re.compile(
+    r"""\s+ | [,;]
+    | <tool_response>[\s\S]*                                           # an invented result
+    | <[|\uff5c][\w\u2581/.:-]{1,40}[|\uff5c]?> (?:json\b)?             # special tokens
+    | <[\w\u2581]{1,40}[|\uff5c]> | </s> | <end_of_turn>
+    | </?\uff5cDSML\uff5c\w+>
+    | </?(?:\w+:)?(?:longcat_|start_|end_)?(?:tools?|functions?)_?(?:calls?|code)?>
+    | </?(?:\w+:)?(?:invoke|parameters?)>
+    | \[/?(?:TOOL_CALLS?|ARGS)\] | \[CALL_ID\]\w+
+    | ```(?:json)? | functools(?=\[)
+    | function(?=\s*<[|\uff5c]tool)""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_ELEMENT = re.compile(
+    r"<[^<>\s=]{0,20}?(?:function|invoke)\s*(?:=|name=|\sname=)\s*[\"']?(?P<name>[\w.:/-]+)[\"']?\s*>"
+    r"(?P<body>[\s\S]*?)(?:</[^<>\s]{0,20}(?:function|invoke)>|\Z)",
+    re.IGNORECASE,
+)
+_PARAMETER = re.compile(
+    r"<[^<>\s=]{0,20}?parameter\s*(?:=|\sname=)\s*[\"']?(?P<name>[^<>\"'\n]+?)[\"']?(?:\s[^<>\n]*)?>"
+    r"(?P<value>[\s\S]*?)(?:</[^<>\s]{0,20}parameter>|(?=<[^<>\s=]{0,20}?parameter\s*(?:=|\sname=))|\Z)",
+    re.IGNORECASE,
+)
+_PAIR = re.compile(r"\s*<arg_key>(?P<name>[^<>]*)</arg_key>\s*<arg_value>(?P<value>[\s\S]*?)</arg_value>")
+_NAMED = re.compile(r"(?:(?:commentary|analysis)\s+)?(?:call:|to=)?(?P<name>[A-Za-z_][\w.:/-]*)")
+_POSITION = (
+    r"(?:[\"'](?:name|tool_name|function|tool)[\"']\s*:\s*[\"']|(?:function|invoke name|to)=\"?|call:)(?:functions?\.)?"
+)
+_STRING = re.compile(r"<\|\"\|>([\s\S]*?)<\|\"\|>|<escape>([\s\S]*?)<escape>")
+_KEY = re.compile(r"([{,]\s*)([A-Za-z_]\w*)\s*:")
+_NAMES = ("name", "tool_name", "function", "tool")
+_ARGUMENTS = ("arguments", "parameters", "args", "input", "tool_input")
+_OTHERS = frozenset({"type", "id", "tool_call_id", "call_id", "index"})
+_JSON = json.JSONDecoder()
+
+
+class Unreadable(Exception):
+    """The text is no notation of calls that is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenCall:
+    """A call that was written as text."""
+
+    name: str
+    arguments: str
+    """JSON; the text as the model wrote it if it cannot be read."""
+
+
+def read_calls(text: str, tools: OfferedTools, *, is_bare: bool) -> list[WrittenCall]:
+    """Return the calls that ``text``, from its first mark to the end of the answer, consists of.
+
+    Nothing is returned for a text that is something else, or names no tool that is offered. A call with a mark that
+    names one, and cannot be read, has the text as its arguments. ``is_bare``: the text has no mark.
+    """
+    reader = _Reader(text, tools, is_bare=is_bare)
+    calls: list[WrittenCall] = []
+    try:
+        for call in reader.calls():
+            calls.append(call)  # noqa: PERF402 - those before an error count
+    except (Unreadable, ValueError, RecursionError, MemoryError, SyntaxError):
+        is_followed = bool(calls) and not any(each in reader.rest.lower() for each in OPENINGS)
+        return [] if is_bare or is_followed else _unreadable(text, tools)
+    return calls if any(tools.offered_name(call.name) is not None for call in calls) else []
+
+
+def _unreadable(text: str, tools: OfferedTools) -> list[WrittenCall]:
+    names = "|".join(re.escape(tool.name) for tool in tools.tools)
+    start = 0
+    while (noise := _NOISE.match(text, start)) is not None and noise.end() > start:
+        start = noise.end()
+    found = re.compile(rf"(?:{names})(?![\w-])").match(text, start) or re.search(
+        rf"{_POSITION}({names})(?![\w-])", text, re.IGNORECASE
+    )
+    if found is None:
+        return []
+    name = next(tool.name for tool in tools.tools if tool.name.lower() == (found[found.lastindex or 0]).lower())
+    return [WrittenCall(name, text[:MAX_RAW])]
+
+
+class _Reader:
+    """A reader of one text."""
+
+    def __init__(self, text: str, tools: OfferedTools, *, is_bare: bool) -> None:
+        self._text = text
+        self._at = 0
+        self._tools = tools
+        self._is_bare = is_bare
+
+    @property
+    def rest(self) -> str:
+        """The text that is not read yet."""
+        return self._text[self._at :]
+
+    def calls(self) -> Iterator[WrittenCall]:
+        """Yield the calls. Raises ``Unreadable``, and the errors of parsers."""
+        while True:
+            self._skip()
+            if self._at >= len(self._text):
+                return
+            if self._text[self._at] in "{[":
+                yield from self._value()
+            elif (element := _ELEMENT.match(self._text, self._at)) is not None:
+                self._at = element.end()
+                yield WrittenCall(element["name"], self._parameters(element["name"], element["body"]))
+            else:
+                yield from self._named()
+
+    def _skip(self) -> None:
+        while (noise := _NOISE.match(self._text, self._at)) is not None and noise.end() > self._at:
+            self._at = noise.end()
+
+    def _value(self) -> Iterator[WrittenCall]:
+        """Read a JSON object or list of calls, or a list of calls as Python writes them."""
+        try:
+            value, self._at = _JSON.raw_decode(self._text, self._at)
+        except ValueError:
+            if self._text[self._at] != "[":
+                raise
+            yield from self._python()
+            return
+        if isinstance(value, dict) and isinstance(value.get("tool_calls"), list):
+            value = value["tool_calls"]
+        for each in value if isinstance(value, list) else [value]:
+            yield self._call(each)
+
+    def _call(self, value: Any) -> WrittenCall:
+        if not isinstance(value, dict):
+            raise Unreadable
+        inner = value.get("function")
+        fields = {**value, **inner} if isinstance(inner, dict) else value
+        if isinstance(inner, dict):
+            fields.pop("function", None)
+        name = next((fields[key] for key in _NAMES if isinstance(fields.get(key), str)), None)
+        key = next((key for key in _ARGUMENTS if key in fields), None)
+        if name is None and len(value) == 1:  # {"name of the tool": {...}}
+            [(name, arguments)] = value.items()
+            if self._is_bare or self._tools.offered_name(name) is None or not isinstance(arguments, dict):
+                raise Unreadable
+            return WrittenCall(name, json.dumps(arguments, ensure_ascii=False))
+        others = set(fields) - {*_NAMES, *_ARGUMENTS, *_OTHERS}
+        if name is None or (self._is_bare and (others or key is None)):
+            raise Unreadable
+        arguments = fields[key] if key is not None else {}
+        if isinstance(arguments, str):
+            return WrittenCall(name, arguments)
+        return WrittenCall(name, json.dumps(arguments, ensure_ascii=False))
+
+    def _named(self) -> Iterator[WrittenCall]:
+        """Read a name with arguments after it: an object, pairs of tags, or those of a call in Python."""
+        named = _NAMED.match(self._text, self._at)
+        if named is None:
+            raise Unreadable
+        name, begin, self._at = named["name"], named.start("name"), named.end()
+        if self._text.startswith("(", self._at):
+            self._at = begin
+            yield from self._python()
+            return
+        if (pair := _PAIR.match(self._text, self._at)) is not None:
+            pairs: list[tuple[str, str]] = []
+            while pair is not None:
+                pairs.append((pair["name"], pair["value"]))
+                self._at = pair.end()
+                pair = _PAIR.match(self._text, self._at)
+            yield WrittenCall(name, self._typed(name, pairs))
+            return
+        self._skip()
+        if self._text.startswith("{", self._at):
+            yield WrittenCall(name, self._object())
+        elif self._tools.offered_name(name) is not None and self._at >= len(self._text):
+            yield WrittenCall(name, "{}")
+        else:
+            raise Unreadable
+
+    def _object(self) -> str:
+        """Return an object of arguments in JSON, even if it is written as Gemma does, without quotes around names."""
+        with suppress(ValueError):
+            value, end = _JSON.raw_decode(self._text, self._at)
+            self._at = end
+            return json.dumps(value, ensure_ascii=False)
+        mended = _STRING.sub(lambda found: json.dumps(found[1] or found[2] or ""), self._text[self._at :])
+        self._text = _KEY.sub(r'\1"\2":', mended)
+        value, self._at = _JSON.raw_decode(self._text)
+        if not isinstance(value, dict):
+            raise Unreadable
+        return json.dumps(value, ensure_ascii=False)
+
+    def _parameters(self, name: str, body: str) -> str:
+        if body.lstrip().startswith("{"):
+            return body.strip()
+        return self._typed(name, [(each["name"], each["value"]) for each in _PARAMETER.finditer(body)])
+
+    def _typed(self, name: str, pairs: list[tuple[str, str]]) -> str:
+        """Return arguments that were written as text, with the types that the tool's schema gives them."""
+        offered = self._tools.offered_name(name)
+        schema: Mapping[str, Any] = next((t.parameters for t in self._tools.tools if t.name == offered), {})
+        properties = schema.get("properties") or {}
+        return json.dumps({key.strip(): _value_of(text, properties.get(key.strip())) for key, text in pairs})
+
+    def _python(self) -> Iterator[WrittenCall]:
+        """Read calls as Python writes them, up to the next special token."""
+        end = re.compile(r"<[|\uff5c/]|```").search(self._text, self._at)
+        part = self._text[self._at : end.start() if end is not None else len(self._text)]
+        self._at += len(part)
+        for statement in ast.parse(part.strip()).body:
+            if not isinstance(statement, ast.Expr):
+                raise Unreadable
+            value = statement.value
+            for each in value.elts if isinstance(value, ast.List | ast.Tuple) else [value]:
+                if not isinstance(each, ast.Call) or each.args:
+                    raise Unreadable
+                arguments = {word.arg: ast.literal_eval(word.value) for word in each.keywords if word.arg is not None}
+                yield WrittenCall(ast.unparse(each.func), json.dumps(arguments, ensure_ascii=False, allow_nan=False))
+
+
+def _value_of(text: str, schema: Any) -> Any:
+    """Return the value of a parameter that was written as text: JSON, unless its schema asks for a text."""
+    text = text.removeprefix("\n").removesuffix("\n")
+    kind = schema.get("type") if isinstance(schema, Mapping) else None
+    if kind != "string":
+        with suppress(ValueError, RecursionError):
+            return json.loads(text)
+    return text

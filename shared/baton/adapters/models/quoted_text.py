@@ -1,0 +1,39 @@
+"""Marks that an answer only speaks of: in code, in quotation marks or in a quoted line."""
+
+from __future__ import annotations
+
+import re
+
+MAX_MARKS = 100
+"""Marks of an answer that are read. After them none is looked for, as each costs a look at all text before it."""
+_FENCE = re.compile(r"^[ \t>*+\-\d.)]*(?:```|~~~)[^`\n]*$", re.MULTILINE)
+_QUOTES = "\"'`\u2018\u201a\u201c\u201e\u00ab\u2039\u300c\u300e("
+"""Characters directly before a mark that is spoken of."""
+_CODE_TAGS = ("code", "pre")
+
+
+def is_quoted(before: str) -> bool:
+    """Return whether a mark is only spoken of. ``before`` is the answer up to it."""
+    if len(_FENCE.findall(before)) % 2:
+        return True
+    line = before[before.rfind("\n") + 1 :]
+    if line.count("`") % 2 or line.endswith(tuple(_QUOTES)) or line.startswith(("    ", "\t")):
+        return True
+    return line.lstrip().startswith(">") or any(
+        before.count(f"<{tag}") > before.count(f"</{tag}") for tag in _CODE_TAGS
+    )
+
+
+def stands_apart(before: str) -> bool:
+    """Return whether a mark after ``before`` is no word of a sentence: it begins a line, or follows without a space."""
+    return not before or before[-1] == "\n" or not before[-1].isspace()
+
+
+def beginning_length(text: str, marks: tuple[str, ...]) -> int:
+    """Return how many characters at the end of ``text`` may be the beginning of one of the ``marks``, in lower case."""
+    longest = max(map(len, marks)) - 1
+    for at in range(max(0, len(text) - longest), len(text)):
+        tail = text[at:].lower()
+        if any(mark.startswith(tail) for mark in marks):
+            return len(text) - at
+    return 0

@@ -1,0 +1,145 @@
+"""Find tool calls in the text of an answer, and keep them out of it."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from typing import NamedTuple
+
+from baton.adapters.models.call_markup import BARE, OPENINGS, read_calls
+from baton.adapters.models.quoted_text import MAX_MARKS, beginning_length, is_quoted
+from baton.adapters.models.tool_schemas import OfferedTools
+from baton.domain.tool_call import ToolCall, as_object
+
+MAX_UNNAMED = 2_000
+"""Characters after a mark within which a call names its tool. Text that names none is shown."""
+_OPENING = re.compile("|".join(map(re.escape, sorted(OPENINGS, key=len, reverse=True))), re.IGNORECASE)
+_BARE = re.compile(r"^[ \t]*(?=[{\[])", re.MULTILINE)
+_BLANKS = re.compile(r"\s+")
+MAX_BARE = 200
+"""Characters of a line, with its blanks, in which a call without a mark shows itself."""
+
+
+class _Place(NamedTuple):
+    start: int
+    length: int
+    """Characters of the mark; 0 for a call without one."""
+    is_sure: bool
+    """False if more text is needed to see a mark."""
+
+
+class WrittenCalls:
+    """A filter that holds back what may be a call of an offered tool, from its first mark on.
+
+    At the end of the answer it is a call, or text after all: marks that the answer speaks of, and those with text
+    behind them or of tools that are not offered, are no calls.
+    """
+
+    def __init__(self, tools: OfferedTools, *, reads_bare: bool) -> None:
+        """``reads_bare``: calls without marks are read too, which are JSON as answers may be."""
+        self._tools = tools
+        self._reads_bare = reads_bare
+        names = "|".join(re.escape(tool.name) for tool in tools.tools)
+        self._name = re.compile(rf"(?<![\w-])(?:{names})(?![\w-])") if names else None
+        self._held = ""
+        self._open: _Place | None = None
+        """The mark that the held text begins with."""
+        self._call: list[str] | None = None
+        """The text from a mark on that names a tool."""
+        self._said: list[str] = []
+        self._marks = 0
+
+    @property
+    def holds_call(self) -> bool:
+        """True if text is held back that names a tool."""
+        return self._call is not None
+
+    def take(self, text: str) -> str:
+        """Return what of ``text``, and of text held back before, is the answer's."""
+        if self._name is None:
+            return text
+        if self._call is not None:
+            self._call.append(text)
+            return ""
+        self._held += text
+        begin = len(self._said)
+        while self._held and self._step():
+            pass
+        return "".join(self._said[begin:])
+
+    def end(self, *, cut: bool) -> tuple[str, list[ToolCall]]:
+        """Return the rest of the text, and the calls. ``cut``: the answer was, so that no call counts."""
+        held = "".join(self._call) if self._call is not None else self._held
+        is_bare = self._open is not None and not self._open.length
+        calls = read_calls(held, self._tools, is_bare=is_bare) if self._call is not None else []
+        self.forget()
+        if not calls:
+            return held, []
+        named = [(self._tools.name_inside(each.name), as_object(each.arguments)) for each in calls if not cut]
+        return "", [ToolCall(f"call_{uuid.uuid4().hex[:24]}", *each) for each in named]
+
+    def forget(self) -> None:
+        """Forget all text so far, which was none of the answer."""
+        self._held, self._open, self._call, self._said = "", None, None, []
+
+    def _step(self) -> bool:
+        """Read the held text up to its next mark. Returns False if more text is needed."""
+        if self._open is not None:
+            return self._decide(self._open)
+        place = self._find() if self._marks < MAX_MARKS else None
+        if place is None:
+            looks = self._marks < MAX_MARKS
+            self._pass_on(len(self._held) - (beginning_length(self._held, OPENINGS) if looks else 0))
+            return False
+        self._pass_on(place.start)
+        if not place.is_sure:
+            return False
+        self._open = place
+        if is_quoted("".join(self._said)):
+            self._skip(place)
+        return True
+
+    def _decide(self, opened: _Place) -> bool:
+        """Look for the name of a tool after a mark. Returns False if more text is needed."""
+        assert self._name is not None  # noqa: S101 - nothing is read without tools
+        if self._name.search(self._held) is not None:
+            self._call, self._held = [self._held], ""
+            return False
+        if len(self._held) < MAX_UNNAMED:
+            return False
+        self._skip(opened)
+        return True
+
+    def _skip(self, opened: _Place) -> None:
+        """Take a mark as text."""
+        self._marks += 1
+        self._open = None
+        self._pass_on(max(1, opened.length))
+
+    def _find(self) -> _Place | None:
+        """Return the first place where a call may begin."""
+        found = _OPENING.search(self._held)
+        places = [_Place(found.start(), len(found[0]), is_sure=True)] if found is not None else []
+        if self._reads_bare:
+            for line in _BARE.finditer(self._held):
+                if line.start() or not self._said or self._said[-1].endswith("\n"):
+                    begun = self._begins_bare(self._held[line.end() : line.end() + MAX_BARE], line.start())
+                    if begun is not None:
+                        places.append(_Place(line.start(), 0, is_sure=begun))
+                        break
+        return min(places, default=None)
+
+    def _begins_bare(self, text: str, place: int) -> bool | None:
+        """Return whether a line begins a call without a mark; None if it does not, False if more of it is needed."""
+        line = _BLANKS.sub("", text)
+        names = [f"[{tool.name}(" for tool in self._tools.tools] if not self._said and not place else []
+        beginnings = [*((each, line.lower()) for each in BARE), *((name, line) for name in names)]
+        if any(begun.startswith(each) for each, begun in beginnings):
+            return True
+        return False if any(each.startswith(begun) for each, begun in beginnings) else None
+
+    def _pass_on(self, length: int) -> None:
+        """Take the beginning of the held text as the answer's."""
+        if length:
+            self._said.append(self._held[:length])
+            self._held = self._held[length:]
