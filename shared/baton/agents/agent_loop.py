@@ -54,6 +54,11 @@ LAST_ANSWER = (
     "call no more tools."
 )
 
+NO_WORDS = (
+    "Your last answer had no words that the user can see, and called no tool. Write the answer now, without thinking "
+    "at length."
+)
+
 MAX_CALLS = 64
 """Calls of one answer. Further ones are not executed, and the model's history does not contain them."""
 
@@ -95,7 +100,9 @@ class AgentLoop:
         self._budget = Budget(agent.limits, lambda: context.work_seconds(1.0) <= 0)
         self._structured = StructuredAnswer.of(agent, self._budget)
         self._unused_id: str | None = None
-        """The id of an answer that the model is asked to correct: nothing was shown of it."""
+        """The id of an answer that the model is asked to give again: nothing was shown of it."""
+        self._is_asked_again = False
+        """True if an answer without words has been asked for again, which is done once."""
         self._tracker = own.tracker if own is not None else None
         hooks = Hooks.of(context, agent, task_id)
         self._screening = Screening(hooks, context, self._prompt) if hooks else None
@@ -300,13 +307,17 @@ class AgentLoop:
             noted.model, noted.usage, noted.dropped = finished.model, finished.usage, finished.dropped
         await self._count(finished, prompts, answer.heard, asked)
         self._has_answered = bool(text) and (self._structured is None or held.is_structured or refused is not None)
+        again: Sequence[Prompt] = ()
         if held.failure is not None and self._structured is not None:
-            repair = self._structured.repair(answer.heard, finished)
-            if repair:
-                self._prompt.add(*repair)
-                await self._prompt.fit()
-                self._unused_id = answer.message_id
-                return
+            again = self._structured.repair(answer.heard, finished)
+        elif is_whole and not (text or calls or is_spent or self._is_asked_again) and self._budget.allows_repair:
+            self._is_asked_again = True
+            again = (Prompt(Role.SYSTEM, NO_WORDS),)
+        if again:
+            self._prompt.add(*again)
+            await self._prompt.fit()
+            self._unused_id = answer.message_id
+            return
         if failure is not None:
             raise failure
 

@@ -202,8 +202,9 @@ class CallIds:
         self._occurrences: Counter[str] = Counter()
 
     def identify(self, call: ToolCall) -> ToolCall:
-        """Return the call with its id. Equal calls are counted, so that each has its own."""
+        """Return the call with its id, in text that can be stored. Equal calls are counted: each has its own id."""
         context = self._context
+        call = call.encodable()
         about = (context.thread_id, context.run.message_id, self._caller, call.name, call.arguments)
         same = tool_call_id(*about, 0)
         named = tool_call_id(*about, self._occurrences[same])

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 import uuid
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
 from baton.domain.conversation_data import DataChange
 from baton.domain.json_values import count_values
+from baton.domain.text import encodable
 
 ASK = "ask_"
 TRANSFER = "transfer_to_"
@@ -22,6 +24,8 @@ END = "end_conversation"
 BUILTIN_TOOLS = (RETURN, ADVANCE, END)
 MAX_VALUES = 10_000
 """Values in a call's arguments. They are parsed and validated several times."""
+_ESCAPED_HALF = re.compile(r"\\u[dD][89a-fA-F]")
+"""An escape that may be half a character."""
 
 
 def is_shown(name: str) -> bool:
@@ -45,6 +49,13 @@ class ToolCall:
     name: str
     arguments: str
     """JSON as the model wrote it, possibly malformed; ``{}`` if it wrote nothing."""
+
+    def encodable(self) -> ToolCall:
+        """Return the call in text that UTF-8 can encode, the values of its arguments included."""
+        name, arguments = encodable(self.name), encodable(self.arguments)
+        if _ESCAPED_HALF.search(arguments) and (parsed := _parse(arguments)) is not None:
+            arguments = encodable(json.dumps(parsed, ensure_ascii=False))
+        return replace(self, name=name, arguments=arguments)
 
     def parsed(self) -> dict[str, Any] | None:
         """Return the arguments as an object; None if they are not an object or exceed ``MAX_VALUES``."""

@@ -75,7 +75,8 @@ class LightModel:
             Prompt(Role.USER, json.dumps(data, ensure_ascii=False, separators=(",", ":"))),
         ]
         longest = max_tokens * CHARACTERS_A_TOKEN
-        answer = await short_answer(self.model, settings, prompts, max_characters=longest)
+        # An object is asked for again in any case.
+        answer = await short_answer(self.model, settings, prompts, max_characters=longest, asks_again=schema is None)
         reason = answer.finished.reason if answer.finished is not None else None
         return answer.text, len(answer.text) == longest or reason is FinishReason.LENGTH
 

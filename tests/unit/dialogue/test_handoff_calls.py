@@ -171,7 +171,7 @@ async def test_a_completed_workflow_stays_complete_where_no_return_is_expected()
 
 
 async def test_a_target_that_answers_with_nothing_is_unavailable_too() -> None:
-    harness = HandoffHarness(transfer(), Answer(()))
+    harness = HandoffHarness(transfer(), Answer(()), Answer(()))
     said = await harness.say()
     assert "currently unavailable" in texts(said)[0][1]
     assert await active(harness) == "assistant"

@@ -8,6 +8,7 @@ import pytest
 
 from baton.domain.errors import ContextTooLong
 from baton.domain.message import Role
+from baton.domain.usage import Usage
 from baton.memory.short_answer import short_answer
 from baton.ports.chat_model import ModelChunk, ModelSettings, Prompt, TextTakenBack, ToolSpec
 from baton.ports.files import ThreadFiles
@@ -48,6 +49,19 @@ async def test_material_that_is_too_long_is_halved_until_it_fits() -> None:
 async def test_material_that_never_fits_raises_what_the_model_raises() -> None:
     with pytest.raises(ContextTooLong):
         await ask(ShortSighted(), "x" * 100_000)
+
+
+async def test_an_answer_without_words_is_asked_for_once_more_and_both_are_counted() -> None:
+    model = ScriptedChatModel()
+    model.script(Answer(("  ",)), "So.", Answer(()), Answer(()))
+    prompts = [Prompt(Role.USER, "x")]
+    answer = await short_answer(model, SETTINGS, prompts, max_characters=100)
+    assert answer.text == "So."
+    assert answer.finished is not None
+    assert answer.finished.usage == Usage(20, 4)
+    assert model.asked[1].prompts[0] == prompts[0]
+    assert (await short_answer(model, SETTINGS, prompts, max_characters=100)).text == ""
+    assert len(model.asked) == 4
 
 
 async def test_text_that_was_thinking_is_no_part_of_the_answer() -> None:

@@ -1,0 +1,101 @@
+"""An answer without words is asked for once more, wherever a model is asked."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from baton import Agent, RunContext
+from baton.agents.agent_loop import NO_WORDS
+from baton.domain.agent import AgentDefinition
+from baton.domain.agent_settings import ModelChoice
+from baton.domain.errors import ModelUnavailable
+from baton.domain.message import Role
+from baton.domain.tool_call import ToolCall
+from baton.ports.chat_model import FinishReason, ReasoningDelta, TextTakenBack
+from tests.fakes.chat_model import Answer
+from tests.harness.coded import coded
+from tests.harness.harness import ASSISTANT, LIBRARIAN, Harness, Said
+from tests.harness.structured import SCHEMA, WRITTEN
+
+EMPTY = {
+    "nothing": Answer(()),
+    "thoughts": Answer((ReasoningDelta("I think."),)),
+    "text that was thinking": Answer(("I think.", TextTakenBack())),
+    "a limit that was spent on thoughts": Answer((), reason=FinishReason.LENGTH),
+}
+
+
+def answers(said: Said) -> list[str]:
+    """The stored answers of a turn."""
+    assert said.finished is not None
+    return [message.text for message in said.finished.messages if message.role is Role.ASSISTANT]
+
+
+@pytest.mark.parametrize("empty", EMPTY.values(), ids=EMPTY)
+async def test_the_user_sees_one_answer_and_both_calls_are_counted(empty: Answer) -> None:
+    harness = Harness(assistant=ASSISTANT.model_copy(update={"model": ModelChoice(show_reasoning=True)}))
+    harness.model.script(empty, "Hello.")
+    said = await harness.say()
+    assert answers(said) == ["Hello."]
+    assert [said.last["usage"][0][name] for name in ("inputTokens", "outputTokens")] == [20, 4]
+    first, second = harness.model.asked
+    assert second.prompts == (*first.prompts, second.prompts[-1])
+    assert (second.prompts[-1].role, second.prompts[-1].content) == (Role.SYSTEM, NO_WORDS)
+    stored = await harness.say("m2", "Again")
+    assert stored.text == "Hello there."
+    assert NO_WORDS not in str(harness.model.asked[-1].prompts)
+
+
+async def test_a_second_one_is_an_error_that_may_be_repeated() -> None:
+    harness = Harness()
+    harness.model.script(Answer(()), Answer(()))
+    said = await harness.say()
+    assert said.types[-1] == "RUN_ERROR"
+    assert len(harness.model.asked) == 2
+    assert (await harness.say("m2", "Again")).text == "Hello there."
+
+
+async def test_a_failure_is_none() -> None:
+    harness = Harness()
+    harness.model.script(ModelUnavailable())
+    assert (await harness.say()).types[-1] == "RUN_ERROR"
+    assert len(harness.model.asked) == 1
+
+
+async def test_the_limit_of_model_calls_holds() -> None:
+    harness = Harness(assistant=AgentDefinition.model_validate(ASSISTANT.model_dump() | {"limits": {"model_calls": 1}}))
+    harness.model.script(Answer(()))
+    assert (await harness.say()).types[-1] == "RUN_ERROR"
+    assert len(harness.model.asked) == 1
+
+
+async def test_a_consulted_agent_is_asked_again() -> None:
+    asking = AgentDefinition.model_validate(ASSISTANT.model_dump() | {"sub_agents": ["books"]})
+    books = LIBRARIAN.model_copy(update={"id": "books", "main": False, "required_permissions": ()})
+    harness = Harness(assistant=asking, others=(books,))
+    ask = ToolCall("c1", "ask_books", json.dumps({"message": "Which book?"}))
+    harness.model.script(Answer.calling(ask), Answer(()), "Faust.", "It is Faust.")
+    assert (await harness.say()).text == "It is Faust."
+    assert harness.model.asked[-1].prompts[-1].content == "Faust."
+
+
+async def test_an_agent_with_a_schema_is_asked_again() -> None:
+    harness = Harness(assistant=ASSISTANT.model_copy(update={"answer_schema": SCHEMA}))
+    harness.model.script(Answer(()), WRITTEN)
+    assert (await harness.say()).text == WRITTEN
+    assert len(harness.model.asked) == 2
+
+
+async def test_a_coroutine_gets_the_second_answer() -> None:
+    clerk = Agent("assistant", "Sell.", main=True)
+
+    @clerk.run
+    async def answer(context: RunContext) -> None:
+        word = await context.model("Say a word.")
+        await context.answer(f"Use the word {word}.")
+
+    harness = coded(clerk, answers=(Answer(()), "blue", Answer(()), "The sky is blue."))
+    assert (await harness.say()).text == "The sky is blue."
+    assert len(harness.model.asked) == 4
