@@ -52,7 +52,7 @@ from baton.ports.agent_client import (
     NotSent,
     TaskLost,
 )
-from baton.ports.chat_model import MAX_ANSWER_BYTES, TextDelta
+from baton.ports.chat_model import MAX_ANSWER_BYTES, TextDelta, TextTakenBack
 
 logger = Logger(child=True)
 
@@ -278,6 +278,8 @@ class Consultations:
                 match chunk:
                     case TextDelta(text):
                         texts.append(text)
+                    case TextTakenBack():
+                        texts.clear()
                     case AgentStarted():
                         begun = RemoteTask(asked.task_id, agent.id, chunk.remote_task_id, chunk.known)
                         await context.keep_remote_task(begun)

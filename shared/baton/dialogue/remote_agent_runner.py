@@ -41,7 +41,7 @@ from baton.ports.agent_client import (
     NotSent,
     TaskLost,
 )
-from baton.ports.chat_model import Finished, FinishReason, ModelChunk, TextDelta
+from baton.ports.chat_model import Finished, FinishReason, ModelChunk, TextDelta, TextTakenBack
 
 
 class RemoteAgentRunner:
@@ -105,6 +105,9 @@ class RemoteAgentRunner:
         try:
             async with contextlib.aclosing(chunks):
                 async for chunk in chunks:
+                    if isinstance(chunk, TextTakenBack) and is_open:
+                        context.emit(text_end(message_id, is_taken_back=True))
+                        is_open, text, message_id = False, "", self._transcript.new_id()
                     if not isinstance(chunk, TextDelta):
                         continue
                     if not is_open:
@@ -150,7 +153,9 @@ class RemoteAgentRunner:
             raise self._unavailable(failed.reason.rstrip(".")) from None
         yield Finished(FinishReason.STOP, self._agent.id, None)
 
-    async def _send(self, remote_task_id: str | None, *, hands_over: bool) -> AsyncGenerator[TextDelta, None]:
+    async def _send(
+        self, remote_task_id: str | None, *, hands_over: bool
+    ) -> AsyncGenerator[TextDelta | TextTakenBack, None]:
         """Send the message and yield the text of the answer. Raises ``AgentFailed`` and ``AgentUnavailable``."""
         client = self._context.services.agent_client
         if not await self._context.may_act():
@@ -162,8 +167,8 @@ class RemoteAgentRunner:
         async with contextlib.aclosing(self._hear(stream)) as chunks:
             async for chunk in chunks:
                 match chunk:
-                    case TextDelta():
-                        has_spoken = True
+                    case TextDelta() | TextTakenBack():
+                        has_spoken = isinstance(chunk, TextDelta)
                         yield chunk
                     case AgentStarted():
                         await self._keep_task(task, chunk)

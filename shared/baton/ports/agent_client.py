@@ -11,7 +11,7 @@ from baton.domain.handoff import HandoffRequest
 from baton.domain.identity import Scope
 from baton.domain.task import RemoteTask
 from baton.domain.usage import Usage
-from baton.ports.chat_model import TextDelta
+from baton.ports.chat_model import TextDelta, TextTakenBack
 
 
 class AgentFailed(Exception):
@@ -129,7 +129,7 @@ class AgentDone:
     """True if it waits for the user to sign in or to grant it access somewhere (A2A: ``auth-required``)."""
 
 
-AgentChunk = TextDelta | AgentStarted | NotSent | AgentData | AgentFile | AgentProgress | AgentDone
+AgentChunk = TextDelta | TextTakenBack | AgentStarted | NotSent | AgentData | AgentFile | AgentProgress | AgentDone
 
 
 class AgentClient(Protocol):
@@ -138,7 +138,9 @@ class AgentClient(Protocol):
     def stream(
         self, agent: AgentDefinition, task: AgentTask, *, is_passed_on: Callable[[], bool] = lambda: False
     ) -> AsyncGenerator[AgentChunk, None]:
-        """Yield the answer's text as it arrives, then one ``AgentDone``.
+        """Yield the answer's text as it arrives, without thinking, then one ``AgentDone``.
+
+        ``TextTakenBack`` revokes all text that came before it.
 
         Closing the generator asks the remote agent to stop, unless ``is_passed_on``: another worker then follows its
         task. Raises ``TaskLost``, before anything is sent, if ``remote_task_id`` accepts no more messages, or the task

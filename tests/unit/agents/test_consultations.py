@@ -27,6 +27,7 @@ from baton.ports.agent_client import (
     NotSent,
     TaskLost,
 )
+from baton.ports.chat_model import TextTakenBack
 from baton.ports.leases import Lease
 from baton_testing.fakes.agent_client import Reply
 from baton_testing.fakes.clock import FakeClock
@@ -219,6 +220,14 @@ async def test_a_local_agent_whose_model_fails_never_fails_the_turn(harness: Har
     harness.model.script(Answer.calling(ask("knowledge")), ModelUnavailable(), "From memory.")
     said = await harness.say()
     assert said.text == FALLBACK + "From memory."
+
+
+async def test_the_asking_model_does_not_read_what_a_remote_agent_has_taken_back(harness: Harness) -> None:
+    harness.agent_client.script("web-research", Reply(("SECRET plan.", TextTakenBack(), "Rain.")))
+    harness.model.script(Answer.calling(ask("web-research")), "It rains.")
+    await harness.say()
+    assert harness.model.asked[-1].prompts[-1].content == "Rain."
+    assert "SECRET" not in str(await tasks(harness))
 
 
 async def test_an_agent_that_hangs_costs_its_time_and_not_the_turn() -> None:

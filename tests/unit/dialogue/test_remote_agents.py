@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from baton.domain.message import Role
 from baton.domain.task import RemoteTask
 from baton.ports.agent_client import (
     AgentData,
@@ -20,6 +21,7 @@ from baton.ports.agent_client import (
     NotSent,
     TaskLost,
 )
+from baton.ports.chat_model import TextTakenBack
 from baton_testing.fakes.agent_client import Reply
 from baton_testing.fakes.files import FakeFiles
 from tests.e2e.ag_ui_rules import check_run
@@ -412,3 +414,17 @@ async def test_a_file_that_the_agent_does_not_take_is_in_the_audit() -> None:
     await harness.say()
     [relayed] = [record for record in harness.audit.records if record.action == "agent.relay"]
     assert relayed.detail["notPassedOn"] == {"application/excel": 1}
+
+
+async def test_text_of_the_agent_that_was_thinking_is_taken_back() -> None:
+    harness = RelayHarness(Answer(("Hello.",)), transfer("booker"))
+    await harness.say("m1", "Hello")
+    gate = asyncio.Event()
+    harness.agent_client.script("booker", Reply(("SECRET plan.", TextTakenBack(), "At eight."), gate=gate, gate_at=1))
+    asyncio.get_running_loop().call_later(0.3, gate.set)
+    said = await harness.say("m2", "A table for two")
+    assert said.finished is not None
+    assert [each.text for each in said.finished.messages if each.role is Role.ASSISTANT] == ["At eight."]
+    ends = [event.body for event in said.events if event.type == "TEXT_MESSAGE_END"]
+    assert [bool(end.get("metadata", {}).get("takenBack")) for end in ends] == [True, False]
+    check_run([event.body for event in said.events])

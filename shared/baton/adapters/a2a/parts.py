@@ -20,6 +20,8 @@ MAX_DATA_CHARS = 32_000
 """Characters of the JSON of one data part. A longer one is passed on as text, cut."""
 MAX_NAME = 200
 MAX_ADDRESS = 2_048
+THOUGHTS = ("adk_thought", "thought")
+"""Members of a part's metadata that mark it as thinking."""
 UNKNOWN = "[A part of a kind that is not understood here.]"
 TOO_LONG = "[Data, of which this is the beginning: {}]"
 
@@ -27,8 +29,9 @@ TOO_LONG = "[Data, of which this is the beginning: {}]"
 def text_of(whole: Message | Artifact) -> str:
     """Return the text of a message or artifact."""
     # The parts of a message are paragraphs. Those of an artifact are chunks of one text.
-    texts = [part.text for part in whole.parts if part.HasField("text")]
-    notes = [note for part in whole.parts if (note := _note(part))]
+    parts = [part for part in whole.parts if not _is_thought(part)]
+    texts = [part.text for part in parts if part.HasField("text")]
+    notes = [note for part in parts if (note := _note(part))]
     text = "".join(texts) if isinstance(whole, Artifact) else "\n".join(texts)
     return "\n".join([*([text] if text else []), *notes])
 
@@ -36,6 +39,8 @@ def text_of(whole: Message | Artifact) -> str:
 def extras_of(whole: Message | Artifact) -> Iterator[tuple[str, AgentData | AgentFile]]:
     """Yield the data and files, each with a text that is the same for the same content."""
     for part in whole.parts:
+        if _is_thought(part):
+            continue
         if part.HasField("data"):
             encoded = _json(part)
             if len(encoded) <= MAX_DATA_CHARS:
@@ -65,6 +70,11 @@ def accepts(modes: Iterable[str], media_type: str | None) -> bool:
     essence = asked.essence or OCTETS
     ranges = ("*", "*/*", essence, f"{essence.partition('/')[0]}/*")
     return not modes or any(mode in ranges for mode in modes)
+
+
+def _is_thought(part: Part) -> bool:
+    """Return whether the agent's metadata say that a part is its thinking, as ADK's do."""
+    return any(name in part.metadata and bool(part.metadata[name]) for name in THOUGHTS)
 
 
 def _named(part: Part) -> tuple[str | None, str | None]:

@@ -19,6 +19,7 @@ from baton.adapters.a2a.failures import AgentRefused, CardRefused, agent_failed
 from baton.adapters.a2a.peer import Peer
 from baton.adapters.a2a.signatures import UntrustedCard
 from baton.adapters.circuit_breaker import CircuitBreakers, CircuitOpen
+from baton.adapters.models.thinking_tags import Separated, ThinkingTags
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import BatonError, Unauthorized
 from baton.domain.identity import Scope
@@ -40,7 +41,7 @@ from baton.ports.agent_client import (
     NotSent,
     TaskLost,
 )
-from baton.ports.chat_model import TextDelta
+from baton.ports.chat_model import TextDelta, TextTakenBack
 
 FAILURES_BEFORE_OPEN = 3
 """Consecutive failures after which the circuit of a remote agent opens."""
@@ -100,7 +101,7 @@ class RemoteAgents:
                 ),
                 aclosing(self._ask(agent, remote, credentials, task, answer, is_passed_on)) as chunks,
             ):
-                async for chunk in chunks:
+                async for chunk in without_thinking(chunks):
                     yield self._clean(chunk)
         except CircuitOpen as left_alone:
             self._logger.warning("A remote agent is not asked", extra={"agent": agent.id, "text": str(left_alone)})
@@ -202,7 +203,7 @@ class RemoteAgents:
                 if to_be_stopped and peer is not None and answer.task_id and not answer.is_over and not is_passed_on():
                     await peer.cancel(answer.task_id)
 
-    def _clean(self, chunk: AnswerChunk | AgentStarted | NotSent) -> AgentChunk:
+    def _clean(self, chunk: AnswerChunk | TextTakenBack | AgentStarted | NotSent) -> AgentChunk:
         match chunk:
             case AgentProgress():
                 return AgentProgress(self._redacted(chunk.label))
@@ -236,6 +237,26 @@ class RemoteAgents:
             details["text"] = self._redacted(str(error)[:500])
         self._logger.warning("A remote agent failed", extra=details)
         count(Metric.AGENT_FAILURES)
+
+
+async def without_thinking(
+    chunks: AsyncGenerator[AnswerChunk | AgentStarted | NotSent, None],
+) -> AsyncGenerator[AnswerChunk | TextTakenBack | AgentStarted | NotSent, None]:
+    """Yield the chunks without the thinking that the agent's server has left in its text."""
+    tags = ThinkingTags()
+    async for chunk in chunks:
+        if not isinstance(chunk, TextDelta):
+            yield chunk
+            continue
+        for piece in _shown(tags.take(chunk.text)):
+            yield piece
+    for piece in _shown(tags.end()):
+        yield piece
+
+
+def _shown(found: Separated) -> list[TextDelta | TextTakenBack]:
+    taken_back: list[TextDelta | TextTakenBack] = [TextTakenBack()] if found.takes_back else []
+    return [*taken_back, TextDelta(found.text)] if found.text else taken_back
 
 
 def _circuit(agent: AgentDefinition, remote: RemoteAgent) -> str:
