@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -20,6 +21,8 @@ class LocalIssuer:
         self.asked: list[str] = []
         self.documents: dict[str, Any] = {}
         self.redirects: dict[str, str] = {}
+        self.drips: dict[str, str] = {}
+        """The part of an answer that comes a byte at a time, by path: ``head`` or ``body``."""
         self.publish()
 
     @property
@@ -50,9 +53,17 @@ def serving() -> Iterator[LocalIssuer]:
                 self.send_response(document)
                 self.end_headers()
                 return
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(document if isinstance(document, bytes) else json.dumps(document).encode())
+            body = document if isinstance(document, bytes) else json.dumps(document).encode()
+            head = b"HTTP/1.0 200 OK\r\nX-Padding: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\n\r\n"
+            slow = issuer.drips.get(self.path)
+            for name, part in (("head", head), ("body", body)):
+                self._send(part, seconds=0.05 if name == slow else 0.0)
+
+        def _send(self, part: bytes, seconds: float) -> None:
+            with suppress(OSError):
+                for at in range(0, len(part), 1 if seconds else len(part)):
+                    self.wfile.write(part[at : at + 1] if seconds else part)
+                    time.sleep(seconds)
 
         def log_message(self, *args: Any) -> None:
             pass

@@ -41,6 +41,7 @@ def issuer(server: LocalIssuer) -> LocalIssuer:
     server.asked.clear()
     server.documents.clear()
     server.redirects.clear()
+    server.drips.clear()
     server.publish(jwk(KEY, "one"))
     return server
 
@@ -312,6 +313,22 @@ class TestOutages:
         with pytest.raises(StoreUnavailable):
             verifier(issuer).verify(signed(issuer))
         assert issuer.asked == ["/jwks"]
+
+    @pytest.mark.parametrize("part", ["head", "body"])
+    @pytest.mark.parametrize("path", [DISCOVERY, "/jwks"])
+    def test_an_answer_that_comes_a_byte_at_a_time_ends_at_the_deadline(
+        self,
+        issuer: LocalIssuer,
+        monkeypatch: pytest.MonkeyPatch,
+        caplog: pytest.LogCaptureFixture,
+        path: str,
+        part: str,
+    ) -> None:
+        monkeypatch.setattr("baton.adapters.tokens.issuer.FETCH_SECONDS", 0.3)
+        issuer.drips[path] = part
+        with pytest.raises(StoreUnavailable):
+            verifier(issuer, jwksUrl=None).verify(signed(issuer))
+        assert "too slowly" in caplog.text
 
     def test_http_is_for_the_local_cloud_only(self, issuer: LocalIssuer) -> None:
         with pytest.raises(StoreUnavailable):

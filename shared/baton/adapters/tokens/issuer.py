@@ -6,7 +6,6 @@ import http.client
 import json
 import logging
 import time
-import urllib.request
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
@@ -16,11 +15,13 @@ from urllib.parse import urlsplit
 import jwt
 
 from baton.adapters.cached_value import Cached
+from baton.adapters.tokens.timed_requests import TimedRequests
 from baton.domain.errors import StoreUnavailable
 from baton.domain.metrics import Metric, count
 from baton.domain.token_issuer import OidcIssuer
 
-FETCH_TIMEOUT = 3.0
+FETCH_SECONDS = 5.0
+"""The longest time that reading the keys takes, the discovery document included."""
 MAX_DOCUMENT = 512 * 1024
 MAX_KEYS = 100
 
@@ -60,7 +61,8 @@ class IssuerKeys:
 
     def _fetch_keys(self) -> Keys:
         try:
-            return self._usable(self._fetch(self._jwks_url()))
+            with TimedRequests(FETCH_SECONDS) as requests:
+                return self._usable(self._fetch(self._jwks_url(requests), requests))
         except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError, RecursionError) as error:
             if isinstance(error, HTTPError):
                 error.close()
@@ -68,21 +70,19 @@ class IssuerKeys:
             count(Metric.KEYS_UNREADABLE)
             raise StoreUnavailable("Tokens cannot be checked at the moment. Please try again.") from error
 
-    def _jwks_url(self) -> str:
+    def _jwks_url(self, requests: TimedRequests) -> str:
         if self.issuer.jwks_url is not None:
             return self.issuer.jwks_url
         # OpenID Connect Discovery 1.0, section 4: the document must name exactly this issuer.
-        found = self._fetch(self.issuer.issuer.rstrip("/") + "/.well-known/openid-configuration")
+        found = self._fetch(self.issuer.issuer.rstrip("/") + "/.well-known/openid-configuration", requests)
         if found["issuer"] != self.issuer.issuer:
             raise ValueError("the discovery document is another issuer's")
         return str(found["jwks_uri"])
 
-    def _fetch(self, url: str) -> dict[str, Any]:
+    def _fetch(self, url: str, requests: TimedRequests) -> dict[str, Any]:
         if urlsplit(url).scheme not in self._schemes:
             raise ValueError(f"{url} is not an https address")
-        request = urllib.request.Request(url, headers={"Accept": "application/json"})  # noqa: S310 - checked above
-        with _opener.open(request, timeout=FETCH_TIMEOUT) as response:
-            body = response.read(MAX_DOCUMENT + 1)
+        body = requests.read(url, {"Accept": "application/json"}, MAX_DOCUMENT + 1)
         if len(body) > MAX_DOCUMENT:
             raise ValueError(f"{url} is longer than {MAX_DOCUMENT} bytes")
         document = json.loads(body)
@@ -132,15 +132,6 @@ class TrustedIssuers:
 
     def _keys(self, issuer: OidcIssuer, before: IssuerKeys | None) -> IssuerKeys:
         return before if before is not None and before.issuer == issuer else self._make(issuer)
-
-
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, *args: Any) -> None:
-        # A redirect could lead from https to http, or to an address inside the network.
-        return None
-
-
-_opener = urllib.request.build_opener(_NoRedirects)
 
 
 def _signing_key(jwk: Any, algorithm: str) -> jwt.PyJWK | None:
