@@ -211,6 +211,8 @@ class ErrorBody:
 
 
 def _from_status(status: int, words: str) -> ModelError:
+    if 300 <= status < 400:
+        return ModelMisconfigured()
     if status == 429:
         return ModelRateLimited()
     if status == 408:

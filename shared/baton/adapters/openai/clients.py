@@ -63,6 +63,8 @@ class OpenAIClients:
                     transport=self._transport,
                     verify=_trusted_authorities(),
                     event_hooks={"response": [self._limit]},
+                    # A redirect would take the conversation, and a key within the host, to a place nobody has named.
+                    follow_redirects=False,
                 ),
             )
         return client

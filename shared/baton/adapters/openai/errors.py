@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -44,6 +45,8 @@ def provider_failure(error: Failure) -> ProviderFailure:
         headers_say = retry_after(error.response.headers)
         failure.retry_after = headers_say if headers_say is not None else said.retry_after
         failure.is_final = error.response.headers.get("x-should-retry") == "false"
+        if error.response.has_redirect_location:
+            failure.text = redirected_to(error.response.headers["location"])
     return failure
 
 
@@ -53,6 +56,13 @@ def _with_address(error: TimeoutError | APIConnectionError) -> str:
         return str(error)
     url = error.request.url
     return f"{error} ({url.copy_with(userinfo=b'', path='/', query=None)})"
+
+
+def redirected_to(location: str) -> str:
+    """Return what operators can do about an endpoint that redirects, without what an address may hold of secrets."""
+    scheme, _, rest = location[:MAX_TEXT].partition("//")
+    place = f"{scheme}//{re.split('[?#]', rest.rpartition('@')[2])[0]}" if rest else re.split("[?#]", location)[0]
+    return f"The endpoint redirects to {place}, which is not followed: set the address of the endpoint itself."
 
 
 def streamed_failure(said: Mapping[str, Any]) -> ProviderFailure:
