@@ -206,8 +206,8 @@ async def test_a_repeat_after_a_failure_shows_the_same_failure(harness: Harness)
     assert (await harness.say()).last["code"] == "model_rate_limited"
 
 
-async def test_an_empty_answer_is_a_failure_of_the_model(harness: Harness) -> None:
-    harness.model.script(Answer(()))
+async def test_two_empty_answers_are_a_failure_of_the_model(harness: Harness) -> None:
+    harness.model.script(Answer(()), Answer(()))
     assert (await harness.say()).last["code"] == "model_unavailable"
 
 

@@ -25,6 +25,8 @@ from baton.ports.chat_model import Finished, ModelChunk, ModelSettings
 
 logger = Logger(child=True)
 
+MAX_REPEATED_BYTES = 64 * 1024
+"""Bytes of an answer that came to nothing. A longer one is not asked for again: it would cost as much."""
 USAGE_GRACE_SECONDS = 5.0
 """The longest wait for the token counts after a complete answer."""
 
@@ -121,7 +123,8 @@ class ModelCalls:
             self._log(failure, model, attempt.number, "The model failed", secret)
             raise error
         delay = self._backoff.before_retry(failure, attempt.number)
-        is_last = attempt.is_answering or attempt.number == self._max_retries or delay is None
+        is_junk = failure.kind is FailureKind.PROTOCOL and attempt.size > MAX_REPEATED_BYTES
+        is_last = attempt.is_answering or is_junk or attempt.number == self._max_retries or delay is None
         if is_last or delay is None or now + delay >= attempt.deadline:
             self._log(failure, model, attempt.number, "The model failed", secret)
             # Its text may quote the request, so the cause is for the log and for operators only.
@@ -145,6 +148,8 @@ class _Attempt:
         self.form = RequestForm(known)
         self.deadline = asyncio.get_running_loop().time() + seconds
         self.number = 0
+        self.size = 0
+        """Bytes of the answer that is read."""
         self.is_answering = False
         """True if a part of the answer was yielded. Then there is no other attempt."""
         self._adaptations = 0
@@ -170,6 +175,7 @@ class _Reading:
         self._question = question
         self._form = attempt.form
         self._known = attempt.known
+        self._attempt = attempt
         self._answer = answer
         self._deadline = attempt.deadline
         self._extension: float | None = None
@@ -194,7 +200,10 @@ class _Reading:
             logger.warning("The model's stream is cut", extra={"text": str(too_long)})
             count(Metric.MODEL_CALLS_FAILED)
             if not answer.size:
-                raise ProviderFailure("StreamTooLong", FailureKind.PROTOCOL, text=str(too_long)) from None
+                # Another answer would cost as much, and be no shorter.
+                raise ProviderFailure(
+                    "StreamTooLong", FailureKind.PROTOCOL, text=str(too_long), is_final=True
+                ) from None
             answer.cut()
             return None
         except (ProviderFailure, TimeoutError) as failure:
@@ -206,6 +215,7 @@ class _Reading:
                 answer.cut()  # the answer has filled the context: a shorter prompt would repeat what was shown
                 return None
             raise
+        self._attempt.size = answer.size
         if chunks:
             self._accept()
         if answer.size > size:
