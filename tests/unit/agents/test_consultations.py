@@ -224,7 +224,7 @@ async def test_a_local_agent_whose_model_fails_never_fails_the_turn(harness: Har
 
 async def test_the_asking_model_does_not_read_what_a_remote_agent_has_taken_back(harness: Harness) -> None:
     harness.agent_client.script("web-research", Reply(("SECRET plan.", TextTakenBack(), "Rain.")))
-    harness.model.script(Answer.calling(ask("web-research")), "It rains.")
+    harness.model.script(Answer.calling(ask("web_research")), "It rains.")
     await harness.say()
     assert harness.model.asked[-1].prompts[-1].content == "Rain."
     assert "SECRET" not in str(await tasks(harness))
