@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from baton.agents.answer_events import AnswerEvents
-from baton.agents.answer_sources import select_answer_sources
+from baton.agents.answer_sources import select_answer_sources, select_cited_sources
 from baton.agents.attempt_context import AttemptContext, Budget
 from baton.agents.builtin_tools import BuiltinTools
 from baton.agents.call_metadata import make_call_metadata
@@ -27,6 +27,7 @@ from baton.agents.turn_prompt import TurnPrompt, estimate_usage
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import LeaseLost, StoreUnavailable
 from baton.domain.message import FollowedProcedure, Role
+from baton.domain.numbered_passages import join_consulted, name_cited
 from baton.domain.run_events import tool_result
 from baton.domain.sentences import sentence
 from baton.domain.text import encodable
@@ -107,6 +108,7 @@ class AgentLoop:
         hooks = Hooks.of(context, agent, task_id)
         self._screening = Screening(hooks, context, self._prompt) if hooks else None
         self._calls = ToolCalls(context, agent, tools, self._budget, consult, own, task_id, hooks)
+        self._calls.name_cited = self._name_cited
         self._caller = task_id or agent.id
         self._limit = AnswerLimit()
         self._ids = CallIds(context, tools, self._caller)
@@ -145,14 +147,21 @@ class AgentLoop:
         )
 
     async def begin(
-        self, context: AssembledContext, *, is_question_judged: bool = False, is_noted: bool = True
+        self,
+        context: AssembledContext,
+        *,
+        is_question_judged: bool = False,
+        is_noted: bool = True,
+        earlier: Sequence[Mapping[str, Any]] = (),
     ) -> None:
         """Set the prompt. ``is_question_judged``: guardrails have judged it before.
 
+        ``earlier`` are the sources of what was said and found before in the same exchange.
         ``is_noted``: the inspector's record gets the prompt, as that with which the agent began.
         """
         self._recalled = context.recalled
         self._sources.add(context.recalled.cited)
+        self._sources.add(earlier)
         if is_noted:
             self._context.inspection.begin_agent(AgentContext(self._agent, self._task_id, context))
         await self._prompt.begin(context)
@@ -186,7 +195,8 @@ class AgentLoop:
         """Keep the agent's text, but not the call: the handoff has its own record, and each message is a write."""
         said, _ = self._transcript.take_back(2)
         if said.text:
-            self._transcript.add_answer(said.id, self._agent, said.text, sources=said.sources, is_cut=said.is_cut)
+            cited = join_consulted(said.sources, said.consulted)
+            self._transcript.add_answer(said.id, self._agent, said.text, sources=cited, is_cut=said.is_cut)
 
     async def go_on(
         self, calls: Sequence[ToolCall], approved: Collection[str], settled: Mapping[str, CallOutcome]
@@ -281,7 +291,7 @@ class AgentLoop:
             failure = held.failure
             context.emit_all(answer.show(held.text, is_structured=held.is_structured))
         text = answer.text
-        sources = () if calls or refused else select_answer_sources(answer.heard, self._sources.all)
+        sources = () if refused else self._select_sources(answer, is_last=not calls)
         context.emit_all(answer.end(sources, is_cut=is_cut))
         parts, asked = finished.provider_parts if finished is not None and is_whole else None, list(calls)
         calls[:] = await self._calls.judge(calls)
@@ -321,6 +331,14 @@ class AgentLoop:
         if failure is not None:
             raise failure
 
+    def _select_sources(self, answer: AnswerEvents, *, is_last: bool) -> Sequence[Mapping[str, Any]]:
+        """Return the sources of a text; of one that is said together with calls, those that it cites."""
+        select = select_answer_sources if is_last else select_cited_sources
+        return select(answer.heard, self._sources.all, answer.text)
+
+    def _name_cited(self, text: str) -> str:
+        return name_cited(text, self._sources.all)
+
     async def _carry_out(self, calls: Sequence[ToolCall], message_id: str) -> None:
         """Execute the calls of the answer ``message_id`` and add their results to the prompts."""
         self._context.emit_all(make_call_events(calls, message_id))
@@ -348,6 +366,7 @@ class AgentLoop:
             activity_id = self._transcript.new_activity_id()
             await self._calls.carry_out(left, result_ids, activity_id=activity_id, approved=approved)
         for call in calls:
+            self._calls.renumber(call, lists=True)
             self._take(call, outcomes[call.id], result_ids[call.id])
             await asyncio.sleep(0)  # counting a result takes time, so let other tasks run in between
 
@@ -358,7 +377,9 @@ class AgentLoop:
             return
         is_report = outcome.returns is not None
         output = self._calls.result_for_model(call)
-        self._transcript.add_result(result_id, self._agent, call, output, end=outcome.end, is_handoff_summary=is_report)
+        self._transcript.add_result(
+            result_id, self._agent, call, output, end=outcome.end, is_handoff_summary=is_report, sources=outcome.sources
+        )
         if self._transfer is None or self._transfer.refusal is not None:
             self._transfer = outcome.transfer or self._transfer
         self._returns = self._returns or outcome.returns

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
 from baton.domain.agent import AgentDefinition
-from baton.domain.extracted import DOCUMENT_SOURCE, FILE_SOURCE
+from baton.domain.citations import find_definitions, find_marks
+from baton.domain.extracted import AGENT_SOURCE, DOCUMENT_SOURCE, FILE_SOURCE
+from baton.domain.numbered_passages import CONSULTED, Source, drop_citation, list_numbered, source_key
 from baton.domain.sentences import says_nothing_found
-
-Source = Mapping[str, Any]
+from baton.domain.tool_call import ToolCallRecord
 
 MAX_CITATION = 160
 """Characters behind a title in which its page or section is looked for."""
@@ -20,24 +21,33 @@ MAX_READ = 50_000
 """Characters of an answer in which citations are looked for."""
 MAX_CITATIONS = 100
 """Citations of one document that are looked at."""
+_BLANK = " ,.:\"'”»`*_"
 _OPENING = "([\uff08\u3010"
 _CLOSING = re.compile("[)\\]\uff09\u3011;\n]")
 _QUOTES = frozenset("\"'“”„«»*_《》")
 
 
-def select_answer_sources(text: str, given: Sequence[Source]) -> tuple[Source, ...]:
+def select_answer_sources(heard: str, given: Sequence[Source], shown: str | None = None) -> tuple[Source, ...]:
     """Return the sources among ``given`` that an answer rests on, in their order.
 
     An answer that says only that it found nothing rests on nothing but files that came with it. One that cites some of
-    its documents rests on those; one that cites none may rest on all that were in its prompt. Agents and what tools
-    have named are kept: they were asked for this answer.
+    its documents rests on those; one that cites none may rest on all that were in its prompt, unless it cites numbers
+    that nothing has: then its documents count as consulted. Agents and what tools have named are kept: they were asked
+    for this answer. ``heard`` is the model's text, and ``shown`` the text with it that the user sees, if that is
+    another one: the places of citations are offsets in it.
     """
-    if has_found_nothing(text, given):
+    if has_found_nothing(heard, given):
         return tuple(source for source in given if source.get("kind") == FILE_SOURCE)
-    cited = find_cited_documents(text, given)
-    if not cited:
-        return tuple(given)
-    return tuple(source for source in given if source.get("kind") != DOCUMENT_SOURCE or source in cited)
+    cited, is_wrong = _cite(heard, given, heard if shown is None else shown)
+    if cited:
+        selected = (cited.get(source_key(each)) if _may_be_cited(each) else each for each in given)
+        return tuple(each for each in selected if each is not None)
+    return tuple(_as_consulted(each) if is_wrong and _may_be_cited(each) else _brief(each) for each in given)
+
+
+def select_cited_sources(text: str, given: Sequence[Source], shown: str | None = None) -> tuple[Source, ...]:
+    """Return the documents among ``given`` that a text cites, in their order: see ``select_answer_sources``."""
+    return tuple(_cite(text, given, text if shown is None else shown)[0].values())
 
 
 def select_consulted_sources(
@@ -46,16 +56,25 @@ def select_consulted_sources(
     """Return the additions of a consulted agent's ``answer`` to the sources of the answer for which it was asked.
 
     That is the agent itself, unless it says only that it found nothing; the files that it has sent; and those of its
-    ``documents`` that it cites: of others the asking agent has learned nothing.
+    ``documents`` that it cites. If it cites none, they were consulted: of each, it is not known whether it was used.
     """
     if not files and has_found_nothing(answer, documents):
         return ()
-    return (make_agent_source(agent), *find_cited_documents(answer, documents), *files)
+    cited = select_cited_sources(answer, documents)
+    rests_on_all = not cited and not has_found_nothing(answer, documents)
+    consulted = [_as_consulted(each) for each in documents if rests_on_all or each.get(CONSULTED)]
+    return (make_agent_source(agent), *cited, *consulted, *files)
+
+
+def select_recorded_sources(agent: AgentDefinition | None, call: ToolCallRecord) -> tuple[Source, ...]:
+    """Return the sources of a recorded call; ``agent`` is the one that it has asked, None if it has used a tool."""
+    asked = select_consulted_sources(agent, call.output or "") if agent is not None else ()
+    return (*asked, *call.sources, *call.files)
 
 
 def make_agent_source(agent: AgentDefinition) -> dict[str, Any]:
     """Return an agent as a source of an answer."""
-    return {"kind": "agent", "id": agent.id, "title": agent.name, "agentId": agent.id, "score": None}
+    return {"kind": AGENT_SOURCE, "id": agent.id, "title": agent.name, "agentId": agent.id, "score": None}
 
 
 def has_found_nothing(text: str, given: Sequence[Source] = ()) -> bool:
@@ -63,23 +82,82 @@ def has_found_nothing(text: str, given: Sequence[Source] = ()) -> bool:
 
     One that cites some of ``given`` in brackets says something.
     """
-    return says_nothing_found(text) and not any(_is_in_brackets(text, source) for source in given)
+    if not says_nothing_found(text) or any(_is_in_brackets(text, source) for source in given):
+        return False
+    return not _find_places(text, given)[0]
 
 
-def find_cited_documents(text: str, given: Sequence[Source]) -> list[Source]:
-    """Return the passages among ``given`` that a text cites, by the title or the address of their document.
+def _cite(heard: str, given: Sequence[Source], shown: str) -> tuple[dict[str, Source], bool]:
+    """Return the cited documents by their keys, and whether the text cites numbers that nothing has."""
+    documents = [source for source in given if _may_be_cited(source)]
+    places, is_wrong = _find_places(shown, documents)
+    exact = {source.get("id") for source in documents if source.get("number") in places}
+    titled = _find_titled(heard, documents, exact)
+    cited: dict[str, Source] = {}
+    for source in documents:
+        number = source.get("number")
+        if number in places:
+            cited[source_key(source)] = {**source, "places": places[number]}
+        elif source in titled:
+            cited[source_key(source)] = {**source, "places": []} if number is not None else source
+    return cited, is_wrong
 
-    Of a document that it cites with a page or a section, only the passages that stand there.
+
+def _find_places(text: str, given: Sequence[Source]) -> tuple[dict[int, list[dict[str, int]]], bool]:
+    """Return the places where a text cites ``given`` by number, and whether it cites a number that nothing has."""
+    text, numbered = text[:MAX_READ], list_numbered(given)
+    own = {
+        number
+        for number, defined in find_definitions(text).items()
+        if number not in numbered or not _is_named(numbered[number], defined)
+    }
+    places: dict[int, list[dict[str, int]]] = {}
+    is_wrong = False
+    for mark in find_marks(text):
+        for number in mark.numbers:
+            if number in numbered and number not in own:
+                of_number = places.setdefault(number, [])
+                if len(of_number) < MAX_CITATIONS:
+                    of_number.append({"start": mark.start, "end": mark.end})
+            is_wrong |= number not in numbered and number not in own
+    return places, is_wrong
+
+
+def _is_named(source: Source, text: str) -> bool:
+    """Return whether a footnote is the passage's own: it has its title or its address, or says nothing."""
+    names = [each for each in (_title(source), str(source.get("url") or "")) if each]
+    return not text.strip() or any(name.casefold() in text.casefold() for name in names)
+
+
+def _may_be_cited(source: Source) -> bool:
+    return source.get("kind") == DOCUMENT_SOURCE and not source.get(CONSULTED)
+
+
+def _as_consulted(source: Source) -> Source:
+    return {**drop_citation(source), CONSULTED: True}
+
+
+def _brief(source: Source) -> Source:
+    """Return a source without its excerpt, which is of use beside a citation only."""
+    return {name: value for name, value in source.items() if name != "excerpt"}
+
+
+def _find_titled(text: str, documents: Sequence[Source], numbered: Collection[Any]) -> list[Source]:
+    """Return the passages that a text cites by the title or the address of their document.
+
+    Of a document that it cites with a page or a section, only the passages that stand there. The title alone of one
+    that it cites by number (``numbered`` has their ids) names no further passage.
     """
     text = text[:MAX_READ]
     found: list[Source] = []
-    documents = [source for source in given if source.get("kind") == DOCUMENT_SOURCE]
     for document_id in dict.fromkeys(source.get("id") for source in documents):
         passages = [source for source in documents if source.get("id") == document_id]
         places = list(islice(_find_citations(text, passages[0]), MAX_CITATIONS))
+        if document_id in numbered:
+            places = [place for place in places if place.strip(_BLANK)]
         if places:
             exact = [source for source in passages if any(_stands_at(source, place) for place in places)]
-            found += exact or passages
+            found += exact or ([] if document_id in numbered else passages)
     return [source for source in documents if source in found]
 
 
@@ -126,7 +204,7 @@ def _stands_at(source: Source, place: str) -> bool:
     """Return whether a citation's page or section is that of the passage, or neither has one."""
     page, section = source.get("page"), str(source.get("section") or "").rsplit(" > ", maxsplit=1)[-1].strip()
     if page is None and not section:
-        return not place.strip(" ,.:\"'”»`*_")
+        return not place.strip(_BLANK)
     if page is not None and re.search(rf"(?<!\d){page}(?!\d)", place):
         return True
     return bool(section) and section.casefold() in place.casefold()

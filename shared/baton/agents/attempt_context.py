@@ -20,6 +20,7 @@ from baton.domain.conversation_data import ConversationData
 from baton.domain.errors import LeaseLost, StoreUnavailable
 from baton.domain.identity import Scope
 from baton.domain.message import Role, StoredMessage, with_text
+from baton.domain.numbered_passages import PassageNumbers
 from baton.domain.task import RemoteTask
 from baton.domain.thread import Run
 from baton.domain.times import Today
@@ -179,6 +180,8 @@ class AttemptContext:
     inspection: Inspection = field(default_factory=Inspection)
     """The notes of the Context Inspector on the run."""
     screened: ScreenedQuestion = field(default_factory=ScreenedQuestion)
+    numbers: PassageNumbers = field(default_factory=PassageNumbers)
+    """The numbers of passages in the prompts of the run. A consulted agent has its own."""
     spent: list[ModelUsage] = field(default_factory=list)
     """The usage of each call of a model."""
 

@@ -19,6 +19,7 @@ from baton.agents.call_outcome import CallOutcome
 from baton.agents.computed_prompt import compute_prompt
 from baton.agents.consulted_work import ConsultedWork
 from baton.agents.coroutine_agent import CoroutineAgent
+from baton.agents.given_sources import bound_sources
 from baton.agents.prompt_notes import make_today_note
 from baton.agents.remote_answers import ReturnedFiles, count_by_type
 from baton.agents.tool_calls import Question
@@ -32,6 +33,7 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.errors import BatonError, LeaseLost, StoreUnavailable, Unauthorized
 from baton.domain.message import Content, Role
 from baton.domain.metrics import Metric, count
+from baton.domain.numbered_passages import PassageNumbers, split_consulted
 from baton.domain.run_events import subagent_error, subagent_finished, subagent_started
 from baton.domain.run_step import MAX_DEPTH
 from baton.domain.task import RemoteTask, Task, TaskMessage, TaskStatus
@@ -162,7 +164,8 @@ class Consultations:
         # The user sees only the asking agent's answer, and the progress of tools.
         agent, emit = question.agent, progress_reporter(question.report)
         screened = ScreenedQuestion()
-        context, services = replace(self._context, emit=emit, screened=screened), self._context.services
+        context = replace(self._context, emit=emit, screened=screened, numbers=PassageNumbers())
+        services = self._context.services
         is_coroutine = agent.code.run is not None
         tools = await find_tools(
             agent, context.scope, context.agents, services.tools, may_ask=is_coroutine and self._depth < MAX_DEPTH
@@ -178,13 +181,13 @@ class Consultations:
         loop: AgentLoop | CoroutineAgent
         asked_below = Consultations(context, depth=self._depth + 1)
         if is_coroutine:
-            assemble, ask = partial(self._assemble, agent, task, screened), asked_below.ask
+            assemble, ask = partial(self._assemble, agent, task, context), asked_below.ask
             loop = CoroutineAgent(
                 context, agent, tools, transcript, assemble, message=task.message, consult=ask, task_id=task.id
             )
         else:
             loop = AgentLoop(context, agent, tools, transcript, task_id=task.id)
-            await loop.begin(await self._prompt(agent, task.message, tools))
+            await loop.begin(await self._prompt(agent, task.message, tools, context.numbers))
         try:
             await loop.answer()
         finally:
@@ -202,13 +205,15 @@ class Consultations:
             work.take("\n\n".join(each.text for each in shown), is_cut=answers[-1].is_cut)
 
     async def _assemble(
-        self, agent: AgentDefinition, task: Task, screened: ScreenedQuestion, alone: str | None
+        self, agent: AgentDefinition, task: Task, context: AttemptContext, alone: str | None
     ) -> AssembledContext:
         """Return the prompt of a step of a consulted agent, which sees only its task, as guardrails have left it."""
-        asked = task.message if screened.text is None else screened.text
-        return await self._prompt(agent, asked if alone is None else alone, ToolSet({}))
+        asked = task.message if context.screened.text is None else context.screened.text
+        return await self._prompt(agent, asked if alone is None else alone, ToolSet({}), context.numbers)
 
-    async def _prompt(self, agent: AgentDefinition, message: str, tools: ToolSet) -> AssembledContext:
+    async def _prompt(
+        self, agent: AgentDefinition, message: str, tools: ToolSet, numbers: PassageNumbers
+    ) -> AssembledContext:
         """Return a consulted agent's prompt: its own knowledge, but nothing of the user's conversations."""
         context, services = self._context, self._context.services
         return await services.memory.prompt_for(
@@ -217,6 +222,7 @@ class Consultations:
             notes=Notes(changing=await compute_prompt(agent, context), today=make_today_note(context.today)),
             reserved=tools.tokens(services.counter),
             zone=context.today.zone,
+            numbers=numbers,
         )
 
     async def _ask_remote(self, question: Question, task: Task, work: ConsultedWork) -> None:
@@ -293,6 +299,7 @@ class Consultations:
                     case AgentFile(file):
                         extras.append(await files.take(file))
                     case AgentDone():
+                        work.documents = bound_sources([{**each, "agentId": agent.id} for each in chunk.documents])
                         work.usage = chunk.usage or Usage()
                         work.remote_task_id = chunk.remote_task_id
                         if chunk.remote_task_id is not None:
@@ -318,6 +325,7 @@ class Consultations:
             usage=work.usage,
             remote_task_id=work.remote_task_id,
             messages=(TaskMessage(Role.USER.value, asked, task.started_at), *work.messages),
+            **split_consulted(work.sources),
         )
         await begun
         detail: dict[str, Any] = {"agentId": task.agent_id, "taskId": task.id, "runId": task.run_id}

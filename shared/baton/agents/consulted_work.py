@@ -12,6 +12,7 @@ from baton.agents.hooked_calls import Judge
 from baton.agents.remote_answers import describe_file
 from baton.agents.tool_calls import ADVICE
 from baton.domain.agent import AgentDefinition
+from baton.domain.extracted import AGENT_SOURCE
 from baton.domain.message import Role
 from baton.domain.task import Task, TaskMessage, TaskStatus
 from baton.domain.usage import Usage
@@ -40,6 +41,8 @@ class ConsultedWork:
     """The user's files that the remote agent does not take."""
     files: tuple[Mapping[str, Any], ...] = ()
     """Files of its answer, as sources."""
+    sources: tuple[Mapping[str, Any], ...] = ()
+    """The passages and files on which its answer rests."""
     question: str | None = None
     """The question as the agent's guardrails have left it; None if they did not change it."""
 
@@ -60,13 +63,15 @@ class ConsultedWork:
         if error is not None:
             reason = UNANSWERED.format(name=agent.name, reason=error)
             return CallOutcome.failed(reason, task_id=task.id, task_status=status.value, is_outage=True, tokens=tokens)
+        sources = select_consulted_sources(agent, self.answer, self.documents, self.files)
+        self.sources = tuple(each for each in sources if each.get("kind") != AGENT_SOURCE)
         return CallOutcome(
             "\n\n".join(part for part in (self.answer, self.note, self._list_missed()) if part),
             task_id=task.id,
             task_status=status.value,
             is_outage=self.is_limited,
             tokens=tokens,
-            sources=select_consulted_sources(agent, self.answer, self.documents, self.files),
+            sources=sources,
         )
 
     async def judge(self, outcome: CallOutcome, judge: Judge) -> CallOutcome:

@@ -59,6 +59,7 @@ class CoroutineAgent:
         self._task_id = task_id
         self._is_question_judged = is_question_judged
         self._hooks = Hooks.of(context, agent, task_id)
+        context.numbers.reserve(context.steps.sources)
         self._data = ConversationData(context.data.values)
         """The conversation's data as the coroutine sees it: that of the exchange's beginning, changed by its steps."""
         self._begun_with = self._data.copy()
@@ -67,7 +68,7 @@ class CoroutineAgent:
         self._calls = CoroutineCalls(
             context, agent, tools, transcript, budget, consult=consult, own=own, task_id=task_id, hooks=self._hooks
         )
-        self._models = CoroutineModels(context, agent, transcript, budget, assemble, task_id)
+        self._models = CoroutineModels(context, agent, transcript, budget, assemble, task_id, self._calls.sources)
         self._answer = CoroutineAnswer(context, agent, transcript, self._hooks, self._calls.sources)
         self._tools = tools
 
@@ -213,7 +214,9 @@ class CoroutineAgent:
     async def ask_model(
         self, step: RunStep, instruction: str, schema: dict[str, Any] | None, *, history: bool
     ) -> RunStep:
-        return await self._models.ask(step, instruction, schema, history=history)
+        asked = await self._models.ask(step, instruction, schema, history=history)
+        self._calls.sources.add(asked.sources)  # the text that the coroutine makes of it may cite them
+        return asked
 
     async def let_answer(self, step: RunStep, instruction: str | None) -> RunStep:
         return self._answer.take(await self._models.let_answer(step, instruction))

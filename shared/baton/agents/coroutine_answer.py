@@ -68,7 +68,6 @@ class CoroutineAnswer:
     def show_again(self, step: RunStep) -> None:
         """Show a recorded text: clients have discarded the events of the attempt that has shown it."""
         is_structured = step.kind is StepKind.ANSWER and self._agent.answer_schema is not None
-        self._sources.add(step.sources)
         self._show(step.value, is_structured=is_structured)
 
     async def finish(self, returned: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from baton.agents.attempt_context import AttemptContext, Budget
 from baton.agents.builtin_tools import BuiltinTools
@@ -85,7 +86,9 @@ class CoroutineCalls:
         for call in calls:
             outcome = made.outcomes[call.id]
             output = made.result_for_model(call)
-            self._transcript.add_result(ids[call.id], self._agent, call, output, end=outcome.end)
+            self._transcript.add_result(
+                ids[call.id], self._agent, call, output, end=outcome.end, sources=outcome.sources
+            )
             self._settled[call.id] = outcome, call
 
     async def make(self, step: RunStep, name: str, arguments: str) -> RunStep:
@@ -136,11 +139,11 @@ class CoroutineCalls:
         return None
 
     def count(self, step: RunStep) -> None:
-        """Take what a recorded call has used of the limits, and its sources."""
+        """Take what a recorded step has used of the limits of calls, and its sources."""
         if step.kind in (StepKind.CALL, StepKind.ASK):
             self._budget.take_call()
-            self.sources.add(step.sources)
             self.is_limited |= step.is_outage
+        self.sources.add(step.sources)
 
     def is_settled(self, step: RunStep) -> bool:
         """Return whether the call of a recorded step was waited for, so that ``go_on`` has taken its consequences."""
@@ -156,7 +159,7 @@ class CoroutineCalls:
         output = self._cut(step.value if step.error is None else f"Error: {step.error}")
         self._context.emit_all(make_call_events([call], message_id))
         self._context.emit(tool_result(call, result_id, output, end))
-        self._add(call, message_id, result_id, output, end)
+        self._add(call, message_id, result_id, output, end, step.sources)
 
     def show_waiting(self) -> None:
         """Show the calls that wait for an approval, as one message at the end."""
@@ -172,13 +175,14 @@ class CoroutineCalls:
         if not self.may_wait(call.name):
             self._context.emit_all(make_call_events([call], message_id))
         await made.carry_out([call], {call.id: result_id}, activity_id=self._transcript.new_activity_id())
+        made.renumber(call, lists=False)
         outcome = made.outcomes[call.id]
         if outcome.waits:
             self.waiting.append(call)
             return outcome, call
         if self.may_wait(call.name):
             self._context.emit_all(make_call_events([call], message_id))
-        self._add(call, message_id, result_id, made.result_for_model(call), outcome.end)
+        self._add(call, message_id, result_id, made.result_for_model(call), outcome.end, outcome.sources)
         return outcome, call
 
     def _refuse_unknown(self, kind: StepKind, name: str) -> CallOutcome | None:
@@ -201,11 +205,21 @@ class CoroutineCalls:
         made = tool_call_id(self._context.thread_id, step.message_id, caller, name, step.digest, 0)
         return ToolCall(made, name, arguments)
 
-    def _add(self, call: ToolCall, message_id: str, result_id: str, output: str, end: CallEnd) -> None:
+    def _add(
+        self,
+        call: ToolCall,
+        message_id: str,
+        result_id: str,
+        output: str,
+        end: CallEnd,
+        sources: Sequence[Mapping[str, Any]] = (),
+    ) -> None:
         # Together, because other calls may have ended in between, and a result stands right behind its call.
         is_report = self.returns is not None
         self._transcript.add_answer(message_id, self._agent, "", calls=[call])
-        self._transcript.add_result(result_id, self._agent, call, output, end=end, is_handoff_summary=is_report)
+        self._transcript.add_result(
+            result_id, self._agent, call, output, end=end, is_handoff_summary=is_report, sources=sources
+        )
 
     def _cut(self, output: str) -> str:
         return output[: self._agent.limits.result_chars] or "(no output)"

@@ -10,12 +10,14 @@ from ag_ui.core import BaseEvent
 
 from baton.agents.agent_loop import AgentLoop
 from baton.agents.attempt_context import AttemptContext, Budget
+from baton.agents.given_sources import GivenSources
 from baton.agents.hooks import Refused
 from baton.agents.tool_set import ToolSet
 from baton.agents.transcript import Transcript
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import AnswerInvalid, ModelUnavailable, RunLimitReached
 from baton.domain.message import FollowedProcedure, Role, StoredMessage
+from baton.domain.numbered_passages import join_consulted
 from baton.domain.run_step import RunStep
 from baton.domain.usage import OTHER_MODELS, ModelUsage, Usage
 from baton.memory.prompt.context import AssembledContext
@@ -44,7 +46,10 @@ class CoroutineModels:
         budget: Budget,
         assemble: AssemblePrompt,
         task_id: str | None,
+        given: GivenSources,
     ) -> None:
+        """``given`` are the sources of the coroutine's steps so far, which the prompt of the next may tell of."""
+        self._given = given
         self._context = context
         self._agent = agent
         self._transcript = transcript
@@ -124,7 +129,8 @@ class CoroutineModels:
                 "limits.tokens of the agent."
             )
         loop = AgentLoop(context, agent, _NO_TOOLS, transcript, task_id=self._task_id)
-        await loop.begin(prompt, is_question_judged=True, is_noted=not self._is_noted)
+        is_noted = not self._is_noted
+        await loop.begin(prompt, is_question_judged=True, is_noted=is_noted, earlier=self._given.all)
         self._is_noted = True
         try:
             await loop.answer()
@@ -152,7 +158,7 @@ class CoroutineModels:
             value=said.text,
             usage=loop.result.usage,
             model=loop.result.model or OTHER_MODELS,
-            sources=tuple(said.sources),
+            sources=join_consulted(said.sources, said.consulted),
         )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from baton.domain.extracted import DOCUMENT_SOURCE, FILE_SOURCE
+from baton.domain.numbered_passages import CONSULTED, source_key
 
 MAX_SOURCES = 50
 """Sources of an answer. Further ones are left out."""
@@ -37,14 +38,25 @@ class GivenSources:
         return tuple(each for each in self._sources.values() if each.get("kind") == FILE_SOURCE)
 
     def add(self, sources: Sequence[Mapping[str, Any]]) -> None:
-        """Add sources. Those that are there already stay as they are."""
+        """Add sources. Those that are there already stay as they are, unless they were consulted only."""
         for source in sources:
             if len(self._sources) < MAX_SOURCES:
-                longest_url = MAX_FILE_URL if source.get("kind") == FILE_SOURCE else MAX_SOURCE_FIELD
-                bounded = {key: _shorten(key, value, longest_url) for key, value in source.items()}
-                # A document may be cited at several places.
-                key = f"{bounded.get('kind')}:{bounded.get('id')}:{bounded.get('chunk', '')}"
-                self._sources.setdefault(key, bounded)
+                bounded = _bound(source)
+                key = source_key(bounded)
+                if key not in self._sources or (self._sources[key].get(CONSULTED) and not bounded.get(CONSULTED)):
+                    self._sources[key] = bounded
+
+
+def bound_sources(sources: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
+    """Return sources as an answer may have them."""
+    given = GivenSources()
+    given.add(sources)
+    return given.all
+
+
+def _bound(source: Mapping[str, Any]) -> dict[str, Any]:
+    longest_url = MAX_FILE_URL if source.get("kind") == FILE_SOURCE else MAX_SOURCE_FIELD
+    return {key: _shorten(key, value, longest_url) for key, value in source.items() if key != "places"}
 
 
 def _shorten(key: str, value: Any, longest_url: int) -> Any:

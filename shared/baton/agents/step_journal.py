@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from typing import Any
 
 from baton.domain.errors import RunChanged, RunLimitReached
 from baton.domain.run_step import MAX_AT_ONCE, MAX_JOURNAL_BYTES, MAX_STEPS, RunStep, StepKind
@@ -36,6 +37,11 @@ class StepJournal:
         self._known = dict(known or {})
         self._bytes = sum(step.recorded_size for step in self._known.values())
         self._taken = 0
+
+    @property
+    def sources(self) -> list[Mapping[str, Any]]:
+        """The sources of the recorded steps."""
+        return [source for step in self._known.values() for source in step.sources]
 
     def take(self) -> None:
         """Count a step before it is looked up or carried out. Raises ``RunLimitReached``."""

@@ -13,13 +13,15 @@ from typing import Any
 from ag_ui.core import BaseEvent
 from aws_lambda_powertools import Logger
 
-from baton.agents.answer_sources import select_consulted_sources
+from baton.agents.answer_sources import select_recorded_sources
 from baton.agents.attached_files import AttachedFiles
 from baton.agents.attempt_context import AttemptContext, Budget, EmitEvent
 from baton.agents.builtin_tools import BuiltinTools
 from baton.agents.call_outcome import FAULT, STOPPED, CallOutcome
+from baton.agents.given_sources import bound_sources
 from baton.agents.hooked_calls import Admitted, HookedCall, Judge, JudgedCalls
 from baton.agents.hooks import Hooks
+from baton.agents.passed_citations import renumber
 from baton.agents.progress import ProgressIndicator
 from baton.agents.tool_progress import ToolProgress
 from baton.agents.tool_set import BadCall, Offer, OutOfReach, ToolSet
@@ -28,7 +30,9 @@ from baton.concurrency import off_loop, stop_all
 from baton.domain.agent import AgentDefinition
 from baton.domain.conversation_data import DataChange
 from baton.domain.errors import LeaseLost, StoreUnavailable, Unauthorized
+from baton.domain.extracted import AGENT_SOURCE
 from baton.domain.metrics import Metric, count
+from baton.domain.numbered_passages import drop_citation
 from baton.domain.run_events import tool_call, tool_result
 from baton.domain.schema_validator import checking_size
 from baton.domain.task import TaskStatus
@@ -92,6 +96,8 @@ class ToolCalls:
     """The agent's hooks; None without any."""
     outcomes: dict[str, CallOutcome] = field(default_factory=dict)
     """Outcomes by call id."""
+    name_cited: Callable[[str], str] = str
+    """Returns a text for another agent, which does not have the passages that it cites by number."""
     _research: ProgressIndicator | None = None
     _activity_id: str = ""
     """The id of the indicator, from which those of the calls' own activities are derived."""
@@ -257,12 +263,14 @@ class ToolCalls:
             return CallOutcome("", waits=True)
         if offer.agent is not None and self.consult is not None:
             report = self._research.make_reporter(offer.agent.id) if self._research is not None else _show_nothing
-            question = Question(call, offer.agent, arguments["message"], arguments.get("data"), report, judge)
+            message = self.name_cited(arguments["message"])
+            question = Question(call, offer.agent, message, arguments.get("data"), report, judge)
             return await self.consult(question, self.context.emit)
         if offer.tool is not None:
             return await self._call_outside(call, offer, arguments)
         if self.own is not None:
-            return await self.own.use(self.agent, call.name, arguments, self.context.emit, waits=self._is_waiting)
+            named = {name: self.name_cited(each) if isinstance(each, str) else each for name, each in arguments.items()}
+            return await self.own.use(self.agent, call.name, named, self.context.emit, waits=self._is_waiting)
         return CallOutcome.refused(f"Error: {call.name} cannot be used here.")
 
     async def _call_outside(self, call: ToolCall, offer: Offer, arguments: Mapping[str, Any]) -> CallOutcome:
@@ -299,7 +307,8 @@ class ToolCalls:
             progress.end(end)
         text = await off_loop(len(result.text), _cut, result.text)
         files = tuple(attached.sources)
-        return CallOutcome(text, sources=(*result.sources, *files), data=change, files=files)
+        named = map(drop_citation, result.sources)
+        return CallOutcome(text, sources=(*named, *files), data=change, files=files)
 
     def _take_data(self, call: ToolCall, before: Mapping[str, Any], after: Mapping[str, Any]) -> DataChange | None:
         """Take what a call has changed of the conversation's data. Raises ``ToolFailed`` if it cannot be kept."""
@@ -315,15 +324,24 @@ class ToolCalls:
 
     def _reuse(self, known: ToolCallRecord, offer: Offer) -> CallOutcome:
         """Return the result that an earlier attempt recorded, without calling the tool again."""
-        sources = select_consulted_sources(offer.agent, known.output or "") if offer.agent is not None else known.files
         if known.data is not None:
             self.context.data.apply(known.data)
         return CallOutcome(
             known.output or "",
             task_id=known.task_id,
             task_status=TaskStatus.COMPLETED.value if known.task_id else None,
-            sources=sources,
+            sources=select_recorded_sources(offer.agent, known),
+            files=known.files,
         )
+
+    def renumber(self, call: ToolCall, *, lists: bool) -> None:
+        """Put the citations of a consulted agent's answer into the run's numbers: see ``passed_citations``.
+
+        Calls are renumbered in their order and not as they end, so that a model gets the same numbers every time.
+        """
+        offer, outcome = self.tools.offers.get(call.name), self.outcomes[call.id]
+        if offer is not None and offer.agent is not None:
+            self.outcomes[call.id] = renumber(outcome, self.context.numbers, lists=lists)
 
     def result_for_model(self, call: ToolCall) -> str:
         """Return a call's output for the model, cut to the agent's limits."""
@@ -354,6 +372,7 @@ class ToolCalls:
             task_id=outcome.task_id or self.task_id,
             data=outcome.data,
             files=outcome.files,
+            sources=bound_sources([each for each in outcome.sources if _is_recorded(each, outcome.files)]),
         )
         await services.records.put_call(self.context.lease(), record)
 
@@ -361,6 +380,10 @@ class ToolCalls:
 def make_call_events(calls: Sequence[ToolCall], parent_message_id: str) -> list[BaseEvent]:
     """Return the calls as clients see them, before their results."""
     return [event for call in calls if is_shown(call.name) for event in tool_call(call, parent_message_id)]
+
+
+def _is_recorded(source: Mapping[str, Any], files: Sequence[Mapping[str, Any]]) -> bool:
+    return source.get("kind") != AGENT_SOURCE and source not in files
 
 
 def _cut(text: str) -> str:

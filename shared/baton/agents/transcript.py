@@ -8,6 +8,7 @@ from typing import Any
 from baton.domain.agent import AgentDefinition
 from baton.domain.identity import derive_message_id
 from baton.domain.message import MessageStatus, Role, StoredMessage
+from baton.domain.numbered_passages import name_cited, split_consulted
 from baton.domain.provider_parts import ProviderParts, Replay
 from baton.domain.thread import Run
 from baton.domain.tool_call import CallEnd, ToolCall
@@ -96,7 +97,7 @@ class Transcript:
         ``provider_parts`` are the parts that its model wants back with it.
         """
         note = CUT_NOTE if is_cut else "" if is_whole else STOPPED_NOTE
-        counted = f"{text}{note}"
+        counted = f"{name_cited(text, sources)}{note}"
         always = provider_parts is not None and provider_parts.replay is Replay.ALWAYS
         return self._add(
             message_id,
@@ -107,7 +108,7 @@ class Transcript:
             agent_id=agent.id,
             agent_name=agent.name,
             tool_calls=tuple(calls),
-            sources=tuple(dict(each) for each in sources),
+            **split_consulted(sources),
             source=source,
             is_cut=is_cut,
             is_structured=is_structured,
@@ -124,13 +125,17 @@ class Transcript:
         *,
         end: CallEnd = CallEnd.SUCCEEDED,
         is_handoff_summary: bool = False,
+        sources: Sequence[Mapping[str, Any]] = (),
     ) -> StoredMessage:
-        """Add a call's result as the model gets it. A specialist's report is the summary of its handoff."""
+        """Add a call's result as the model gets it. A specialist's report is the summary of its handoff.
+
+        ``sources`` are those of the call; the passages that the result cites by number are kept with it.
+        """
         return self._add(
             message_id,
             Role.TOOL,
             content,
-            message_tokens(content, self._counter),
+            message_tokens(name_cited(content, sources), self._counter),
             agent_id=agent.id,
             agent_name=agent.name,
             is_tool_result=True,
@@ -138,6 +143,7 @@ class Transcript:
             tool_name=call.name,
             tool_call_id=call.id,
             call_end=end,
+            sources=tuple(dict(each) for each in sources if each.get("number") is not None),
         )
 
     def _add(self, message_id: str, role: Role, text: str, tokens: int, **fields: Any) -> StoredMessage:

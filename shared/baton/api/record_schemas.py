@@ -67,6 +67,12 @@ class TaskWithMessages(Task):
     """A sub-task with its messages."""
 
     messages: list[TaskMessage]
+    sources: list[dict[str, Any]] = Field(
+        description="What the result rests on, by the numbers that it cites.", examples=[[]]
+    )
+    consulted: list[dict[str, Any]] = Field(
+        description="Documents that the agent was given, if the result cites none of them.", examples=[[]]
+    )
 
 
 class Handoff(WireModel):

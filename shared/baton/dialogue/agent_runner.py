@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Protocol
+from typing import Any, Protocol
 
 from baton.agents.agent_loop import AgentLoop
 from baton.agents.approvals import audit_answer, find_settled_calls
@@ -137,7 +137,7 @@ class AgentRunner:
         self._running.append(loop)
         asked, client_results = self._asked, self._input.client_results
         current: Sequence[StoredMessage] = (asked,) if asked is not None else ()
-        is_judged = False
+        is_judged, earlier = False, self._reserve_numbers()
         if self._input.answered is not None and len(self._running) == 1:
             await self._go_on(loop, self._input.answered)
             is_judged = True
@@ -155,8 +155,14 @@ class AgentRunner:
         shown = await make_context_notes(conversation.agent, self._input.client, self._services.counter)
         today = make_today_note(self._context.today)
         notes = Notes(make_steady_notes(self._tracker.current), changing, shown, today)
-        await loop.begin(await self._prompt(tools, current, notes), is_question_judged=is_judged)
+        await loop.begin(await self._prompt(tools, current, notes), is_question_judged=is_judged, earlier=earlier)
         return loop
+
+    def _reserve_numbers(self) -> list[Mapping[str, Any]]:
+        """Return the sources of an exchange that continues. Their passages keep the numbers that its texts cite."""
+        earlier = [source for message in self._input.unfinished for source in message.sources]
+        self._context.numbers.reserve(earlier)
+        return [source for source in earlier if source.get("number") is not None]
 
     async def _prepare_coroutine(self, tools: ToolSet, transcript: Transcript, context: AttemptContext) -> RunsAgent:
         """Return the active agent, whose ``run`` answers."""
@@ -192,7 +198,7 @@ class AgentRunner:
                 search = MemorySearch(context.scope, alone, with_episodes=False)
                 notes = Notes(changing=computed, today=today)
                 return await self._services.memory.prompt_for(
-                    context.fit(agent), search, notes=notes, zone=context.today.zone
+                    context.fit(agent), search, notes=notes, zone=context.today.zone, numbers=context.numbers
                 )
             before = self._input.unfinished if is_continued else (asked,) if asked is not None else ()
             shown = await make_context_notes(agent, self._input.client, self._services.counter)
@@ -268,6 +274,7 @@ class AgentRunner:
             notes=notes,
             reserved=tools.tokens(self._services.counter),
             zone=context.today.zone,
+            numbers=context.numbers,
         )
 
     async def _go_on(self, loop: AgentLoop | CoroutineAgent, answered: PendingInterrupts) -> None:

@@ -36,7 +36,7 @@ async def summarise(context: AttemptContext, history: Sequence[StoredMessage], t
     messages before ``text``, the user's last message, which may be empty. Raises ``LeaseLost`` and
     ``StoreUnavailable``.
     """
-    spoken = [(message.role, message.text) for message in select_spoken(history)[-MESSAGES:]]
+    spoken = [(message.role, message.text_elsewhere) for message in select_spoken(history)[-MESSAGES:]]
     spoken += [(Role.USER, text)] if text else []
     if not spoken:
         return "", Usage()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from ag_ui.core import (
     BaseEvent,
@@ -25,6 +24,7 @@ from baton.agents.transcript import Transcript
 from baton.domain.agent import AgentDefinition
 from baton.domain.events import MAX_DELTA_CHARS, text_content, text_end, text_start
 from baton.domain.message import LENGTH
+from baton.domain.numbered_passages import Source, join_consulted, shift_places
 from baton.domain.text import slices
 from baton.handoffs.forks import SPECIALIST
 
@@ -50,7 +50,7 @@ class _Message:
     kept: int = 0
     """Characters of the texts before the one that the agent is writing."""
     is_cut: bool = False
-    sources: list[dict[str, Any]] = field(default_factory=list)
+    sources: list[Source] = field(default_factory=list)
 
     def add_to(self, into: Transcript, agent: AgentDefinition, *, is_whole: bool) -> None:
         into.add_answer(
@@ -94,7 +94,9 @@ class MergedAnswer:
         elif isinstance(event, TextMessageEndEvent) and message is not None and metadata.get("takenBack"):
             self._take_back(message)
         elif isinstance(event, TextMessageEndEvent) and message is not None:
-            message.sources += metadata.get("sources", [])
+            listed = join_consulted(metadata.get("sources", ()), metadata.get("consulted", ()))
+            begins = message.kept + len(_APART) if message.kept else 0
+            message.sources += [shift_places(each, begins) for each in listed]
             message.is_cut |= metadata.get("finishReason") == LENGTH
         elif isinstance(event, _SHOWN):
             self._emit(event)

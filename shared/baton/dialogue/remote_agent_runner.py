@@ -6,14 +6,17 @@ import asyncio
 import contextlib
 import json
 import uuid
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ag_ui.core import TextPart
 
+from baton.agents.answer_sources import select_answer_sources
 from baton.agents.attachments import read_attachments
 from baton.agents.attempt_context import AttemptContext
 from baton.agents.call_outcome import AgentResult
+from baton.agents.given_sources import bound_sources
 from baton.agents.remote_answers import ReturnedFiles, count_by_type
 from baton.agents.transcript import Transcript
 from baton.dialogue.remote_data import SPOKEN, parse_data, to_words
@@ -22,6 +25,7 @@ from baton.domain.errors import AgentUnavailable, BatonError, LeaseLost, StoreUn
 from baton.domain.events import text_content, text_end, text_start
 from baton.domain.handoff import HandoffRequest
 from baton.domain.message import Content, Part, StoredMessage
+from baton.domain.numbered_passages import name_cited
 from baton.domain.sentences import sentence
 from baton.domain.task import RemoteTask
 from baton.domain.tool_call import RETURN, ToolCall
@@ -73,6 +77,8 @@ class RemoteAgentRunner:
         self._not_passed_on: list[Attachment] = []
         """The user's files that the agent does not take."""
         self._files = ReturnedFiles(context, agent)
+        self._documents: Sequence[Mapping[str, Any]] = ()
+        """The documents that it names as sources."""
         self._remote_task_id: str | None = None
         self._context = context
         self._transcript = transcript
@@ -98,7 +104,7 @@ class RemoteAgentRunner:
     async def answer(self) -> None:
         """Let the agent answer, and emit the events of its answer. Raises ``AgentUnavailable`` and ``TurnTimeout``."""
         context, message_id = self._context, self._transcript.new_id()
-        text, is_open, sources = "", False, self._files.sources
+        text, is_open = "", False
         failure: BatonError | None = None
         limit = AnswerLimit()
         chunks = batch(self._chunks(), limit=limit, deadline=context.deadline, stop=context.stop)
@@ -123,6 +129,7 @@ class RemoteAgentRunner:
         if is_open:
             is_whole = failure is None and not is_stopped
             is_cut = is_whole and limit.is_spent
+            sources = (*self._files.sources, *select_answer_sources(text, self._documents))
             context.emit(text_end(message_id, [dict(source) for source in sources], is_cut=is_cut))
             self._transcript.add_answer(
                 message_id, self._agent, text, is_whole=is_whole, is_cut=is_cut, sources=sources
@@ -213,7 +220,7 @@ class RemoteAgentRunner:
         follows = context.remote_tasks.take(message_id)
         # Filled-in values are sent back as data if the agent has asked for them.
         data = parse_data(words) if remote_task_id is not None else None
-        about = tuple((message.role.value, message.text) for message in self._earlier)
+        about = tuple((message.role.value, message.text_elsewhere) for message in self._earlier)
         return AgentTask(
             scope=context.scope,
             thread_id=context.thread_id,
@@ -249,8 +256,9 @@ class RemoteAgentRunner:
     def _take_end(self, end: AgentDone) -> None:
         self._remote_task_id = end.remote_task_id
         self._usage = end.usage or Usage()
+        self._documents = bound_sources([{**each, "agentId": self._agent.id} for each in end.documents])
         if end.report is not None and self._handoff.return_expected:
-            self._returns = end.report
+            self._returns = replace(end.report, summary=name_cited(end.report.summary, self._documents))
 
     def _keep_report(self, report: AgentReport) -> None:
         """Store the report as a call of ``return_to_main``, so that it is in the main agent's later prompts."""

@@ -98,6 +98,12 @@ class ContextItem(Recorded):
     ambiguous: bool = Field(
         default=False, description="Whether it is one of several procedures that fit the message.", examples=[False]
     )
+    number: int | None = Field(
+        default=None,
+        exclude_if=lambda number: number is None,
+        description="The number by which answers cite a chunk of the prompt; left out of other items.",
+        examples=[2],
+    )
     source: ContextSource | None = Field(
         default=None,
         description="Its origin; null for procedures written by hand, and for texts of an agent's file.",
@@ -117,6 +123,7 @@ class ContextItem(Recorded):
             signals={name: round(score, 4) for name, score in item.signals.items()},
             reason=item.reason,
             is_ambiguous=item.ambiguous,
+            number=item.number,
             source=item.source,
         )
 
@@ -135,6 +142,7 @@ class ContextItem(Recorded):
         reason: str | None = None,
         is_masked: bool = False,
         is_ambiguous: bool = False,
+        number: int | None = None,
         source: ItemSource = NO_SOURCE,
     ) -> ContextItem:
         """Return an item whose values are right. They are not validated: a message may hold a lone surrogate."""
@@ -154,6 +162,8 @@ class ContextItem(Recorded):
         )
         if is_masked:
             made.masked = True  # only these say so, which keeps records small
+        if number is not None:
+            made.number = number
         return made
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -36,6 +36,7 @@ from baton.domain.episode import EndReason
 from baton.domain.errors import BatonError
 from baton.domain.interrupt import Interrupt, InterruptAnswer
 from baton.domain.message import LENGTH, Role, StoredMessage
+from baton.domain.numbered_passages import split_consulted
 from baton.domain.text import encodable, slices
 from baton.domain.usage import Usage
 
@@ -196,14 +197,17 @@ def text_content(message_id: str, delta: str) -> TextMessageContentEvent:
 
 
 def text_end(
-    message_id: str, sources: Sequence[dict[str, Any]] = (), *, is_cut: bool = False, is_taken_back: bool = False
+    message_id: str, sources: Sequence[Mapping[str, Any]] = (), *, is_cut: bool = False, is_taken_back: bool = False
 ) -> TextMessageEndEvent:
     """Return the end of a message.
 
     ``is_cut``: it was cut at the length limit. ``is_taken_back``: its text was the model's thinking, or a guardrail has
     refused it; it is not stored, and clients remove it.
     """
-    metadata: dict[str, Any] = {"sources": list(sources)}
+    listed = split_consulted(sources)
+    metadata: dict[str, Any] = {"sources": list(listed["sources"])}
+    if listed["consulted"]:
+        metadata["consulted"] = list(listed["consulted"])
     if is_cut:
         metadata["finishReason"] = LENGTH
     if is_taken_back:

@@ -9,6 +9,8 @@ from typing import Any
 
 from baton.domain.document import DocumentFormat, PageError
 
+AGENT_SOURCE = "agent"
+"""The kind of a source that is a consulted agent."""
 DOCUMENT_SOURCE = "document"
 """The kind of a source that is a document."""
 FILE_SOURCE = "file"

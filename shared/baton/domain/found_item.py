@@ -72,6 +72,10 @@ class FoundItem:
     """Its line in the prompt."""
     tokens: int = 0
     """Tokens in the prompt; 0 if it is left out."""
+    number: int | None = None
+    """The number of a chunk in the prompt."""
+    excerpt: str = ""
+    """The part of a chunk's text that a reader is shown beside a citation; empty if it is not in the prompt."""
     ambiguous: bool = False
     """True if it is one of several procedures that fit the message."""
 

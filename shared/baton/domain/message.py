@@ -25,6 +25,7 @@ from pydantic import Field, PlainSerializer
 from baton.domain.branches import BranchStart
 from baton.domain.errors import ContentFiltered
 from baton.domain.interrupt import Interrupt
+from baton.domain.numbered_passages import name_cited, strip_citations
 from baton.domain.provider_parts import ProviderParts
 from baton.domain.thread import ConversationChange
 from baton.domain.tool_call import CallEnd, ToolCall, is_shown
@@ -168,6 +169,11 @@ class MessageMetadata(WireModel):
     source: str | None = Field(examples=[None])
     tokens: int = Field(examples=[23])
     sources: list[dict[str, Any]] = Field(examples=[[]])
+    consulted: list[dict[str, Any]] = Field(
+        default_factory=list,
+        exclude_if=lambda consulted: not consulted,
+        description="Documents that agents were given for the answer and that no text cites; left out without any.",
+    )
     result: Any = Field(
         default=None,
         exclude_if=lambda result: result is None,
@@ -217,6 +223,9 @@ class StoredMessage:
     tool_name: str | None = None
     source: str | None = None
     sources: tuple[dict[str, Any], ...] = ()
+    """The sources of an answer; of a tool's result, the passages that it cites by number."""
+    consulted: tuple[dict[str, Any], ...] = ()
+    """Documents that agents were given for the answer, and that nothing cites."""
     tool_calls: tuple[ToolCall, ...] = ()
     """The calls of an assistant message."""
     provider_parts: ProviderParts | None = None
@@ -255,6 +264,16 @@ class StoredMessage:
     def text(self) -> str:
         """The text of the message, without parts of other kinds."""
         return text_of(self.content)
+
+    @property
+    def text_elsewhere(self) -> str:
+        """The text as it is given on: it names the passages that it cites, whose numbers mean nothing elsewhere."""
+        return name_cited(self.text, self.sources) if self.sources else self.text
+
+    @property
+    def plain_text(self) -> str:
+        """The text without citations by number."""
+        return strip_citations(self.text, self.sources) if self.sources else self.text
 
     @property
     def result(self) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Any
 
 from baton.domain.usage import Usage
 
@@ -66,6 +67,10 @@ class Task:
     messages: tuple[TaskMessage, ...] = ()
     remote_task_id: str | None = None
     """The task of the remote agent that was asked, if it waits for more input."""
+    sources: tuple[Mapping[str, Any], ...] = ()
+    """The passages and files of the result. Its citations by number are those of ``sources``."""
+    consulted: tuple[Mapping[str, Any], ...] = ()
+    """Documents that the agent was given, if the result cites none of them."""
 
     @property
     def parent_task_id(self) -> str:

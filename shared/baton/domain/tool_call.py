@@ -108,6 +108,8 @@ class ToolCallRecord:
     """The call's change of the conversation's data. A worker that takes the run over applies it and does not call."""
     files: tuple[Mapping[str, Any], ...] = ()
     """The files that the call has attached, as sources of the answer."""
+    sources: tuple[Mapping[str, Any], ...] = ()
+    """Its other sources, without the agent that it has asked. Passages have the numbers of that agent's answer."""
 
 
 def tool_call_id(thread_id: str, message_id: str, caller: str, tool: str, arguments: str, occurrence: int) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from baton.domain.agent import AgentDefinition
 from baton.domain.identity import Scope
+from baton.domain.numbered_passages import PassageNumbers
 from baton.domain.times import UNKNOWN
 from baton.memory.early_recall import EarlyRecall
 from baton.memory.prompt.context import (
@@ -19,7 +20,7 @@ from baton.memory.prompt.context import (
 from baton.memory.prompt.history_window import WindowedHistory
 from baton.memory.prompt.token_estimates import prompt_tokens, total_tokens
 from baton.memory.recall.recall import Recall
-from baton.memory.recall.selecting import SentHistory, select
+from baton.memory.recall.selecting import SentHistory, number_knowledge, select
 from baton.memory.recalled import NOTHING_FOUND, Found, MemorySearch, Recalled
 from baton.ports.chat_model import TokenCounter
 
@@ -59,18 +60,20 @@ class AgentMemory:
         notes: Notes = NO_NOTES,
         reserved: int = 0,
         zone: str = UNKNOWN,
+        numbers: PassageNumbers | None = None,
     ) -> AssembledContext:
         """Return the agent's prompt for the message of ``search``, with the recalled items, kept and left out.
 
         An agent without ``history`` sees only the message. ``reserved`` tokens of its budget are for its tools, and
-        ``zone`` is the user's time zone. Raises as ``search`` does.
+        ``zone`` is the user's time zone. ``numbers`` are those of the passages that the run's prompts have so far.
+        Raises as ``search`` does.
         """
-        found = await self._finish_search(agent, search)
+        found, numbers = await self._finish_search(agent, search), numbers or PassageNumbers()
         if history is None:
-            recalled = select(found, agent.memory, self.counter, zone=zone)
+            recalled = number_knowledge(select(found, agent.memory, self.counter, zone=zone), numbers)
             return prompt_without_history(agent, search.text, recalled, notes=notes, reserved=reserved)
         assembly = Assembly(agent, history, self.counter, notes=notes, reserved=reserved)
-        return self._add_question(history, self._add_recalled(assembly, agent, found, history, zone))
+        return self._add_question(history, self._add_recalled(assembly, agent, found, history, zone, numbers))
 
     async def _finish_search(self, agent: AgentDefinition, search: MemorySearch) -> Found:
         """Return the findings. An agent that took over since the search has its own knowledge."""
@@ -82,7 +85,13 @@ class AgentMemory:
         return replace(own, procedure=search.found.procedure)
 
     def _add_recalled(
-        self, assembly: Assembly, agent: AgentDefinition, found: Found, history: AgentHistory, zone: str
+        self,
+        assembly: Assembly,
+        agent: AgentDefinition,
+        found: Found,
+        history: AgentHistory,
+        zone: str,
+        numbers: PassageNumbers,
     ) -> AssembledContext:
         """Return the prompt with the findings that are not in its history.
 
@@ -107,7 +116,7 @@ class AgentMemory:
         if tokens and assembly.windowed(tokens).included != alone.included:
             room = total_tokens(recalled.procedure.prompts, self.counter) + agent.memory.retrieved_tokens
             recalled = choose(assembly.windowed(room))
-        return assembly.prompt(recalled, room=room)
+        return assembly.prompt(number_knowledge(recalled, numbers), room=room)
 
     def _add_question(self, history: AgentHistory, prompt: AssembledContext) -> AssembledContext:
         """Return the prompt with the text that asks the agent in place of a user's message, if there is none."""

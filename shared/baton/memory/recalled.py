@@ -159,7 +159,11 @@ class Recalled:
     def cited(self) -> Sequence[dict[str, Any]]:
         """The documents' chunks in the prompt, as entries of a message's ``metadata.sources``, best first."""
         items = sorted(self.knowledge.included, key=lambda item: -item.score)
-        return [item.source.citation.as_source(item.score) for item in items if item.source.citation is not None]
+        return [
+            {**item.source.citation.as_source(item.score), "number": item.number, "excerpt": item.excerpt}
+            for item in items
+            if item.source.citation is not None
+        ]
 
     @property
     def tokens(self) -> int:

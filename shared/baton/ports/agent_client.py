@@ -125,6 +125,8 @@ class AgentDone:
     usage: Usage | None = None
     report: AgentReport | None = None
     """Set if the agent ends its handoff."""
+    documents: tuple[Mapping[str, Any], ...] = ()
+    """The documents that it names as sources of its answer, with the numbers by which the answer cites them."""
     needs_sign_in: bool = False
     """True if it waits for the user to sign in or to grant it access somewhere (A2A: ``auth-required``)."""
 

@@ -112,7 +112,7 @@ async def _entries(
             given = specifics.placeholders(arguments.get(message.tool_call_id or "", {}))
             yield {"by": "tool", "tool": message.tool_name, "arguments": given, "outcome": message.call_end.value}
     elif message.is_said:
-        text = await specifics.generalise(message.text[:MAX_TEXT])
+        text = await specifics.generalise(message.plain_text[:MAX_TEXT])
         yield {"by": "user" if message.role is Role.USER else "assistant", "text": text}
     for workflow in completed_workflows((message,)):
         yield {"by": "workflow", "completed_with": workflow.agent_id, "collected": _list_collected(workflow.data)}

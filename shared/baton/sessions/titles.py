@@ -184,7 +184,7 @@ def _words_of(messages: Sequence[StoredMessage], role: Role) -> str:
     """Return the first words of the user, or of an agent; empty if there are none."""
     left_out = filtered_runs(messages)
     said = (
-        message.text
+        message.plain_text
         for message in messages
         if message.role is role and message.is_said and message.run_id not in left_out and message.text.strip()
     )

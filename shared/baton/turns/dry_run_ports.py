@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from baton.agents.answer_sources import select_consulted_sources
+from baton.agents.answer_sources import select_recorded_sources
 from baton.agents.attempt_context import EmitEvent
 from baton.agents.call_outcome import CallOutcome
 from baton.agents.tool_calls import Question
@@ -95,7 +95,7 @@ class RecordedConsultations:
         if not known.succeeded:
             return CallOutcome.failed(f"Error: {known.error_message or 'it failed.'}")
         status = TaskStatus.COMPLETED.value if known.task_id else None
-        sources = select_consulted_sources(question.agent, known.output or "")
+        sources = select_recorded_sources(question.agent, known)
         return CallOutcome(known.output or "", task_id=known.task_id, task_status=status, sources=sources)
 
 

@@ -6,13 +6,15 @@ The same text may arrive several times: in pieces, with a status, and in the com
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from a2a.types import Artifact, Message, Role, StreamResponse, Task, TaskArtifactUpdateEvent, TaskState, TaskStatus
 from google.protobuf.struct_pb2 import Struct  # type: ignore[import-untyped]
 
-from baton.adapters.a2a.extension import report_in
+from baton.adapters.a2a.extension import documents_in, report_in
 from baton.adapters.a2a.failures import AgentRefused, shortened
 from baton.adapters.a2a.parts import extras_of, text_of
+from baton.domain.numbered_passages import source_key
 from baton.ports.agent_client import AgentData, AgentDone, AgentFailed, AgentFile, AgentProgress, AgentReport
 from baton.ports.chat_model import MAX_ANSWER_BYTES, TextDelta
 
@@ -22,6 +24,8 @@ MAX_ID = 1_000
 """Characters of the ids that an agent gives its tasks, contexts, messages and artifacts."""
 MAX_WHOLES = 1_000
 """Messages and artifacts of one task. Each is compared with the others."""
+MAX_DOCUMENTS = 50
+"""Documents of one answer. Further ones are left out."""
 MAX_KNOWN = 100
 """The newest messages and artifacts of an earlier answer that are passed to a worker which takes the run over."""
 
@@ -64,6 +68,7 @@ class Answer:
         self._bytes = 0
         self._has_extras = False
         self._report: AgentReport | None = None
+        self._documents: dict[str, Mapping[str, Any]] = {}
 
     @property
     def has_begun(self) -> bool:
@@ -86,6 +91,7 @@ class Answer:
         return AgentDone(
             self.task_id if self._state in _WAITS else None,
             report=self._report,
+            documents=tuple(self._documents.values()),
             needs_sign_in=self._state == TaskState.TASK_STATE_AUTH_REQUIRED,
         )
 
@@ -204,6 +210,7 @@ class Answer:
             yield from self._give(text)
         else:
             yield from self._new_text(key, text)
+        self._note_documents(event.artifact)
         yield from self._extra(event.artifact)
 
     def _say(self, whole: Message | Artifact) -> Iterator[AnswerChunk]:
@@ -212,7 +219,15 @@ class Answer:
             self._keep(key, text)
         else:
             yield from self._new_text(key, text)
+        self._note_documents(whole)
         yield from self._extra(whole)
+
+    def _note_documents(self, whole: Message | Artifact) -> None:
+        """Record the documents that a message or artifact of this answer names."""
+        if _key(whole) not in self._earlier:
+            for each in documents_in(whole.metadata):
+                if len(self._documents) < MAX_DOCUMENTS:
+                    self._documents.setdefault(source_key(each), each)
 
     def _extra(self, whole: Message | Artifact) -> Iterator[AgentData | AgentFile]:
         """Yield the new data and files of a message or artifact."""

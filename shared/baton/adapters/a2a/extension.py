@@ -8,6 +8,9 @@ agents that know nothing of extensions:
 
 An agent hands the conversation back with ``{"return": {"summary": "...", "outcome": "completed"}}`` in the metadata of
 its last message, of the status that ends its answer, or of its task: under the URI, or as a plain key.
+
+An agent of Baton names the documents on which an answer rests in the metadata of its artifact: ``sources``, with the
+numbers by which its text cites them, and ``consulted``.
 """
 
 from __future__ import annotations
@@ -18,10 +21,15 @@ from google.protobuf.json_format import MessageToDict  # type: ignore[import-unt
 from google.protobuf.struct_pb2 import Struct  # type: ignore[import-untyped]
 
 from baton.domain.a2a_task import EXTENSION_URI
+from baton.domain.extracted import DOCUMENT_SOURCE
 from baton.domain.handoff import MAX_SUMMARY
+from baton.domain.numbered_passages import CONSULTED, drop_citation
+from baton.domain.web_url import is_web_url
 from baton.ports.agent_client import AgentReport, AgentTask
 
 MAX_OUTCOME = 200
+MAX_NUMBER = 1_000_000
+_TEXTS = ("id", "title", "section", "chunk", "excerpt")
 
 
 def conversation_metadata(task: AgentTask) -> dict[str, Any]:
@@ -51,6 +59,33 @@ def report_in(metadata: Struct) -> AgentReport | None:
         if isinstance(report, dict):
             return AgentReport(_text(report, "summary")[:MAX_SUMMARY], _text(report, "outcome")[:MAX_OUTCOME])
     return None
+
+
+def documents_in(metadata: Struct) -> list[dict[str, Any]]:
+    """Return the documents on which an answer of another Baton rests, or for which it was made; none of others."""
+    about = MessageToDict(metadata).get(EXTENSION_URI)
+    lists = [about.get(name) for name in ("sources", "consulted")] if isinstance(about, dict) else [None, None]
+    sources, consulted = (
+        [each for each in (listed if isinstance(listed, list) else ()) if _is_document(each)] for listed in lists
+    )
+    return [*map(_document, sources), *({**drop_citation(_document(each)), CONSULTED: True} for each in consulted)]
+
+
+def _is_document(named: Any) -> bool:
+    return isinstance(named, dict) and named.get("kind") == DOCUMENT_SOURCE and isinstance(named.get("id"), str)
+
+
+def _document(named: dict[str, Any]) -> dict[str, Any]:
+    """Return a document with the fields that sources have: texts, whole numbers, and an address of a web page."""
+    texts = {name: each for name in _TEXTS if isinstance(each := named.get(name), str)}
+    numbers = {
+        name: int(each)
+        for name in ("page", "number")
+        if isinstance(each := named.get(name), int | float) and 0 < each < MAX_NUMBER
+    }
+    url = named.get("url")
+    known = {"kind": DOCUMENT_SOURCE, "score": None, "section": None, "page": None, **texts, **numbers}
+    return {**known, "url": url if isinstance(url, str) and is_web_url(url) else None}
 
 
 def _text(report: dict[str, Any], key: str) -> str:

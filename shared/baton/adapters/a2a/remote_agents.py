@@ -226,6 +226,7 @@ class RemoteAgents:
         return value
 
     def _reported(self, done: AgentDone) -> AgentDone:
+        done = replace(done, documents=tuple(map(self._redact_values, done.documents)))
         report = done.report
         if report is None:
             return done

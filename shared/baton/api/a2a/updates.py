@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from a2a.server.events import Event as A2AEvent
@@ -15,7 +16,7 @@ from google.protobuf.timestamp_pb2 import Timestamp  # type: ignore[import-untyp
 from baton.api.a2a.caller import A2ACaller
 from baton.api.a2a.task_reader import TaskReader
 from baton.api.a2a.tasks import A2ATask
-from baton.api.a2a.wire import STATES, agent_message, artifact_of, data_part, status_of, struct, to_task
+from baton.api.a2a.wire import STATES, about_answer, agent_message, artifact_of, data_part, status_of, struct, to_task
 from baton.api.runs import TURN_SECONDS
 from baton.domain.a2a_task import EXTENSION_URI, TaskId, TaskState
 from baton.domain.errors import TokenExpired
@@ -59,8 +60,8 @@ class Updates:
                 yield from self._take_back(body["messageId"])
             case "TEXT_MESSAGE_CONTENT" if body["messageId"] in self._structured:
                 self._structured[body["messageId"]].append(body["delta"])
-            case "TEXT_MESSAGE_END" if body["messageId"] in self._structured:
-                yield self._data(body["messageId"])
+            case "TEXT_MESSAGE_END":
+                yield from self._end(body["messageId"], body.get("metadata") or {})
             case "TEXT_MESSAGE_CONTENT":
                 yield self._text(body["messageId"], body["delta"])
             case "ACTIVITY_SNAPSHOT":
@@ -106,19 +107,26 @@ class Updates:
         self._sent.add(message_id)
         return self._artifact(self._piece(message_id, Part(text=delta)), append=append)
 
-    def _data(self, message_id: str) -> Update:
-        self._sent.add(message_id)
+    def _end(self, message_id: str, metadata: dict[str, Any]) -> Iterator[Update]:
+        """Yield the end of an answer: its data, or the sources of its text if it has any."""
+        is_structured = message_id in self._structured
+        if is_structured:
+            self._sent.add(message_id)
+        if is_structured or (message_id in self._sent and (metadata.get("sources") or metadata.get("consulted"))):
+            part = self._data(message_id) if is_structured else Part(text="")
+            yield self._artifact(self._piece(message_id, part, metadata), append=not is_structured)
+
+    def _data(self, message_id: str) -> Part:
         text = "".join(self._structured.pop(message_id))
         try:
-            part = data_part(json.loads(text))
+            return data_part(json.loads(text))
         except ValueError:  # a reader without pii:read may get text that is not JSON any more
-            part = Part(text=text)
-        return self._artifact(self._piece(message_id, part), append=False)
+            return Part(text=text)
 
-    def _piece(self, message_id: str, part: Part) -> Artifact:
+    def _piece(self, message_id: str, part: Part, metadata: Mapping[str, Any] = MappingProxyType({})) -> Artifact:
         name, agent_id = self._agents.get(message_id, ("", ""))
-        metadata = struct({EXTENSION_URI: {"agent_id": agent_id}})
-        return Artifact(artifact_id=message_id, name=name, parts=[part], metadata=metadata)
+        about = about_answer(agent_id, metadata.get("sources") or (), metadata.get("consulted") or ())
+        return Artifact(artifact_id=message_id, name=name, parts=[part], metadata=about)
 
     def _artifact(self, artifact: Artifact, *, append: bool) -> Update:
         return TaskArtifactUpdateEvent(

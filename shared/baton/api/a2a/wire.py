@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from a2a.types import Artifact, Message, Part, Role, Task, TaskState, TaskStatus
@@ -85,15 +85,24 @@ def message_of(message: StoredMessage, task_id: TaskId) -> Message:
 
 def artifact_of(message: StoredMessage) -> Artifact:
     """Return an agent's message as what the task has produced."""
-    about: dict[str, Any] = {"agent_id": message.agent_id}
-    if message.sources:
-        about["sources"] = list(message.sources)
     return Artifact(
         artifact_id=message.id,
         name=message.agent_name or "",
         parts=parts_of(message),
-        metadata=struct({EXTENSION_URI: about}),
+        metadata=about_answer(message.agent_id, message.sources, message.consulted),
     )
+
+
+def about_answer(
+    agent_id: str | None, sources: Sequence[Mapping[str, Any]], consulted: Sequence[Mapping[str, Any]]
+) -> Struct:
+    """Return the metadata of an answer: its agent, and what it rests on."""
+    about: dict[str, Any] = {"agent_id": agent_id}
+    if sources:
+        about["sources"] = [dict(each) for each in sources]
+    if consulted:
+        about["consulted"] = [dict(each) for each in consulted]
+    return struct({EXTENSION_URI: about})
 
 
 def parts_of(message: StoredMessage) -> list[Part]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 from typing import Any
 
 import mcp_types as types
@@ -12,6 +13,7 @@ from baton.domain.errors import AgentMismatch, BatonError, error_from_code
 from baton.domain.interrupt import Interrupt, shown_arguments
 from baton.domain.message import OutcomeType, Role, StoredMessage
 from baton.domain.message import result_of as result_of_run
+from baton.domain.numbered_passages import shift_places
 from baton.domain.thread import Thread
 from baton.turns.committing import FinishedRun
 
@@ -24,6 +26,7 @@ FORM: dict[str, Any] = {
     "required": ["approved"],
 }
 """The form of an approval."""
+_APART = "\n\n"
 STATES = {
     OutcomeType.SUCCESS: "completed",
     OutcomeType.CANCELLED: "cancelled",
@@ -40,14 +43,21 @@ def result_of(finished: FinishedRun) -> types.CallToolResult:
     said = [message for message in finished.messages if message.role is Role.ASSISTANT and message.is_said]
     content: dict[str, Any] = {
         "thread_id": finished.thread.id,
-        "message": "\n\n".join(message.text for message in said),
+        "message": _APART.join(message.text for message in said),
         "state": STATES[outcome],
     }
     if outcome is OutcomeType.INTERRUPT:
         content["questions"] = _questions(interrupts_of(finished), finished.messages)
-    sources = [dict(source) for message in said for source in message.sources]
+    begins = accumulate((len(message.text) + len(_APART) for message in said), initial=0)
+    sources = [
+        dict(shift_places(source, begin))
+        for message, begin in zip(said, begins, strict=False)
+        for source in message.sources
+    ]
     if sources:
         content["sources"] = sources
+    if consulted := [dict(source) for message in said for source in message.consulted]:
+        content["consulted"] = consulted
     result = result_of_run(finished.messages)
     if result is not None:
         content["result"] = result

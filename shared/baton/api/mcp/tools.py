@@ -76,7 +76,13 @@ OUTPUT_SCHEMA: dict[str, Any] = {
         "sources": {
             "type": "array",
             "items": {"type": "object"},
-            "description": "What the answer is based on: `{kind, id, title, url?}`.",
+            "description": "What the answer is based on: `{kind, id, title, url?}`. A passage that the text cites as "
+            "`[2]` has the `number` 2.",
+        },
+        "consulted": {
+            "type": "array",
+            "items": {"type": "object"},
+            "description": "Documents that were read for the answer and that it does not cite.",
         },
     },
     "required": ["message", "state"],

@@ -125,7 +125,7 @@ def _episode_message(message: StoredMessage, redacted: str | None) -> EpisodeMes
         id=message.shown_id,
         ordinal=message.ordinal,
         role=message.role,
-        content=message.text,
+        content=message.plain_text,
         timestamp=message.timestamp,
         agent_id=message.agent_id,
         redacted_content=redacted,

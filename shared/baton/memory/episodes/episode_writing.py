@@ -53,7 +53,7 @@ class EpisodeWriter:
                 if message.end is not None:
                     usage += message.end.usage
                 if is_part_of_episode(message):
-                    redacted = await redactor.redact(message.text)
+                    redacted = await redactor.redact(message.plain_text)
                     if redacted is not None:
                         held.redacted[message.ordinal] = redacted
                         await self.episodes.put_redaction(scope, thread.id, message.ordinal, redacted)

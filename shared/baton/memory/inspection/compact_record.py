@@ -26,6 +26,9 @@ MISSING = "messages and prompts that are no longer stored"
 
 Json = dict[str, Any]
 
+_FORMS: tuple[Json, ...] = ({}, {"parts": True}, {"later": True}, {"parts": True, "later": True})
+"""The forms in which a stored message is sent: with its provider's parts, and as in later turns."""
+
 
 def compact(record: Json, messages: Iterable[StoredMessage], prompts: Iterable[str]) -> ContextRecord:
     """Return the record without the texts of ``messages`` of its thread and without the agents' system ``prompts``.
@@ -57,10 +60,14 @@ class _Compaction:
         self._messages = {message.ordinal: message for message in messages}
         self._by_id = {message.id: message for message in self._messages.values()}
         self._by_text: dict[str, list[StoredMessage]] = {}
+        self._by_later_text: dict[str, list[StoredMessage]] = {}
+        """The messages whose texts name in later turns the passages that they cite."""
         self._in_parts: list[StoredMessage] = []
         """The messages with several parts, such as files."""
         for message in self._messages.values():
             self._by_text.setdefault(message.text, []).append(message)
+            if message.sources and (later := message.text_elsewhere) != message.text:
+                self._by_later_text.setdefault(later, []).append(message)
             if not isinstance(message.content, str):
                 self._in_parts.append(message)
         self._summaries = dict(_summary_texts(self._messages.values()))
@@ -97,19 +104,23 @@ class _Compaction:
             if found is None:
                 messages.append({**message, "content": self._text(message["content"])})
                 continue
-            stored, has_parts = found
-            _extend(messages, stored.ordinal, {"parts": True} if has_parts else {})
+            stored, further = found
+            _extend(messages, stored.ordinal, further)
         return messages
 
-    def _stored(self, sent: Json, before: Sequence[Json]) -> tuple[StoredMessage, bool] | None:
-        """Return the stored message that was sent, and whether with its provider parts."""
+    def _stored(self, sent: Json, before: Sequence[Json]) -> tuple[StoredMessage, Json] | None:
+        """Return the stored message that was sent, with ``parts`` of its provider, in the form of a ``later`` turn."""
         content = sent["content"]
         candidates = self._by_text.get(content, []) if isinstance(content, str) else self._in_parts
         follower = self._messages.get(before[-1]["to"] + 1) if before and "to" in before[-1] else None
         for message in candidates if follower is None else (follower, *candidates):
-            for has_parts in (False, True):
-                if _as_sent(message, has_parts=has_parts) == sent:
-                    return message, has_parts
+            for further in _FORMS:
+                if "later" not in further and _as_sent(message, further) == sent:
+                    return message, further
+        for message in self._by_later_text.get(content, []) if isinstance(content, str) else ():
+            for further in _FORMS:
+                if "later" in further and _as_sent(message, further) == sent:
+                    return message, further
         return None
 
     def _text(self, text: Any) -> Any:
@@ -153,7 +164,7 @@ class _Expansion:
                 yield from earlier[message["call"]]["messages"][: message["count"]]
             elif "from" in message:
                 for stored in self._span(message):
-                    yield _as_sent(stored, has_parts=message.get("parts", False))
+                    yield _as_sent(stored, message)
             else:
                 yield {**message, "content": self._text(message["content"])}
 
@@ -211,9 +222,11 @@ def _key(reference: Json) -> tuple[int, str, bool]:
     return reference["summary"], reference["agent"], reference.get("quoted", False)
 
 
-def _as_sent(message: StoredMessage, *, has_parts: bool) -> Json:
-    """Return a stored message as its agent's model is sent it, whole."""
+def _as_sent(message: StoredMessage, form: Json) -> Json:
+    """Return a stored message as its agent's model is sent it, whole, in one of ``_FORMS``."""
+    content = message.text_elsewhere if form.get("later") else message.content
     if message.role is Role.TOOL:
-        return sent_message(Prompt(Role.TOOL, message.text, tool_call_id=message.tool_call_id))
-    parts = message.provider_parts if has_parts else None
-    return sent_message(Prompt(message.role, message.content, tool_calls=message.tool_calls, provider_parts=parts))
+        text = content if isinstance(content, str) else message.text
+        return sent_message(Prompt(Role.TOOL, text, tool_call_id=message.tool_call_id))
+    parts = message.provider_parts if form.get("parts") else None
+    return sent_message(Prompt(message.role, content, tool_calls=message.tool_calls, provider_parts=parts))

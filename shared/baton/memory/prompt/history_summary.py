@@ -119,4 +119,4 @@ class HistorySummaries:
 
 def _to_json(message: StoredMessage) -> dict[str, str]:
     name = {"agent": message.agent_name} if message.role is not Role.USER and message.agent_name else {}
-    return {"role": message.role.value, **name, "text": message.text[:MAX_MESSAGE_CHARS]}
+    return {"role": message.role.value, **name, "text": message.text_elsewhere[:MAX_MESSAGE_CHARS]}

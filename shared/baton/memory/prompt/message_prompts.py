@@ -37,7 +37,8 @@ def to_prompts(
     Its own tool calls come with their results, in the order of the calls. Calls of other agents are left out, or become
     plain text with ``shows_calls``. A specialist's final report is given to the other agents. Of results below the
     ordinal ``masked_below`` only the length is given. Results may also be in ``later`` messages. Of earlier turns
-    only those provider parts are kept that belong to every prompt; ``is_current``: the messages are of this turn.
+    only those provider parts are kept that belong to every prompt, and passages are named where they were cited by
+    number: the numbers are those of another prompt. ``is_current``: the messages are of this turn.
     """
     results = {message.tool_call_id: message for message in (*messages, *later) if message.role is Role.TOOL}
     prompts: list[Prompt] = []
@@ -52,15 +53,18 @@ def to_prompts(
             call_lines = [
                 _describe_call(call, results.get(call.id)) for call in message.tool_calls if is_shown(call.name)
             ]
-            prompts.append(Prompt(message.role, "\n".join([*([message.text] if message.text else []), *call_lines])))
+            said = [message.text_elsewhere] if message.text else []
+            prompts.append(Prompt(message.role, "\n".join([*said, *call_lines])))
             continue
         if not calls and not message.text and message.role is Role.ASSISTANT:
             continue
         parts = _parts(message, is_current=is_current) if message.agent_id == agent_id else None
-        prompts.append(Prompt(message.role, _to_content(message), tool_calls=calls, provider_parts=parts))
+        content = _to_content(message, is_current=is_current)
+        prompts.append(Prompt(message.role, content, tool_calls=calls, provider_parts=parts))
         for call in calls:
             result = results.get(call.id)
-            prompts.append(Prompt(Role.TOOL, _result(result, masked_below), tool_call_id=call.id))
+            shown = _result(result, masked_below, is_current=is_current)
+            prompts.append(Prompt(Role.TOOL, shown, tool_call_id=call.id))
     return prompts
 
 
@@ -79,15 +83,17 @@ def mask_note(text: str) -> str:
     return f"[result of {len(text):,} characters, omitted]"
 
 
-def _result(result: StoredMessage | None, masked_below: int) -> str:
+def _result(result: StoredMessage | None, masked_below: int, *, is_current: bool) -> str:
     if result is None:
         return NOT_CARRIED_OUT
-    return mask_note(result.text) if is_masked(result, masked_below) else result.text
+    if is_masked(result, masked_below):
+        return mask_note(result.text)
+    return result.text if is_current else result.text_elsewhere
 
 
 def _describe_call(call: ToolCall, result: StoredMessage | None) -> str:
     """Return another agent's call as plain text."""
-    came = result.text if result is not None else NOT_CARRIED_OUT
+    came = result.text_elsewhere if result is not None else NOT_CARRIED_OUT
     if len(came) > SHORTENED_CHARS:
         came = f"{came[:SHORTENED_CHARS]} {SHORTENED_NOTE}"
     if result is None or result.call_end is CallEnd.REFUSED:
@@ -95,10 +101,13 @@ def _describe_call(call: ToolCall, result: StoredMessage | None) -> str:
     return f"[Called {call.name} with {call.arguments}. Result: {came}]"
 
 
-def _to_content(message: StoredMessage) -> Content:
+def _to_content(message: StoredMessage, *, is_current: bool) -> Content:
     """Return a message's content for the model, with a note if the answer was stopped or cut."""
-    if message.is_cut and message.text:
-        return f"{message.text}\n{CUT_NOTE}"
-    if message.status is MessageStatus.CANCELLED and message.text:
-        return f"{message.text}\n{STOPPED_NOTE}"
-    return message.content
+    if not message.sources and not message.is_cut and message.status is not MessageStatus.CANCELLED:
+        return message.content
+    text = message.text if is_current else message.text_elsewhere
+    if message.is_cut and text:
+        return f"{text}\n{CUT_NOTE}"
+    if message.status is MessageStatus.CANCELLED and text:
+        return f"{text}\n{STOPPED_NOTE}"
+    return text if isinstance(message.content, str) else message.content

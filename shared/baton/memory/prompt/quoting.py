@@ -16,16 +16,21 @@ MAX_SNIPPET_CHARS = 1_200
 MAX_KNOWLEDGE_CHARS = MAX_HEADER + 1 + MAX_CHUNK
 """Characters of one item in a prompt. A longer text is shown by the part with most of the message's words."""
 MAX_SECTION_CHARS = 200
+MAX_EXCERPT_CHARS = 240
+"""Characters of a passage that a reader is shown beside a citation."""
 ELLIPSIS = "..."
 
 KNOWLEDGE_HEAD = (
-    "Retrieved knowledge for the current message, each with the date and the title of its source, and where in it the "
-    "text stands, quoted:"
+    "Retrieved knowledge for the current message, each with the number by which you cite it, the date and the title of "
+    "its source, and where in it the text stands, quoted:"
 )
 EPISODES_HEAD = (
     "Snippets of past conversations with this user that may help with the current message, oldest first, each with its "
     "date, quoted:"
 )
+
+_UNNUMBERED = "[0] "
+"""The beginning of a chunk's line before it has a number. Its tokens are counted with it."""
 
 # Characters that end a line for some readers, or change the direction of the text after them. JSON allows them.
 _UNSAFE = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
@@ -54,8 +59,13 @@ def episode_line(item: FoundItem, shown: str, *, zone: str) -> str:
 
 
 def knowledge_line(item: FoundItem, shown: str) -> str:
-    """Return a chunk's line; ``shown`` is the part of its text that is quoted."""
-    return f"- {item.at.date()}: source {quote(item.title)}{_place(item)}: {quote(shown)}"
+    """Return a chunk's line, without its number; ``shown`` is the part of its text that is quoted."""
+    return f"{_UNNUMBERED}{item.at.date()}: source {quote(item.title)}{_place(item)}: {quote(shown)}"
+
+
+def number_line(line: str, number: int) -> str:
+    """Return a chunk's line with its number."""
+    return f"[{number}] {line.removeprefix(_UNNUMBERED)}"
 
 
 def procedure_steps(procedure: Procedure, trigger: str | None) -> str:

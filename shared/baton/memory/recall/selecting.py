@@ -10,17 +10,20 @@ from functools import partial
 from baton.domain.agent_settings import MemorySettings
 from baton.domain.found_item import NO_SOURCE, PROCEDURE, FoundItem, ItemSource
 from baton.domain.message import Role, StoredMessage
+from baton.domain.numbered_passages import PassageNumbers
 from baton.domain.procedure import Procedure, ProcedureStatus
 from baton.domain.times import UNKNOWN
 from baton.memory.episodes.episode_documents import FACT, MESSAGE, SUMMARY
 from baton.memory.prompt.quoting import (
     EPISODES_HEAD,
     KNOWLEDGE_HEAD,
+    MAX_EXCERPT_CHARS,
     MAX_KNOWLEDGE_CHARS,
     MAX_SNIPPET_CHARS,
     episode_line,
     excerpt,
     knowledge_line,
+    number_line,
     private_skill_steps,
     procedure_steps,
 )
@@ -121,6 +124,23 @@ def select(
         episodes=block(BlockKind.EPISODES, found.episodes),
         procedures=procedures,
     )
+
+
+def number_knowledge(recalled: Recalled, numbers: PassageNumbers) -> Recalled:
+    """Return what was chosen with a number for each passage of the prompt, in its order."""
+    block = recalled.knowledge
+    kept = sorted(block.included, key=_by_date)
+    numbered: dict[str, FoundItem] = {}
+    for item in kept:
+        citation = item.source.citation
+        number = numbers.number(citation.as_source(None)) if citation is not None else None
+        line = number_line(item.line, number) if number is not None else item.line
+        numbered[item.id] = replace(item, number=number, line=line)
+    if not numbered:
+        return recalled
+    items = tuple(numbered.get(item.id, item) if item.included else item for item in block.items)
+    text = "\n".join([KNOWLEDGE_HEAD, *(numbered[item.id].line for item in kept)])
+    return replace(recalled, knowledge=replace(block, items=items, prompts=(Prompt(Role.CONTEXT, text),)))
 
 
 def _judge(
@@ -241,13 +261,15 @@ def _fit(
     ]
     used, opened = 0, set[BlockKind]()
     for kind, place, each in sorted(candidates, key=lambda candidate: -candidate[2].score):
-        line = lines[kind](each, excerpt(each.shown, words, MAX_CHARS[kind]))
+        quoted = excerpt(each.shown, words, MAX_CHARS[kind])
+        line = lines[kind](each, quoted)
         tokens = counter.count(line) + 1  # the newline before a line may be a token
         head = 0 if kind in opened else counter.count(heads[kind]) + CONTEXT_FRAME_TOKENS
         if used + head + tokens > cap:
             fitting[kind][place] = _leave_out(each, f"over the cap of {cap} tokens")
             continue
-        fitting[kind][place] = replace(each, line=line, tokens=tokens)
+        brief = " ".join(excerpt(quoted, words, MAX_EXCERPT_CHARS).split()) if kind is BlockKind.KNOWLEDGE else ""
+        fitting[kind][place] = replace(each, line=line, tokens=tokens, excerpt=brief)
         used += head + tokens
         opened.add(kind)
     return fitting
