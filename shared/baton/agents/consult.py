@@ -315,6 +315,7 @@ class Consultations:
         """Store the ended task, and audit the consultation."""
         context, services = self._context, self._context.services
         asked = task.message if work.question is None else work.question
+        sources, consulted = split_consulted(work.sources)
         ended = replace(
             task,
             message=asked,
@@ -325,7 +326,8 @@ class Consultations:
             usage=work.usage,
             remote_task_id=work.remote_task_id,
             messages=(TaskMessage(Role.USER.value, asked, task.started_at), *work.messages),
-            **split_consulted(work.sources),
+            sources=sources,
+            consulted=consulted,
         )
         await begun
         detail: dict[str, Any] = {"agentId": task.agent_id, "taskId": task.id, "runId": task.run_id}

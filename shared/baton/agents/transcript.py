@@ -96,6 +96,7 @@ class Transcript:
         ``refused_by`` is the guardrail whose sentence the text is.
         ``provider_parts`` are the parts that its model wants back with it.
         """
+        cited, consulted = split_consulted(sources)
         note = CUT_NOTE if is_cut else "" if is_whole else STOPPED_NOTE
         counted = f"{name_cited(text, sources)}{note}"
         always = provider_parts is not None and provider_parts.replay is Replay.ALWAYS
@@ -108,7 +109,8 @@ class Transcript:
             agent_id=agent.id,
             agent_name=agent.name,
             tool_calls=tuple(calls),
-            **split_consulted(sources),
+            sources=cited,
+            consulted=consulted,
             source=source,
             is_cut=is_cut,
             is_structured=is_structured,

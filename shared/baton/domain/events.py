@@ -204,10 +204,10 @@ def text_end(
     ``is_cut``: it was cut at the length limit. ``is_taken_back``: its text was the model's thinking, or a guardrail has
     refused it; it is not stored, and clients remove it.
     """
-    listed = split_consulted(sources)
-    metadata: dict[str, Any] = {"sources": list(listed["sources"])}
-    if listed["consulted"]:
-        metadata["consulted"] = list(listed["consulted"])
+    cited, consulted = split_consulted(sources)
+    metadata: dict[str, Any] = {"sources": list(cited)}
+    if consulted:
+        metadata["consulted"] = list(consulted)
     if is_cut:
         metadata["finishReason"] = LENGTH
     if is_taken_back:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from baton.domain.citations import CitationMark, replace_marks
@@ -47,14 +47,13 @@ def source_key(source: Source) -> str:
     return f"{source.get('kind')}:{source.get('id')}:{place}"
 
 
-def split_consulted(sources: Sequence[Source]) -> dict[str, tuple[dict[str, Any], ...]]:
-    """Return the ``sources`` of an answer, and separately the passages that were ``consulted`` for it."""
-    bare = [{name: value for name, value in each.items() if name != CONSULTED} for each in sources]
-    pairs = list(zip(sources, bare, strict=True))
-    return {
-        "sources": tuple(each for source, each in pairs if not source.get(CONSULTED)),
-        "consulted": tuple(each for source, each in pairs if source.get(CONSULTED)),
-    }
+def split_consulted(sources: Iterable[Source]) -> tuple[tuple[dict[str, Any], ...], tuple[dict[str, Any], ...]]:
+    """Return the sources of an answer, and separately the passages that were only consulted for it."""
+    listed, consulted = [], []
+    for source in sources:
+        bare = {name: value for name, value in source.items() if name != CONSULTED}
+        (consulted if source.get(CONSULTED) else listed).append(bare)
+    return tuple(listed), tuple(consulted)
 
 
 def join_consulted(sources: Sequence[Source], consulted: Sequence[Source]) -> tuple[Source, ...]:
