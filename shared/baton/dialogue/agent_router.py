@@ -16,6 +16,7 @@ from baton.domain.errors import ModelError, WorkflowUnavailable
 from baton.domain.handoff import MAX_SUMMARY, HandoffDefinition, HandoffOutcome
 from baton.domain.handoff_rules import Refusal, busy, declared_handoff, find_triggered, may_hand_off
 from baton.domain.metrics import Metric, count
+from baton.domain.numbered_passages import join_consulted
 from baton.domain.running_conversation import SpecialistProblem
 from baton.domain.triggers import exit_locale, matching
 from baton.domain.usage import Usage
@@ -168,7 +169,8 @@ class AgentRouter:
         answer = await self._services.forks.answer(self._context.scope, fork_thread_id, answer_id)
         conversation = self._tracker.current
         agent = conversation.describe(answer.agent_id or "") or conversation.main
-        self._handoffs.say(agent, answer.text, source=SPECIALIST, is_structured=answer.is_structured)
+        sources = join_consulted(answer.sources, answer.consulted)
+        self._handoffs.say(agent, answer.text, source=SPECIALIST, is_structured=answer.is_structured, sources=sources)
 
     @property
     def _is_done(self) -> bool:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 from baton.agents.call_outcome import Transfer
 from baton.agents.hooks import judges_questions
@@ -231,15 +233,22 @@ class HandoffEvents:
         source: str | None = None,
         is_structured: bool = False,
         refused_by: str | None = None,
+        sources: Sequence[Mapping[str, Any]] = (),
     ) -> None:
         """Show a message from Baton in the name of ``agent``, and add it to the transcript."""
         transcript = self._input.transcript
         message_id = transcript.new_id()
         self._context.emit(text_start(message_id, agent, is_structured=is_structured, refused_by=refused_by))
         self._context.emit(text_content(message_id, text))
-        self._context.emit(text_end(message_id))
+        self._context.emit(text_end(message_id, sources))
         transcript.add_answer(
-            message_id, agent, text, source=source, is_structured=is_structured, refused_by=refused_by
+            message_id,
+            agent,
+            text,
+            source=source,
+            is_structured=is_structured,
+            refused_by=refused_by,
+            sources=sources,
         )
         self._has_spoken = True
 

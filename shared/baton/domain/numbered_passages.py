@@ -49,7 +49,8 @@ def source_key(source: Source) -> str:
 
 def split_consulted(sources: Iterable[Source]) -> tuple[tuple[dict[str, Any], ...], tuple[dict[str, Any], ...]]:
     """Return the sources of an answer, and separately the passages that were only consulted for it."""
-    listed, consulted = [], []
+    listed: list[dict[str, Any]] = []
+    consulted: list[dict[str, Any]] = []
     for source in sources:
         bare = {name: value for name, value in source.items() if name != CONSULTED}
         (consulted if source.get(CONSULTED) else listed).append(bare)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -104,7 +105,71 @@ def test_an_answer_rests_on_the_passages_that_it_cites_or_may_rest_on_all_if_it_
 def test_of_a_consulted_agents_documents_only_those_count_that_it_cites() -> None:
     documents = GIVEN[1:]
     assert select_consulted_sources(KNOWLEDGE, "Make deploy (Deploy to AWS, Deploy).", documents) == (AGENT, DEPLOY)
-    assert select_consulted_sources(KNOWLEDGE, "Take small steps.", documents) == (AGENT,)
+    assert select_consulted_sources(KNOWLEDGE, "Take small steps.", documents[:1]) == (
+        AGENT,
+        {**DEPLOY, "isConsulted": True},
+    )
+
+
+NUMBERED = tuple({**source, "number": number, "excerpt": "E"} for number, source in enumerate(GIVEN[1:], start=1))
+
+
+def shortly(sources: Sequence[Mapping[str, Any]]) -> list[Any]:
+    """The cited numbers with the texts of their places as offsets, and the consulted documents' chunks."""
+    cited = [
+        (each.get("number"), *((place["start"], place["end"]) for place in each.get("places", ())))
+        for each in sources
+        if each["kind"] == "document" and "isConsulted" not in each
+    ]
+    return cited + [each["chunk"] for each in sources if "isConsulted" in each]
+
+
+@pytest.mark.parametrize(
+    ("text", "cited"),
+    [
+        ("It is quick [3].", [(3, (12, 15))]),
+        ("Quick [3], cheap [3].", [(3, (6, 9), (17, 20))]),
+        ("Quick [2][3] [3, 4].", [(2, (6, 9)), (3, (9, 12), (13, 19)), (4, (13, 19))]),
+        ("Quick [1-2].", [(1, (6, 11)), (2, (6, 11))]),
+        ("Quick [3] (Guide, Start).", [(3, (6, 9)), (6,)]),
+        ("Deploy to AWS is quick [2].", [(2, (23, 26))]),
+        ("Deploy to AWS is quick [2], see Deploy to AWS, Deploy.", [(1,), (2, (23, 26))]),
+        ("Quick [9] and [3].", [(3, (14, 17))]),
+        ("Quick[^3].\n\n[^3]: my own idea [4]", [(4, (30, 33))]),
+        ("Quick [3].\n\n[3]: Handbook, page 3", [(3, (6, 9), (12, 15))]),
+        ("Quick (Handbook, page 33).", [(4,)]),
+        ("I found nothing about ships, only this [5].", [(5, (39, 42))]),
+        ("I found nothing about ships [5].", [(5, (28, 31))]),
+        ("I found nothing.", []),
+    ],
+)
+def test_numbers_cite_passages_with_their_places(text: str, cited: list[Any]) -> None:
+    assert shortly(select_answer_sources(text, (AGENT, *NUMBERED))) == cited
+
+
+def test_an_answer_that_cites_only_numbers_that_nothing_has_lists_its_documents_as_consulted() -> None:
+    chunks = ["d#1", "d#2", "h#1", "h#2", "g#1", "g#2"]
+    selected = select_answer_sources("It is quick [9], or was it [12]?", (AGENT, *NUMBERED))
+    assert (selected[0], shortly(selected)) == (AGENT, chunks)
+    assert shortly(select_answer_sources("It is quick.", NUMBERED)) == [(number,) for number in range(1, 7)]
+    assert shortly(select_answer_sources("Take items[9].", NUMBERED)) == [(number,) for number in range(1, 7)]
+
+
+def test_only_cited_passages_have_an_excerpt() -> None:
+    assert [each["excerpt"] for each in select_answer_sources("Quick [3] (Guide, Start).", NUMBERED)] == ["E", "E"]
+    assert not any("excerpt" in each for each in select_answer_sources("Quick.", NUMBERED))
+
+
+def test_places_are_those_in_the_text_that_the_user_sees() -> None:
+    [source] = select_answer_sources("Quick [3].", NUMBERED, "Sorry.\n\nQuick [3].")
+    assert source["places"] == [{"start": 14, "end": 17}]
+
+
+def test_a_consulted_agent_that_cites_by_number_and_one_that_cites_nothing() -> None:
+    assert shortly(select_consulted_sources(KNOWLEDGE, "Quick [3].", NUMBERED)) == [(3, (6, 9))]
+    assert shortly(select_consulted_sources(KNOWLEDGE, "Quick.", NUMBERED[2:4])) == ["h#1", "h#2"]
+    assert select_consulted_sources(KNOWLEDGE, "Quick.", NUMBERED[2:3])[1] == {**HANDBOOK, "isConsulted": True}
+    assert select_consulted_sources(KNOWLEDGE, "I found nothing.", NUMBERED) == ()
 
 
 def test_files_of_an_answer_are_sources_whatever_it_says() -> None:

@@ -256,7 +256,7 @@ async def test_knowledge_stands_in_the_prompt_with_section_pages_and_link() -> N
     harness = Harness(recalls=True)
     await learn(harness, harness.ada, "assistant", PUMP.text, chunk=PUMP, url="https://a.example/h")
     await harness.say(content=QUESTION)
-    line = '- 2026-03-14: source "Handbook", section "Cats > Doors", pages 3-4, link "https://a.example/h": '
+    line = '[1] 2026-03-14: source "Handbook", section "Cats > Doors", pages 3-4, link "https://a.example/h": '
     assert f'{line}"{PUMP.text}"' in prompt_text(harness)
 
 
@@ -311,6 +311,7 @@ async def test_an_answer_names_the_chunks_that_it_was_given() -> None:
         "page": 3,
         "chunk": "document-0@1#2",
         "url": "https://a.example/h",
+        "number": 1,
     }
 
 

@@ -1,0 +1,218 @@
+"""Citations by number in a turn: in the prompt, in the answer, and where texts go on to other prompts."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from baton.domain.agent import AgentDefinition
+from baton.domain.extracted import Chunk
+from baton.domain.tool_call import ToolCall
+from baton.ports.agent_client import AgentDone
+from baton_testing.fakes.agent_client import Reply
+from tests.fakes.chat_model import Answer
+from tests.harness.harness import ASSISTANT, Harness, Said
+from tests.harness.remembered import learn
+
+QUESTION = "What about returns and prices?"
+RETURNS = "Returns and prices: sent back within 30 days, all is free."
+PRICES = "Returns and prices rise in May."
+SHOP = AgentDefinition(id="shop", name="Shop", description="Sells.", system_prompt="Be exact.")
+BANK = AgentDefinition(id="bank", name="Bank", description="Lends.", system_prompt="Be exact.")
+FAR = AgentDefinition.model_validate(
+    {"id": "far", "name": "Far", "description": "Far.", "remote": {"card_url": "https://agents.example.com"}}
+)
+
+
+async def told(**fields: Any) -> Harness:
+    """A harness whose agent has two passages about the question."""
+    harness = Harness(recalls=True, **fields)
+    await learn(harness, harness.ada, "assistant", RETURNS, title="Handbook", chunk=Chunk(0, RETURNS, (), 3, 3))
+    await learn(harness, harness.ada, "assistant", PRICES, title="Price list", chunk=Chunk(0, PRICES, ("May",)))
+    return harness
+
+
+def last(said: Said) -> dict[str, Any]:
+    """The metadata of the last text's end."""
+    metadata: dict[str, Any] = [each.body for each in said.events if each.type == "TEXT_MESSAGE_END"][-1]["metadata"]
+    return metadata
+
+
+def cited(said: Said) -> list[tuple[Any, str, list[str]]]:
+    """Number, title and cited texts of the documents that the last answer rests on, by number."""
+    shown = [each for each in last(said)["sources"] if each["kind"] == "document"]
+    assert said.finished is not None
+    text = said.finished.messages[-1].text
+    found = [
+        (each["number"], each["title"], [text[place["start"] : place["end"]] for place in each.get("places", ())])
+        for each in shown
+    ]
+    return sorted(found, key=lambda each: each[0])
+
+
+def prompt_text(harness: Harness, call: int = -1) -> str:
+    return "\n".join(str(content) for _, content in harness.model.asked[call].contents)
+
+
+def ask(agent: str, message: str = QUESTION) -> ToolCall:
+    return ToolCall(f"call-{agent}", f"ask_{agent}", json.dumps({"message": message}))
+
+
+async def test_passages_of_the_prompt_are_numbered_and_an_answer_cites_them_by_number() -> None:
+    harness = await told()
+    harness.model.script(Answer(("Free [", "1", "], rising ", "[2].")))
+    said = await harness.say(content=QUESTION)
+    prompt = prompt_text(harness)
+    assert '\n[1] 2026-03-14: source "Handbook", page 3: ' in prompt
+    assert '\n[2] 2026-03-14: source "Price list", section "May": ' in prompt
+    assert said.text == "Free [1], rising [2]."
+    assert cited(said) == [(1, "Handbook", ["[1]"]), (2, "Price list", ["[2]"])]
+    places = {each["title"]: (each["page"], each["section"], each["excerpt"]) for each in last(said)["sources"]}
+    assert places == {"Handbook": (3, None, RETURNS), "Price list": (None, "May", PRICES)}
+    assert said.finished is not None
+    assert list(said.finished.messages[-1].sources) == last(said)["sources"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "found"),
+    [
+        ("Free [1].", [(1, "Handbook", ["[1]"])]),
+        ("Free [1]. Yes, free [1].", [(1, "Handbook", ["[1]", "[1]"])]),
+        ("Rising (Price list).", [(2, "Price list", [])]),
+        ("Free [1], rising (Price list, May).", [(1, "Handbook", ["[1]"]), (2, "Price list", [])]),
+        ("Free [1] or not [8].", [(1, "Handbook", ["[1]"])]),
+        ("Free [8].", []),
+        ("Free.", [(1, "Handbook", []), (2, "Price list", [])]),
+        ("Take `items[1]`.", [(1, "Handbook", []), (2, "Price list", [])]),
+    ],
+)
+async def test_answers_that_cite_by_number_by_title_twice_wrongly_and_not_at_all(
+    answer: str, found: list[tuple[Any, ...]]
+) -> None:
+    harness = await told()
+    harness.model.script(answer)
+    said = await harness.say(content=QUESTION)
+    assert said.text == answer
+    assert cited(said) == found
+    consulted = [each["title"] for each in last(said).get("consulted", ())]
+    assert sorted(consulted) == (["Handbook", "Price list"] if answer == "Free [8]." else [])
+
+
+async def test_a_text_before_a_call_lists_what_it_cites_and_nothing_else() -> None:
+    harness = await told(assistant=ASSISTANT.model_copy(update={"sub_agents": ("shop",)}), others=(SHOP,))
+    harness.model.script(Answer.calling(ask("shop"), text="Free [1], I look further."), "It is.", "Done.")
+    said = await harness.say(content=QUESTION)
+    first, *_ = (each.body["metadata"] for each in said.events if each.type == "TEXT_MESSAGE_END")
+    assert [(each["number"], each["title"]) for each in first["sources"]] == [(1, "Handbook")]
+
+
+# Consulted agents
+
+
+async def two_shops(*answers: Answer | str) -> tuple[Harness, Said]:
+    """An agent with passages has asked two others with passages at the same time."""
+    harness = await told(assistant=ASSISTANT.model_copy(update={"sub_agents": ("shop", "bank")}), others=(SHOP, BANK))
+    for agent, title in (("shop", "Shop rules"), ("bank", "Bank rules")):
+        text = f"Returns and prices of the {agent}."
+        await learn(harness, harness.ada, agent, text, title=title, chunk=Chunk(0, text, (), 7, 7))
+    harness.model.script(Answer.calling(ask("shop"), ask("bank")), *answers)
+    return harness, await harness.say(content=QUESTION)
+
+
+async def test_answers_of_agents_that_are_asked_at_once_come_with_numbers_of_one_run() -> None:
+    harness, said = await two_shops("Shop says so [1]. Odd [5].", "Bank says so [1][1].", "Both [3] [4], free [1].")
+    for consulted in (1, 2):
+        assert "\n[1] 2026-03-14: source " in prompt_text(harness, consulted)
+    prompt = prompt_text(harness)
+    assert 'Shop says so [3]. Odd (5).\n\n(It cites [3] "Shop rules", page 7.)' in prompt
+    assert 'Bank says so [4][4].\n\n(It cites [4] "Bank rules", page 7.)' in prompt
+    assert cited(said) == [(1, "Handbook", ["[1]"]), (3, "Shop rules", ["[3]"]), (4, "Bank rules", ["[4]"])]
+    assert {each["title"]: each["agentId"] for each in last(said)["sources"] if each["kind"] == "document"} == {
+        "Handbook": "assistant",
+        "Shop rules": "shop",
+        "Bank rules": "bank",
+    }
+
+
+async def test_a_consulted_agent_that_cites_nothing_lists_its_documents_as_consulted() -> None:
+    _, said = await two_shops("Shop says so.", "Bank says so (Bank rules, page 7).", "Both, says the bank [3].")
+    assert cited(said) == [(3, "Bank rules", ["[3]"])]
+    consulted = last(said)["consulted"]
+    assert [(each["title"], each["agentId"], each["page"]) for each in consulted] == [("Shop rules", "shop", 7)]
+    assert not {"number", "isConsulted", "excerpt"} & set(consulted[0])
+    assert said.finished is not None
+    assert list(said.finished.messages[-1].consulted) == consulted
+
+
+async def test_a_question_to_another_agent_names_the_passages() -> None:
+    harness = await told(assistant=ASSISTANT.model_copy(update={"sub_agents": ("shop",)}), others=(SHOP,))
+    harness.model.script(Answer.calling(ask("shop", "Is [1] right?")), "Yes.", "Yes.")
+    await harness.say(content=QUESTION)
+    assert harness.model.asked[1].contents[-1] == ("user", "Is (Handbook, page 3) right?")
+
+
+async def test_the_sources_of_a_consulted_agent_are_with_its_task() -> None:
+    harness, _ = await two_shops("Shop says so [1].", "Bank says so.", "Both.")
+    tasks, _ = await harness.records.tasks(harness.ada, harness.thread_id, limit=9, cursor=None)
+    by_agent = {task.agent_id: task for task in tasks}
+    [source] = by_agent["shop"].sources
+    assert (by_agent["shop"].result, source["title"], source["number"]) == ("Shop says so [1].", "Shop rules", 1)
+    assert source["places"] == [{"start": 13, "end": 16}]
+    assert (by_agent["bank"].sources, [each["title"] for each in by_agent["bank"].consulted]) == ((), ["Bank rules"])
+
+
+async def test_a_worker_that_takes_over_has_the_same_numbers_and_sources() -> None:
+    harness = await told(assistant=ASSISTANT.model_copy(update={"sub_agents": ("shop",)}), others=(SHOP,))
+    await learn(harness, harness.ada, "shop", "Returns and prices here.", title="Shop rules")
+    dying = Answer(("lost",), gate=asyncio.Event(), gate_at=0)
+    harness.model.script(Answer.calling(ask("shop")), "So it is [1].", dying)
+    dead = asyncio.ensure_future(harness.say(content=QUESTION))
+    await harness.model_is_asked(3)
+    dead.cancel()
+    await asyncio.wait([dead])
+    harness.clock.advance(60)
+    harness.model.script(Answer.calling(ask("shop")), "It is [3].")
+    said = await harness.say(content=QUESTION)
+    assert "So it is [3]." in prompt_text(harness)
+    assert cited(said) == [(3, "Shop rules", ["[3]"])]
+
+
+async def test_a_remote_agent_of_another_baton_is_cited_like_one_of_this() -> None:
+    harness = await told(assistant=ASSISTANT.model_copy(update={"sub_agents": ("far",)}), others=(FAR,))
+    there = {"kind": "document", "id": "d", "title": "Far rules", "page": 2, "section": None, "number": 1, "url": None}
+    harness.agent_client.script("far", Reply(("So it is [1] [6].",), end=AgentDone(documents=(there,))))
+    harness.model.script(Answer.calling(ask("far")), "It is [3].")
+    said = await harness.say(content=QUESTION)
+    assert 'So it is [3] (6).\n\n(It cites [3] "Far rules", page 2.)' in prompt_text(harness)
+    assert cited(said) == [(3, "Far rules", ["[3]"])]
+    assert last(said)["sources"][-1]["agentId"] == "far"
+
+
+# Later turns
+
+
+async def test_a_later_prompt_names_the_passages_that_were_cited_by_number() -> None:
+    harness = await told()
+    harness.model.script("Free [1], rising [1, 2].", "Again free [1].")
+    await harness.say("m1", content=QUESTION)
+    said = await harness.say("m2", content=f"{QUESTION} Again.")
+    contents = harness.model.asked[-1].contents
+    assert ("assistant", "Free (Handbook, page 3), rising (Handbook, page 3; Price list, May).") in contents
+    assert said.text == "Again free [1]."
+    record = await harness.context(harness.request("m2").run_id)
+    sent = [message["content"] for message in record["calls"][0]["messages"] if message["role"] == "assistant"]
+    assert sent == ["Free (Handbook, page 3), rising (Handbook, page 3; Price list, May)."]
+    block = next(block for block in record["blocks"] if block["kind"] == "knowledge")
+    assert [item["number"] for item in block["items"] if item["included"]] == [1]
+
+
+async def test_a_later_prompt_names_what_a_consulted_agent_has_cited() -> None:
+    harness, _ = await two_shops("Shop says so [1].", "Bank says so.", "Both [3].")
+    harness.model.script("Yes.")
+    await harness.say("m2", content="Sure?")
+    prompt = prompt_text(harness)
+    assert "Shop says so (Shop rules, page 7)." in prompt
+    assert prompt.count("[3]") == prompt.count("[1][3]") == 1  # in the rules
