@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from baton import Agent, RunContext
+from baton.authoring.functions import Functions
 from baton.domain.agent import AgentDefinition
 from baton.domain.extracted import Chunk
 from baton.domain.tool_call import ToolCall
@@ -16,6 +18,7 @@ from baton_testing.fakes.agent_client import Reply
 from tests.fakes.chat_model import Answer
 from tests.harness.harness import ASSISTANT, Harness, Said
 from tests.harness.remembered import learn
+from tests.harness.wiki import DELETE, answer, yes
 
 QUESTION = "What about returns and prices?"
 RETURNS = "Returns and prices: sent back within 30 days, all is free."
@@ -216,3 +219,95 @@ async def test_a_later_prompt_names_what_a_consulted_agent_has_cited() -> None:
     prompt = prompt_text(harness)
     assert "Shop says so (Shop rules, page 7)." in prompt
     assert prompt.count("[3]") == prompt.count("[1][3]") == 1  # in the rules
+
+
+# Handoffs, approvals and coroutines
+
+
+async def handed_over(mode: str, *answers: Answer | str) -> tuple[Harness, Said]:
+    """The agent has handed the conversation over to the shop, which has a passage of its own."""
+    handoff = {"agent": "shop", "context_mode": mode, "return_expected": False}
+    assistant = AgentDefinition.model_validate(ASSISTANT.model_dump() | {"handoffs": [handoff]})
+    harness = await told(assistant=assistant, others=(SHOP,))
+    await learn(harness, harness.ada, "shop", "Returns and prices here.", title="Shop rules")
+    harness.model.script(*answers)
+    return harness, await harness.say(content=QUESTION)
+
+
+def moved(summary: str = "Returns.") -> ToolCall:
+    given = {"reason": "It asks.", "context_summary": summary}
+    return ToolCall("call-move", "transfer_to_shop", json.dumps(given))
+
+
+async def test_numbers_go_on_where_a_specialist_goes_on_in_the_same_run() -> None:
+    leaving = Answer.calling(moved("As [1] says."), text="Free [1].")
+    harness, said = await handed_over("summary", leaving, "Mine [3].")
+    ends = [each.body["metadata"]["sources"] for each in said.events if each.type == "TEXT_MESSAGE_END"]
+    assert [[(each["number"], each["title"]) for each in sources] for sources in ends if sources] == [
+        [(1, "Handbook")],
+        [(3, "Shop rules")],
+    ]
+    assert '"As (Handbook, page 3) says."' in prompt_text(harness)
+
+
+async def test_an_answer_that_is_merged_from_a_fork_has_its_places_in_the_whole_text() -> None:
+    looked = ToolCall("call-look", "look", "{}")
+    handoff = {"agent": "shop", "context_mode": "forked", "return_expected": False}
+    assistant = AgentDefinition.model_validate(ASSISTANT.model_dump() | {"handoffs": [handoff]})
+    tool = {"type": "python", "name": "look", "description": "Looks.", "entry_point": "shop:look"}
+    shop = AgentDefinition.model_validate(SHOP.model_dump() | {"tools": [tool]})
+    harness = await told(assistant=assistant, others=(shop,))
+
+    async def look() -> str:
+        return "Nothing new."
+
+    harness.tools.add("look", look)
+    await learn(harness, harness.ada, "shop", "Returns and prices here.", title="Shop rules")
+    harness.model.script(Answer.calling(moved()), Answer.calling(looked, text="Mine [1]."), "So it is [1].")
+    await harness.say(content=QUESTION)
+    harness.model.script(Answer.calling(looked, text="Mine [1]."), "So it is [1].")
+    said = await harness.say("m2", content=QUESTION)
+    assert said.text == "Mine [1].\n\nSo it is [1]."
+    assert said.finished is not None
+    message = said.finished.messages[-1]
+    places = [place for each in message.sources for place in each.get("places", ())]
+    assert [message.text[place["start"] : place["end"]] for place in places] == ["[1]", "[1]"]
+
+
+async def test_after_an_approval_the_run_goes_on_with_the_numbers_of_before() -> None:
+    tool = {"type": "python", "name": "delete", "description": "Deletes.", "entry_point": "wiki:delete"}
+    given = ASSISTANT.model_dump() | {"tools": [tool], "sub_agents": ["shop"]}
+    harness = await told(assistant=AgentDefinition.model_validate(given), others=(SHOP,))
+
+    async def delete(page: str) -> str:
+        return f"{page} is gone."
+
+    harness.tools.add("delete", delete, parameters=DELETE, requires_approval=True)
+    await learn(harness, harness.ada, "shop", "Returns and prices here.", title="Shop rules")
+    approved = ToolCall("call-home", "delete", json.dumps({"page": "home"}))
+    harness.model.script(Answer.calling(ask("shop")), "Shop says so [1].", Answer.calling(approved, text="May I [3]?"))
+    waiting = await harness.say("m1", content=QUESTION)
+    [interrupt] = waiting.last["outcome"]["interrupts"]
+    harness.model.script("Gone [3].")
+    said = await answer(harness, yes(interrupt))
+    assert "Shop says so [3]." in prompt_text(harness)
+    assert cited(said) == [(3, "Shop rules", ["[3]"])]
+
+
+async def test_the_text_of_a_coroutine_cites_what_its_model_and_its_agents_have_cited() -> None:
+    agent = Agent("assistant", "Sell.", main=True, sub_agents=[Agent("shop", "Sell.", description="Sells.")])
+
+    @agent.run
+    async def run(context: RunContext, message: str) -> str:
+        said = await context.model("Answer.")
+        return f"{said} {await context.ask('shop', message)}"
+
+    definitions = [agent.definition, SHOP]
+    harness = Harness(recalls=True, assistant=definitions[0], others=(SHOP,), functions=Functions())
+    text = "Returns and prices of the assistant."
+    await learn(harness, harness.ada, "assistant", text, title="Handbook", chunk=Chunk(0, text, (), 3, 3))
+    await learn(harness, harness.ada, "shop", "Returns and prices here.", title="Shop rules")
+    harness.model.script("Free [1].", "Mine [1].")
+    said = await harness.say(content=QUESTION)
+    assert said.text == "Free [1]. Mine [2]."
+    assert cited(said) == [(1, "Handbook", ["[1]"]), (2, "Shop rules", ["[2]"])]
