@@ -65,7 +65,8 @@ def _item_fields(item: FoundItem, *, has_time: bool) -> dict[str, Any]:
         fields["at"] = item.at.isoformat(timespec="seconds")
     citation = item.source.citation
     if citation is not None:
-        fields |= {"section": (citation.section or "")[-MAX_SECTION_CHARS:], "pages": citation.pages}
+        place = {"section": (citation.section or "")[-MAX_SECTION_CHARS:], "pages": citation.pages}
+        fields |= {**place, "number": item.number}
     room = MAX_RECALLED_CHARS - len(json.dumps(fields, ensure_ascii=False))
     text = item.passage or item.shown
     while len(json.dumps(text, ensure_ascii=False)) - 2 > room:

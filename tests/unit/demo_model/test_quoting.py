@@ -15,7 +15,7 @@ QUESTION = "How often must the cryostat be refilled?"
 
 
 def chunk(text: str, **fields: Any) -> dict[str, Any]:
-    return {"kind": "chunk", "date": "", "source": "Manual", "section": "", "pages": "57", "text": text, **fields}
+    return {"kind": "chunk", "date": "", "source": "Manual", "section": "", "pages": "57", "number": 2, "text": text, **fields}
 
 
 def quoted(question: str, *texts: str) -> list[str]:
@@ -98,13 +98,13 @@ def test_a_statement_is_not() -> None:
 
 
 @pytest.mark.parametrize("question", [QUESTION, "How do I refill the cryostat?"])
-def test_the_agent_quotes_title_and_page(question: str) -> None:
+def test_the_agent_cites_the_passage_by_its_number(question: str) -> None:
     recalled = {"recalled__1": json.dumps(chunk(CRYOSTAT)), "recalled__2": json.dumps(chunk("Tickets cost 3 euros."))}
-    assert ask(shipped(), question, agent="knowledge", **recalled).text == f"- “{CRYOSTAT}” (Manual, page 57)"
+    assert ask(shipped(), question, agent="knowledge", **recalled).text == f"- “{CRYOSTAT}” [2]"
 
 
 def test_an_answer_gives_the_quotes_and_says_plainly_if_there_are_none() -> None:
-    found = f"- “{CRYOSTAT}” (Manual, page 57)"
+    found = f"- “{CRYOSTAT}” [2]"
     asked = ask(shipped(), QUESTION, tools=["ask_knowledge"])
     reported = ask(shipped(), QUESTION, called(*asked.calls), *answered(found), tools=["ask_knowledge"])
     assert reported.text == f"This is what the documents say:\n\n{found}"
