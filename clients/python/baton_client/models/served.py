@@ -791,6 +791,10 @@ class MessageMetadata(Answered):
     source: str | None = None
     tokens: int
     sources: list[dict[str, Any]]
+    consulted: list[dict[str, Any]] | None = None
+    """
+    Documents that agents were given for the answer and that no text cites; left out without any.
+    """
     result: Any | None = None
     """
     The value of a structured answer: an object that fits its agent's `answerSchema`. Only those have it.
@@ -1400,6 +1404,10 @@ class ContextItem(Model):
     ambiguous: bool | None = None
     """
     Whether it is one of several procedures that fit the message.
+    """
+    number: int | None = None
+    """
+    The number by which answers cite a chunk of the prompt; left out of other items.
     """
     source: ContextSource | None = None
     """
@@ -2027,6 +2035,14 @@ class TaskWithMessages(Model):
     duration_ms: int | None = Field(None, alias="durationMs")
     usage: Usage
     messages: list[TaskMessage]
+    sources: list[dict[str, Any]]
+    """
+    What the result rests on, by the numbers that it cites.
+    """
+    consulted: list[dict[str, Any]]
+    """
+    Documents that the agent was given, if the result cites none of them.
+    """
 
 
 class Thread(Model):
