@@ -48,7 +48,7 @@ class CoroutineModels:
         task_id: str | None,
         given: GivenSources,
     ) -> None:
-        """``given`` are the sources of the coroutine's steps so far, which the prompt of the next may tell of."""
+        """``given`` are the sources of the coroutine's steps so far, which the next prompt may contain."""
         self._given = given
         self._context = context
         self._agent = agent

@@ -68,10 +68,14 @@ class TaskWithMessages(Task):
 
     messages: list[TaskMessage]
     sources: list[dict[str, Any]] = Field(
-        description="What the result rests on, by the numbers that it cites.", examples=[[]]
+        default_factory=list,
+        description="The passages and files of the result, with the numbers that it cites.",
+        examples=[[]],
     )
     consulted: list[dict[str, Any]] = Field(
-        description="Documents that the agent was given, if the result cites none of them.", examples=[[]]
+        default_factory=list,
+        description="Documents that the agent was given, if the result cites none of them.",
+        examples=[[]],
     )
 
 

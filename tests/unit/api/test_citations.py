@@ -23,7 +23,7 @@ QUESTION = "What about returns and prices?"
 SHOP = AgentDefinition(id="shop", name="Shop", description="Sells.", system_prompt="Be exact.")
 
 
-async def told(assistant: AgentDefinition = ASSISTANT) -> Harness:
+async def with_passages(assistant: AgentDefinition = ASSISTANT) -> Harness:
     """A harness whose agents have a passage each about the question."""
     harness = Harness(recalls=True, assistant=assistant, others=(SHOP,))
     for agent, title in (("assistant", "Handbook"), ("shop", "Shop rules")):
@@ -67,7 +67,7 @@ def text_of(events: list[Json]) -> str:
     ],
 )
 async def test_a_run_resolves_what_its_answer_cites(answer: str, titles: list[str], consulted: list[str]) -> None:
-    served = Served(await told())
+    served = Served(await with_passages())
     served.harness.model.script(answer)
     events = await run(served)
     end = end_of(events)
@@ -81,8 +81,8 @@ async def test_a_run_resolves_what_its_answer_cites(answer: str, titles: list[st
     assert (shown["sources"], shown.get("consulted")) == (end["sources"], end.get("consulted"))
 
 
-async def test_a_source_tells_what_the_reader_of_the_citation_is_shown() -> None:
-    served = Served(await told())
+async def test_a_source_has_what_a_reader_of_the_citation_needs() -> None:
+    served = Served(await with_passages())
     served.harness.model.script("Free [1].")
     [source] = end_of(await run(served))["sources"]
     assert {name: source[name] for name in ("number", "title", "page", "section", "agentId", "excerpt", "places")} == {
@@ -97,7 +97,7 @@ async def test_a_source_tells_what_the_reader_of_the_citation_is_shown() -> None
 
 
 async def test_a_consulted_agents_passages_are_cited_in_the_answer_and_listed_with_its_task() -> None:
-    served = Served(await told(asking()))
+    served = Served(await with_passages(asking()))
     served.harness.model.script(ASK, "Shop says so [1].", "Both [1][2].")
     events = await run(served)
     end = end_of(events)
@@ -112,7 +112,7 @@ async def test_a_consulted_agents_passages_are_cited_in_the_answer_and_listed_wi
 
 
 async def test_a_consulted_agent_that_cites_nothing_has_its_documents_consulted() -> None:
-    served = Served(await told(asking()))
+    served = Served(await with_passages(asking()))
     served.harness.model.script(ASK, "Shop says so.", "The shop says so [1].")
     end = end_of(await run(served))
     assert [(each["kind"], each["title"]) for each in end["sources"]] == [("document", "Handbook"), ("agent", "Shop")]
@@ -120,7 +120,7 @@ async def test_a_consulted_agent_that_cites_nothing_has_its_documents_consulted(
 
 
 async def test_the_inspector_shows_the_numbers_of_the_prompt() -> None:
-    served = Served(await told())
+    served = Served(await with_passages())
     served.harness.model.script("Free [1].")
     events = await run(served)
     path = f"/threads/{served.harness.thread_id}/turns/{events[0]['runId']}/context"
@@ -137,7 +137,7 @@ def about(artifact: Json) -> Json:
 
 
 async def test_over_a2a_the_answer_names_its_passages_in_tasks_and_streams() -> None:
-    served = A2AServed(await told(asking()))
+    served = A2AServed(await with_passages(asking()))
     served.harness.model.script(ASK, "Shop says so.", "Free [1].")
     task = await sent(served, message(QUESTION, "m-1"))
     [artifact] = task["artifacts"]
@@ -155,7 +155,7 @@ async def test_over_a2a_the_answer_names_its_passages_in_tasks_and_streams() -> 
 
 
 async def test_over_mcp_places_are_those_in_the_whole_message() -> None:
-    served = McpServed.over(await told(open_to_mcp(asking())))
+    served = McpServed.over(await with_passages(open_to_mcp(asking())))
     first = Answer.calling(*ASK.calls, text="I ask [1].")
     served.harness.model.script(first, "Shop says so.", "Free [1].")
     async with served.client() as client:
@@ -166,7 +166,7 @@ async def test_over_mcp_places_are_those_in_the_whole_message() -> None:
 
 
 async def test_the_export_has_the_text_with_its_sources() -> None:
-    served = Served(await told())
+    served = Served(await with_passages())
     served.harness.model.script("Free [1].")
     await run(served)
     lines = (await served.get("/users/me/export")).raise_for_status().text.splitlines()

@@ -15,7 +15,8 @@ QUESTION = "How often must the cryostat be refilled?"
 
 
 def chunk(text: str, **fields: Any) -> dict[str, Any]:
-    return {"kind": "chunk", "date": "", "source": "Manual", "section": "", "pages": "57", "number": 2, "text": text, **fields}
+    about = {"kind": "chunk", "date": "", "source": "Manual", "section": "", "pages": "57", "number": 2}
+    return {**about, "text": text, **fields}
 
 
 def quoted(question: str, *texts: str) -> list[str]:

@@ -30,7 +30,7 @@ FAR = AgentDefinition.model_validate(
 )
 
 
-async def told(**fields: Any) -> Harness:
+async def with_passages(**fields: Any) -> Harness:
     """A harness whose agent has two passages about the question."""
     harness = Harness(recalls=True, **fields)
     await learn(harness, harness.ada, "assistant", RETURNS, title="Handbook", chunk=Chunk(0, RETURNS, (), 3, 3))
@@ -65,7 +65,7 @@ def ask(agent: str, message: str = QUESTION) -> ToolCall:
 
 
 async def test_passages_of_the_prompt_are_numbered_and_an_answer_cites_them_by_number() -> None:
-    harness = await told()
+    harness = await with_passages()
     harness.model.script(Answer(("Free [", "1", "], rising ", "[2].")))
     said = await harness.say(content=QUESTION)
     prompt = prompt_text(harness)
@@ -95,7 +95,7 @@ async def test_passages_of_the_prompt_are_numbered_and_an_answer_cites_them_by_n
 async def test_answers_that_cite_by_number_by_title_twice_wrongly_and_not_at_all(
     answer: str, found: list[tuple[Any, ...]]
 ) -> None:
-    harness = await told()
+    harness = await with_passages()
     harness.model.script(answer)
     said = await harness.say(content=QUESTION)
     assert said.text == answer
@@ -105,7 +105,7 @@ async def test_answers_that_cite_by_number_by_title_twice_wrongly_and_not_at_all
 
 
 async def test_a_text_before_a_call_lists_what_it_cites_and_nothing_else() -> None:
-    harness = await told(assistant=ASSISTANT.model_copy(update={"sub_agents": ("shop",)}), others=(SHOP,))
+    harness = await with_passages(assistant=ASSISTANT.model_copy(update={"sub_agents": ("shop",)}), others=(SHOP,))
     harness.model.script(Answer.calling(ask("shop"), text="Free [1], I look further."), "It is.", "Done.")
     said = await harness.say(content=QUESTION)
     first, *_ = (each.body["metadata"] for each in said.events if each.type == "TEXT_MESSAGE_END")
@@ -117,7 +117,9 @@ async def test_a_text_before_a_call_lists_what_it_cites_and_nothing_else() -> No
 
 async def two_shops(*answers: Answer | str) -> tuple[Harness, Said]:
     """An agent with passages has asked two others with passages at the same time."""
-    harness = await told(assistant=ASSISTANT.model_copy(update={"sub_agents": ("shop", "bank")}), others=(SHOP, BANK))
+    harness = await with_passages(
+        assistant=ASSISTANT.model_copy(update={"sub_agents": ("shop", "bank")}), others=(SHOP, BANK)
+    )
     for agent, title in (("shop", "Shop rules"), ("bank", "Bank rules")):
         text = f"Returns and prices of the {agent}."
         await learn(harness, harness.ada, agent, text, title=title, chunk=Chunk(0, text, (), 7, 7))
@@ -151,7 +153,7 @@ async def test_a_consulted_agent_that_cites_nothing_lists_its_documents_as_consu
 
 
 async def test_a_question_to_another_agent_names_the_passages() -> None:
-    harness = await told(assistant=ASSISTANT.model_copy(update={"sub_agents": ("shop",)}), others=(SHOP,))
+    harness = await with_passages(assistant=ASSISTANT.model_copy(update={"sub_agents": ("shop",)}), others=(SHOP,))
     harness.model.script(Answer.calling(ask("shop", "Is [1] right?")), "Yes.", "Yes.")
     await harness.say(content=QUESTION)
     assert harness.model.asked[1].contents[-1] == ("user", "Is (Handbook, page 3) right?")
@@ -168,7 +170,7 @@ async def test_the_sources_of_a_consulted_agent_are_with_its_task() -> None:
 
 
 async def test_a_worker_that_takes_over_has_the_same_numbers_and_sources() -> None:
-    harness = await told(assistant=ASSISTANT.model_copy(update={"sub_agents": ("shop",)}), others=(SHOP,))
+    harness = await with_passages(assistant=ASSISTANT.model_copy(update={"sub_agents": ("shop",)}), others=(SHOP,))
     await learn(harness, harness.ada, "shop", "Returns and prices here.", title="Shop rules")
     dying = Answer(("lost",), gate=asyncio.Event(), gate_at=0)
     harness.model.script(Answer.calling(ask("shop")), "So it is [1].", dying)
@@ -184,7 +186,7 @@ async def test_a_worker_that_takes_over_has_the_same_numbers_and_sources() -> No
 
 
 async def test_a_remote_agent_of_another_baton_is_cited_like_one_of_this() -> None:
-    harness = await told(assistant=ASSISTANT.model_copy(update={"sub_agents": ("far",)}), others=(FAR,))
+    harness = await with_passages(assistant=ASSISTANT.model_copy(update={"sub_agents": ("far",)}), others=(FAR,))
     there = {"kind": "document", "id": "d", "title": "Far rules", "page": 2, "section": None, "number": 1, "url": None}
     harness.agent_client.script("far", Reply(("So it is [1] [6].",), end=AgentDone(documents=(there,))))
     harness.model.script(Answer.calling(ask("far")), "It is [3].")
@@ -198,7 +200,7 @@ async def test_a_remote_agent_of_another_baton_is_cited_like_one_of_this() -> No
 
 
 async def test_a_later_prompt_names_the_passages_that_were_cited_by_number() -> None:
-    harness = await told()
+    harness = await with_passages()
     harness.model.script("Free [1], rising [1, 2].", "Again free [1].")
     await harness.say("m1", content=QUESTION)
     said = await harness.say("m2", content=f"{QUESTION} Again.")
@@ -225,10 +227,10 @@ async def test_a_later_prompt_names_what_a_consulted_agent_has_cited() -> None:
 
 
 async def handed_over(mode: str, *answers: Answer | str) -> tuple[Harness, Said]:
-    """The agent has handed the conversation over to the shop, which has a passage of its own."""
+    """The agent has handed the conversation over to the shop, which has a passage, too."""
     handoff = {"agent": "shop", "context_mode": mode, "return_expected": False}
     assistant = AgentDefinition.model_validate(ASSISTANT.model_dump() | {"handoffs": [handoff]})
-    harness = await told(assistant=assistant, others=(SHOP,))
+    harness = await with_passages(assistant=assistant, others=(SHOP,))
     await learn(harness, harness.ada, "shop", "Returns and prices here.", title="Shop rules")
     harness.model.script(*answers)
     return harness, await harness.say(content=QUESTION)
@@ -256,7 +258,7 @@ async def test_an_answer_that_is_merged_from_a_fork_has_its_places_in_the_whole_
     assistant = AgentDefinition.model_validate(ASSISTANT.model_dump() | {"handoffs": [handoff]})
     tool = {"type": "python", "name": "look", "description": "Looks.", "entry_point": "shop:look"}
     shop = AgentDefinition.model_validate(SHOP.model_dump() | {"tools": [tool]})
-    harness = await told(assistant=assistant, others=(shop,))
+    harness = await with_passages(assistant=assistant, others=(shop,))
 
     async def look() -> str:
         return "Nothing new."
@@ -277,7 +279,7 @@ async def test_an_answer_that_is_merged_from_a_fork_has_its_places_in_the_whole_
 async def test_after_an_approval_the_run_goes_on_with_the_numbers_of_before() -> None:
     tool = {"type": "python", "name": "delete", "description": "Deletes.", "entry_point": "wiki:delete"}
     given = ASSISTANT.model_dump() | {"tools": [tool], "sub_agents": ["shop"]}
-    harness = await told(assistant=AgentDefinition.model_validate(given), others=(SHOP,))
+    harness = await with_passages(assistant=AgentDefinition.model_validate(given), others=(SHOP,))
 
     async def delete(page: str) -> str:
         return f"{page} is gone."

@@ -2035,11 +2035,11 @@ class TaskWithMessages(Model):
     duration_ms: int | None = Field(None, alias="durationMs")
     usage: Usage
     messages: list[TaskMessage]
-    sources: list[dict[str, Any]]
+    sources: list[dict[str, Any]] | None = None
     """
-    What the result rests on, by the numbers that it cites.
+    The passages and files of the result, with the numbers that it cites.
     """
-    consulted: list[dict[str, Any]]
+    consulted: list[dict[str, Any]] | None = None
     """
     Documents that the agent was given, if the result cites none of them.
     """
