@@ -60,13 +60,19 @@ def _day(item: FoundItem) -> str:
 
 def _item_fields(item: FoundItem, *, has_time: bool) -> dict[str, Any]:
     """Return an item with as much of its text as fits."""
-    fields = {"kind": item.kind, "date": _day(item), "source": item.title[:80], "role": item.role, "text": ""}
+    fields: dict[str, Any] = {
+        "kind": item.kind,
+        "date": _day(item),
+        "source": item.title[:80],
+        "role": item.role,
+        "text": "",
+    }
     if has_time:
         fields["at"] = item.at.isoformat(timespec="seconds")
     citation = item.source.citation
     if citation is not None:
-        place = {"section": (citation.section or "")[-MAX_SECTION_CHARS:], "pages": citation.pages}
-        fields |= {**place, "number": item.number}
+        fields |= {"section": (citation.section or "")[-MAX_SECTION_CHARS:], "pages": citation.pages}
+        fields["number"] = item.number
     room = MAX_RECALLED_CHARS - len(json.dumps(fields, ensure_ascii=False))
     text = item.passage or item.shown
     while len(json.dumps(text, ensure_ascii=False)) - 2 > room:
