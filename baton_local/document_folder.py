@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from baton_client import BatonError
+from baton_client import APIStatusError, BatonError
 from baton_client.agent_folders import OwnedFile, no_such_agent, owned_files
 from baton_local.folder_documents import FolderDocuments, NotTaken
 
@@ -35,9 +35,9 @@ class DocumentFolder:
         folder: Path,
         documents: FolderDocuments,
         progress: Callable[[str], None],
-        agents: Callable[[], Sequence[str]],
+        agents: Callable[[], Mapping[str, Collection[str]]],
     ) -> None:
-        """``agents`` returns the ids of those that may have documents."""
+        """``agents`` returns the ids of those that may have documents, with the permissions that each requires."""
         self.folder = folder
         self._documents = documents
         self._progress = progress
@@ -67,15 +67,24 @@ class DocumentFolder:
             self._thread.join()
 
     def take_over(self) -> None:
-        """Read the folder once, and report what has changed. Raises ``BatonError`` and ``OSError``."""
-        done, agents = _Round(), sorted(self._agents())
+        """Read the folder once, and report what has changed. Raises ``BatonError`` and ``OSError``.
+
+        An agent whose documents the server refuses is reported, and keeps none back from the others.
+        """
+        required = self._agents()
+        done, agents = _Round(), sorted(required)
+        self._documents.sign_in({permission for each in required.values() for permission in each})
         files: dict[str, list[OwnedFile]] = {}
         for each in owned_files(self.folder):
             files.setdefault(each.agent_id, []).append(each)
         for unknown in sorted(set(files) - set(agents)):
             done.problems.append(f"{self.folder.name}/{unknown}: {no_such_agent(unknown, agents)}")
         for agent_id in agents:
-            self._of_agent(agent_id, files.get(agent_id, []), done)
+            try:
+                self._of_agent(agent_id, files.get(agent_id, []), done)
+            except APIStatusError as problem:
+                reason = (problem.detail or problem.code).rstrip(".")
+                done.problems.append(f"{self.folder.name}/{agent_id}: {reason}. The next edit tries again.")
         self._report(done)
 
     def _work(self) -> None:
@@ -86,7 +95,8 @@ class DocumentFolder:
                 if not self._stopped.is_set():
                     self.take_over()
             except (BatonError, OSError) as problem:
-                self._progress(f"{self.folder.name}/ was not read completely: {problem}. The next edit tries again.")
+                reason = str(problem).rstrip(".")
+                self._progress(f"{self.folder.name}/ was not read completely: {reason}. The next edit tries again.")
 
     def _of_agent(self, agent_id: str, files: list[OwnedFile], done: _Round) -> None:
         newer = []

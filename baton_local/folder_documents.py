@@ -24,14 +24,20 @@ class NotTaken(Exception):
 class FolderDocuments:
     """The documents of the tenant ``demo`` whose newest versions ``USER`` has uploaded.
 
-    All methods raise ``BatonError`` if the server does not answer, or refuses for a reason that is not the file's.
+    ``sign_in`` comes first. The methods after it raise ``BatonError`` if the server does not answer, or refuses for a
+    reason that is not the file's.
     """
 
     def __init__(self, url: str, key: EmbedKey) -> None:
         """``key`` signs the tokens."""
-        asked = TokenRequest(tenant=TENANT, user=USER, permissions=PERMISSIONS)
-        self._client = Baton(url, token=lambda: key.sign(asked))
+        self._key = key
+        self._client = Baton(url)
         self._documents = self._client.documents
+
+    def sign_in(self, permissions: Collection[str]) -> None:
+        """Act with ``permissions`` besides that for documents from now on: those that agents require."""
+        asked = TokenRequest(tenant=TENANT, user=USER, permissions=sorted({*PERMISSIONS, *permissions}))
+        self._documents = self._client.with_options(token=lambda: self._key.sign(asked)).documents
 
     def close(self) -> None:
         """Close the connections."""

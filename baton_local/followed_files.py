@@ -76,5 +76,5 @@ class FollowedFiles:
                 logger.exception("The files were not taken over; what was there before goes on")
 
 
-def _agents() -> list[str]:
-    return [agent.id for agent in shared_agents.shared_agents().all()]
+def _agents() -> dict[str, tuple[str, ...]]:
+    return {agent.id: agent.required_permissions for agent in shared_agents.shared_agents().all()}

@@ -8,9 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from baton.adapters.agent_files import AgentFiles
+from baton.domain.agent import AgentDefinition
+from baton_client import APIStatusError, NotFoundError
 from baton_client.agent_folders import OwnedFile
 from baton_local.document_folder import DocumentFolder
 from baton_local.folder_documents import FolderDocuments, NotTaken
+from baton_local.root import ROOT
 
 
 @dataclass
@@ -19,8 +23,23 @@ class Server(FolderDocuments):
 
     stored: dict[str, bytes] = field(default_factory=dict)
     sent: list[str] = field(default_factory=list)
+    permissions: set[str] = field(default_factory=set)
+    required: dict[str, str] = field(default_factory=dict)
+    """The permission that an agent requires."""
+    fails: APIStatusError | None = None
+    """The answer to requests about ``orders``."""
+
+    def sign_in(self, permissions: Collection[str]) -> None:
+        self.permissions = set(permissions)
+
+    def check(self, agent_id: str) -> None:
+        if self.fails is not None and agent_id == "orders":
+            raise self.fails
+        if self.required.get(agent_id, "document:write") not in {"document:write", *self.permissions}:
+            raise NotFoundError("There is no such agent.", code="unknown_agent", status=404)
 
     def put(self, file: OwnedFile, body: bytes) -> str:
+        self.check(file.agent_id)
         if not body:
             raise NotTaken("size must be at least 1 byte.")
         document_id = f"{file.agent_id}/{file.relative}"
@@ -33,9 +52,14 @@ class Server(FolderDocuments):
         return True, "It has no text." if self.stored[document_id] == b"?" else None
 
     def keep_only(self, agent_id: str, kept: Collection[str]) -> dict[str, str]:
+        self.check(agent_id)
         lost = {key: Path(key).name for key in self.stored if key.startswith(f"{agent_id}/") and key not in kept}
         self.stored = {key: body for key, body in self.stored.items() if key not in lost}
         return lost
+
+
+def shipped_agents() -> list[AgentDefinition]:
+    return AgentFiles.load(ROOT / "agents", "assistant").all()
 
 
 class Developer:
@@ -44,7 +68,7 @@ class Developer:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.server = Server()
-        self.agents = ["assistant", "orders"]
+        self.agents: dict[str, tuple[str, ...]] = {"assistant": (), "orders": ()}
         self.reports: list[str] = []
         self.start()
 
@@ -113,5 +137,31 @@ def test_what_cannot_be_a_document_is_reported_once_and_keeps_nothing_else_back(
 def test_an_agent_that_comes_later_finds_its_documents(developer: Developer) -> None:
     developer.writes("returns/page.md", "# Page")
     developer.looks()
-    developer.agents.append("returns")
+    developer.agents["returns"] = ()
     assert developer.looks() == ["Documents that agents know now: documents/returns/page.md"]
+
+
+def test_agents_that_require_permissions_get_their_documents_like_others(developer: Developer) -> None:
+    for agent in shipped_agents():
+        developer.agents[agent.id] = agent.required_permissions
+        for permission in agent.required_permissions:
+            developer.server.required[agent.id] = permission
+        developer.writes(f"{agent.id}/page.md", "# Page")
+    [report] = developer.looks()
+    assert all(f"documents/{agent_id}/page.md" in report for agent_id in developer.agents if agent_id != "orders")
+
+
+@pytest.mark.parametrize("status", [403, 404, 429, 500])
+def test_an_agent_that_the_server_refuses_keeps_back_no_documents_of_others(developer: Developer, status: int) -> None:
+    developer.server.fails = APIStatusError("There is no such agent.", code="unknown_agent", status=status)
+    for agent_id in ("assistant", "zoo"):
+        developer.agents[agent_id] = ()
+        developer.writes(f"{agent_id}/page.md", "# Page")
+    assert developer.looks() == [
+        "Documents that agents know now: documents/assistant/page.md, documents/zoo/page.md",
+        "Not known to agents: documents/orders: There is no such agent. The next edit tries again.",
+    ]
+    developer.server.fails = None
+    assert developer.looks() == [
+        "Documents that agents know now: documents/orders/abroad/customs.md, documents/orders/returns.md"
+    ]
