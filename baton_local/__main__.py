@@ -88,9 +88,8 @@ def _welcome(cloud: "LocalCloud") -> str:
 
 def _model(cloud: "LocalCloud") -> str:
     from baton_local.environment import DEMO_MODEL
-    from baton_local.settings import model_endpoint
 
-    name, endpoint = cloud.environment["BATON_CHAT_MODEL"], model_endpoint()
+    name, endpoint = cloud.environment["BATON_CHAT_MODEL"], cloud.model_endpoint()
     if endpoint.startswith(f"{cloud.url}/local/") and name != DEMO_MODEL:
         return f"the demo model: for {name}, set OPENAI_API_KEY, or OPENAI_BASE_URL if it needs no key"
     return f"{name} at {endpoint}"

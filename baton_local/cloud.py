@@ -11,6 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from baton.settings.document import SettingsDocument, with_variables
+from baton.settings.models import ModelSettings
 from baton_local import environment, resources, web
 from baton_local.cloud_engines import CloudEngines
 from baton_local.cloud_functions import CloudFunctions
@@ -38,7 +40,7 @@ from baton_local.schedules import Scheduler
 from baton_local.serving.asgi import AsgiApp
 from baton_local.serving.hosts import LocalHosts
 from baton_local.serving.server import Server, claim
-from baton_local.settings import check_function_settings, read_settings
+from baton_local.settings import check_function_settings, model_endpoint, read_settings
 from baton_local.settings_document import put_document
 from baton_local.signals import receive
 from baton_local.stack import Stack, read_stack
@@ -101,11 +103,19 @@ class LocalCloud:
         self.aliases: dict[str, str] = {}
         """The template's names of resources, by the names that are used here: roles know the template's."""
         self.stack: Stack
+        self._document = SettingsDocument()
 
     @property
     def socket_url(self) -> str:
         """The WebSocket URL."""
         return self.url.replace("http", "ws", 1) + SOCKET_PATH
+
+    def model_endpoint(self) -> str:
+        """Return where turns ask the chat model, for people."""
+        document = with_variables(self._document)
+        return model_endpoint(
+            ModelSettings(BATON_MODEL_PROVIDERS=document.model_providers, BATON_MODEL_PROFILES=document.model_profiles)
+        )
 
     def token(self, tenant: str, user: str, *permissions: str) -> str:
         """Return a signed token, as ``POST /local/token`` does."""
@@ -205,13 +215,13 @@ class LocalCloud:
         here = self.environment
         here["BATON_TOOL_PACKAGES"] = here.get("BATON_TOOL_PACKAGES") or ",".join(packages_in(settings.tools_dir))
         self.environment["BATON_LOCAL_TEMPLATE"] = str(settings.template_file)
-        is_demo = here["OPENAI_BASE_URL"].startswith(f"{self.url}/local/")
-        self.about |= {"model": here["BATON_CHAT_MODEL"], "isDemoModel": is_demo}
+        self.about["model"] = here["BATON_CHAT_MODEL"]
         self.about["hasOwnAgents"] = here["BATON_AGENTS_DIR"] != str(ROOT / "agents")
         load_executions = self._running.enter_context(state_machines.executed(self.functions.invoke))
         self._create_resources()
         self._running.enter_context(environment.applied(self.environment))
         check_function_settings()
+        self.about["isDemoModel"] = self.model_endpoint().startswith(f"{self.url}/local/")
         self._read_agents()
         self._make_indices()
         self._running.enter_context(as_deployed(self.stack, settings, self.aliases))
@@ -300,7 +310,8 @@ class LocalCloud:
         embed, model = here.get("BATON_EMBED_KEYS_SECRET", ""), here.get("BATON_MODEL_KEY_SECRET", "")
         secrets = {embed: self._embed_keys, model: here["OPENAI_API_KEY"]}
         resources.create_all(self.stack, here, secrets, visibility_seconds=settings.visibility_seconds)
-        put_document(client("s3", here["AWS_ENDPOINT_URL_S3"]), self.stack.bucket, settings.settings_file)
+        s3 = client("s3", here["AWS_ENDPOINT_URL_S3"])
+        self._document = put_document(s3, self.stack.bucket, settings.settings_file)
 
     def _prepare_state_machines(self, moto: MotoServer, endpoint: str, load: Callable[[], None]) -> None:
         """Read the definitions now, so that an unreadable one stops the start, and create the machines at first use."""

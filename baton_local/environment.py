@@ -29,6 +29,7 @@ SETTINGS_SECONDS = "2"
 DEVELOPERS_CHOICE = (
     "BATON_AGENTS_DIR",
     "BATON_ALLOWED_HOSTS",
+    "BATON_ALLOWED_ORIGINS",
     "BATON_BEDROCK_CONFIG_FILE",
     "BATON_BEDROCK_CREDENTIALS_FILE",
     "BATON_BEDROCK_ENDPOINT",
@@ -47,6 +48,7 @@ DEVELOPERS_CHOICE = (
     "BATON_INSPECTOR_RATE",
     "BATON_INSPECTOR_REDACT",
     "BATON_FORGET_WAIT_SECONDS",
+    "BATON_LEARNING",
     "BATON_LEASE_SECONDS",
     "BATON_LIGHT_MODEL",
     "BATON_LOCAL_OPEN_A2A",
@@ -55,10 +57,16 @@ DEVELOPERS_CHOICE = (
     "BATON_MODEL_PROFILES",
     "BATON_MODEL_PROVIDERS",
     "BATON_MODEL_CACHE_HINTS",
+    "BATON_PHONE_REGIONS",
+    "BATON_PIPELINES_AT_ONCE",
+    "BATON_PIPELINES_OF_TENANT",
     "BATON_PUBLIC_URL",
     "BATON_PUSH_HOSTS",
     "BATON_RECALL_DEADLINE_MS",
-    "BATON_SEARCH_URL",
+    "BATON_SEARCH_PREFIX",
+    "BATON_SEARCH_REPLICAS",
+    "BATON_SEARCH_SHARDS",
+    "BATON_SETTINGS_SECONDS",
     "BATON_TENANT_LIMITS",
     "BATON_THREAD_TITLES",
     "BATON_TOKEN_ISSUERS",
@@ -70,7 +78,10 @@ DEVELOPERS_CHOICE = (
     "OPENAI_BASE_URL",
     "POWERTOOLS_LOG_LEVEL",
 )
-"""Variables of the developer that override the template's."""
+"""Variables of the developer that override the template's, or that it does not have."""
+
+LOCAL_CLOUDS = ("BATON_PIPELINES_SINCE", "BATON_SETTINGS_SECONDS")
+"""Variables that the local cloud sets and the template does not."""
 
 OPENAI = "https://api.openai.com/v1"
 
@@ -111,6 +122,7 @@ def variables(
     merged["OPENAI_API_KEY"] = "offline"
     merged["BATON_AGENTS_DIR"] = str(ROOT / "agents")
     merged["BATON_SEARCH_URL"] = search_url
+    merged["BATON_SETTINGS_SECONDS"] = SETTINGS_SECONDS
     merged["BATON_PIPELINES_SINCE"] = datetime.now(UTC).isoformat()  # executions end with the process
     merged |= {"BATON_PIPELINES_AT_ONCE": str(RUNS_AT_ONCE), "BATON_PIPELINES_OF_TENANT": str(RUNS_OF_TENANT)}
     merged["BATON_TRACES_ENDPOINT"] = f"{gateway}{TRACES_PATH}" if collects_traces else ""
@@ -149,7 +161,6 @@ def variables(
         "AWS_ENDPOINT_URL_SFN": other_endpoint,
         "AWS_ENDPOINT_URL_SQS": queues_endpoint,
         "BATON_SEARCH_URL": search_url,
-        "BATON_SETTINGS_SECONDS": SETTINGS_SECONDS,
         "BATON_STAGE": "local",
         # The sentence encoder has its own threads. The library's would wait for each other in busy loops.
         "OPENBLAS_NUM_THREADS": "1",
@@ -157,6 +168,12 @@ def variables(
         "POWERTOOLS_TRACE_DISABLED": "true",
         "TIKTOKEN_CACHE_DIR": str(TOKENIZER),
     }
+
+
+def local_names(functions: Mapping[str, FunctionDefinition]) -> frozenset[str]:
+    """Return the names of variables that every function has here, and none when it is deployed from this template."""
+    names = {*DEVELOPERS_CHOICE, *LOCAL_CLOUDS} - {"OPENAI_API_KEY"}  # functions read it as a secret, as when deployed
+    return frozenset(names.difference(*(function.variables for function in functions.values())))
 
 
 def _own_configuration(developers: Mapping[str, str]) -> dict[str, str]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from baton.composition.environment import current
+from baton_local.environment import local_names
 from baton_local.roles.guard import guard_of, guarded
 from baton_local.root import ROOT, TOKENIZER
 from baton_local.settings import LocalSettings
@@ -24,17 +25,7 @@ LAYER_FOLDERS: Mapping[str, tuple[str, Path]] = {
 
 
 OURS = ("BATON_", "OPENAI_", "TIKTOKEN_")
-"""Prefixes of variables that functions get from the template only."""
-LOCAL_ONLY = frozenset(
-    {
-        "BATON_BEDROCK_CONFIG_FILE",
-        "BATON_BEDROCK_CREDENTIALS_FILE",
-        "BATON_BEDROCK_ENDPOINT",
-        "BATON_BEDROCK_PROFILE",
-        "BATON_LOCAL_OPEN_A2A",
-    }
-)
-"""Variables that the template does not have, because no deployed function needs them, or none may have them."""
+"""Prefixes of variables that functions get from the template or the local cloud only."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +33,7 @@ class View:
     """A function's view of the variables of this process."""
 
     own: frozenset[str]
-    """Names that the template gives to the function."""
+    """Names that the template gives to the function, and those that every function has in the local cloud."""
     others: frozenset[str]
     """Names that it gives to any function."""
     given: Mapping[str, str]
@@ -50,9 +41,7 @@ class View:
 
     def hides(self, name: str) -> bool:
         """Return whether the deployed function does not have the variable."""
-        if name in self.own or name in LOCAL_ONLY:
-            return False
-        return name in self.others or name.startswith(OURS)
+        return name not in self.own and (name in self.others or name.startswith(OURS))
 
 
 class Variables(MutableMapping[str, str]):
@@ -95,10 +84,11 @@ class Variables(MutableMapping[str, str]):
 
 
 def views(functions: Mapping[str, FunctionDefinition]) -> dict[str, View]:
-    """Return each function's view, from the variables that the template gives it."""
+    """Return each function's view, from the variables that the template and the local cloud give it."""
+    local = local_names(functions)
     names = frozenset(name for function in functions.values() for name in function.variables)
     return {
-        function.name: View(frozenset(function.variables), names, _find_missing_layers(function))
+        function.name: View(local.union(function.variables), names, _find_missing_layers(function))
         for function in functions.values()
     }
 

@@ -15,6 +15,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from baton import settings as families
 from baton.settings.base import Settings
+from baton.settings.models import ModelSettings
 from baton_local.demo_model.sentence_encoder import encoder_url
 from baton_local.errors import LocalCloudError
 from baton_local.gateway.websocket import SocketLimits
@@ -138,18 +139,14 @@ def all_families() -> list[type[Settings]]:
     return found
 
 
-def model_endpoint() -> str:
+def model_endpoint(settings: ModelSettings) -> str:
     """Return where the chat model is asked, for people."""
-    from baton.settings.models import ModelSettings
-
-    settings = ModelSettings()
     provider = settings.providers[settings.route(settings.chat_model).provider]
     return provider.base_url or "Amazon Bedrock"
 
 
 def _check_profiles() -> None:
     from baton.adapters.models.profile_overrides import profile_overrides
-    from baton.settings.models import ModelSettings
 
     try:
         profile_overrides(ModelSettings().model_profiles)

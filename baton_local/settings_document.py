@@ -56,8 +56,13 @@ def read_settings_file(
     return SettingsFile(path, values, document)
 
 
-def put_document(s3: S3Client, bucket: str, path: Path) -> None:
-    """Put the file's settings; none if there is no file. Raises ``LocalCloudError`` that names every wrong line."""
+def put_document(s3: S3Client, bucket: str, path: Path) -> SettingsDocument:
+    """Put the file's settings, and return them; the defaults if there is no file.
+
+    Raises ``LocalCloudError`` that names every wrong line.
+    """
     found = read_settings_file(path)
-    if found is not None:
-        s3.put_object(Bucket=bucket, Key=SETTINGS_KEY, Body=json.dumps(found.values).encode())
+    if found is None:
+        return SettingsDocument()
+    s3.put_object(Bucket=bucket, Key=SETTINGS_KEY, Body=json.dumps(found.values).encode())
+    return found.document

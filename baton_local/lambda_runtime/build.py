@@ -1,7 +1,7 @@
 """Functions of a build: their folders, layers and variables, as the built template orders them."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 from baton_local.lambda_runtime import host
@@ -16,9 +16,12 @@ OWN_PREFIXES = ("POWERTOOLS_", "TIKTOKEN_", "AWS_LWA_", "AWS_LAMBDA_")
 class BuiltFunctions:
     """The functions of the build at ``folder`` (``.aws-sam/build``)."""
 
-    def __init__(self, folder: Path, cache_dir: Path, progress: Callable[[str], None]) -> None:
-        """Raises ``HostProblem`` if this machine cannot run them."""
+    def __init__(
+        self, folder: Path, cache_dir: Path, progress: Callable[[str], None], local_names: Collection[str] = ()
+    ) -> None:
+        """``local_names`` are those of variables that the local cloud adds. Raises ``HostProblem``."""
         self._folder = folder
+        self._local_names = local_names
         self._cache_dir = cache_dir
         self._progress = progress
         self._namespace = host.namespace()
@@ -49,7 +52,7 @@ class BuiltFunctions:
         return [folder, native] if native else [folder]
 
     def _variables(self, definition: FunctionDefinition, local: Mapping[str, str]) -> dict[str, str]:
-        """Return the function's variables: its own, those by which SDKs find AWS, and Lambda's reserved ones."""
+        """Return its variables: own ones, those for SDKs, the local cloud's, and Lambda's reserved ones."""
         own = {
             name: value if value.startswith("/opt/") or name.startswith(OWN_PREFIXES) else local.get(name, value)
             for name, value in definition.variables.items()
@@ -59,6 +62,7 @@ class BuiltFunctions:
             for name, value in local.items()
             if name.startswith("AWS_") and not name.startswith(OWN_PREFIXES)  # those are of other functions
         }
+        added = {name: local[name] for name in self._local_names if name in local}
         task = definition.folder.resolve()
         reserved = {
             "_HANDLER": definition.handler,
@@ -78,4 +82,4 @@ class BuiltFunctions:
             "PYTHONPATH": str(self._client),
             "TZ": ":UTC",
         }
-        return {**aws, **own, **reserved}
+        return {**aws, **added, **own, **reserved}
