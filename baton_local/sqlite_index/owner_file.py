@@ -16,7 +16,7 @@ import numpy as np
 
 from baton.domain.search import IndexDocument, IndexedText, SearchFilter, Vector
 from baton.domain.times import from_millis, to_millis
-from baton_local.sqlite_index.words import TOKENIZER, indexed_words
+from baton_local.sqlite_index.words import TOKENIZER, WORDS_VERSION, indexed_words
 
 BUSY_SECONDS = 5.0
 """Seconds for which a write waits for another one, of any process. Opening a file waits as long."""
@@ -82,6 +82,8 @@ class OwnerFile:
             run("PRAGMA secure_delete = ON")
             if run("SELECT 1 FROM sqlite_master WHERE name = 'state'").fetchone() is None:
                 self.connection.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")
+            if self._words_version() < WORDS_VERSION:
+                self._renew_words()
         except BaseException:
             self.connection.close()
             raise
@@ -212,9 +214,7 @@ class OwnerFile:
             number = cursor.lastrowid
         for name, view in document.views.items():
             table = self._view(name)
-            self.connection.execute(
-                f"INSERT INTO words_{table} (rowid, text) VALUES (?, ?)", (number, indexed_words(view.text))
-            )
+            self._add_words(table, number, view.text)
             if name in vectors:
                 self.connection.execute(f"INSERT INTO vectors_{table} VALUES (?, ?)", (number, vectors[name]))
         return bool(known)
@@ -236,11 +236,35 @@ class OwnerFile:
         if known:
             return int(known[0][0])
         number = self.connection.execute("INSERT INTO views (name) VALUES (?)", (name,)).lastrowid or 0
-        self.connection.execute(
-            f"CREATE VIRTUAL TABLE words_{number} USING fts5(text, content='', tokenize='{TOKENIZER}')"
-        )
+        self._make_words(number)
         self.connection.execute(f"CREATE TABLE vectors_{number} (number INTEGER PRIMARY KEY, vector BLOB NOT NULL)")
         return number
+
+    def _make_words(self, view: int) -> None:
+        self.connection.execute(
+            f"CREATE VIRTUAL TABLE words_{view} USING fts5(text, content='', tokenize=\"{TOKENIZER}\")"
+        )
+
+    def _words_version(self) -> int:
+        [[version]] = self._all("PRAGMA user_version")
+        return int(version)
+
+    def _renew_words(self) -> None:
+        """Make the tables of words again from the stored texts: an earlier release divided these otherwise."""
+        with self._transaction("BEGIN IMMEDIATE"):
+            if self._words_version() >= WORDS_VERSION:
+                return  # another process was faster
+            views = self.views()
+            for view in views.values():
+                self.connection.execute(f"DROP TABLE words_{view}")
+                self._make_words(view)
+            for number, texts in self.connection.execute("SELECT number, texts FROM documents"):
+                for name, text in json.loads(texts).items():
+                    self._add_words(views[name], number, text)
+            self.connection.execute(f"PRAGMA user_version = {WORDS_VERSION}")
+
+    def _add_words(self, view: int, number: int, text: str) -> None:
+        self.connection.execute(f"INSERT INTO words_{view} (rowid, text) VALUES (?, ?)", (number, indexed_words(text)))
 
     def _forget(self) -> None:
         """Write the words of what was deleted out of the file."""

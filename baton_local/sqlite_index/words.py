@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import re
-
-from baton.domain.text import codes_of, encodable
+from baton.domain.search_words import index_words, search_form
+from baton.domain.text import codes_of
 
 MAX_TERMS = 100
 """Words of a query that are searched. Those after them are ignored."""
 
-TOKENIZER = "porter unicode61 remove_diacritics 2"
-"""Stems of English words; case and accents do not matter."""
+TOKENIZER = "porter unicode61 remove_diacritics 0 categories 'L* M* N* Co'"
+"""Stems of English words. Everything else that matters has been done to the words before, in every script."""
+WORDS_VERSION = 2
+"""Counted up when texts are divided into other words, or these are written otherwise: the tables are made again."""
 
 # Question words are in it, because an answer does not repeat them.
 STOP_WORDS = frozenset(
@@ -23,28 +24,18 @@ STOP_WORDS = frozenset(
     """.split()  # noqa: SIM905 - a list of literals would take forty lines
 )
 
-# Scripts without spaces between words: Han, Hiragana and Katakana. Each of their signs counts as a word.
-_UNSPACED = re.compile("([\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff])")
-_WORD = re.compile(r"\w+")
-
 
 def indexed_words(text: str) -> str:
     """Return a text as it is given to the full-text table."""
-    return _UNSPACED.sub(r" \1 ", _storable(text))
+    return " ".join(index_words(text))
 
 
 def match_expression(query: str) -> str | None:
     """Return the expression that finds documents with any of the query's words; None if it has no words.
 
-    Words are quoted, so that operators and column names are words too. Codes are phrases besides.
+    Words are quoted, so that operators are words too. Codes are phrases besides.
     """
-    query = _UNSPACED.sub(r" \1 ", _storable(query))
-    words = dict.fromkeys(_WORD.findall(query.lower()))
-    telling = [word for word in words if word not in STOP_WORDS] or list(words)
-    codes = [code.replace('"', " ") for code in codes_of(query)]
+    words = list(dict.fromkeys(index_words(query)))
+    telling = [word for word in words if word not in STOP_WORDS] or words
+    codes = [indexed_words(code) for code in codes_of(search_form(query))]
     return " OR ".join(f'"{term}"' for term in (*telling[:MAX_TERMS], *codes)) or None
-
-
-def _storable(text: str) -> str:
-    # SQLite's texts end at a NUL, and lone surrogates have no UTF-8 form.
-    return encodable(text).replace("\0", " ")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-import re
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,6 +24,7 @@ from baton.domain.search import (
     missing_scores,
     with_added,
 )
+from baton.domain.search_words import index_words, search_form
 from baton.domain.text import codes_of
 from baton.domain.times import from_millis, to_millis
 from baton_testing.fakes.embedder import DIMENSIONS
@@ -129,8 +129,8 @@ def _scores(clause: SearchClause, query: SearchQuery, documents: Sequence[IndexD
             for name, view in views.items()
             if view.vector is not None
         ]
-    codes = codes_of(query.text)
-    words = {name: Counter([*_words(view.text), *_codes(view.text, codes)]) for name, view in views.items()}
+    codes = codes_of(search_form(query.text))
+    words = {name: Counter([*index_words(view.text), *_codes(view.text, codes)]) for name, view in views.items()}
     spread = Counter(word for counted in words.values() for word in counted)
     mean = sum(counted.total() for counted in words.values()) / max(1, len(words))
     return [
@@ -141,7 +141,7 @@ def _scores(clause: SearchClause, query: SearchQuery, documents: Sequence[IndexD
                 math.log(1 + len(views) / spread[word])
                 * counted[word]
                 / (counted[word] + 0.3 + 0.9 * counted.total() / mean)
-                for word in {*_words(query.text), *codes}
+                for word in {*index_words(query.text), *codes}
                 if word in counted
             )
         )
@@ -154,8 +154,5 @@ def _best(candidates: list[Candidate], limit: int) -> list[Candidate]:
 
 def _codes(text: str, codes: Sequence[str]) -> list[str]:
     """Return the codes in a text, each as often as it occurs."""
-    return [code for code in codes for _ in re.findall(rf"(?<!\w){re.escape(code)}(?!\w)", text.lower())]
-
-
-def _words(text: str) -> list[str]:
-    return re.findall(r"\w+", text.lower())
+    row = f" {' '.join(index_words(text))} "
+    return [code for code in codes for _ in range(row.count(f" {' '.join(index_words(code))} "))]

@@ -61,7 +61,7 @@ MAX_CODES = 20
 """Codes of a query that are searched as phrases."""
 MAX_CODE = 64
 """The largest number of characters of a code. A longer text is an address."""
-_CODE = re.compile(r"(?<!\w)\w++(?:[^\w\s]++\w++)++")
+_CODE = re.compile(r"(?<!\w)[^\W_]++(?:(?:_|[^\w\s])++[^\W_]++)++")
 
 
 def codes_of(query: str) -> list[str]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import unicodedata
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
 from baton.domain.errors import InvalidRequest
-from baton.domain.text import encodable
+from baton.domain.search_words import search_form
 from baton.domain.thread import Thread
 from baton.domain.usage import NO_PRICES, Prices
 
@@ -97,7 +96,7 @@ class ThreadQuery:
         if not self.words:
             return True
         title = (thread.title or "") if self.in_titles else ""
-        text = _normalise(f"{title}\n{thread.preview or ''}")
+        text = search_form(f"{title}\n{thread.preview or ''}")
         return all(word in text for word in self.words)
 
 
@@ -105,13 +104,7 @@ def thread_query(text: str) -> ThreadQuery:
     """Return the query for ``text``. Raises ``InvalidRequest`` for a blank or overlong one."""
     if len(text) > MAX_QUERY:
         raise InvalidRequest(f"q must have at most {MAX_QUERY} characters.")
-    words = tuple(dict.fromkeys(_normalise(text).split()))
+    words = tuple(dict.fromkeys(search_form(text).split()))
     if not words:
         raise InvalidRequest("q must hold words: it is empty or blank.")
     return ThreadQuery(words)
-
-
-def _normalise(text: str) -> str:
-    """Return ``text`` without differences of case, accents and width."""
-    apart = unicodedata.normalize("NFKD", encodable(text).casefold())
-    return unicodedata.normalize("NFKC", "".join(each for each in apart if unicodedata.category(each) != "Mn"))

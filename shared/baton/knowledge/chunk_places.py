@@ -6,13 +6,13 @@ most of its text.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from baton.domain.extracted import ChunkPart
+from baton.domain.search_words import search_form, split_words
 from baton.knowledge.passages import split_passages
 
 PLACES = "places"
@@ -21,7 +21,6 @@ MAX_PLACES = 24
 """Parts of a chunk whose places are kept. A chunk with more is cited as a whole."""
 MAX_SECTION = 500
 """Characters of a part's path of headings. Its end stays."""
-_WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,4 +101,4 @@ def _find_best_range(text: str, ranges: Sequence[tuple[int, int]], query: str) -
 
 
 def _words(text: str) -> frozenset[str]:
-    return frozenset(_WORD.findall(text.casefold()))
+    return frozenset(split_words(search_form(text)))

@@ -33,7 +33,7 @@ from baton.domain.search import (
 )
 from baton.knowledge.chunk_documents import CHUNK, PASSAGES, find_table_header
 from baton.knowledge.chunk_places import find_place
-from baton.knowledge.exact_terms import find_lone_terms, has_term
+from baton.knowledge.exact_terms import find_lone_terms, find_whole_matches, has_term, is_long_number
 from baton.knowledge.passages import drop_near_duplicates, split_passages
 from baton.ports.documents import DocumentStore
 from baton.ports.search import Embedder, EmbeddingPurpose, SearchIndex
@@ -103,12 +103,20 @@ class KnowledgeSearch:
         records = await self._records(scope, agent_id, ranked)
         usable = [each for each in ranked if _is_usable(scope, agent_id, each, records)]
         kept = drop_near_duplicates(usable[: 2 * limit], _text)
-        terms = find_lone_terms(query, [_searched_text(each) for each in kept])
+        texts = [_searched_text(each) for each in kept]
+        matches = find_whole_matches(query, texts)
+        terms = find_lone_terms(query, texts)
         found = [
-            self._to_found_item(each, records[_place(each)[0]], passages.get(each.document.id), query, alone)
-            for each, alone in zip(kept, terms, strict=True)
+            self._to_found_item(
+                chunk,
+                records[_place(chunk)[0]],
+                passages.get(chunk.document.id),
+                query,
+                (query,) if number in matches else alone,
+            )
+            for number, (chunk, alone) in enumerate(zip(kept, terms, strict=True))
         ]
-        return tuple(_rank_terms_first(found)[:limit])
+        return tuple(_rank_matches_first(_rank_terms_first(found), query)[:limit])
 
     async def search(self, scope: Scope, agent_id: str, query: str, *, limit: int) -> FoundChunks:
         """Embed a query and return the found chunks, as for a turn.
@@ -246,6 +254,17 @@ def _rank_terms_first(found: list[FoundItem]) -> list[FoundItem]:
         return replace(each, score=min(each.score, below)) if each.id in behind else each
 
     return sorted(map(rate, found), key=lambda each: (-each.score, each.id not in named))
+
+
+def _rank_matches_first(found: list[FoundItem], query: str) -> list[FoundItem]:
+    """Return ranked chunks with those first that have the whole query, or alone a long number of it.
+
+    An embedding may know nothing of the script in which they stand.
+    """
+    best = found[0].score if found else 0.0
+    matches = {each.id for each in found if each.terms == (query,) or any(map(is_long_number, each.terms))}
+    rated = [replace(each, score=best) if each.id in matches else each for each in found]
+    return sorted(rated, key=lambda each: (-each.score, each.id not in matches))
 
 
 def _place(ranked: Ranked) -> tuple[str, int]:

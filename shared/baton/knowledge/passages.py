@@ -12,6 +12,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from baton.domain.search_words import split_words
+
 MAX_PASSAGES = 6
 PASSAGE = 250
 """Characters of a passage, more or less: it ends at the end of a sentence or line."""
@@ -43,7 +45,6 @@ def split_passages(text: str) -> list[str]:
 WORDS_IN_A_ROW = 5
 SHARED = 0.8
 """The share of a text's rows of words from which on it is a duplicate of another one."""
-_WORD = re.compile(r"\w+")
 
 T = TypeVar("T")
 
@@ -62,7 +63,7 @@ def drop_near_duplicates(items: Sequence[T], text: Callable[[T], str]) -> list[T
 
 def _rows(text: str) -> frozenset[tuple[str, ...]]:
     # A text without words is its own row: only an equal one is a duplicate.
-    words = _WORD.findall(text.casefold()) or [text]
+    words = split_words(text.casefold()) or [text]
     return frozenset(tuple(words[start : start + WORDS_IN_A_ROW]) for start in _starts(len(words)))
 
 

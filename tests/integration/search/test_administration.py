@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
 from baton.adapters.opensearch.administration import OpenSearchAdministration
-from baton.adapters.opensearch.definitions import Layout
+from baton.adapters.opensearch.definitions import EmbeddingModel, Layout, index_body, view_mapping
 from baton.adapters.opensearch.engine import Engine
 from baton.adapters.opensearch.index import OpenSearchIndex
 from baton.adapters.opensearch.reindexing import Pace
 from baton.domain.errors import EmbedderUnavailable
-from baton.domain.search import IndexedText, IndexName, SearchFilter
+from baton.domain.search import IndexedText, IndexName, SearchClause, SearchFilter, Signal
 from baton.ports.clock import SystemClock
 from baton.ports.search import IndexedSource
 from baton_testing.fakes.embedder import FakeEmbedder
@@ -97,7 +98,7 @@ async def test_vectors_are_copied_if_only_the_mapping_is_new(
     await index.put(ada, EPISODES, [document(f"d{n}", f"word{n} green") for n in range(20)])
     before = await index.search(ada, EPISODES, query("word7"))
     for module in ("administration", "definitions"):
-        monkeypatch.setattr(f"baton.adapters.opensearch.{module}.MAPPING_VERSION", 2)
+        monkeypatch.setattr(f"baton.adapters.opensearch.{module}.MAPPING_VERSION", 3)
     embedder = FakeEmbedder(failure=EmbedderUnavailable())
     done = await administration.reindex(EPISODES, embedder)
     assert (done.copied, done.embedded, embedder.embedded) == (20, 0, [])
@@ -204,3 +205,39 @@ def _query(text: str, model: FakeEmbedder, **given):  # type: ignore[no-untyped-
     from dataclasses import replace
 
     return replace(query(text, **given), vector=model.vector(text))
+
+
+async def test_an_index_of_an_earlier_release_is_searched_written_and_rebuilt(
+    engine: Engine, layout: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its texts were searched themselves, by an analysis of OpenSearch."""
+    administration = OpenSearchAdministration(engine, layout, AT_ONCE)
+    with monkeypatch.context() as earlier:
+        earlier.setattr("baton.adapters.opensearch.administration.MAPPING_VERSION", 1)
+        earlier.setattr("baton.adapters.opensearch.administration.index_body", _earlier_body)
+        await administration.migrate(FakeEmbedder("", 0))
+    index = OpenSearchIndex(engine, SystemClock(), layout, search_seconds=30)
+    ada = new_scope()
+    await index.put(ada, EPISODES, [document("a", "green paint"), document("b", "Tromsø ٤٢", views={"later": BARE})])
+    assert ids(await index.search(ada, EPISODES, query("green"))) == ["a"]
+
+    done = await administration.reindex(EPISODES, FakeEmbedder("", 0))
+    assert (done.version, done.copied) == (layout.version_name(EPISODES, 2), 2)
+    assert ids(await index.search(ada, EPISODES, query("green"))) == ["a"]
+    later = SearchClause("later", Signal.WORDS)
+    assert ids(await index.search(ada, EPISODES, query("42", later)), later) == ["b"]
+    stored = await engine.request("GET", f"/{layout.version_name(EPISODES, 2)}/_search")
+    assert all("words" not in view for hit in stored["hits"]["hits"] for view in hit["_source"]["views"].values())
+
+
+def _earlier_body(index: IndexName, layout: Layout, model: EmbeddingModel | None) -> dict[str, Any]:
+    body = index_body(index, layout, model)
+    body["settings"]["index"]["analysis"] = {"analyzer": {"baton_text": {"type": "standard"}}}
+    body["settings"].pop("analysis")
+    body["mappings"]["_meta"]["mapping_version"] = 1
+    views = body["mappings"]["properties"]["views"]["properties"]
+    views.update({view: view_mapping(model, mapping_version=1) for view in views})
+    return body
+
+
+BARE = IndexedText("Tromsø ٤٢")

@@ -203,3 +203,18 @@ async def test_a_search_does_not_see_what_was_written_after_it_began(index: Sqli
             known = cache.of(early, view)
             assert len(known.numbers) == len(known.rows) == 1
         assert len(cache.of(early, view).numbers) == 2
+
+
+async def test_a_file_of_an_earlier_release_is_searched_by_the_words_of_this_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada = new_scope()
+    with monkeypatch.context() as earlier:
+        earlier.setattr("baton_local.sqlite_index.owner_file.WORDS_VERSION", 0)
+        earlier.setattr("baton_local.sqlite_index.owner_file.indexed_words", str)
+        earlier.setattr("baton_local.sqlite_index.owner_file.TOKENIZER", "porter unicode61 remove_diacritics 2")
+        await SqliteIndex(tmp_path, DIMENSIONS).put(ada, EPISODES, [document("a", "Tromsø ٤٢"), document("b", "red")])
+    index = SqliteIndex(tmp_path, DIMENSIONS)
+    assert ids(await index.search(ada, EPISODES, query("42"))) == ["a"]
+    await index.delete(ada, EPISODES, SearchFilter(source_id="source-of-a"))
+    assert ids(await index.search(ada, EPISODES, query("42"))) == []

@@ -10,6 +10,7 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.errors import SearchUnavailable
 from baton.domain.extracted import Chunk
 from baton.domain.identity import Scope
+from tests.contracts.languages import LANGUAGES
 from tests.harness.harness import Harness
 from tests.harness.remembered import learn
 from tests.unit.api.served import Served
@@ -57,6 +58,26 @@ async def test_rows_of_a_table_stand_below_its_header(served: Served) -> None:
     await learn(served.harness, served.harness.ada, "assistant", rows.text, chunk=rows)
     [item] = await items(served, query="What is the lead time of part PN-173?")
     assert item["text"] == "part | lead time in days\nPN-173 | 7"
+
+
+@pytest.mark.parametrize(
+    ("question", "language"),
+    [
+        ("020-555-0142", "Hindi"),
+        ("12345", "Persian"),
+        ("457890", "Arabic"),
+        ("٧٤١٢", "Bengali"),
+        ("Ostergard", "Danish"),
+        ("What is 457890 the number of?", "Arabic"),
+    ],
+)
+async def test_a_number_or_name_in_another_script_comes_first_and_is_included(
+    served: Served, question: str, language: str
+) -> None:
+    for case in LANGUAGES:
+        await learn(served.harness, served.harness.ada, "assistant", case.text, title=case.language)
+    first, *_ = await items(served, query=question)
+    assert (first["source"]["title"], first["included"]) == (language, True)
 
 
 async def test_an_item_below_the_floor_says_so(served: Served) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from baton.domain.identity import thread_ref
+from tests.contracts.languages import LANGUAGES
 from tests.unit.api.served import Served
 
 THREAD = "booking-4711"
@@ -102,6 +103,17 @@ async def test_ones_own_threads_are_searched_whatever_case_and_accents() -> None
     assert await found("in") == ["Invoice 4711", "Café in São Paulo"]
     assert await found("lisbon") == []
     assert (await served.get("/threads", user="bob", q="in")).json()["items"] == []
+
+
+async def test_ones_own_threads_are_searched_in_every_script() -> None:
+    served = await talked()
+    missed = []
+    for case in LANGUAGES:
+        (await rename(served, case.text[:100])).raise_for_status()
+        for question in case.questions:
+            found, _ = await served.items("/threads", q=question)
+            missed += [] if found else [(case.language, question)]
+    assert missed == []
 
 
 @pytest.mark.parametrize("params", [{"q": ""}, {"q": " "}, {"q": "x" * 101}])

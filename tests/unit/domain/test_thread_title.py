@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import unicodedata
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from baton.domain.errors import InvalidRequest
+from baton.domain.search_words import search_form
 from baton.domain.thread_search import MAX_QUERY, thread_query
 from baton.domain.thread_title import MAX_MADE_BYTES, MAX_MADE_TITLE, MAX_TITLE, beginning, given_title, made_title
 
@@ -69,11 +68,6 @@ def test_whatever_can_be_asked_for_finds_itself(text: str) -> None:
     try:
         query = thread_query(text)
     except InvalidRequest:
-        assert len(text) > MAX_QUERY or not text.strip() or _without_marks(text) == ""
+        assert len(text) > MAX_QUERY or not search_form(text).strip()
         return
     assert query.words == thread_query(text.upper()[:MAX_QUERY]).words or text.upper().casefold() != text.casefold()
-
-
-def _without_marks(text: str) -> str:
-    apart = unicodedata.normalize("NFKD", text)
-    return "".join(each for each in apart if unicodedata.category(each) != "Mn").strip()

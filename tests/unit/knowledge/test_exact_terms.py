@@ -16,7 +16,7 @@ from baton.knowledge.exact_terms import find_exact_terms, find_lone_terms, has_t
         ("Compare B1, b10 and B1.", ["b1", "b10"]),
         ("When does part PN-173 come?", ["pn-173"]),
         ("Was steht in § 12a?", ["12a"]),
-        ("error 0x8007000E or ERR_TIMEOUT_7", ["0x8007000e", "err_timeout_7"]),
+        ("error 0x8007000E or ERR_TIMEOUT_7", ["err_timeout_7", "0x8007000e"]),
         ("order 4711 of 12 parts, page 3", ["4711"]),
         ("Who is Žofie Nováková?", ["zofie", "novakova"]),
         ("Which hall does ada look after?", []),

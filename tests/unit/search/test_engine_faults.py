@@ -22,7 +22,7 @@ VERSION = {
     "baton-episodes-v1": {
         "aliases": {"baton-episodes": {}, "baton-episodes-writes-v1": {}},
         "mappings": {
-            "_meta": {"mapping_version": 1, "embedder": EMBEDDER.name, "dimensions": EMBEDDER.dimensions},
+            "_meta": {"mapping_version": 2, "embedder": EMBEDDER.name, "dimensions": EMBEDDER.dimensions},
             "properties": {"views": {"properties": {"turn": {"properties": {"text": {"type": "text"}}}}}},
         },
     }
@@ -134,7 +134,7 @@ async def test_a_refused_request_is_repeated_within_a_bound(engine: tuple[Script
 async def test_a_put_in_several_requests_waits_for_one_refresh(engine: tuple[Scripted, OpenSearchIndex]) -> None:
     scripted, index = engine
     scripted.on("/_bulk", (200, {"items": [{"index": {"status": 201}}]}))
-    large = "green " * (MAX_BYTES // 6)
+    large = "green " * (MAX_BYTES // 16)  # it is sent as a text and as words
     await index.put(new_scope(), EPISODES, [document(name, large) for name in "abc"])
     assert scripted.refreshes == ["false", "false", "wait_for"]
 

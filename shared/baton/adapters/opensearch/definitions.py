@@ -8,8 +8,10 @@ from typing import Any
 
 from baton.domain.search import IndexName
 
-MAPPING_VERSION = 1
+MAPPING_VERSION = 2
 """Counted up with every change of this module that needs a new index."""
+WORDS_SINCE = 2
+"""The mapping version since which views have ``words``. Before, their ``text`` itself was searched."""
 VIEWS: Mapping[IndexName, tuple[str, ...]] = {
     IndexName.EPISODES: ("turn", "pair", "window", "digest"),
     IndexName.KNOWLEDGE: ("chunk", *(f"passage{number}" for number in range(1, 7))),
@@ -90,15 +92,12 @@ def index_body(index: IndexName, layout: Layout, model: EmbeddingModel | None) -
                 "refresh_interval": layout.refresh_interval,
             },
             "analysis": {
-                "filter": {
-                    "baton_stop": {"type": "stop", "stopwords": STOP_WORDS},
-                    "baton_possessive": {"type": "stemmer", "language": "possessive_english"},
-                },
+                "filter": {"baton_stop": {"type": "stop", "stopwords": STOP_WORDS}},
                 "analyzer": {
-                    "baton_text": {
+                    "baton_words": {
                         "type": "custom",
-                        "tokenizer": "standard",
-                        "filter": ["lowercase", "baton_possessive", "asciifolding", "baton_stop", "porter_stem"],
+                        "tokenizer": "whitespace",
+                        "filter": ["baton_stop", "porter_stem"],
                     }
                 },
             },
@@ -110,6 +109,8 @@ def index_body(index: IndexName, layout: Layout, model: EmbeddingModel | None) -
                 "dimensions": model.dimensions if model else None,
             },
             "_routing": {"required": True},
+            # They are made of the texts, which are stored.
+            "_source": {"excludes": ["views.*.words"]},
             "dynamic": "strict",
             "properties": {
                 **{name: {"type": "keyword"} for name in KEYWORDS},
@@ -135,11 +136,19 @@ KEYWORDS = (
 )
 
 
-def view_mapping(model: EmbeddingModel | None) -> dict[str, Any]:
-    """Return the mapping of one view."""
-    text = {"type": "text", "analyzer": "baton_text"}
+def view_mapping(model: EmbeddingModel | None, mapping_version: int = MAPPING_VERSION) -> dict[str, Any]:
+    """Return the mapping of one view.
+
+    ``words`` has the words of ``text`` as ``domain.search_words`` divides and writes them, for all scripts.
+    """
+    texts: dict[str, Any] = {
+        "text": {"type": "object", "enabled": False},
+        "words": {"type": "text", "analyzer": "baton_words"},
+    }
+    if mapping_version < WORDS_SINCE:
+        texts = {"text": {"type": "text", "analyzer": "baton_text"}}
     if model is None:
-        return {"properties": {"text": text}}
+        return {"properties": texts}
     quantized = {"encoder": QUANTIZATION} if model.dimensions >= QUANTIZED_FROM else {}
     vector = {
         "type": "knn_vector",
@@ -151,4 +160,4 @@ def view_mapping(model: EmbeddingModel | None) -> dict[str, Any]:
             "parameters": {"m": 16, "ef_construction": 128, **quantized},
         },
     }
-    return {"properties": {"text": text, "vector": vector}}
+    return {"properties": {**texts, "vector": vector}}

@@ -10,6 +10,7 @@ from typing import Any
 
 from baton.domain.identity import Scope
 from baton.domain.search import IndexDocument, IndexedText, IndexName, SearchFilter, Vector
+from baton.domain.search_words import index_words
 from baton.domain.text import encodable
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -39,14 +40,21 @@ def numbers(vector: Vector) -> list[float]:
     return [round(float(number), 8) for number in vector]
 
 
+def searched_words(text: str) -> str:
+    """Return the words of a text or query, as views have them in ``words``."""
+    return " ".join(index_words(text))
+
+
 def to_source(
-    scope: Scope, index: IndexName, document: IndexDocument, written_at: datetime, *, vectors: bool
+    scope: Scope, index: IndexName, document: IndexDocument, written_at: datetime, *, vectors: bool, words: bool
 ) -> dict[str, Any]:
-    """Return the stored fields of ``document``."""
+    """Return the fields of ``document``, if wanted with ``vectors`` and with the ``words`` of its texts."""
     vectors = vectors and any(view.vector is not None for view in document.views.values())
     views: dict[str, dict[str, Any]] = {}
     for name, view in document.views.items():
         views[name] = {"text": encodable(view.text)}
+        if words:
+            views[name]["words"] = searched_words(view.text)
         if vectors and view.vector is not None:
             views[name]["vector"] = numbers(view.vector)
     source: dict[str, Any] = {

@@ -9,7 +9,15 @@ from typing import Any
 
 from baton.adapters.opensearch.bulk import Operation, bulk
 from baton.adapters.opensearch.definitions import DEFAULT_LAYOUT, Layout, view_mapping
-from baton.adapters.opensearch.documents import chosen_by, engine_id, from_source, numbers, readable_by, to_source
+from baton.adapters.opensearch.documents import (
+    chosen_by,
+    engine_id,
+    from_source,
+    numbers,
+    readable_by,
+    searched_words,
+    to_source,
+)
 from baton.adapters.opensearch.engine import Engine, EngineError, error_of
 from baton.adapters.opensearch.versions import NoIndices, Version, Versions
 from baton.domain.errors import SearchUnavailable, WrongDimension
@@ -26,6 +34,7 @@ from baton.domain.search import (
     missing_scores,
     with_added,
 )
+from baton.domain.search_words import index_words, search_form
 from baton.domain.text import codes_of, encodable
 from baton.ports.clock import Clock
 
@@ -34,7 +43,9 @@ logger = logging.getLogger(__name__)
 SEARCH_SECONDS = 2.0
 """A turn waits less: recall has its own deadline. The search of the HTTP API may take this long."""
 QUERY_CHARACTERS = 1000
-"""A query is cut here. In some languages each character is a word, and OpenSearch allows 1,024 words."""
+"""A query is cut here."""
+QUERY_WORDS = 1000
+"""Words of a query that are searched. OpenSearch allows 1,024."""
 PAGE = 200
 DELETED_AT_ONCE = 2000
 FRUITLESS_PASSES = 10
@@ -88,7 +99,9 @@ class OpenSearchIndex:
             await self._add_views(version, documents)
             alias = self.layout.write_alias(index, version.number)
             for document in documents:
-                source = to_source(scope, index, document, now, vectors=_vectors_fit(document, version))
+                source = to_source(
+                    scope, index, document, now, vectors=_vectors_fit(document, version), words=version.has_words
+                )
                 place = {
                     "_index": alias,
                     "_id": engine_id(scope, index, document.id),
@@ -241,8 +254,7 @@ class OpenSearchIndex:
             "timeout": f"{int(self._search_seconds * 1000)}ms",
         }
         if clause.signal is Signal.WORDS:
-            field = f"views.{clause.view}.text"
-            terms = [{"match": {field: {"query": text}}}, *({"match_phrase": {field: code}} for code in codes_of(text))]
+            terms = _word_conditions(clause.view, text)
             wanted = {"should": terms, "minimum_should_match": 1, "filter": [*conditions]}
             return {**body, "query": {"bool": wanted}}
         if query.vector is None or not any(query.vector):
@@ -280,7 +292,7 @@ class OpenSearchIndex:
         """Add views to the mapping that no document has had before."""
         missing = {view for document in documents for view in document.views} - version.views
         if missing:
-            views = {view: view_mapping(version.model) for view in sorted(missing)}
+            views = {view: view_mapping(version.model, version.mapping_version) for view in sorted(missing)}
             await self.engine.request(
                 "PUT", f"/{version.name}/_mapping", {"properties": {"views": {"properties": views}}}
             )
@@ -316,6 +328,21 @@ def _vectors_fit(document: IndexDocument, version: Version) -> bool:
         if view.vector is not None and len(view.vector) != version.model.dimensions:
             raise WrongDimension
     return True
+
+
+def _word_conditions(view: str, text: str) -> list[dict[str, Any]]:
+    """Return the conditions of a search by words. A field that a version does not have finds nothing there.
+
+    A version that an earlier release has made has no ``words``: until it is rebuilt, its ``text`` is searched.
+    """
+    words = " ".join(list(dict.fromkeys(index_words(text)))[:QUERY_WORDS])
+    codes = [searched_words(code) for code in codes_of(search_form(text))]
+    queries = ((f"views.{view}.words", words, codes), (f"views.{view}.text", text, codes_of(text)))
+    return [
+        condition
+        for field, query, phrases in queries
+        for condition in ({"match": {field: query}}, *({"match_phrase": {field: phrase}} for phrase in phrases))
+    ]
 
 
 def _header(alias: str, scope: Scope) -> dict[str, Any]:

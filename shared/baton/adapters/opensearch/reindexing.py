@@ -10,7 +10,7 @@ from typing import Any
 
 from baton.adapters.opensearch.bulk import Operation, bulk
 from baton.adapters.opensearch.definitions import view_mapping
-from baton.adapters.opensearch.documents import numbers
+from baton.adapters.opensearch.documents import numbers, searched_words
 from baton.adapters.opensearch.engine import Engine
 from baton.adapters.opensearch.versions import Version
 from baton.domain.search import IndexedText
@@ -151,6 +151,8 @@ class Copy:
 
     async def _write(self, hits: Sequence[Source]) -> None:
         await self._add_views(hits)
+        for view in (view for hit in hits for view in hit["_source"]["views"].values()):
+            view["words"] = searched_words(view["text"])
         operations = [
             Operation(
                 {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from baton.adapters.opensearch.definitions import EmbeddingModel, Layout
+from baton.adapters.opensearch.definitions import WORDS_SINCE, EmbeddingModel, Layout
 from baton.adapters.opensearch.engine import Engine
 from baton.domain.errors import SearchUnavailable
 from baton.domain.search import IndexName
@@ -25,6 +25,11 @@ class Version:
     mapping_version: int
     views: frozenset[str]
     """The views that its mapping has."""
+
+    @property
+    def has_words(self) -> bool:
+        """Whether its views have the field ``words``."""
+        return self.mapping_version >= WORDS_SINCE
 
 
 class NoIndices(SearchUnavailable):

@@ -7,6 +7,7 @@ import re
 
 from baton.domain.found_item import FoundItem
 from baton.domain.procedure import Procedure
+from baton.domain.search_words import find_words, search_form
 from baton.domain.skill_markdown import numbered_steps
 from baton.domain.times import UNKNOWN
 from baton.knowledge.chunking import MAX_CHUNK
@@ -101,7 +102,7 @@ def excerpt(text: str, words: frozenset[str], limit: int) -> str:
     """Return the text, or the part of at most ``limit`` characters with most occurrences of ``words``."""
     if len(text) <= limit:
         return text
-    places = [found.start() for found in re.finditer(r"\w+", text) if found[0].casefold() in words]
+    places = [start for word, start in find_words(text) if search_form(word) in words]
     room = limit - 2 * len(ELLIPSIS)
     start, best = 0, 0
     first = 0

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
 
 from baton.domain.found_item import FoundItem
+from baton.domain.search_words import search_form, split_words
 from baton.memory.thresholds import WORDS_FLOOR
 
 MAX_QUERY_WORDS = 200
@@ -17,7 +17,8 @@ MAX_COMPARED = 20_000
 
 
 def _words_of(text: str) -> frozenset[str]:
-    return frozenset(text.split())
+    """Return the words of a list, also without their accents."""
+    return frozenset({*text.split(), *search_form(text).split()})
 
 
 STOP_WORDS = _words_of(
@@ -59,13 +60,10 @@ TELLERS = (("user", "said"), ("assistant", "said"))
 MIN_QUOTED = 20
 """Characters of the shortest text whose repetition in another text counts as a quote."""
 
-# Scripts without spaces between words: every character counts as a word.
-_ALONE = re.compile("([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff])")
-
 
 def content_words(text: str) -> tuple[str, ...]:
-    """Return the case-folded words of a text in order, without stop words unless it has no others."""
-    words = _words(text[:MAX_COMPARED])
+    """Return the words of a text in their form for searches, in order, without stop words unless it has no others."""
+    words = tuple(split_words(search_form(_without_apostrophes(text[:MAX_COMPARED]))))
     return tuple(word for word in words if word not in STOP_WORDS) or words
 
 
@@ -136,8 +134,11 @@ def is_echo(text: tuple[str, ...], quoted: Sequence[tuple[str, ...]], *, may_add
 
 
 def _words(text: str) -> tuple[str, ...]:
-    folded = unicodedata.normalize("NFKC", text).casefold().replace("\u2019", "'").replace("'", "")
-    return tuple(re.findall(r"\w+", _ALONE.sub(r" \1 ", folded)))
+    return tuple(split_words(unicodedata.normalize("NFKC", _without_apostrophes(text)).casefold()))
+
+
+def _without_apostrophes(text: str) -> str:
+    return text.replace("\u2019", "").replace("'", "")
 
 
 def _stem(word: str) -> str:
