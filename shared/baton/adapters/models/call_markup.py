@@ -25,12 +25,12 @@ OPENINGS = (
     *("<\uff5ctool\u2581calls\u2581begin\uff5c>", "<\uff5ctool\u2581call\u2581begin\uff5c>"),  # DeepSeek
     *("<\uff5ctool_calls_begin\uff5c>", "<\uff5cdsml\uff5cfunction_calls>", "<\uff5cdsml\uff5cinvoke name="),
     "<|channel|>commentary to=",  # gpt-oss, as ``Harmony`` leaves it
-    "functools[",  # Phi
 )
 """The marks that begin calls, in lower case."""
 BARE = (
     *('{"name":"', '{"type":"function"', '{"function":', '{"tool_name":"', '{"tool":"', '{"tool_calls":'),
     *('[{"name":"', '[{"type":"function"', '[{"function":', '[{"tool_name":"'),
+    'functools[{"name":"',  # Phi
 )
 """The beginnings of calls without marks, as lines without blanks, in lower case."""
 MAX_RAW = 4_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from baton.adapters.models.quoted_text import beginning_length
+from baton.adapters.models.quoted_text import Beginnings
 
 NAMES = ("start", "channel", "message", "end", "return", "call", "constrain")
 TOKENS = tuple(f"<|{name}|>" for name in NAMES)
@@ -14,6 +14,7 @@ CALL = "<|channel|>commentary to={name}<|message|>"
 MAX_HEADER = 300
 """Characters of a message's head. What is longer is none."""
 _TOKEN = re.compile(r"<\|(" + "|".join(NAMES) + r")\|>")
+_BEGINNINGS = Beginnings(*TOKENS)
 _RECIPIENT = re.compile(r"\bto=([\w.\-]+)")
 _CHANNEL = re.compile(r"<\|channel\|>\s*(\w+)")
 _TEXT, _THINKING, _CALL = "text", "thinking", "call"
@@ -46,7 +47,7 @@ class Harmony:
             passages += self._content(self._held[: token.start()])
             self._held = self._held[token.end() :]
             passages += self._token(token[1], token[0])
-        held = beginning_length(self._held, TOKENS)
+        held = _BEGINNINGS.length_at_end(self._held)
         free, self._held = self._held[: len(self._held) - held], self._held[len(self._held) - held :]
         return [passage for passage in (*passages, *self._content(free)) if passage.text]
 

@@ -29,11 +29,17 @@ def stands_apart(before: str) -> bool:
     return not before or before[-1] == "\n" or not before[-1].isspace()
 
 
-def beginning_length(text: str, marks: tuple[str, ...]) -> int:
-    """Return how many characters at the end of ``text`` may be the beginning of one of the ``marks``, in lower case."""
-    longest = max(map(len, marks)) - 1
-    for at in range(max(0, len(text) - longest), len(text)):
-        tail = text[at:].lower()
-        if any(mark.startswith(tail) for mark in marks):
-            return len(text) - at
-    return 0
+class Beginnings:
+    """The beginnings of marks, which may be split anywhere."""
+
+    def __init__(self, *marks: str) -> None:
+        """``marks`` are in lower case."""
+        self._all = frozenset(mark[:length] for mark in marks for length in range(1, len(mark)))
+        self._longest = max(map(len, marks)) - 1
+
+    def length_at_end(self, text: str) -> int:
+        """Return how many characters at the end of ``text`` may be the beginning of a mark."""
+        for at in range(max(0, len(text) - self._longest), len(text)):
+            if text[at].lower() in self._all and text[at:].lower() in self._all:
+                return len(text) - at
+        return 0

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from baton.adapters.models.harmony import TOKENS, Harmony, Passage
-from baton.adapters.models.quoted_text import MAX_MARKS, beginning_length, is_quoted, stands_apart
+from baton.adapters.models.quoted_text import MAX_MARKS, Beginnings, is_quoted, stands_apart
 
 SURE_TAGS: Mapping[str, str] = MappingProxyType(
     {
@@ -52,6 +52,12 @@ ANSWERS: Mapping[str, str] = MappingProxyType(
 _CLOSINGS = tuple(SURE_TAGS.values())
 _MARKS = (*TAGS, *TOKENS, *_CLOSINGS, *ANSWERS.values())
 _MARK = re.compile("|".join(map(re.escape, sorted(_MARKS, key=len, reverse=True))), re.IGNORECASE)
+_FIRST = re.compile(r"[<\[\u25c1]")
+"""The first characters of all marks."""
+_BEGINNINGS = Beginnings(*_MARKS)
+_OF_CLOSINGS: Mapping[str, Beginnings] = MappingProxyType(
+    {close: Beginnings(close) for close in (*TAGS.values(), *WORDS.values())}
+)
 _BLANK_LINE = re.compile(r"[ \t]*\n")
 _SENTENCE_ENDS = (".", "!", "?", "\u2026", "\u3002", "\uff01", "\uff1f")
 
@@ -103,6 +109,9 @@ class ThinkingTags:
 
     def take(self, text: str) -> Separated:
         """Return what of ``text``, and of text held back before, is known to be the answer's or thinking."""
+        if self._is_plain and not self._held and _FIRST.search(text) is None:
+            self._said.append(text)
+            return Separated(text)
         self._held += text
         while self._held and self._step():
             pass
@@ -127,6 +136,11 @@ class ThinkingTags:
             self._answer.append(rest if rest.strip() or self._said else "")
         return self._taken()
 
+    @property
+    def _is_plain(self) -> bool:
+        """True among words of the answer, where nothing but a mark matters."""
+        return self._has_said_words and not (self._close or self._waits_for_close) and self._harmony is None
+
     def _taken(self) -> Separated:
         text, thinking, takes_back = "".join(self._answer), "".join(self._thinking), self._takes_back
         self._answer, self._thinking, self._takes_back = [], [], False
@@ -149,13 +163,14 @@ class ThinkingTags:
         looks = self._marks < MAX_MARKS
         mark = _MARK.search(self._held) if looks else None
         if mark is None:
-            self._say(len(self._held) - (beginning_length(self._held, _MARKS) if looks else 0))
+            self._say(len(self._held) - (_BEGINNINGS.length_at_end(self._held) if looks else 0))
             return False
         return self._meet(mark.start(), mark[0])
 
     def _think(self) -> bool:
         found = re.search(re.escape(self._close), self._held, re.IGNORECASE)
-        end = found.start() if found is not None else len(self._held) - beginning_length(self._held, (self._close,))
+        kept = 0 if found is not None else _OF_CLOSINGS[self._close].length_at_end(self._held)
+        end = found.start() if found is not None else len(self._held) - kept
         (self._thinking if self._unsure is None else self._unsure).append(self._held[:end])
         self._held = self._held[found.end() if found is not None else end :]
         if found is None:

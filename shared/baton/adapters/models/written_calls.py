@@ -7,14 +7,17 @@ import uuid
 from typing import NamedTuple
 
 from baton.adapters.models.call_markup import BARE, OPENINGS, read_calls
-from baton.adapters.models.quoted_text import MAX_MARKS, beginning_length, is_quoted
+from baton.adapters.models.quoted_text import MAX_MARKS, Beginnings, is_quoted
 from baton.adapters.models.tool_schemas import OfferedTools
 from baton.domain.tool_call import ToolCall, as_object
 
 MAX_UNNAMED = 2_000
 """Characters after a mark within which a call names its tool. Text that names none is shown."""
 _OPENING = re.compile("|".join(map(re.escape, sorted(OPENINGS, key=len, reverse=True))), re.IGNORECASE)
-_BARE = re.compile(r"^[ \t]*(?=[{\[])", re.MULTILINE)
+_BEGINNINGS = Beginnings(*OPENINGS)
+_FIRST = re.compile(r"[<\[\n]")
+"""The first characters of all marks, and of the line of a call without one."""
+_BARE = re.compile(r"^[ \t]*(?=[{\[f])", re.MULTILINE)
 _BLANKS = re.compile(r"\s+")
 MAX_BARE = 200
 """Characters of a line, with its blanks, in which a call without a mark shows itself."""
@@ -23,9 +26,11 @@ MAX_BARE = 200
 class _Place(NamedTuple):
     start: int
     length: int
-    """Characters of the mark; 0 for a call without one."""
+    """Characters of the mark, and of the line ends before it; 0 for a call without a mark."""
     is_sure: bool
     """False if more text is needed to see a mark."""
+    is_bare: bool = False
+    """True if the call has no mark."""
 
 
 class WrittenCalls:
@@ -56,11 +61,14 @@ class WrittenCalls:
 
     def take(self, text: str) -> str:
         """Return what of ``text``, and of text held back before, is the answer's."""
-        if self._name is None:
+        if self._name is None or not text:
             return text
         if self._call is not None:
             self._call.append(text)
             return ""
+        if not self._held and self._said and not self._said[-1].endswith("\n") and _FIRST.search(text) is None:
+            self._said.append(text)
+            return text
         self._held += text
         begin = len(self._said)
         while self._held and self._step():
@@ -70,7 +78,7 @@ class WrittenCalls:
     def end(self, *, cut: bool) -> tuple[str, list[ToolCall]]:
         """Return the rest of the text, and the calls. ``cut``: the answer was, so that no call counts."""
         held = "".join(self._call) if self._call is not None else self._held
-        is_bare = self._open is not None and not self._open.length
+        is_bare = self._open is not None and self._open.is_bare
         calls = read_calls(held, self._tools, is_bare=is_bare) if self._call is not None else []
         self.forget()
         if not calls:
@@ -88,16 +96,25 @@ class WrittenCalls:
             return self._decide(self._open)
         place = self._find() if self._marks < MAX_MARKS else None
         if place is None:
-            looks = self._marks < MAX_MARKS
-            self._pass_on(len(self._held) - (beginning_length(self._held, OPENINGS) if looks else 0))
+            self._pass_on(self._free_length() if self._marks < MAX_MARKS else len(self._held))
             return False
-        self._pass_on(place.start)
+        before = self._held[: place.start]
+        start = len(before.rstrip("\n"))
+        place = place._replace(length=place.length + place.start - start)
         if not place.is_sure:
+            self._pass_on(start)
             return False
         self._open = place
-        if is_quoted("".join(self._said)):
+        is_spoken_of = is_quoted("".join(self._said) + before)
+        self._pass_on(start)
+        if is_spoken_of:
             self._skip(place)
         return True
+
+    def _free_length(self) -> int:
+        """Return how many characters of the held text begin no mark. Line ends before a call are not the answer's."""
+        free = len(self._held) - _BEGINNINGS.length_at_end(self._held)
+        return len(self._held[:free].rstrip("\n"))
 
     def _decide(self, opened: _Place) -> bool:
         """Look for the name of a tool after a mark. Returns False if more text is needed."""
@@ -125,7 +142,7 @@ class WrittenCalls:
                 if line.start() or not self._said or self._said[-1].endswith("\n"):
                     begun = self._begins_bare(self._held[line.end() : line.end() + MAX_BARE], line.start())
                     if begun is not None:
-                        places.append(_Place(line.start(), 0, is_sure=begun))
+                        places.append(_Place(line.start(), 0, is_sure=begun, is_bare=True))
                         break
         return min(places, default=None)
 
