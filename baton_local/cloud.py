@@ -141,7 +141,7 @@ class LocalCloud:
             self.settings.workers,
             lambda: not count and pressure.is_high,
             beginning=BEGINNING * max(1, count),
-            charge=self._gate.charge_group,
+            charge=self._gate.charge_record,
         )
 
     def stop_workers(self) -> None:

@@ -48,7 +48,7 @@ BUSY_SECONDS = 0.1
 PRESSED_SECONDS = 2.0
 """The same while the process is overloaded."""
 CHARGED_SECONDS = 0.25
-"""The longest time for which a message is charged to its group: what takes longer waits for a model."""
+"""The longest time for which a message is charged to its sender: what takes longer waits for a model."""
 PRESSURE_SECONDS = 0.05
 """The pause between two checks of the load."""
 FINISHERS = 4
@@ -114,11 +114,11 @@ class Worker:
         concurrency: int,
         is_pressed: Callable[[], bool] = lambda: False,
         beginning: int = BEGINNING,
-        charge: Charge = lambda group, seconds: None,
+        charge: Charge = lambda body, seconds: None,
     ) -> None:
         """``beginning`` messages begin at once, fewer a second while ``is_pressed()``. Others wait in the queue.
 
-        ``charge(group, seconds)`` receives for how long a message of a group occupied the process, at most
+        ``charge(body, seconds)`` receives for how long the message with this body occupied the process, at most
         ``CHARGED_SECONDS``.
         """
         self._charge = charge
@@ -221,7 +221,7 @@ class Worker:
     def _end(self, messages: list["MessageTypeDef"], future: "Future[Any]") -> None:
         took = min(time.monotonic() - self._begun.pop(future), CHARGED_SECONDS)
         for message in messages:
-            self._charge(message["Attributes"].get("MessageGroupId", ""), took / len(messages))
+            self._charge(message["Body"], took / len(messages))
         self._done.put((messages, future))
 
     def _finish(self) -> None:
@@ -270,7 +270,7 @@ def start_workers(
     concurrency: int,
     is_pressed: Callable[[], bool] = lambda: False,
     beginning: int = BEGINNING,
-    charge: Charge = lambda group, seconds: None,
+    charge: Charge = lambda body, seconds: None,
 ) -> list[Worker]:
     """Start a worker for every queue that feeds a function; two dead letters are handled at a time."""
     workers = [

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 from baton_local.gateway import identifiers
+from baton_local.gateway.callers import Caller
 from baton_local.gateway.socket_events import Handshake
 from baton_local.serving.asgi import BodyTooLarge, Receive, Scope, Send, answer, header, read_body
 
@@ -32,8 +33,8 @@ class Connection:
     """One open connection. Its task sends the frames in ``outgoing`` in order."""
 
     handshake: Handshake
-    tenant: str = ""
-    """The tenant in its token, as ``fair_gate.tenant_of`` returns it."""
+    caller: Caller = Caller("")
+    """The user in its token."""
     outgoing: asyncio.Queue[Frame | Close] = field(default_factory=asyncio.Queue)
     last_active_at: int = field(default_factory=identifiers.now_millis)
     """Milliseconds."""

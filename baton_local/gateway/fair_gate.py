@@ -1,30 +1,29 @@
-"""Fair shares of this machine for tenants: one that sends very much waits, and others hardly notice.
+"""Fair shares of this machine for tenants and their users: one that sends very much waits, others hardly notice.
 
 In AWS each invocation has a processor for itself. Here all functions share one process, so that the requests of one
-tenant, each allowed, would slow down everybody's. A tenant begins only some requests at once, and its others wait in
-their order. A request counts until its answer ends. One that lasts longer than ``BUSY_SECONDS`` probably waits for a
-model, which needs no processor: it counts only while the process is overloaded.
+user, each allowed, would slow down everybody's. A user begins only some requests at once, and the others wait in their
+order. So does a tenant, so that it gains nothing by dividing its requests among users. A request counts until its
+answer ends. One that lasts longer than ``BUSY_SECONDS`` probably waits for a model, which needs no processor: it counts
+only while the process is overloaded.
 """
 
 from __future__ import annotations
 
 import asyncio
-import base64
 import contextlib
-import json
 import time
 from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
+from typing import Generic, TypeVar
 
-from baton_local.serving.asgi import Scope
+from baton_local.gateway.callers import Caller, sender_of
 
 ALONE = 8
-"""Requests of a tenant that begin at once if no other tenant has sent anything recently."""
+"""Requests of a user that begin at once if nobody else has sent anything recently; also of a tenant."""
 CONTENDED = 2
-"""The same while other tenants are active too."""
+"""The same while others are active too. A tenant with several active users has twice as many."""
 OVERLOADED = 1
 """The same if the process is overloaded as well."""
 BUSY_SECONDS = 0.25
@@ -32,61 +31,120 @@ PATIENT_SECONDS = 20.0
 """The longest time for which a request counts. API Gateway answers those that wait for 29 seconds itself."""
 RECENT_SECONDS = 10.0
 REST = 3.0
-"""The rest after a request of a tenant that has others waiting, as a multiple of the time that it took."""
+"""The rest after a request of a user who has others waiting, as a multiple of the time that it took."""
 MAX_REST_SECONDS = 0.5
 LATE_SECONDS = 0.02
 """The lateness of the event loop from which it counts as overloaded."""
 PAUSE_SECONDS = 0.02
 """The pause between two looks at the load."""
-MAX_TENANTS = 10_000
+MAX_SHARES = 10_000
+"""Tenants, and users of a tenant, that are kept in mind."""
 
 
 @dataclass
-class _Lane:
-    """The requests of one tenant."""
+class _Share:
+    """The requests of a tenant or of a user."""
 
     begun: int = 0
-    waiting: deque[asyncio.Future[None]] = field(default_factory=deque)
     last_at: float = 0.0
     rests_until: float = 0.0
-    """A tenant with waiting requests rests after each, and so takes a quarter of the processor."""
+    """Who has waiting requests rests after each, and so takes a quarter of the processor."""
+
+    def rest(self, now: float, seconds: float) -> None:
+        """Rest after work that took ``seconds``."""
+        self.rests_until = min(max(now, self.rests_until) + REST * seconds, now + MAX_REST_SECONDS)
+
+
+@dataclass
+class _User(_Share):
+    waiting: deque[asyncio.Future[None]] = field(default_factory=deque)
+
+
+S = TypeVar("S", bound=_Share)
+
+
+class _Shares(Generic[S]):
+    """The shares of tenants, or of the users of one tenant, by name."""
+
+    def __init__(self) -> None:
+        self._shares: OrderedDict[str, S] = OrderedDict()
+        """Those that were used last come last."""
+        self.busy: dict[str, S] = {}
+        """Those with requests that have begun or wait. The one that began a request last comes last."""
+
+    def __len__(self) -> int:
+        return len(self._shares)
+
+    def find(self, name: str) -> S | None:
+        return self._shares.get(name)
+
+    def use(self, name: str, new: S, now: float) -> S:
+        """Return the share of ``name``, or ``new`` if it has none."""
+        share = self._shares.setdefault(name, new)
+        share.last_at = now
+        self._shares.move_to_end(name)
+        while len(self._shares) > MAX_SHARES and (oldest := next(iter(self._shares))) not in self.busy:
+            del self._shares[oldest]
+        self.busy.setdefault(name, share)
+        return share
+
+    def begin(self, name: str) -> None:
+        """Count a request that begins; the next is another's turn."""
+        share = self.busy.pop(name)
+        share.begun += 1
+        self.busy[name] = share
+
+    def is_contended(self, name: str, now: float) -> bool:
+        """Return whether another one is active or was recently."""
+        if len(self.busy) > (name in self.busy):
+            return True
+        others = (share for other, share in islice(reversed(self._shares.items()), 2) if other != name)
+        return any(now - share.last_at < RECENT_SECONDS for share in others)
+
+
+@dataclass
+class _Tenant(_Share):
+    users: _Shares[_User] = field(default_factory=_Shares)
+
+    @property
+    def waiting_users(self) -> int:
+        return sum(bool(user.waiting) for user in self.users.busy.values())
 
 
 class FairGate:
-    """A gate through which the requests of all tenants begin in a fair order. It belongs to one event loop."""
+    """A gate through which the requests of all users begin in a fair order. It belongs to one event loop."""
 
     def __init__(self, is_pressed: Callable[[], bool], clock: Callable[[], float] = time.monotonic) -> None:
         """``is_pressed()`` holds while the process is overloaded."""
         self._is_pressed = is_pressed
         self._clock = clock
-        self._lanes: OrderedDict[str, _Lane] = OrderedDict()
-        """The lanes that were used last come last."""
-        self._busy: dict[str, _Lane] = {}
-        """The lanes with requests that have begun or wait."""
+        self._tenants: _Shares[_Tenant] = _Shares()
         self._watching: asyncio.Task[None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._lateness = 0.0
         """Seconds by which this loop was late recently. It decays while requests go on."""
 
     @contextlib.asynccontextmanager
-    async def turn(self, tenant: str) -> AsyncIterator[None]:
-        """Wait until a request of the tenant may begin; within the block, it does."""
-        lane = self._busy[tenant] = self._lane(tenant)
+    async def turn(self, caller: Caller) -> AsyncIterator[None]:
+        """Wait until a request of the caller may begin; within the block, it does."""
+        tenant = self._tenants.use(caller.tenant, _Tenant(), self._clock())
+        user = tenant.users.use(caller.user, _User(), self._clock())
         self._watch()
-        if lane.waiting or not self._has_room(tenant, lane):
+        if user.waiting or not self._has_room(caller):
             place = asyncio.get_running_loop().create_future()
-            lane.waiting.append(place)
+            user.waiting.append(place)
             try:
                 await place
             except asyncio.CancelledError:
                 if place.done() and not place.cancelled():
-                    self._leave(tenant, lane)
+                    self._leave(caller)
                 else:
                     with contextlib.suppress(ValueError):  # it has left the queue if its turn came meanwhile
-                        lane.waiting.remove(place)
-                    self._remove_if_idle(tenant, lane)
+                        user.waiting.remove(place)
+                    self._remove_if_idle(caller)
                 raise
         else:
-            lane.begun += 1
+            self._begin(caller)
         ended, began = False, self._clock()
         loop, patient_until = asyncio.get_running_loop(), self._clock() + PATIENT_SECONDS
         waiting: asyncio.TimerHandle
@@ -95,8 +153,8 @@ class FairGate:
             nonlocal ended
             if not ended:
                 ended = True
-                self._rest(tenant, lane, self._clock() - began)
-                self._leave(tenant, lane)
+                self.charge(caller, self._clock() - began)
+                self._leave(caller)
 
         def leave_if_idle() -> None:
             nonlocal waiting
@@ -112,104 +170,91 @@ class FairGate:
             waiting.cancel()
             leave()
 
-    def charge(self, tenant: str, seconds: float) -> None:
-        """Let a tenant that has requests waiting rest after work that an earlier request of it caused elsewhere.
+    def charge(self, caller: Caller, seconds: float) -> None:
+        """Let a user rest who has requests waiting, and a tenant with several such users, after work for them.
 
         The work of a queue's message is not part of the request that sent it, and needs the same processor.
         """
-        lane = self._lanes.get(tenant)
-        if lane is not None:
-            self._rest(tenant, lane, seconds)
+        tenant = self._tenants.find(caller.tenant)
+        user = tenant.users.find(caller.user) if tenant is not None else None
+        if tenant is None or user is None:
+            return
+        now = self._clock()
+        among_tenants = self._tenants.is_contended(caller.tenant, now)
+        if user.waiting and (among_tenants or tenant.users.is_contended(caller.user, now)):
+            user.rest(now, seconds)
+        if among_tenants and tenant.waiting_users > 1:
+            tenant.rest(now, seconds)
 
-    def charge_group(self, group: str, seconds: float) -> None:
-        """Charge the work of a queue's message to the tenant with which the name of its group begins."""
-        self.charge(lane_of(group.partition("#")[0]), seconds)
+    def charge_record(self, body: str, seconds: float) -> None:
+        """Charge the work of a queue's message to the user whom its body names, from any thread."""
+        caller = sender_of(body)
+        if caller is not None and self._loop is not None:
+            with contextlib.suppress(RuntimeError):  # the loop has ended
+                self._loop.call_soon_threadsafe(self.charge, caller, seconds)
 
-    def _rest(self, tenant: str, lane: _Lane, seconds: float) -> None:
-        if lane.waiting and self._is_contended(tenant):
-            now = self._clock()
-            rests_until = max(now, lane.rests_until) + REST * seconds
-            lane.rests_until = min(rests_until, now + MAX_REST_SECONDS)
-
-    def _lane(self, tenant: str) -> _Lane:
-        lane = self._lanes.setdefault(tenant, _Lane())
-        lane.last_at = self._clock()
-        self._lanes.move_to_end(tenant)
-        while len(self._lanes) > MAX_TENANTS and (oldest := next(iter(self._lanes))) not in self._busy:
-            del self._lanes[oldest]
-        return lane
-
-    def _has_room(self, tenant: str, lane: _Lane) -> bool:
-        if not self._is_contended(tenant):
-            return lane.begun < ALONE
-        room = OVERLOADED if self._is_overloaded else CONTENDED
-        return lane.begun < room and self._clock() >= lane.rests_until
-
-    def _is_contended(self, tenant: str) -> bool:
-        """Return whether another tenant is active or was recently."""
-        if len(self._busy) > (tenant in self._busy):
-            return True
-        others = (lane for name, lane in islice(reversed(self._lanes.items()), 2) if name != tenant)
-        return any(self._clock() - lane.last_at < RECENT_SECONDS for lane in others)
+    def _has_room(self, caller: Caller) -> bool:
+        """Return whether one more request of the user may begin."""
+        tenant, now = self._tenants.busy[caller.tenant], self._clock()
+        user = tenant.users.busy[caller.user]
+        among_tenants = self._tenants.is_contended(caller.tenant, now)
+        among_users = tenant.users.is_contended(caller.user, now)
+        shared = OVERLOADED if self._is_overloaded else CONTENDED
+        room = shared if among_tenants or among_users else ALONE
+        room_of_tenant = shared * (1 + among_users) if among_tenants else ALONE
+        is_rested = now >= user.rests_until and not (among_tenants and now < tenant.rests_until)
+        return user.begun < room and tenant.begun < room_of_tenant and is_rested
 
     @property
     def _is_overloaded(self) -> bool:
         return self._lateness > LATE_SECONDS or self._is_pressed()
 
-    def _leave(self, tenant: str, lane: _Lane) -> None:
-        lane.begun -= 1
-        self._remove_if_idle(tenant, lane)
+    def _begin(self, caller: Caller) -> None:
+        self._tenants.busy[caller.tenant].users.begin(caller.user)
+        self._tenants.begin(caller.tenant)
+
+    def _leave(self, caller: Caller) -> None:
+        tenant = self._tenants.busy[caller.tenant]
+        tenant.begun -= 1
+        tenant.users.busy[caller.user].begun -= 1
+        self._remove_if_idle(caller)
         self._admit()
 
-    def _remove_if_idle(self, tenant: str, lane: _Lane) -> None:
-        if not lane.begun and not lane.waiting:
-            self._busy.pop(tenant, None)
+    def _remove_if_idle(self, caller: Caller) -> None:
+        tenant = self._tenants.busy[caller.tenant]
+        user = tenant.users.busy[caller.user]
+        if not user.begun and not user.waiting:
+            del tenant.users.busy[caller.user]
+        if not tenant.users.busy:
+            del self._tenants.busy[caller.tenant]
 
     def _admit(self) -> None:
         """Let the waiting requests begin for which there is room, one of each tenant in turn."""
-        moved = True
-        while moved:
-            moved = False
-            for name, lane in self._busy.items():
-                if lane.waiting and self._has_room(name, lane):
-                    place = lane.waiting.popleft()
-                    if not place.done():
-                        lane.begun += 1
-                        place.set_result(None)
-                    moved = True
+        while any([self._admit_one(name, tenant) for name, tenant in list(self._tenants.busy.items())]):
+            pass
+
+    def _admit_one(self, tenant_name: str, tenant: _Tenant) -> bool:
+        """Let a request of the tenant begin, of the user with the fewest; return whether one could."""
+        for name, user in sorted(tenant.users.busy.items(), key=lambda item: item[1].begun):
+            caller = Caller(tenant_name, name)
+            if user.waiting and self._has_room(caller):
+                place = user.waiting.popleft()
+                if not place.done():
+                    self._begin(caller)
+                    place.set_result(None)
+                return True
+        return False
 
     def _watch(self) -> None:
         if self._watching is None or self._watching.done():
+            self._loop = asyncio.get_running_loop()
             self._watching = asyncio.create_task(self._look())
 
     async def _look(self) -> None:
         loop = asyncio.get_running_loop()
-        while self._busy:
+        while self._tenants.busy:
             due = loop.time() + PAUSE_SECONDS
             await asyncio.sleep(PAUSE_SECONDS)
             self._lateness = max(self._lateness * 0.9, loop.time() - due)
             self._admit()
         self._lateness = 0.0
-
-
-def lane_of(tenant: str) -> str:
-    """Return the name of a tenant's lane."""
-    return f"tenant {tenant}"
-
-
-def tenant_of(scope: Scope) -> str:
-    """Return the tenant that a request's token names, unverified, or the client's address.
-
-    A forged token gets only the share of the tenant that it names, and the product refuses it soon after.
-    """
-    headers = {name.lower(): value for name, value in scope.get("headers", [])}
-    token = headers.get(b"authorization", b"").rpartition(b" ")[2]
-    token = token or headers.get(b"sec-websocket-protocol", b"").rpartition(b",")[2].strip()
-    parts = token.split(b".")
-    if len(parts) == 3:
-        with contextlib.suppress(ValueError):
-            claims: Any = json.loads(base64.urlsafe_b64decode(parts[1] + b"=" * (-len(parts[1]) % 4)))
-            if isinstance(claims, dict) and isinstance(claims.get("tenant"), str):
-                return lane_of(claims["tenant"])
-    client = scope.get("client")
-    return f"client {client[0] if client else ''}"

@@ -10,7 +10,8 @@ from baton_local import log_lines
 from baton_local.apis import GatewayResponse, RestApi
 from baton_local.functions import Invocable, LambdaContext, running
 from baton_local.gateway import identifiers, rest_events, streams
-from baton_local.gateway.fair_gate import FairGate, tenant_of
+from baton_local.gateway.callers import caller_of
+from baton_local.gateway.fair_gate import FairGate
 from baton_local.gateway.rest_routes import Match, RestRoutes
 from baton_local.gateway.streams import Streamed
 from baton_local.serving.asgi import AsgiApp, BodyTooLarge, Message, Receive, Scope, Send, answer, read_body
@@ -67,7 +68,7 @@ class RestGateway:
         elif match.route.function is None:
             await answer(send, 200, [("Content-Type", "application/json"), *match.route.headers.items()], b"")
         else:
-            async with self._gate.turn(tenant_of(scope)):
+            async with self._gate.turn(caller_of(scope)):
                 await self._serve(match, request_id, scope, receive, send)
 
     async def _serve(self, match: Match, request_id: str, scope: Scope, receive: Receive, send: Send) -> None:

@@ -12,8 +12,9 @@ from baton.concurrency import stop_all
 from baton_local.apis import SocketApi
 from baton_local.functions import Invocable
 from baton_local.gateway.authorizer import Refused, authorize
+from baton_local.gateway.callers import caller_of
 from baton_local.gateway.connections import Close, Connection, Connections, Frame
-from baton_local.gateway.fair_gate import FairGate, tenant_of
+from baton_local.gateway.fair_gate import FairGate
 from baton_local.gateway.socket_events import Handshake
 from baton_local.serving.asgi import Receive, Scope, Send
 
@@ -50,16 +51,16 @@ class SocketGateway:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection."""
         await receive()  # websocket.connect
-        handshake, tenant = Handshake(self._api, scope), tenant_of(scope)
+        handshake, caller = Handshake(self._api, scope), caller_of(scope)
         try:
-            async with self._gate.turn(tenant):
+            async with self._gate.turn(caller):
                 if self._api.authorizer:
                     handshake.authorizer = await authorize(self._functions[self._api.authorizer], handshake)
                 subprotocol = await self._connect(handshake)
         except Refused as refused:
             await _refuse(send, refused)
             return
-        connection = Connection(handshake, tenant)
+        connection = Connection(handshake, caller)
         try:
             await send({"type": "websocket.accept", "subprotocol": subprotocol})
         except Exception:  # noqa: BLE001  uvicorn has its own class for a client that left
@@ -116,7 +117,7 @@ class SocketGateway:
             route_key = _route_key(self._api, body)
             event = connection.handshake.message_event(route_key, body)
             if route_key in self._api.routes:
-                async with self._gate.turn(connection.tenant):
+                async with self._gate.turn(connection.caller):
                     failed = not await self._run(route_key, event)
             else:
                 failed = True

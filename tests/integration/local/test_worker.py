@@ -131,7 +131,7 @@ def test_with_more_busy_conversations_than_places_everyone_is_served_and_each_is
         for number in range(4):
             sqs.send_message(
                 QueueUrl=queue.url,
-                MessageBody="a message",
+                MessageBody=f"tenant#{conversation}",
                 MessageGroupId=f"tenant#{conversation}",
                 MessageDeduplicationId=f"{conversation}.{number}",
             )
@@ -144,7 +144,7 @@ def test_with_more_busy_conversations_than_places_everyone_is_served_and_each_is
         function,
         queues,
         concurrency=16,
-        charge=lambda group, seconds: charged.update([group]),
+        charge=lambda body, seconds: charged.update([body]),
     )
     worker.start()
     assert function.enough.wait(60)

@@ -1,4 +1,4 @@
-"""A tenant that sends very much waits, and others begin at once."""
+"""A user or a tenant that sends very much waits; colleagues and other tenants begin at once."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from contextlib import AsyncExitStack
 import pytest
 
 from baton_local.gateway import fair_gate
+from baton_local.gateway.callers import Caller, caller_of, sender_of
 from baton_local.gateway.fair_gate import (
     ALONE,
     CONTENDED,
@@ -17,19 +18,18 @@ from baton_local.gateway.fair_gate import (
     OVERLOADED,
     REST,
     FairGate,
-    tenant_of,
 )
 
 
 class Request:
     """A request that has begun once ``begun`` is set, and ends when ``end`` is set."""
 
-    def __init__(self, gate: FairGate, tenant: str) -> None:
+    def __init__(self, gate: FairGate, tenant: str, user: str = "") -> None:
         self.begun, self.end = asyncio.Event(), asyncio.Event()
-        self.task = asyncio.create_task(self._run(gate, tenant))
+        self.task = asyncio.create_task(self._run(gate, Caller(tenant, user)))
 
-    async def _run(self, gate: FairGate, tenant: str) -> None:
-        async with gate.turn(tenant):
+    async def _run(self, gate: FairGate, caller: Caller) -> None:
+        async with gate.turn(caller):
             self.begun.set()
             await self.end.wait()
 
@@ -89,21 +89,27 @@ async def test_a_request_that_waits_for_a_model_makes_room_for_others() -> None:
     gate = FairGate(lambda: False)
     async with AsyncExitStack() as stack:
         for _ in range(ALONE):
-            await stack.enter_async_context(gate.turn("one"))
-        async with asyncio.timeout(30), gate.turn("one"):
+            await stack.enter_async_context(gate.turn(Caller("one")))
+        async with asyncio.timeout(30), gate.turn(Caller("one")):
             pass
 
 
-def test_the_tenant_is_the_one_of_the_token_or_the_address() -> None:
-    claims = base64.urlsafe_b64encode(json.dumps({"tenant": "acme"}).encode()).rstrip(b"=")
+def test_the_caller_is_the_user_of_the_token_or_the_address() -> None:
+    claims = base64.urlsafe_b64encode(json.dumps({"tenant": "acme", "sub": "ada"}).encode()).rstrip(b"=")
     token = b".".join((b"e30", claims, b"signature"))
     client = ("192.0.2.1", 4711)
-    assert tenant_of({"headers": [(b"Authorization", b"Bearer " + token)], "client": client}) == "tenant acme"
+    ada = Caller("tenant acme", "ada")
+    assert caller_of({"headers": [(b"Authorization", b"Bearer " + token)], "client": client}) == ada
     sockets = {"headers": [(b"sec-websocket-protocol", b"baton.v1, " + token)], "client": client}
-    assert tenant_of(sockets) == "tenant acme"
+    assert caller_of(sockets) == ada
     for header in (b"", b"Bearer", b"Bearer a.b.c", b"Bearer e30.W10.e30", b"Bearer \xff.\xff.\xff"):
-        assert tenant_of({"headers": [(b"authorization", header)], "client": client}) == "client 192.0.2.1"
-    assert tenant_of({"headers": [], "client": None}) == "client "
+        assert caller_of({"headers": [(b"authorization", header)], "client": client}) == Caller("client 192.0.2.1")
+    assert caller_of({"headers": [], "client": None}) == Caller("client ")
+
+
+@pytest.mark.parametrize("body", ["a message", "[]", "{}", '{"tenantId": 1}'])
+def test_a_queues_message_without_a_sender_is_charged_to_nobody(body: str) -> None:
+    assert sender_of(body) is None
 
 
 async def test_a_tenant_rests_after_the_work_that_its_messages_cause_in_a_queue() -> None:
@@ -113,8 +119,8 @@ async def test_a_tenant_rests_after_the_work_that_its_messages_cause_in_a_queue(
     await settle()
     flood = [Request(gate, "flood") for _ in range(CONTENDED + 2)]
     assert await begun(flood) == CONTENDED
-    gate.charge("flood", 0.1)
-    gate.charge("quiet", 0.1)
+    gate.charge(Caller("flood"), 0.1)
+    gate.charge(Caller("quiet"), 0.1)
     await finish(*flood[:CONTENDED])
     assert await begun(flood[CONTENDED:]) == 0
     again = Request(gate, "quiet")
@@ -132,7 +138,7 @@ async def test_the_rests_of_a_tenant_add_up_to_a_limit() -> None:
     await settle()
     flood = [Request(gate, "flood") for _ in range(CONTENDED + 1)]
     for _ in range(100):
-        gate.charge("flood", 1.0)
+        gate.charge(Caller("flood"), 1.0)
     await finish(flood[0])
     now += MAX_REST_SECONDS
     await finish(flood[1])
@@ -140,10 +146,94 @@ async def test_the_rests_of_a_tenant_add_up_to_a_limit() -> None:
     await finish(quiet, *flood)
 
 
+@pytest.mark.parametrize(("is_pressed", "room"), [(False, CONTENDED), (True, OVERLOADED)])
+@pytest.mark.parametrize("others", [(), ("other",)], ids=["alone", "beside another tenant"])
+async def test_a_user_who_floods_begins_little_and_colleagues_at_once(
+    is_pressed: bool, room: int, others: tuple[str, ...]
+) -> None:
+    gate = FairGate(lambda: is_pressed)
+    quiet = [Request(gate, "acme", "bob"), *(Request(gate, other) for other in others)]
+    await settle()
+    flood = [Request(gate, "acme", "ada") for _ in range(100)]
+    assert await begun(flood) == room
+    for _ in range(3):
+        await finish(quiet[0])
+        quiet[0] = Request(gate, "acme", "bob")
+        assert await begun(quiet[:1]) == 1
+        assert await begun(flood) == room
+    await finish(*quiet, *flood)
+
+
+async def test_a_user_alone_with_several_tabs_shares_with_nobody() -> None:
+    gate = FairGate(lambda: True)
+    requests = [Request(gate, "acme", "ada") for _ in range(ALONE)]
+    assert await begun(requests) == ALONE
+    await finish(*requests)
+
+
+async def test_a_tenant_gains_nothing_by_dividing_its_requests_among_many_users() -> None:
+    gate = FairGate(lambda: False)
+    quiet = Request(gate, "quiet")
+    await settle()
+    flood = [Request(gate, "flood", f"user {number}") for number in range(100)]
+    assert await begun(flood) == 2 * CONTENDED
+    again = Request(gate, "quiet", "another")
+    assert await begun([again]) == 1
+    await finish(quiet, again, *flood)
+
+
+async def test_a_colleague_does_not_rest_for_a_user_who_floods() -> None:
+    now = 0.0
+    gate = FairGate(lambda: False, lambda: now)
+    others = [Request(gate, "other"), Request(gate, "acme", "bob")]
+    await settle()
+    flood = [Request(gate, "acme", "ada") for _ in range(CONTENDED + 1)]
+    await settle()
+    gate.charge(Caller("acme", "ada"), 0.1)
+    await finish(*flood[:CONTENDED], others[1])
+    assert await begun(flood[CONTENDED:]) == 0
+    again = Request(gate, "acme", "bob")
+    assert await begun([again]) == 1
+    now += REST * 0.1
+    await finish(again, others[0])
+    await finish(*flood)
+
+
+async def test_users_of_a_tenant_take_turns() -> None:
+    gate = FairGate(lambda: False, lambda: 0.0)
+    other = Request(gate, "other")
+    await settle()
+    requests = [Request(gate, "acme", user) for user in ("ada", "ada", "ada", "bob", "cyd", "cyd", "dan")]
+    expected = [True, True, False, True, True, False, False]
+    await settle()
+    assert [request.begun.is_set() for request in requests] == expected
+    await finish(requests[0])
+    await settle()
+    assert requests[6].begun.is_set(), "dan has begun nothing yet"
+    assert not requests[2].begun.is_set()
+    await finish(other, *requests)
+
+
+async def test_the_work_of_a_queues_message_is_charged_to_its_sender() -> None:
+    now = 0.0
+    gate = FairGate(lambda: False, lambda: now)
+    bob = Request(gate, "tenant acme", "bob")
+    await settle()
+    flood = [Request(gate, "tenant acme", "ada") for _ in range(CONTENDED + 1)]
+    await settle()
+    gate.charge_record(json.dumps({"tenantId": "acme", "userId": "ada"}), 0.1)
+    await settle()
+    await finish(*flood[:CONTENDED])
+    assert await begun(flood[CONTENDED:]) == 0
+    now += REST * 0.1
+    await finish(bob)
+    await finish(*flood)
+
+
 async def test_lanes_of_tenants_that_left_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fair_gate, "MAX_TENANTS", 3)
+    monkeypatch.setattr(fair_gate, "MAX_SHARES", 3)
     gate = FairGate(lambda: False)
     for number in range(10):
-        async with gate.turn(f"tenant {number}"):
+        async with gate.turn(Caller(f"tenant {number}")):
             pass
-    assert len(gate._lanes) == 3
+    assert len(gate._tenants) == 3
