@@ -20,10 +20,12 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from baton_local.account import REGION
+from baton_local.backlog import Backlog
 from baton_local.engines.clients import client
 from baton_local.errors import LocalCloudError
 from baton_local.execution import as_deployed
 from baton_local.functions import Function, Invocable
+from baton_local.gateway.callers import Caller, sender_of
 from baton_local.pressure import Pressure
 from baton_local.settings import CONCURRENCY, read_settings
 from baton_local.signals import receive
@@ -51,6 +53,8 @@ CHARGED_SECONDS = 0.25
 """The longest time for which a message is charged to its sender: what takes longer waits for a model."""
 PRESSURE_SECONDS = 0.05
 """The pause between two checks of the load."""
+MAX_BACKLOG = 500
+"""Deliveries that are received before their turn. They must begin within the queue's visibility timeout."""
 FINISHERS = 4
 """Threads that delete handled messages."""
 RETRY_SECONDS = 1.0
@@ -103,7 +107,8 @@ def failed_ids(answer: Any, ids: set[str]) -> set[str]:
 class Worker:
     """A worker of one queue, which has up to ``concurrency`` of its messages handled at the same time.
 
-    One thread polls, so that the queue decides whose turn it is: it serves first who waits longest.
+    One thread polls. While places are taken, messages wait in the queue; then all that wait are received, and senders
+    take turns.
     """
 
     def __init__(
@@ -136,6 +141,7 @@ class Worker:
         """The messages at work, and when they began."""
         self._done: queue.SimpleQueue[tuple[list[MessageTypeDef], Future[Any]] | None] = queue.SimpleQueue()
         self._reachable = True
+        self._backlog: Backlog[list[MessageTypeDef]] = Backlog()
         name = consumer.function
         self._poller = threading.Thread(target=self._poll, name=f"{name} poller", daemon=True)
         self._finishers = [
@@ -164,12 +170,24 @@ class Worker:
                 self._done.put(None)
 
     def _poll(self) -> None:
-        while self._has_place():
-            messages = self._receive()
+        while True:
+            was_free = self._is_admitting()
+            if not self._has_place():
+                break
+            if self._backlog or not was_free:
+                self._receive_waiting()
+            messages = self._backlog.take() if self._backlog else self._receive(POLL_SECONDS)
             if messages and self._take_place():
                 self._hand_over(messages)
             else:
                 self._give_back(messages)
+        while self._backlog:
+            self._give_back(self._backlog.take())
+
+    def _receive_waiting(self) -> None:
+        """Receive what has come while all places were taken, so that senders can take turns."""
+        while len(self._backlog) < MAX_BACKLOG and (messages := self._receive(0)):
+            self._backlog.add(sender_of(messages[0]["Body"]) or Caller(""), messages)
 
     def _has_place(self) -> bool:
         """Return whether there is something to poll for, once there is a place for it; not when all is to end."""
@@ -189,12 +207,12 @@ class Worker:
             self._at_work += not self._stopping
             return not self._stopping
 
-    def _receive(self) -> list["MessageTypeDef"]:
+    def _receive(self, wait_seconds: int) -> list["MessageTypeDef"]:
         try:
             messages = self._sqs.receive_message(
                 QueueUrl=self._queue_url,
                 MaxNumberOfMessages=min(self._consumer.batch_size, 10),
-                WaitTimeSeconds=POLL_SECONDS,
+                WaitTimeSeconds=wait_seconds,
                 MessageSystemAttributeNames=["All"],
                 MessageAttributeNames=["All"],
             ).get("Messages", [])

@@ -1,9 +1,10 @@
-"""One tenant floods the local cloud while another talks: ``python -m benchmarks.fairness``.
+"""A user floods the local cloud while another tenant or a colleague talks: ``python -m benchmarks.fairness``.
 
-The other tenant's turns, over SSE and WebSocket in turn, are measured alone and during each kind of flood: messages
-over WebSocket and SSE, imports, documents, exports, sockets that only stay open, and requests with thousands of query
-parameters. The flood comes from a separate process, and goes on until the measured turns are over. Printed are the
-medians of the first token, their ratio, and how the flood's requests ended.
+The other's turns, over SSE and WebSocket in turn, are measured alone and during each kind of flood: messages over
+WebSocket and SSE, imports, documents, exports, cancels, offers of tools, sockets that only stay open, and requests with
+thousands of query parameters. With ``--colleague`` the other is a user of the same tenant. The flood comes from a
+separate process, and goes on until the measured turns are over. Printed are the medians and 95th percentiles of the
+first token, their ratios, and how the flood's requests ended.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import statistics
 import time
 import uuid
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from multiprocessing.connection import Connection
@@ -38,10 +39,12 @@ TURNS = 20
 AT_ONCE = 50
 SOCKETS = 400
 PARAMETERS = 5_000
+SUBSCHEMAS = 200
 PATIENCE_SECONDS = 120.0
 WARM_UP_SECONDS = 5.0
 """The time of a flood before the first measured turn."""
 PERMISSIONS = ["document:write"]
+FLOODED, FLOODER = "flood", "ada"
 
 Act = Callable[["Client"], Awaitable[str]]
 
@@ -56,11 +59,11 @@ class Client:
 
     @classmethod
     @asynccontextmanager
-    async def of(cls, url: str, tenant: str) -> AsyncIterator[Client]:
+    async def of(cls, url: str, tenant: str, user: str) -> AsyncIterator[Client]:
         """Yield the client of a tenant's user."""
         limits = httpx.Limits(max_connections=None)
         async with httpx.AsyncClient(base_url=url, timeout=PATIENCE_SECONDS, trust_env=False, limits=limits) as http:
-            asked = {"tenant": tenant, "user": "ada", "permissions": PERMISSIONS}
+            asked = {"tenant": tenant, "user": user, "permissions": PERMISSIONS}
             token = (await http.post("/local/token", json=asked)).raise_for_status().json()["token"]
             http.headers["Authorization"] = f"Bearer {token}"
             yield cls(url, token, http)
@@ -77,11 +80,11 @@ class Client:
         )
 
 
-async def run_over_sse(client: Client) -> tuple[float, str]:
-    """Run a turn. Return the seconds to its first token, and how it ended."""
+async def run_over_sse(client: Client, tools: Sequence[dict[str, object]] = ()) -> tuple[float, str]:
+    """Run a turn with tools of the page. Return the seconds to its first token, and how it ended."""
     thread_id, run_id = str(uuid.uuid4()), str(uuid.uuid4())
     message = {"id": str(uuid.uuid4()), "role": "user", "content": QUESTION}
-    body = {"threadId": thread_id, "runId": run_id, "messages": [message], "tools": [], "context": [], "state": {}}
+    body = {"threadId": thread_id, "runId": run_id, "messages": [message], "tools": tools, "context": [], "state": {}}
     began, first, outcome = time.perf_counter(), 0.0, "broken off"
     async with client.http.stream("POST", "/v1/runs", json={**body, "forwardedProps": {}}) as answer:
         if answer.status_code != 200:
@@ -160,6 +163,16 @@ async def _sockets(client: Client) -> str:
     return "closed"
 
 
+async def _cancels(client: Client) -> str:
+    return str((await client.http.post(f"/v1/threads/{uuid.uuid4()}/cancel")).status_code)
+
+
+async def _offers(client: Client) -> str:
+    parameters = {"type": "object", "allOf": [{}] * SUBSCHEMAS}
+    tools = [{"name": f"tool_{uuid.uuid4().hex}", "description": "A tool of a page.", "parameters": parameters}]
+    return (await run_over_sse(client, tools))[1]
+
+
 async def _parameters(client: Client) -> str:
     query = "&".join(f"p{number}={number}" for number in range(PARAMETERS))
     return str((await client.http.get(f"/v1/threads?{query}")).status_code)
@@ -171,6 +184,8 @@ FLOODS: dict[str, tuple[Act, int]] = {
     "imports": (_imports, AT_ONCE),
     "documents": (_documents, AT_ONCE),
     "exports": (_exports, AT_ONCE),
+    "cancels": (_cancels, AT_ONCE),
+    "offers of tools": (_offers, AT_ONCE),
     f"{SOCKETS} sockets": (_sockets, SOCKETS),
     f"{PARAMETERS:,} query parameters": (_parameters, AT_ONCE),
 }
@@ -180,7 +195,7 @@ FLOODS: dict[str, tuple[Act, int]] = {
 async def _flood(url: str, name: str, pipe: Connection) -> None:
     act, at_once = FLOODS[name]
     outcomes: Counter[str] = Counter()
-    async with Client.of(url, "flood") as client:
+    async with Client.of(url, FLOODED, FLOODER) as client:
 
         async def go_on() -> None:
             while True:
@@ -205,50 +220,63 @@ def _flood_process(url: str, name: str, pipe: Connection) -> None:
         asyncio.run(_flood(url, name, pipe))
 
 
-async def measure(url: str, turns: int) -> list[float]:
-    """Return the seconds to the first token of each turn, over SSE and WebSocket in turn."""
+async def measure(url: str, turns: int, tenant: str) -> list[float]:
+    """Return the seconds to the first token of each turn of a tenant's user, over SSE and WebSocket in turn."""
     seconds: list[float] = []
-    async with Client.of(url, "quiet") as client:
+    async with Client.of(url, tenant, "bob") as client:
         for number in range(turns):
             first, outcome = await (run_over_sse if number % 2 else run_over_socket)(client)
             if outcome != "answered":
-                raise RuntimeError(f"a turn of the other tenant ended with {outcome}")
+                raise RuntimeError(f"a turn of the other user ended with {outcome}")
             seconds.append(first)
             await asyncio.sleep(0.2)
     return seconds
 
 
-def _row(context: SpawnContext, url: str, name: str, turns: int) -> list[str]:
-    asyncio.run(measure(url, 4))  # loads what the first turns load
-    alone = statistics.median(asyncio.run(measure(url, turns)))
+def _row(context: SpawnContext, url: str, name: str, turns: int, tenant: str) -> list[str]:
+    asyncio.run(measure(url, 4, tenant))  # loads what the first turns load
+    alone = asyncio.run(measure(url, turns, tenant))
     ours, theirs = context.Pipe()
     process = context.Process(target=_flood_process, args=(url, name, theirs))
     process.start()
     ours.recv()
-    during = asyncio.run(measure(url, turns))
+    during = asyncio.run(measure(url, turns, tenant))
     ours.send("stop")
     outcomes = ours.recv()
     process.join()
-    middle, worst = statistics.median(during), max(during)
     said = ", ".join(f"{outcome}: {count}" for outcome, count in sorted(outcomes.items()))
-    times = [f"{alone * 1000:.0f}", f"{middle * 1000:.0f}", f"{middle / alone:.2f}", f"{worst * 1000:.0f}"]
+    times = [
+        text
+        for quiet, busy in (
+            (statistics.median(alone), statistics.median(during)),
+            (_percentile(alone), _percentile(during)),
+        )
+        for text in (f"{quiet * 1000:.0f}", f"{busy * 1000:.0f}", f"{busy / quiet:.2f}")
+    ]
     return [name, *times, said]
+
+
+def _percentile(seconds: Sequence[float]) -> float:
+    return statistics.quantiles(seconds, n=20, method="inclusive")[-1]
 
 
 def main() -> None:
     """Measure and print the table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fairness", description=__doc__)
-    parser.add_argument("--turns", type=int, default=TURNS, help="of the other tenant (default: %(default)s)")
+    parser.add_argument("--turns", type=int, default=TURNS, help="of the other user (default: %(default)s)")
     parser.add_argument("--only", choices=list(FLOODS), action="append", help="a kind of flood; default: all")
+    parser.add_argument("--colleague", action="store_true", help="the other user is of the same tenant")
     arguments = parser.parse_args()
     context = multiprocessing.get_context("spawn")
+    tenant = FLOODED if arguments.colleague else "quiet"
     rows: list[list[str]] = []
     for name in arguments.only or FLOODS:
         with model_endpoint() as model, local_cloud(model) as url:  # nothing is left of the flood before
-            rows.append(_row(context, url, name, arguments.turns))
+            rows.append(_row(context, url, name, arguments.turns, tenant))
         print(" ".join(map(str, rows[-1])), flush=True)
     print(f"\nMeasured on {machine()}.\n")
-    print(table(["flood", "alone, ms", "during, ms", "ratio", "slowest, ms", "the flood's requests"], rows))
+    columns = ["alone, ms", "during, ms", "ratio", "alone p95, ms", "during p95, ms", "ratio of p95"]
+    print(table(["flood", *columns, "the flood's requests"], rows))
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ class Connection:
     """One open connection. Its task sends the frames in ``outgoing`` in order."""
 
     handshake: Handshake
-    caller: Caller = Caller("")
+    caller: Caller
     """The user in its token."""
     outgoing: asyncio.Queue[Frame | Close] = field(default_factory=asyncio.Queue)
     last_active_at: int = field(default_factory=identifiers.now_millis)

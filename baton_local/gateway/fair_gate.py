@@ -230,8 +230,11 @@ class FairGate:
 
     def _admit(self) -> None:
         """Let the waiting requests begin for which there is room, one of each tenant in turn."""
-        while any([self._admit_one(name, tenant) for name, tenant in list(self._tenants.busy.items())]):
-            pass
+        has_begun = True
+        while has_begun:
+            has_begun = False
+            for name, tenant in list(self._tenants.busy.items()):
+                has_begun |= self._admit_one(name, tenant)
 
     def _admit_one(self, tenant_name: str, tenant: _Tenant) -> bool:
         """Let a request of the tenant begin, of the user with the fewest; return whether one could."""
