@@ -37,6 +37,7 @@ class MessageContract:
             first_seq=11,
             awaits_input=True,
             is_question_refused=True,
+            judged_by=("assistant",),
         )
         question = replace(said(lease, PARTS), source="import")
         answer = replace(

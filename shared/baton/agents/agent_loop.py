@@ -106,7 +106,7 @@ class AgentLoop:
         """True if an answer without words has been asked for again, which is done once."""
         self._tracker = own.tracker if own is not None else None
         hooks = Hooks.of(context, agent, task_id)
-        self._screening = Screening(hooks, context, self._prompt) if hooks else None
+        self._screening = Screening(hooks, context, agent, self._prompt) if hooks else None
         self._calls = ToolCalls(context, agent, tools, self._budget, consult, own, task_id, hooks)
         self._calls.name_cited = self._name_cited
         self._caller = task_id or agent.id

@@ -26,6 +26,7 @@ from baton.domain.thread import Run
 from baton.domain.times import Today
 from baton.domain.tool_call import ToolCallRecord
 from baton.domain.usage import ModelUsage, Usage
+from baton.domain.verdict import Origin
 from baton.memory.agent_memory import AgentMemory
 from baton.memory.inspection.inspection import Inspection
 from baton.memory.prompt.token_estimates import message_tokens
@@ -129,6 +130,13 @@ class ScreenedQuestion:
     text: str | None = None
     """The text in its place; None if it stays."""
     is_refused: bool = False
+    judged_by: list[str] = field(default_factory=list)
+    """The agents whose guardrails have not refused it."""
+
+    def allow(self, agent: AgentDefinition) -> None:
+        """Note that the agent's guardrails have allowed the message, or replaced its words."""
+        self.is_refused = False
+        self.judged_by.append(agent.id)
 
     def apply(self, message: StoredMessage, counter: TokenCounter) -> StoredMessage:
         """Return the message as it is shown to agents and stored."""
@@ -182,6 +190,8 @@ class AttemptContext:
     screened: ScreenedQuestion = field(default_factory=ScreenedQuestion)
     numbers: PassageNumbers = field(default_factory=PassageNumbers)
     """The numbers of passages in the prompts of the run. A consulted agent has its own."""
+    verdicts: dict[tuple[str, Origin, str], str | None] = field(default_factory=dict)
+    """Other texts of the run's prompts as guardrails have left them, by agent, origin and text; None: left out."""
     spent: list[ModelUsage] = field(default_factory=list)
     """The usage of each call of a model."""
 

@@ -8,6 +8,7 @@ from baton.concurrency import off_loop
 from baton.domain.agent import AgentDefinition
 from baton.domain.client_offer import ClientOffer, ContextItem, IncomingHandoff
 from baton.domain.message import Role
+from baton.domain.verdict import Origin
 from baton.memory.prompt.quoting import quote
 from baton.ports.chat_model import Prompt, TokenCounter
 
@@ -31,17 +32,20 @@ async def make_context_notes(agent: AgentDefinition, client: ClientOffer | None,
         return []
     notes = []
     if client.handoff is not None:
-        notes.append(await _note(HANDOFF_HEAD, _list_handoff_items(client.handoff), agent, counter))
+        items = _list_handoff_items(client.handoff)
+        notes.append(await _note(HANDOFF_HEAD, items, Origin.HANDOFF, agent, counter))
     if client.context and agent.client_context:
-        notes.append(await _note(HEAD, client.context, agent, counter))
+        notes.append(await _note(HEAD, client.context, Origin.PAGE, agent, counter))
     return notes
 
 
-async def _note(head: str, items: Sequence[ContextItem], agent: AgentDefinition, counter: TokenCounter) -> Prompt:
+async def _note(
+    head: str, items: Sequence[ContextItem], origin: Origin, agent: AgentDefinition, counter: TokenCounter
+) -> Prompt:
     size = sum(len(item.description) + len(item.value) for item in items)
     room = agent.memory.max_working_memory_tokens // SHARE
     lines = await off_loop(size, lambda: list(_lines(items, room, counter)))
-    return Prompt(Role.CONTEXT, "\n".join([head, *lines]))
+    return Prompt(Role.CONTEXT, "\n".join([head, *lines]), origin=origin)
 
 
 def _list_handoff_items(handoff: IncomingHandoff) -> list[ContextItem]:

@@ -20,6 +20,7 @@ from baton.agents.computed_prompt import compute_prompt
 from baton.agents.consulted_work import ConsultedWork
 from baton.agents.coroutine_agent import CoroutineAgent
 from baton.agents.given_sources import bound_sources
+from baton.agents.judged_texts import judge_context
 from baton.agents.prompt_notes import make_today_note
 from baton.agents.remote_answers import ReturnedFiles, count_by_type
 from baton.agents.tool_calls import Question
@@ -183,11 +184,11 @@ class Consultations:
         if is_coroutine:
             assemble, ask = partial(self._assemble, agent, task, context), asked_below.ask
             loop = CoroutineAgent(
-                context, agent, tools, transcript, assemble, message=task.message, consult=ask, task_id=task.id
+                context, agent, tools, transcript, assemble, content=task.message, consult=ask, task_id=task.id
             )
         else:
             loop = AgentLoop(context, agent, tools, transcript, task_id=task.id)
-            await loop.begin(await self._prompt(agent, task.message, tools, context.numbers))
+            await loop.begin(await self._prompt(agent, task.message, tools, context.numbers, task.id))
         try:
             await loop.answer()
         finally:
@@ -209,14 +210,14 @@ class Consultations:
     ) -> AssembledContext:
         """Return the prompt of a step of a consulted agent, which sees only its task, as guardrails have left it."""
         asked = task.message if context.screened.text is None else context.screened.text
-        return await self._prompt(agent, asked if alone is None else alone, ToolSet({}), context.numbers)
+        return await self._prompt(agent, asked if alone is None else alone, ToolSet({}), context.numbers, task.id)
 
     async def _prompt(
-        self, agent: AgentDefinition, message: str, tools: ToolSet, numbers: PassageNumbers
+        self, agent: AgentDefinition, message: str, tools: ToolSet, numbers: PassageNumbers, task_id: str
     ) -> AssembledContext:
         """Return a consulted agent's prompt: its own knowledge, but nothing of the user's conversations."""
         context, services = self._context, self._context.services
-        return await services.memory.prompt_for(
+        assembled = await services.memory.prompt_for(
             context.fit(agent),
             MemorySearch(context.scope, message, with_episodes=False),
             notes=Notes(changing=await compute_prompt(agent, context), today=make_today_note(context.today)),
@@ -224,6 +225,7 @@ class Consultations:
             zone=context.today.zone,
             numbers=numbers,
         )
+        return await judge_context(context, agent, assembled, task_id)
 
     async def _ask_remote(self, question: Question, task: Task, work: ConsultedWork) -> None:
         """Let a remote agent answer, over A2A.

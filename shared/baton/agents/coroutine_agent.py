@@ -17,6 +17,7 @@ from baton.agents.coroutine_calls import CoroutineCalls
 from baton.agents.coroutine_models import AssemblePrompt, CoroutineModels, RefusedInSight
 from baton.agents.coroutine_steps import CoroutineSteps
 from baton.agents.hooks import Hooks, Refused
+from baton.agents.judged_texts import judge_question
 from baton.agents.tool_calls import Consult
 from baton.agents.tool_set import ToolSet
 from baton.agents.transcript import Transcript
@@ -25,6 +26,7 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.agent_code import HookPoint
 from baton.domain.conversation_data import ConversationData
 from baton.domain.errors import TurnTimeout
+from baton.domain.message import Content, text_of
 from baton.domain.run_step import RunStep, StepKind
 from baton.domain.tool_call import ToolCall
 
@@ -45,17 +47,18 @@ class CoroutineAgent:
         transcript: Transcript,
         assemble: AssemblePrompt,
         *,
-        message: str,
+        content: Content,
         consult: Consult | None = None,
         own: BuiltinTools | None = None,
         task_id: str | None = None,
         is_question_judged: bool = False,
     ) -> None:
-        """``message`` is the question. ``assemble`` makes the agent's prompt for its model."""
+        """``content`` is the question. ``assemble`` makes the agent's prompt for its model."""
         budget = Budget(agent.limits, lambda: context.work_seconds(1.0) <= 0)
         self._context = context
         self._agent = agent
-        self._message = message
+        self._content = content
+        self._message = text_of(content)
         self._task_id = task_id
         self._is_question_judged = is_question_judged
         self._hooks = Hooks.of(context, agent, task_id)
@@ -132,8 +135,8 @@ class CoroutineAgent:
             return
         else:
             screened.is_refused = True  # until it is allowed: the run may be stopped before
-            judged = await hooks.judge(HookPoint.INPUT_GUARDRAIL, {"text": self._message}, "text")
-        screened.is_refused = False
+            judged = await judge_question(hooks, self._context, self._content)
+        screened.allow(self._agent)
         screened.text = judged if judged != self._message else screened.text
         self._message = judged
         if known is None:

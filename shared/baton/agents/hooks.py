@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import hashlib
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -27,6 +28,7 @@ from baton.domain.verdict import (
     MAX_REPLACEMENT,
     MAX_SENTENCE,
     OnFailure,
+    Origin,
     Refuse,
     Replace,
     Verdict,
@@ -117,6 +119,31 @@ class Hooks:
             if isinstance(verdict, Replace):
                 given[replaced] = verdict.value
         return given[replaced]
+
+    async def judge_question(self, text: str) -> str:
+        """Return the question as the input guardrails leave it. Raises ``Refused``."""
+        known = {"text": text, "origin": Origin.QUESTION.value}
+        return str(await self.judge(HookPoint.INPUT_GUARDRAIL, known, "text"))
+
+    async def allow(self, text: str) -> None:
+        """Raise ``Refused`` unless the input guardrails leave the text of a question's file as it is."""
+        known = {"text": text, "origin": Origin.FILE.value}
+        if await self.judge(HookPoint.INPUT_GUARDRAIL, known, "text") != text:
+            raise Refused(self._sentence("refused"), self._checks(HookPoint.INPUT_GUARDRAIL)[0].name)
+
+    async def judge_other(self, text: str, origin: Origin) -> str | None:
+        """Return another text of the prompt as the input guardrails leave it; None if they refuse it.
+
+        Each text is judged once in a run, however many requests to the model have it.
+        """
+        known, verdicts = (self._agent.id, origin, text), self._context.verdicts
+        if known not in verdicts:
+            try:
+                judged = await self.judge(HookPoint.INPUT_GUARDRAIL, {"text": text, "origin": origin.value}, "text")
+            except Refused:
+                judged = None
+            verdicts[known] = judged
+        return verdicts[known]
 
     async def add_instructions(self, messages: Sequence[Mapping[str, str]]) -> list[str]:
         """Call those before a request to the model, and return the instructions that they add. Raises ``Refused``."""
@@ -212,7 +239,10 @@ class Hooks:
 
         async def ask(arguments: Mapping[str, Any]) -> Any:
             self._requests += 1
-            key = f"{context.run.run_id}:{self._task_id or self._agent.id}:{guardrail.name}:{self._requests}"
+            # Several sets of hooks of one agent work in a run.
+            judged = hashlib.sha256(repr(arguments).encode(errors="surrogatepass")).hexdigest()[:16]
+            asking = self._task_id or self._agent.id
+            key = f"{context.run.run_id}:{asking}:{guardrail.name}:{judged}:{self._requests}"
             about = CallContext(
                 context.scope, context.thread_id, context.run.run_id, self._agent.id, key, key,
                 time_zone=context.today.known_zone,

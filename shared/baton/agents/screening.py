@@ -11,8 +11,10 @@ from typing import Any, TypeVar
 
 from baton.agents.attempt_context import AttemptContext
 from baton.agents.hooks import Hooks, Refused, RunStopped, unless_stopped
+from baton.agents.judged_texts import judge_question
 from baton.agents.turn_prompt import TurnPrompt
 from baton.concurrency import stop_all
+from baton.domain.agent import AgentDefinition
 from baton.domain.agent_code import HookPoint
 from baton.domain.events import MAX_DELTA_CHARS
 from baton.domain.message import Role, text_of, with_text
@@ -46,7 +48,8 @@ class Screening:
     there are guardrails for it to evade.
     """
 
-    def __init__(self, hooks: Hooks, context: AttemptContext, prompt: TurnPrompt) -> None:
+    def __init__(self, hooks: Hooks, context: AttemptContext, agent: AgentDefinition, prompt: TurnPrompt) -> None:
+        self._agent = agent
         self._hooks = hooks
         self._context = context
         self._prompt = prompt
@@ -91,7 +94,7 @@ class Screening:
             first = await self._first(chunks)
             if self._question is not None:
                 replaced = await self._unless_stopped(self._verdict())
-                self._context.screened.is_refused = False
+                self._context.screened.allow(self._agent)
                 if replaced is not None:
                     await chunks.aclose()
                     self._replace_question(prompts, replaced)
@@ -120,8 +123,7 @@ class Screening:
         if self._question is not None:
             self._question = self._prompt.question  # it may have been shortened
         if self._question is not None:
-            text = text_of(self._question.content)
-            work = self._hooks.judge(HookPoint.INPUT_GUARDRAIL, {"text": text}, "text")
+            work = judge_question(self._hooks, self._context, self._question.content)
             self._judging = asyncio.ensure_future(work)
 
     async def _verdict(self) -> str | None:

@@ -21,6 +21,7 @@ from baton.agents.call_outcome import FAULT, STOPPED, CallOutcome
 from baton.agents.given_sources import bound_sources
 from baton.agents.hooked_calls import Admitted, HookedCall, Judge, JudgedCalls
 from baton.agents.hooks import Hooks
+from baton.agents.judged_texts import judge_outcome
 from baton.agents.passed_citations import renumber
 from baton.agents.progress import ProgressIndicator
 from baton.agents.tool_progress import ToolProgress
@@ -156,7 +157,7 @@ class ToolCalls:
 
         Raises ``LeaseLost`` and ``StoreUnavailable``.
         """
-        self.outcomes[call.id] = outcome
+        outcome = self.outcomes[call.id] = await judge_outcome(self.hooks, outcome)
         await self._record(call, outcome, self.context.services.clock.now())
 
     def _waits(self, call: ToolCall, approved: Collection[str]) -> bool:

@@ -11,7 +11,6 @@ from baton.concurrency import gather_all
 from baton.dialogue.dialogue_input import DialogueInput
 from baton.dialogue.handoff_events import HandoffEvents
 from baton.domain.agent import AgentDefinition
-from baton.domain.agent_code import HookPoint
 from baton.domain.errors import ModelError, WorkflowUnavailable
 from baton.domain.handoff import MAX_SUMMARY, HandoffDefinition, HandoffOutcome
 from baton.domain.handoff_rules import Refusal, busy, declared_handoff, find_triggered, may_hand_off
@@ -20,6 +19,7 @@ from baton.domain.numbered_passages import join_consulted
 from baton.domain.running_conversation import SpecialistProblem
 from baton.domain.triggers import exit_locale, matching
 from baton.domain.usage import Usage
+from baton.domain.verdict import Origin
 from baton.domain.workflow import Workflow
 from baton.handoffs.forks import SPECIALIST
 from baton.requests.turn_requests import ActionRequest, ConversationAction
@@ -126,9 +126,8 @@ class AgentRouter:
 
         async def judge(text: str) -> str:
             try:
-                judged = hooks.judge(HookPoint.INPUT_GUARDRAIL, {"text": text}, "text")
-                return str(await unless_stopped(self._context, judged))
-            except (Refused, RunStopped):
+                return await unless_stopped(self._context, hooks.judge_other(text, Origin.HANDOFF)) or ""
+            except RunStopped:
                 return ""
 
         reason, summary = await gather_all(judge(wanted.reason), judge(wanted.summary or ""))

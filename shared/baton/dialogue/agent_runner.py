@@ -17,6 +17,7 @@ from baton.agents.consult import Consultations
 from baton.agents.coroutine_agent import CoroutineAgent
 from baton.agents.coroutine_models import AssemblePrompt
 from baton.agents.hooks import judges_questions
+from baton.agents.judged_texts import judge_context, judge_tools
 from baton.agents.prompt_notes import CONTINUING, make_changing_notes, make_steady_notes, make_today_note
 from baton.agents.tool_set import ToolSet, find_tools
 from baton.agents.traced_steps import trace_agent
@@ -123,13 +124,14 @@ class AgentRunner:
             remote = await self._remote_runner(conversation.handoff, transcript, context)
             self._running.append(remote)
             return remote
+        client = self._input.client if conversation.agent.code.run is None else None
         tools = await find_tools(
             conversation.agent,
             self._context.scope,
             self._context.agents,
             self._services.tools,
             conversation=conversation,
-            client=self._input.client if conversation.agent.code.run is None else None,
+            client=await judge_tools(self._context, conversation.agent, client),
         )
         if conversation.agent.code.run is not None:
             return await self._prepare_coroutine(tools, transcript, context)
@@ -174,7 +176,7 @@ class AgentRunner:
             tools,
             transcript,
             self._assembler(transcript, context, is_continued=continued is not None),
-            message=asked.text if asked is not None else "",
+            content=asked.content if asked is not None else "",
             consult=self._input.consult or self._consultations.ask,
             own=self._builtin_tools(),
             is_question_judged=continued is not None,
@@ -197,9 +199,10 @@ class AgentRunner:
             if alone is not None:
                 search = MemorySearch(context.scope, alone, with_episodes=False)
                 notes = Notes(changing=computed, today=today)
-                return await self._services.memory.prompt_for(
+                assembled = await self._services.memory.prompt_for(
                     context.fit(agent), search, notes=notes, zone=context.today.zone, numbers=context.numbers
                 )
+                return await judge_context(context, agent, assembled)
             before = self._input.unfinished if is_continued else (asked,) if asked is not None else ()
             shown = await make_context_notes(agent, self._input.client, self._services.counter)
             changing = [*computed, *make_changing_notes(self._tracker.current, tools)]
@@ -267,7 +270,7 @@ class AgentRunner:
             handoff=conversation.handoff,
             asked=asked,
         )
-        return await self._services.memory.prompt_for(
+        assembled = await self._services.memory.prompt_for(
             context.fit(conversation.agent),
             self._input.search,
             history,
@@ -276,6 +279,7 @@ class AgentRunner:
             zone=context.today.zone,
             numbers=context.numbers,
         )
+        return await judge_context(context, conversation.agent, assembled)
 
     async def _go_on(self, loop: AgentLoop | CoroutineAgent, answered: PendingInterrupts) -> None:
         """Make the approved calls, and give the model the refusals and the client's results of the others.

@@ -158,7 +158,7 @@ def add_results(
         output, end = NOT_CARRIED_OUT, CallEnd.REFUSED
         if made is not None:
             output, end = (made.output or "")[: agent.limits.result_chars], CallEnd.SUCCEEDED
-        elif given is not None and interrupt.is_client_call:
+        elif given is not None and interrupt.is_client_call and not judges_questions(agent):
             output, end = given.output[: agent.limits.result_chars], given.end
         call = ToolCall(interrupt.tool_call_id, interrupt.tool_name, "{}")
         transcript.add_result(transcript.new_id(), agent, call, output, end=end)

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from baton.agents.call_outcome import Transfer
-from baton.agents.hooks import judges_questions
+from baton.agents.hooks import Hooks, judges_questions
 from baton.agents.traced_steps import trace_handoff
 from baton.dialogue.dialogue_input import DialogueInput
 from baton.dialogue.handoff_summary import summarise
@@ -21,6 +21,7 @@ from baton.domain.running_conversation import SpecialistProblem
 from baton.domain.sentences import fill_sentence, sentence
 from baton.domain.tracing import Attribute
 from baton.domain.usage import Usage
+from baton.domain.verdict import Origin
 from baton.domain.workflow import Workflow, progress
 from baton.domain.workflow_moves import DefinitionChanged, Resumed, resume
 from baton.handoffs.forks import fork_id
@@ -96,6 +97,9 @@ class HandoffEvents:
             text = self._text_for(wanted.target)
             summary, usage = await summarise(self._context, given.history.messages, text)
             self._usage += usage
+            if judges_questions(wanted.target):
+                hooks = Hooks(self._context, wanted.target)
+                summary = await hooks.judge_other(summary, Origin.HANDOFF) or ""
             self._tracker.current = self._tracker.current.with_handoff_details(context_summary=summary[:MAX_SUMMARY])
 
     def _resume(self, target: AgentDefinition, workflow: Workflow, now: datetime) -> Resumed | None:

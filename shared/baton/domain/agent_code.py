@@ -26,7 +26,7 @@ class HookPoint(StrEnum):
 
 
 HOOK_ARGUMENTS: dict[HookPoint, tuple[str, ...]] = {
-    HookPoint.INPUT_GUARDRAIL: ("text",),
+    HookPoint.INPUT_GUARDRAIL: ("text", "origin"),
     HookPoint.OUTPUT_GUARDRAIL: ("text", "before", "is_last"),
     HookPoint.BEFORE_MODEL: ("messages",),
     HookPoint.AFTER_MODEL: ("text", "calls"),

@@ -49,6 +49,8 @@ def text_of(content: Content) -> str:
     return "\n".join(part.text for part in content if isinstance(part, TextPart))
 
 
+IMPORTED = "import"
+"""The ``source`` of a message that came from another system."""
 LENGTH = "length"
 """The ``finishReason`` of a cut answer, as in OpenAI's Chat Completions."""
 
@@ -132,6 +134,8 @@ class RunEnd:
     """Whether a step of a guided workflow, or the task of a remote specialist, waits for the user's next message."""
     is_question_refused: bool = False
     """True if a guardrail has refused the user's message. Prompts, summaries and memories leave it out."""
+    judged_by: tuple[str, ...] = ()
+    """The agents whose input guardrails have allowed the user's message, or replaced its words."""
 
     @property
     def by_model(self) -> tuple[ModelUsage, ...]:
@@ -254,6 +258,11 @@ class StoredMessage:
     def is_unanswered(self) -> bool:
         """True if it is a question whose run failed before anything was said or done."""
         return self.role is Role.USER and self.end is not None and self.end.outcome is OutcomeType.ERROR
+
+    @property
+    def is_imported(self) -> bool:
+        """True if it came from another system: no agent of this deployment has said or judged it."""
+        return self.source == IMPORTED
 
     @property
     def ends_filtered(self) -> bool:

@@ -14,6 +14,23 @@ MAX_LONG_REPLACEMENT = 1_000_000
 """Characters of a text in place of a question or of a tool's result, which may be as long."""
 
 
+class Origin(StrEnum):
+    """The origin of a text that input guardrails judge. All of them may hold words that a caller has chosen."""
+
+    QUESTION = "question"
+    """The user's message, or that of the agent that asks."""
+    FILE = "file"
+    """Names and texts of the files of a question."""
+    PAGE = "page"
+    """The context, the tools and the results of the user's application, and words of people who answer interrupts."""
+    HANDOFF = "handoff"
+    """Reason, summary and messages that another agent hands over with a conversation."""
+    HISTORY = "history"
+    """Earlier messages that the agent has not judged: of other agents, of a fork's or sandbox's parent, imported."""
+    MEMORY = "memory"
+    """Recalled conversations and facts, and private skills."""
+
+
 class OnFailure(StrEnum):
     """The treatment of a hook or guardrail that fails, or does not answer in time."""
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import NotFound
 from baton.domain.identity import Scope
-from baton.domain.message import StoredMessage
+from baton.domain.message import StoredMessage, filtered_runs
 from baton.domain.thread import Thread
 from baton.handoffs.forks import MAX_COPIED, Forks
 from baton.ports.audit import AuditLog
@@ -75,7 +75,8 @@ class Sandboxes:
             # A call without its result, or a result without its call, would be refused by models.
             first = next((place for place, each in enumerate(kept) if each.run_id != found[-MAX_COPIED - 1].run_id), 0)
             kept = kept[first:]
-        return kept
+        refused = filtered_runs(kept)
+        return [message for message in kept if message.run_id not in refused]
 
     async def _agent(self, scope: Scope, source: Thread, turn: Sequence[StoredMessage]) -> AgentDefinition:
         spoke = next((each.agent_id for each in reversed(turn) if each.agent_id is not None), None)

@@ -14,6 +14,7 @@ from baton.domain.message import Content, Role
 from baton.domain.provider_parts import ProviderParts
 from baton.domain.tool_call import ToolCall
 from baton.domain.usage import Usage
+from baton.domain.verdict import Origin
 from baton.ports.files import ThreadFiles
 
 MAX_ANSWER_BYTES = 1024 * 1024
@@ -64,6 +65,8 @@ class Prompt:
     """The call that a tool message answers. Without it, the message is sent as text of the user."""
     ends_prefix: bool = field(default=False, compare=False)
     """True if later requests are likely to begin with all prompts up to here, for endpoints with marked caches."""
+    origin: Origin | None = field(default=None, compare=False)
+    """The origin of words of others that no guardrail of the agent has judged yet; None for all other prompts."""
     provider_parts: ProviderParts | None = None
     """Opaque parts of an assistant message. The adapter sends them to the model that gave them, and drops others."""
 

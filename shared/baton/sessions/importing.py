@@ -13,7 +13,7 @@ from baton.domain.errors import ImportConflict, StoreUnavailable, ThreadUnavaila
 from baton.domain.feedback import Feedback
 from baton.domain.identity import Scope, derive_record_id, derive_run_id
 from baton.domain.imported_session import IMPORT_TURN, ImportedSession
-from baton.domain.message import OutcomeType, Role, RunEnd, StoredMessage
+from baton.domain.message import IMPORTED, OutcomeType, Role, RunEnd, StoredMessage
 from baton.domain.usage import Usage
 from baton.leases import acquire_when_free, holding
 from baton.memory.prompt.token_estimates import message_tokens
@@ -206,7 +206,7 @@ def _to_stored(
                 agent_id=agent_id if given.role is Role.ASSISTANT else None,
                 is_tool_result=given.role is Role.TOOL,
                 tool_name=given.tool_name,
-                source="import",
+                source=IMPORTED,
                 end=RunEnd(OutcomeType.SUCCESS, Usage()) if is_last else None,
                 time_zone=given.time_zone or (last_zone if not ordinal else None),
             )

@@ -246,6 +246,7 @@ class RunCommit:
             trace_id=current_trace_id(),
             awaits_input=result.outcome is OutcomeType.SUCCESS and conversation.awaits_input,
             is_question_refused=result.screened.is_refused,
+            judged_by=tuple(result.screened.judged_by),
             spent=spent if spent != (ModelUsage(result.model or OTHER_MODELS, result.usage),) else (),
         )
 

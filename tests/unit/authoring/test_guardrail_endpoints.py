@@ -106,7 +106,7 @@ async def test_the_request_has_the_text_the_place_and_the_secret() -> None:
         "agentId": "assistant",
     }
     asked, answered = endpoint.bodies
-    assert asked == common | {"check": "input", "text": "Hi."}
+    assert asked == common | {"check": "input", "text": "Hi.", "origin": "question"}
     assert answered == common | {"check": "output", "text": "Well.", "before": "", "isLast": True}
     assert {request.headers["Authorization"] for request in endpoint.requests} == {"Bearer s3cret"}
     assert len({request.headers["Idempotency-Key"] for request in endpoint.requests}) == 2

@@ -10,6 +10,7 @@ from baton.domain.agent_settings import RetrievedPlace
 from baton.domain.handoff import ContextMode, HandoffRequest
 from baton.domain.history_window import HistoryWindow
 from baton.domain.message import Role, StoredMessage
+from baton.domain.verdict import Origin
 from baton.memory.prompt.handoff_context import find_session_start
 from baton.memory.prompt.history_window import (
     RAW_FACTOR,
@@ -19,7 +20,7 @@ from baton.memory.prompt.history_window import (
     slide,
     split_exchanges,
 )
-from baton.memory.prompt.message_prompts import to_prompts
+from baton.memory.prompt.message_prompts import find_unjudged, to_prompts
 from baton.memory.prompt.quoting import quote
 from baton.memory.prompt.token_estimates import REPLY_TOKENS, message_tokens, total_tokens
 from baton.memory.recalled import NOTHING_RECALLED, Recalled
@@ -203,6 +204,7 @@ class Assembly:
             shows_calls=shows_calls,
             masked_below=windowed.window.masked_below,
             later=history.current,
+            unjudged=find_unjudged([each for exchange in windowed.included for each in exchange.messages], agent.id),
         )
         # Only the system prompt is marked: what follows it may be joined with the first message.
         head = [Prompt(Role.SYSTEM, system_prompt(agent), ends_prefix=True), *self._notes.steady, *summary]
@@ -274,4 +276,4 @@ def summary_text(summary: str) -> str:
 
 
 def _summary(summary: str | None) -> list[Prompt]:
-    return [] if summary is None else [Prompt(Role.CONTEXT, summary_text(summary))]
+    return [] if summary is None else [Prompt(Role.CONTEXT, summary_text(summary), origin=Origin.HISTORY)]

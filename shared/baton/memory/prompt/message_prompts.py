@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from baton.domain.message import Content, MessageStatus, Role, StoredMessage
 from baton.domain.provider_parts import ProviderParts, Replay
 from baton.domain.tool_call import CallEnd, ToolCall, is_shown
+from baton.domain.verdict import Origin
 from baton.memory.prompt.quoting import quote
 from baton.ports.chat_model import Prompt
 
@@ -31,6 +32,7 @@ def to_prompts(
     masked_below: int = 0,
     later: Sequence[StoredMessage] = (),
     is_current: bool = False,
+    unjudged: Collection[str] = (),
 ) -> list[Prompt]:
     """Convert messages to prompts for the model of ``agent_id``.
 
@@ -38,15 +40,17 @@ def to_prompts(
     plain text with ``shows_calls``. A specialist's final report is given to the other agents. Of results below the
     ordinal ``masked_below`` only the length is given. Results may also be in ``later`` messages. Of earlier turns
     only those provider parts are kept that belong to every prompt, and passages are named where they were cited by
-    number: the numbers are those of another prompt. ``is_current``: the messages are of this turn.
+    number: the numbers are those of another prompt. ``is_current``: the messages are of this turn. Prompts of the
+    messages whose ids are ``unjudged`` are marked.
     """
     results = {message.tool_call_id: message for message in (*messages, *later) if message.role is Role.TOOL}
     prompts: list[Prompt] = []
     for message in messages:
+        origin = Origin.HISTORY if message.id in unjudged else None
         if message.role is Role.TOOL:
             if message.is_handoff_summary and message.agent_id != agent_id:
                 report = REPORTED.format(agent=message.agent_name, report=quote(message.text))
-                prompts.append(Prompt(Role.CONTEXT, report))
+                prompts.append(Prompt(Role.CONTEXT, report, origin=origin))
             continue
         calls = message.tool_calls if message.agent_id == agent_id else ()
         if shows_calls and message.agent_id != agent_id and any(is_shown(call.name) for call in message.tool_calls):
@@ -54,18 +58,32 @@ def to_prompts(
                 _describe_call(call, results.get(call.id)) for call in message.tool_calls if is_shown(call.name)
             ]
             said = [message.text_elsewhere] if message.text else []
-            prompts.append(Prompt(message.role, "\n".join([*said, *call_lines])))
+            prompts.append(Prompt(message.role, "\n".join([*said, *call_lines]), origin=origin))
             continue
         if not calls and not message.text and message.role is Role.ASSISTANT:
             continue
         parts = _parts(message, is_current=is_current) if message.agent_id == agent_id else None
         content = _to_content(message, is_current=is_current)
-        prompts.append(Prompt(message.role, content, tool_calls=calls, provider_parts=parts))
+        prompts.append(Prompt(message.role, content, tool_calls=calls, provider_parts=parts, origin=origin))
         for call in calls:
             result = results.get(call.id)
             shown = _result(result, masked_below, is_current=is_current)
-            prompts.append(Prompt(Role.TOOL, shown, tool_call_id=call.id))
+            prompts.append(Prompt(Role.TOOL, shown, tool_call_id=call.id, origin=origin))
     return prompts
+
+
+def find_unjudged(messages: Sequence[StoredMessage], agent_id: str) -> frozenset[str]:
+    """Return the ids of the messages whose words the input guardrails of an agent have not judged.
+
+    They have judged the user's message of a run whose end says so; those of copies and imports do not. The agent's own
+    words need no judgement.
+    """
+    judged = {each.run_id for each in messages if each.end is not None and agent_id in each.end.judged_by}
+    return frozenset(
+        each.id
+        for each in messages
+        if (each.run_id not in judged if each.role is Role.USER else each.agent_id != agent_id or each.is_imported)
+    )
 
 
 def _parts(message: StoredMessage, *, is_current: bool) -> ProviderParts | None:

@@ -13,6 +13,7 @@ from baton.domain.message import Role, StoredMessage
 from baton.domain.numbered_passages import PassageNumbers
 from baton.domain.procedure import Procedure, ProcedureStatus
 from baton.domain.times import UNKNOWN
+from baton.domain.verdict import Origin
 from baton.memory.episodes.episode_documents import FACT, MESSAGE, SUMMARY
 from baton.memory.prompt.quoting import (
     EPISODES_HEAD,
@@ -281,7 +282,8 @@ def _block(
     kept = sorted((each for each in items if each.included), key=_by_date)
     prompts: tuple[Prompt, ...] = ()
     if kept:
-        prompts = (Prompt(Role.CONTEXT, "\n".join([head, *(each.line for each in kept)])),)
+        origin = Origin.MEMORY if kind is BlockKind.EPISODES else None
+        prompts = (Prompt(Role.CONTEXT, "\n".join([head, *(each.line for each in kept)]), origin=origin),)
     return RecalledBlock(
         kind,
         tuple(items),
@@ -335,7 +337,7 @@ def _steps(match: ProcedureMatch) -> Prompt:
     """Return the message with the steps: an instruction if they were approved, otherwise a quotation."""
     if match.procedure.status is ProcedureStatus.APPROVED:
         return Prompt(Role.SYSTEM, procedure_steps(match.procedure, match.trigger))
-    return Prompt(Role.CONTEXT, private_skill_steps(match.procedure, match.trigger))
+    return Prompt(Role.CONTEXT, private_skill_steps(match.procedure, match.trigger), origin=Origin.MEMORY)
 
 
 def _not_followed(match: ProcedureMatch, rivals: Sequence[ProcedureMatch], memory: MemorySettings) -> str:
