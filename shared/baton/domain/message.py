@@ -49,10 +49,10 @@ def text_of(content: Content) -> str:
     return "\n".join(part.text for part in content if isinstance(part, TextPart))
 
 
-IMPORTED = "import"
-"""The ``source`` of a message that came from another system."""
 LENGTH = "length"
 """The ``finishReason`` of a cut answer, as in OpenAI's Chat Completions."""
+
+IMPORTED = "import"  # the ``source`` of a message that came from another system
 
 
 def with_text(content: Content, text: str) -> Content:
