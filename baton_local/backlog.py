@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class Backlog(Generic[T]):
-    """What waits, by its senders. Items of one sender stay in their order."""
+    """Waiting items by their senders. Items of one sender stay in their order."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, dict[str, deque[T]]] = {}

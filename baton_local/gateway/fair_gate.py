@@ -48,7 +48,7 @@ class _Share:
     begun: int = 0
     last_at: float = 0.0
     rests_until: float = 0.0
-    """Who has waiting requests rests after each, and so takes a quarter of the processor."""
+    """The end of its rest: one with waiting requests rests after each, and so takes a quarter of the processor."""
 
     def rest(self, now: float, seconds: float) -> None:
         """Rest after work that took ``seconds``."""
