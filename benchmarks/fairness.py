@@ -168,8 +168,9 @@ async def _cancels(client: Client) -> str:
 
 
 async def _offers(client: Client) -> str:
-    parameters = {"type": "object", "allOf": [{}] * SUBSCHEMAS}
-    tools = [{"name": f"tool_{uuid.uuid4().hex}", "description": "A tool of a page.", "parameters": parameters}]
+    parameters: dict[str, object] = {"type": "object", "allOf": [{}] * SUBSCHEMAS}
+    name = f"tool_{uuid.uuid4().hex}"
+    tools: list[dict[str, object]] = [{"name": name, "description": "A tool of a page.", "parameters": parameters}]
     return (await run_over_sse(client, tools))[1]
 
 
