@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import httpx2
 import mcp_types as types
-from mcp import MCPError
 
-from baton.adapters.egress import EgressRefused, ResponseTooLarge
-from baton.adapters.tool_source import Unreachable
 from baton.domain.web_url import is_web_url
 from baton.ports.tools import ToolFailed, ToolResult
 
 EXCERPT = 1000
 """Characters of an error that the model gets."""
-REFUSALS = frozenset({types.INVALID_PARAMS, types.METHOD_NOT_FOUND})
 
 
 def as_result(answer: types.CallToolResult) -> ToolResult:
@@ -75,48 +70,3 @@ def _repeats(structured: Mapping[str, Any], texts: Sequence[str]) -> bool:
         except (ValueError, RecursionError):
             continue
     return False
-
-
-def failure_of(error: Exception, statuses: Sequence[int]) -> ToolFailed:
-    """Map a session's failure to ``ToolFailed``; ``statuses`` are the server's HTTP statuses, in order."""
-    causes = list(_leaves(error))
-    for cause in causes:
-        if isinstance(cause, EgressRefused):
-            return ToolFailed(f"The call is not allowed: {cause}")
-        if isinstance(cause, ResponseTooLarge):
-            return ToolFailed(f"{cause} Ask for less at a time, if the tool can.")
-    last = statuses[-1] if statuses else 0
-    if last in (401, 403):
-        return ToolFailed(f"The server does not accept Baton's credentials (HTTP {last}).")
-    if last == 429:
-        return ToolFailed("The server is called too often at the moment: try again later.")
-    if last >= 500:
-        return Unreachable(f"The server failed (HTTP {last}).")
-    for cause in causes:
-        if isinstance(cause, httpx2.TimeoutException | TimeoutError):
-            return Unreachable("The server did not answer in time.")
-        if isinstance(cause, MCPError):
-            if cause.error.code in REFUSALS and last < 400:
-                return ToolFailed(cause.error.message[:EXCERPT])
-            if cause.error.code == types.REQUEST_TIMEOUT:
-                return Unreachable("The server did not answer in time.")
-            if "SSE stream failed" in cause.error.message:
-                return ToolFailed(
-                    "The server's answer is too long, or garbled. Ask for less at a time, if the tool can."
-                )
-            if "content type" in cause.error.message:
-                return Unreachable("The server answered with something that is not MCP, a web page perhaps.")
-    if any(isinstance(cause, httpx2.HTTPError | OSError) for cause in causes):
-        return Unreachable("The server cannot be reached, or broke off its answer.")
-    return Unreachable("The server's answer cannot be understood, or broke off.")
-
-
-def _leaves(error: BaseException) -> Iterator[BaseException]:
-    if isinstance(error, BaseExceptionGroup):
-        for inner in error.exceptions:
-            yield from _leaves(inner)
-    else:
-        yield error
-        for inner in (error.__cause__, error.__context__):
-            if inner is not None:
-                yield from _leaves(inner)

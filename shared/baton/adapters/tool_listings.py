@@ -92,10 +92,15 @@ class Listings:
             known = _Known(definition, await self._ask(definition), tried_at)
             self._known[id(definition)] = known
             return known.offer
-        if self._is_due(known, freshness):
+        self.renew(definition, freshness)
+        return known.offer
+
+    def renew(self, definition: ToolDefinition, freshness: Freshness) -> None:
+        """Ask the source again in the background, if its list is known and too old."""
+        known = self._known.get(id(definition))
+        if known is not None and self._is_due(known, freshness):
             known.tried_at = self._monotonic()
             known.attempt = in_background(self._refresh(known), "listing of tools")
-        return known.offer
 
     async def settled(self) -> None:
         """Wait for the background requests in progress."""

@@ -117,6 +117,9 @@ class Toolbox:
             raise  # the tool acts for the user, who must sign in again
         except Exception as error:  # noqa: BLE001 - a failing tool must not end the turn
             raise self._failure(error, name, definition) from None
+        finally:
+            # The answer, or a notification with it, may have shown that the list of tools is old.
+            self._listings.renew(definition, source)
         return replace(
             result,
             text=self._headers.redacted(result.text),
