@@ -19,6 +19,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from baton.adapters.header_values import HeaderValues
 from baton.adapters.mcp_answers import LastAnswer, SessionLost, failure_of, is_unknown_tool
+from baton.adapters.mcp_repairs import repaired
 from baton.adapters.mcp_results import as_result
 from baton.adapters.tool_source import GRACE_SECONDS, SourceTool
 from baton.concurrency import LARGE, off_loop
@@ -188,7 +189,7 @@ class McpTools:
         http.event_hooks = {"request": [_hurry_closing], "response": [answer.note]}
         transport = streamable_http_client(definition.url, http_client=http, max_sse_event_size=MAX_EVENT_BYTES)
         mode = self._modes.get(key, "auto")
-        async with http, Client(transport, mode=mode, cache=None, message_handler=note) as session:
+        async with http, Client(repaired(transport), mode=mode, cache=None, message_handler=note) as session:
             is_modern = session.protocol_version in MODERN_PROTOCOL_VERSIONS
             self._modes[key] = session.protocol_version if is_modern else "legacy"
             session.session.validate_tool_result = _accept  # type: ignore[assignment, method-assign]

@@ -176,3 +176,56 @@ async def test_a_list_is_kept_for_the_time_that_its_server_gives(milliseconds: i
     await client.names()
     await client.toolbox.settled()
     assert server.methods.count("tools/list") == 2
+
+
+WRONG: list[Any] = ["wrong", 7, ["wrong"], {"readOnlyHint": {}, "audience": 7, "priority": "high"}]
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+@pytest.mark.parametrize(
+    "member", ["title", "annotations", "_meta", "icons", "outputSchema", "execution", "description"]
+)
+async def test_a_wrong_optional_member_of_a_tool_costs_no_tool(member: str, wrong: Any) -> None:
+    client = Client(SessionServer(tools=[LOOKUP | {member: wrong}, OTHER]))
+    assert await client.names() == {"lookup", "other"}
+
+
+BROKEN: list[Any] = [
+    {"name": "broken"},
+    {"inputSchema": {}},
+    {**OTHER, "name": 7},
+    {**OTHER, "inputSchema": {"type": "string"}},
+    {**OTHER, "inputSchema": {"type": "object", "properties": ["key"]}},
+    {**OTHER, "inputSchema": {"type": "object", "required": "key"}},
+    "broken",
+    None,
+]
+
+
+@pytest.mark.parametrize("broken", BROKEN)
+async def test_a_broken_tool_costs_no_other(broken: Any) -> None:
+    assert await Client(SessionServer(tools=[broken, LOOKUP])).names() == {"lookup"}
+
+
+@pytest.mark.parametrize("schema", [{}, {"type": "object", "properties": None}, {"properties": {}, "required": None}])
+async def test_a_schema_that_says_little_is_one_of_an_object(schema: Any) -> None:
+    assert await Client(SessionServer(tools=[LOOKUP | {"inputSchema": schema}])).names() == {"lookup"}
+
+
+@pytest.mark.parametrize("is_modern", [True, False])
+@pytest.mark.parametrize(
+    ("result", "text"),
+    [
+        ({"content": [{"type": "text", "text": "found", "annotations": {"priority": "high"}}]}, "found"),
+        ({"content": [{"type": "text", "text": "found", "_meta": "wrong"}]}, "found"),
+        ({"content": [{"type": "text", "text": "found"}, {"type": "hologram"}]}, "found\n[Content of a kind"),
+        ({"content": [{"type": "text"}, {"type": "text", "text": "found"}]}, "[Content of a kind"),
+        ({"content": [{"type": "text", "text": "found"}], "structuredContent": None}, "found"),
+        ({"content": [], "structuredContent": [1, 2]}, "[1, 2]"),
+    ],
+)
+async def test_a_wrong_member_of_a_result_costs_no_result(result: Any, text: str, *, is_modern: bool) -> None:
+    fields = {"resultType": "complete"} if is_modern else {}
+    server = SessionServer(call=lambda: result | fields, is_modern=is_modern)
+    server.listed = fields | {"cacheScope": "private", "ttlMs": 60_000} if is_modern else {}
+    assert text in await Client(server).call()

@@ -14,6 +14,7 @@ from a2a.client.card_resolver import parse_agent_card
 from a2a.client.errors import AgentCardResolutionError
 from a2a.types import AgentCard
 from cachetools import LRUCache
+from google.protobuf.json_format import ParseError  # type: ignore[import-untyped]
 
 from baton.adapters.a2a.trusted_keys import TrustedKeys
 from baton.domain.json_values import count_values
@@ -119,6 +120,24 @@ async def _fetch(url: str, client: httpx.AsyncClient, known: _CachedCard | None)
     if len(response.content) > MAX_CARD_BYTES or count_values(response.content) > MAX_CARD_VALUES:
         raise AgentCardResolutionError(f"The card is larger than {MAX_CARD_BYTES} bytes or {MAX_CARD_VALUES} values.")
     source = response.json()
-    card = parse_agent_card(copy.deepcopy(source))  # it changes what it reads
+    card = _parse(source)
     tag = response.headers.get("ETag", "")
     return _CachedCard(card, source, url, tag if _ENTITY_TAG.fullmatch(tag) else None)
+
+
+def _parse(source: Any) -> AgentCard:
+    """Return the card, without members of the wrong form: the others may say enough. Raises ``ParseError``."""
+    try:
+        return parse_agent_card(copy.deepcopy(source))  # it changes what it reads
+    except ParseError:
+        if not isinstance(source, dict):
+            raise
+    return parse_agent_card({name: copy.deepcopy(member) for name, member in source.items() if _fits(name, member)})
+
+
+def _fits(name: str, member: Any) -> bool:
+    try:
+        parse_agent_card({name: copy.deepcopy(member)})
+    except ParseError:
+        return False
+    return True

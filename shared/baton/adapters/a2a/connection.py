@@ -10,6 +10,7 @@ from dataclasses import replace
 import httpx
 from aws_lambda_powertools import Logger
 
+from baton.adapters.a2a.repairs import RepairedBody
 from baton.adapters.stream_limits import ClosableIterator, MeteredIterator, StreamLimits, StreamTooLong
 from baton.ports.agent_client import AgentFailed, Attachment
 
@@ -55,7 +56,8 @@ async def _limit(response: httpx.Response) -> None:
     if response.headers.get("Content-Encoding", "identity").lower() != "identity":
         raise AgentFailed("The agent's answer is compressed, which was not asked for.")
     assert isinstance(response.stream, httpx.AsyncByteStream)  # noqa: S101 - an AsyncClient has no other streams
-    response.stream = _Limited(response.stream, LIMITS)
+    limited = _Limited(response.stream, LIMITS)
+    response.stream = RepairedBody(limited, response.headers.get("Content-Type", ""))
 
 
 class _Limited(MeteredIterator, httpx.AsyncByteStream):

@@ -1,0 +1,121 @@
+"""Repair answers of remote agents: an optional member of the wrong form must not cost the answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import Any
+
+import httpx
+from google.protobuf.timestamp_pb2 import Timestamp  # type: ignore[import-untyped]
+
+from baton.adapters.stream_limits import AsyncClosable
+
+DATA = b"data:"
+EVENTS = "text/event-stream"
+
+
+class RepairedBody(httpx.AsyncByteStream):
+    """The body of an answer by JSON-RPC, or of a stream of answers, whose results are repaired."""
+
+    def __init__(self, body: httpx.AsyncByteStream, content_type: str) -> None:
+        self._body = body
+        self._is_stream = content_type.partition(";")[0].strip().lower() == EVENTS
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        pieces: list[bytes] = []
+        async for piece in self._body:
+            if not self._is_stream or b"\n" not in piece:
+                pieces.append(piece)
+                continue
+            *lines, rest = b"".join([*pieces, piece]).split(b"\n")
+            pieces = [rest]
+            yield b"".join(_line(line) + b"\n" for line in lines)
+        last = b"".join(pieces)
+        yield _line(last) if self._is_stream else _text(last)
+
+    async def aclose(self) -> None:
+        if isinstance(self._body, AsyncClosable):
+            await self._body.aclose()
+
+
+def repair(value: Any) -> Any:
+    """Return a task, message, artifact, part or update without optional members of the wrong form.
+
+    An example is a time without a zone, as fasta2a writes it: the SDK would refuse the whole answer.
+    """
+    if isinstance(value, list):
+        return [repair(each) for each in value if isinstance(each, dict)]
+    if not isinstance(value, dict):
+        return value
+    return {
+        name: repair(member) if name in HOLDERS else member
+        for name, member in value.items()
+        if name not in FORMS or FORMS[name](member)
+    }
+
+
+def _line(line: bytes) -> bytes:
+    """Return a line of an event stream, repaired if it has a whole answer. Others are left to the parser."""
+    return DATA + b" " + _text(line.removeprefix(DATA).strip()) if line.startswith(DATA) else line
+
+
+def _text(text: bytes) -> bytes:
+    try:
+        answer = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    if not isinstance(answer, dict) or not isinstance(answer.get("result"), dict):
+        return text
+    repaired = repair(answer["result"])
+    return text if repaired == answer["result"] else json.dumps({**answer, "result": repaired}).encode()
+
+
+def _is_time(value: Any) -> bool:
+    try:
+        Timestamp().FromJsonString(value)
+    except (ValueError, TypeError, AttributeError):
+        return False
+    return True
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_flag(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_object(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list)
+
+
+def _is_list_of_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(each, str) for each in value)
+
+
+HOLDERS = frozenset(
+    {"task", "message", "statusUpdate", "artifactUpdate", "status", "artifact", "artifacts", "history", "parts", "file"}
+)
+"""Members in which others are looked for. Data and metadata are the agent's own."""
+FORMS: Mapping[str, Callable[[Any], bool]] = {
+    "timestamp": _is_time,
+    "metadata": _is_object,
+    "extensions": _is_list_of_texts,
+    "referenceTaskIds": _is_list_of_texts,
+    "name": _is_text,
+    "description": _is_text,
+    "filename": _is_text,
+    "mediaType": _is_text,
+    "mimeType": _is_text,
+    "append": _is_flag,
+    "lastChunk": _is_flag,
+    "history": _is_list,
+    "artifacts": _is_list,
+}
+"""The optional members by name, which are the same in both protocol lines, and the form of each."""
