@@ -101,7 +101,7 @@ def _of_status(answer: LastAnswer, errors: list[types.ErrorData]) -> ToolFailed:
 
 
 def _of_error(reported: types.ErrorData) -> ToolFailed | None:
-    """Return the failure for a JSON-RPC error, of the server or of the SDK; None if it says nothing of its own."""
+    """Return the failure for a JSON-RPC error, of the server or of the SDK; None if it says nothing."""
     if reported.code == types.REQUEST_TIMEOUT:
         return Unreachable("The server did not answer in time.")
     if "SSE stream failed" in reported.message:

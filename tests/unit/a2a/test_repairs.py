@@ -44,7 +44,7 @@ class Agent:
         self.artifact: Json = {}
 
     async def answer(self) -> str:
-        """What the product's client gets."""
+        """The text that the product's client gets."""
         client = RemoteAgents(lambda: httpx.AsyncClient(transport=httpx.MockTransport(self._serve)), resolve)
         return text_of([chunk async for chunk in client.stream(defined(HOME), a_task("How is it?"))])
 

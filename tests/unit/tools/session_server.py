@@ -17,7 +17,7 @@ LOOKUP: Json = {"name": "lookup", "description": "Looks up.", "inputSchema": {"t
 
 
 def failed(code: int, message: str, status: int | None = None) -> Json | Response:
-    """An error of JSON-RPC, in an answer with an HTTP ``status`` of its own if there is one."""
+    """An error of JSON-RPC, in an answer with another HTTP ``status`` if there is one."""
     error = {"code": code, "message": message}
     return error if status is None else JSONResponse({"jsonrpc": "2.0", "id": None, "error": error}, status)
 
@@ -42,7 +42,7 @@ class SessionServer:
     is_modern: bool = False
     """Whether it speaks the protocol without sessions."""
     methods: list[str] = field(default_factory=list)
-    """What was asked."""
+    """The methods of all requests."""
 
     def client(self, seconds: float) -> httpx2.AsyncClient:
         """A client that reaches this server only."""

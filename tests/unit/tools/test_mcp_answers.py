@@ -35,7 +35,7 @@ OTHER = {**LOOKUP, "name": "other"}
 
 
 def page(status: int) -> Response:
-    """What a proxy answers."""
+    """The page of a proxy."""
     return Response("<html>Bad Gateway</html>", status, media_type="text/html")
 
 
