@@ -194,7 +194,7 @@ async def test_a_tenants_failing_tools_open_no_circuit_of_others() -> None:
     await tools.offered(AGENT, ADA)
     for tenant in ("acme", "globex"):
         await tools.offered(AGENT.model_copy(deep=True).of_tenant(tenant, 1), Scope(tenant, "ada"))
-    assert guarded.names == ["mcp:files.example.com", "acme mcp:files.example.com", "globex mcp:files.example.com"]
+    assert guarded.names == [" mcp:files.example.com", "acme mcp:files.example.com", "globex mcp:files.example.com"]
 
 
 async def test_the_tools_of_definitions_that_are_used_no_more_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -216,7 +216,7 @@ class NotedGuards:
     def __init__(self) -> None:
         self.names: list[str] = []
 
-    def guard(self, name: str) -> contextlib.AbstractAsyncContextManager[None]:
+    def guard(self, name: str, **_caller: str | None) -> contextlib.AbstractAsyncContextManager[None]:
         self.names.append(name)
         return contextlib.nullcontext()
 
