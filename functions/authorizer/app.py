@@ -12,7 +12,7 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from baton import composition
-from baton.composition.metrics import counted
+from baton.composition.metrics import observed
 from baton.domain.errors import Unauthorized
 from baton.domain.identity import SUBPROTOCOL, Scope
 from baton.domain.metrics import Metric, count
@@ -26,16 +26,24 @@ verifier = composition.deployed_ports().verifier  # built once per execution env
 
 
 @logger.inject_lambda_context(clear_state=True, log_event=False)  # the event holds the token
-@counted
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Allow this ``$connect`` with the caller's identity, or make API Gateway answer 401."""
+    answer = _decide(event)
+    if answer is None:
+        raise Exception("Unauthorized")  # API Gateway requires exactly this text
+    return answer
+
+
+@observed
+def _decide(event: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the answer that allows the connection, or None to refuse it."""
     try:
         identity = verifier.verify(_token(event))
     except Unauthorized as error:
         logger.info("Connection refused", code=error.code)
-        # Lambda counts the exception as an error. The alarm subtracts the refusals that are counted here.
+        # Lambda counts the exception of a refusal as an error. The alarm subtracts those that are counted here.
         count(Metric.CONNECTIONS_REFUSED)
-        raise Exception("Unauthorized") from None  # API Gateway requires exactly this text
+        return None
     scope = identity.scope
     return {
         "principalId": scope.user_id,

@@ -9,14 +9,14 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from baton import composition
 from baton.composition import event_loop
-from baton.composition.metrics import counted
+from baton.composition.metrics import observed
 
 logger = Logger(use_rfc3339=True)
 closing = composition.deployed().closing_events  # built once per execution environment
 
 
 @logger.inject_lambda_context(clear_state=True)
-@counted
+@observed
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Carry out the ``step`` that ``event`` names for its ``session``, or all of them.
 

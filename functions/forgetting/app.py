@@ -9,7 +9,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from baton import composition
 from baton.composition import event_loop
-from baton.composition.metrics import counted
+from baton.composition.metrics import observed
 from baton.domain.identity import Scope
 from baton.privacy.forgetting import to_state_output
 
@@ -21,7 +21,7 @@ forgetting = composition.deployed().privacy.forgetting  # built once per executi
 
 
 @logger.inject_lambda_context(clear_state=True)
-@counted
+@observed
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Carry out one step of the request that ``event`` refers to, and return the next step and counts, no content."""
     request_id: str = event["requestId"]

@@ -13,7 +13,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from baton import composition
 from baton.composition import event_loop
-from baton.composition.metrics import counted
+from baton.composition.metrics import observed
 
 MARGIN_SECONDS = 240
 """Reserved at the end of the function's time limit, to finish the pages and slices in progress."""
@@ -25,7 +25,7 @@ sources = knowledge.source_refreshes
 
 
 @logger.inject_lambda_context(clear_state=True)
-@counted
+@observed
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Handle an "Object Created" event of S3 or a schedule, or carry out the ``step`` that the state machine names."""
     if event.get("source") == "aws.scheduler":

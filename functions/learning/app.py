@@ -9,7 +9,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from baton import composition
 from baton.composition import event_loop
-from baton.composition.metrics import counted
+from baton.composition.metrics import observed
 from baton.domain.capture import CaptureRef, CaptureStatus, CaptureStep
 from baton.domain.identity import Scope
 from baton.domain.pipelines import Pipeline
@@ -21,7 +21,7 @@ admission = app.ports.admission
 
 
 @logger.inject_lambda_context(clear_state=True)
-@counted
+@observed
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Carry out the ``step`` that ``event`` names for its ``task``, or mark the task's capture as failed.
 

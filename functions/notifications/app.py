@@ -10,7 +10,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from baton import composition
 from baton.api.a2a.notifying import Notifications
-from baton.composition.metrics import counted
+from baton.composition.metrics import observed
 from baton.composition.queue_records import QueueRecord, each_record
 
 logger = Logger(use_rfc3339=True)
@@ -19,7 +19,7 @@ composition.prepare_store()
 
 
 @logger.inject_lambda_context(clear_state=True)
-@counted
+@observed
 @each_record()
 def handler(record: QueueRecord, context: LambdaContext) -> Coroutine[Any, Any, None]:
     """Notify clients of changes of a task."""

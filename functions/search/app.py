@@ -12,7 +12,7 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from baton.composition import event_loop, search_commands
-from baton.composition.metrics import counted
+from baton.composition.metrics import observed
 from baton.domain.metrics import Metric, count
 
 logger = Logger(use_rfc3339=True)
@@ -27,7 +27,7 @@ MAX_REASON = 1_500
 
 
 @logger.inject_lambda_context(clear_state=True)
-@counted
+@observed
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Run the command of ``event``, or CloudFormation's request for a ``Custom::SearchIndices``.
 

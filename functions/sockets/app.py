@@ -10,7 +10,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from baton import composition
 from baton.composition import event_loop
-from baton.composition.metrics import counted
+from baton.composition.metrics import observed
 from baton.domain.errors import RateLimited
 from baton.domain.identity import SUBPROTOCOL, Scope
 from baton.entry.actions import Caller
@@ -20,7 +20,7 @@ actions = composition.deployed().actions  # built once per execution environment
 
 
 @logger.inject_lambda_context(clear_state=True, log_event=False)
-@counted
+@observed
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Answer one event of the WebSocket API."""
     request = event["requestContext"]

@@ -12,7 +12,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from baton import composition
 from baton.composition import event_loop
-from baton.composition.metrics import counted
+from baton.composition.metrics import observed
 from baton.domain.metrics import Metric
 from baton.entry.jobs import Job, run_jobs
 
@@ -32,7 +32,7 @@ admission = app.ports.admission
 
 
 @logger.inject_lambda_context(clear_state=True)
-@counted
+@observed
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, int]:
     """Do all jobs once and return their counts. The event is ignored, because the table has what is due.
 

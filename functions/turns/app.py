@@ -9,7 +9,7 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from baton import composition
-from baton.composition.metrics import counted
+from baton.composition.metrics import observed
 from baton.composition.queue_records import QueueRecord, each_record
 from baton.composition.tracing import flushed
 from baton.domain.errors import ThreadBusy
@@ -25,7 +25,7 @@ composition.prepare_turns()
 
 
 @logger.inject_lambda_context(clear_state=True)
-@counted
+@observed
 @flushed(lambda: composition.deployed_ports().tracer)
 @each_record(Metric.QUEUED_TURNS_FAILED, but=(ThreadBusy,))
 def handler(record: QueueRecord, context: LambdaContext) -> Coroutine[Any, Any, None]:

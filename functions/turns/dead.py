@@ -9,7 +9,7 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from baton import composition
-from baton.composition.metrics import counted
+from baton.composition.metrics import observed
 from baton.composition.queue_records import QueueRecord, each_record
 from baton.domain.metrics import Metric
 
@@ -18,7 +18,7 @@ dead_turns = composition.deployed().dead_turns  # built once per execution envir
 
 
 @logger.inject_lambda_context(clear_state=True)
-@counted
+@observed
 @each_record(Metric.DEAD_TURNS_FAILED)
 def handler(record: QueueRecord, context: LambdaContext) -> Coroutine[Any, Any, None]:
     """End a turn that failed too often."""

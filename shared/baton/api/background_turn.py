@@ -7,17 +7,13 @@ import math
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from typing import Any, Generic, TypeVar
 
-from aws_lambda_powertools import Logger
-
 from baton.background import in_background
 from baton.domain.errors import BatonError, InternalError, LeaseLost, TokenExpired
 from baton.domain.events import Event
-from baton.domain.metrics import Metric, count
+from baton.failures import report
 
 T = TypeVar("T")
 Emit = Callable[[Event], None]
-
-logger = Logger(child=True)
 
 
 class BackgroundTurn(Generic[T]):
@@ -91,9 +87,8 @@ class BackgroundTurn(Generic[T]):
             self._failure = None
         except BatonError as error:
             self._failure = error
-        except Exception:
-            logger.exception("run failed", request_id=self._request_id)
-            count(Metric.INTERNAL_FAULTS)
+        except Exception as error:  # noqa: BLE001 - it is reported
+            report(error, "run failed", request_id=self._request_id)
             self._failure = InternalError()
 
     def _end(self, _: asyncio.Task[None]) -> None:

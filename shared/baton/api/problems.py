@@ -8,7 +8,6 @@ import re
 import uuid
 from typing import Any
 
-from aws_lambda_powertools import Logger
 from botocore.exceptions import BotoCoreError, ClientError
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -35,8 +34,7 @@ from baton.domain.errors import (
 from baton.domain.identity import Scope, thread_ref
 from baton.domain.metrics import Metric, count
 from baton.domain.wire_model import WireModel
-
-logger = Logger(child=True)
+from baton.failures import report
 
 PROBLEM = "application/problem+json"
 """The media type of errors."""
@@ -185,18 +183,18 @@ def install(app: FastAPI) -> None:
     async def answer_refusal(request: Request, error: Exception) -> JSONResponse:
         if isinstance(error, Forbidden):
             await _record_denial(request, error)
-        return response(request, error if isinstance(error, BatonError) else InternalError())
+        return _answer(request, error, error if isinstance(error, BatonError) else InternalError())
 
     async def answer_invalid(request: Request, error: Exception) -> JSONResponse:
         return response(request, _from_validation(error))
 
     async def http_error(request: Request, error: Exception) -> JSONResponse:
-        return response(request, of_http(error) if isinstance(error, HTTPException) else InternalError())
+        if isinstance(error, Refused):
+            return _answer(request, error.error, error.error)
+        return _answer(request, error, of_http(error) if isinstance(error, HTTPException) else InternalError())
 
     async def answer_fault(request: Request, error: Exception) -> JSONResponse:
-        logger.error("request failed", exc_info=error, request_id=request_id(request), path=request.url.path)
-        count(Metric.INTERNAL_FAULTS)
-        return response(request, InternalError())
+        return _answer(request, error, InternalError())
 
     app.add_exception_handler(BatonError, answer_refusal)
     app.add_exception_handler(RequestValidationError, answer_invalid)
@@ -204,6 +202,13 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(ClientError, answer_fault)
     app.add_exception_handler(BotoCoreError, answer_fault)
     app.add_exception_handler(Exception, answer_fault)
+
+
+def _answer(request: Request, failure: Exception, error: BatonError) -> JSONResponse:
+    """Return the response for ``error``, and report what has led to one that is not the caller's."""
+    if error.status >= 500:
+        report(failure, "request failed", request_id=request_id(request), path=request.url.path)
+    return response(request, error)
 
 
 async def _record_denial(request: Request, error: Forbidden) -> None:

@@ -1,4 +1,7 @@
-"""Metrics of an invocation, written at its end: one log line in CloudWatch's Embedded Metric Format."""
+"""Metrics of an invocation, written at its end: one log line in CloudWatch's Embedded Metric Format.
+
+The failure of the invocation gets a line too.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from typing import ParamSpec, TypeVar
 from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 
 from baton.domain.metrics import TIMES, Metric, counting
+from baton.failures import report
 from baton.settings.base import MetricSettings
 
 NAMESPACE = "Baton"
@@ -48,14 +52,18 @@ def stack_name() -> str:
     return MetricSettings().stack
 
 
-def counted(handler: Callable[P, T]) -> Callable[P, T]:
-    """Return a Lambda handler that writes the counts of each invocation at its end."""
+def observed(handler: Callable[P, T]) -> Callable[P, T]:
+    """Return a Lambda handler that writes the counts of each invocation at its end, and reports its failure."""
 
-    return _counts_written()(handler)
+    return _observed()(handler)
 
 
 @contextmanager
-def _counts_written() -> Iterator[None]:
+def _observed() -> Iterator[None]:
     # With the time of its start, like Lambda's own metrics, because an alarm subtracts one from the other.
     with counting(partial(write_metrics, at=datetime.now(UTC))):
-        yield
+        try:
+            yield
+        except Exception as failure:
+            report(failure, "invocation failed")
+            raise

@@ -6,7 +6,6 @@ Powertools has these too. Its module loads the shapes of all event sources, and 
 from __future__ import annotations
 
 import functools
-import logging
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -18,8 +17,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from baton.composition import event_loop
 from baton.domain.metrics import Metric, count_failures
 from baton.domain.times import from_millis
-
-_log = logging.getLogger(__name__)
+from baton.failures import report
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +51,8 @@ Handler = Callable[[dict[str, Any], LambdaContext], dict[str, list[dict[str, str
 def each_record(failures: Metric | None = None, *, but: tuple[type[Exception], ...] = ()) -> Callable[[Work], Handler]:
     """Return a decorator that makes a Lambda handler of work on one record. Only a record that fails is redelivered.
 
-    Lambda counts a redelivered record as a success, so ``failures`` counts the exceptions of the work except ``but``.
+    Lambda counts a redelivered record as a success, so a failure is reported here, and ``failures`` counts the
+    exceptions of the work except ``but``.
     """
 
     def decorate(work: Work) -> Handler:
@@ -64,8 +63,9 @@ def each_record(failures: Metric | None = None, *, but: tuple[type[Exception], .
                 try:
                     with count_failures(failures, but=but) if failures else nullcontext():
                         event_loop.run(work(QueueRecord.of(record), context))
-                except Exception:  # noqa: BLE001 - the others of the batch go on, and the queue delivers this again
-                    _log.debug("A record failed", exc_info=True)
+                except Exception as failure:  # noqa: BLE001 - the others go on, and the queue delivers this again
+                    receives = record.get("attributes", {}).get("ApproximateReceiveCount")
+                    report(failure, "record failed", record_id=record["messageId"], receives=receives)
                     failed.append({"itemIdentifier": record["messageId"]})
             return {"batchItemFailures": failed}
 

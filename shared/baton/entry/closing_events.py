@@ -10,6 +10,7 @@ from typing import Any
 from baton.domain.episode import Episode
 from baton.domain.identity import Scope
 from baton.domain.pipelines import Pipeline
+from baton.failures import ExpectedFailure
 from baton.memory.episodes.session_closing import ClosingSession, ClosingStep, SessionClosing
 from baton.pipelines.admission import Admission
 from baton.procedures.learning import SessionLearning
@@ -21,7 +22,7 @@ STEP_SECONDS = 200.0
 """Seconds that a step may need. With less left, the rest is the state machine's."""
 
 
-class OutOfTime(Exception):
+class OutOfTime(ExpectedFailure):
     """The steps of a session do not fit into one invocation. The state machine continues with single ones."""
 
 
@@ -62,7 +63,7 @@ class ClosingEvents:
         session: ClosingSession | None = None
         for step in ClosingStep:
             if loop.time() > latest:
-                raise OutOfTime
+                raise OutOfTime("the state machine continues with single steps")
             if step is ClosingStep.STORE:
                 session = await self.closing.begin(scope, thread_id, number)
                 continue

@@ -7,11 +7,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from aws_lambda_powertools import Logger
-
 from baton.domain.metrics import Metric, count
+from baton.failures import ExpectedFailure, report
 
-logger = Logger(child=True)
+
+class JobsFailed(ExceptionGroup[Exception], ExpectedFailure):
+    """Failures of jobs, each of which has been reported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,19 +30,20 @@ class Job:
 async def run_jobs(jobs: Sequence[Job]) -> dict[str, Any]:
     """Run the jobs one after another and return their results by name.
 
-    A failure is logged and counted, and the next job begins. Once all have run, an ``ExceptionGroup`` of the failures
-    is raised, so that the invocation fails too.
+    A failure is reported and counted, and the next job begins. Once all have run, ``JobsFailed`` is raised, so that the
+    invocation fails too.
     """
     results: dict[str, Any] = {}
     failures: list[Exception] = []
     for job in jobs:
         try:
-            async with asyncio.timeout(job.seconds):
+            async with asyncio.timeout(job.seconds) as limit:
                 results[job.name] = await job.work()
-        except Exception as failure:
-            logger.exception("job failed", job=job.name)
+        except Exception as failure:  # noqa: BLE001 - the next job begins
+            late = ExpectedFailure(f"it did not end within {job.seconds:g} s") if limit.expired() else None
+            report(late or failure, "job failed", job=job.name)
             count(job.failures)
             failures.append(failure)
     if failures:
-        raise ExceptionGroup("Some jobs have failed; the log names each.", failures)
+        raise JobsFailed("Some jobs have failed; the log names each.", failures)
     return results

@@ -28,6 +28,7 @@ from baton.domain.queued import (
     parse_queued,
 )
 from baton.domain.tracing import inside, joining
+from baton.failures import report
 from baton.memory.prompt.history_summary import HistorySummaries
 from baton.outbox.connection_sender import WORKER_SECONDS, send_to
 from baton.outbox.task_notifications import TaskNotifications
@@ -83,10 +84,9 @@ class QueuedTurns:
 
         ``sent_at``: the time of sending. The record is refused if its user or thread was forgotten since.
         """
-        queued = parse_queued(body)
+        queued = _parse(body)
         scope, thread_id, subscriber = queued.scope, queued.thread_id, queued.subscriber
         work_for(queued.tenant_id)
-        logger.append_keys(tenant=queued.tenant_id, thread_id=thread_id, request_id=queued.request_id)
         if sent_at is not None and delivery.receives == 1 and isinstance(queued, _MESSAGES):
             measure(Metric.TIME_IN_QUEUE, max(0, round((self.clock.now() - sent_at).total_seconds() * 1000)))
         async with self.records.hide(receipt_handle, delivery) if self.records else nullcontext() as record:
@@ -129,6 +129,7 @@ class QueuedTurns:
             except BatonError as error:
                 if error.status >= 500:
                     count(Metric.REQUESTS_FAILED)
+                report(error, "queued work refused", action=queued.action)
                 await self._refuse(queued, error)
 
     @contextmanager
@@ -140,7 +141,8 @@ class QueuedTurns:
 
     async def give_up(self, body: str, *, sent_at: datetime | None = None) -> None:
         """End a turn that failed too often: its run ends as ``interrupted``, and the thread can continue."""
-        queued = parse_queued(body)
+        queued = _parse(body)
+        logger.warning("queued work given up", action=queued.action)
         try:
             await self._check_not_forgotten(queued, sent_at)
             if await self._is_canceled(queued):
@@ -152,6 +154,7 @@ class QueuedTurns:
         except _TRY_AGAIN:
             raise
         except BatonError as error:
+            report(error, "queued work refused", action=queued.action)
             await self._refuse(queued, error)
 
     async def _check_not_forgotten(self, queued: Queued, sent_at: datetime | None) -> None:
@@ -195,3 +198,10 @@ class QueuedTurns:
             about["messageId"] = queued.message_id
         refusal = unsequenced(run_error(error, requestId=queued.request_id), **about)
         await send_to(self.connections, subscriber.connection_id, [refusal], patience=WORKER_SECONDS)
+
+
+def _parse(body: str) -> Queued:
+    """Return a record's work, whose ids the lines of the log get."""
+    queued = parse_queued(body)
+    logger.append_keys(tenant=queued.tenant_id, thread_id=queued.thread_id, request_id=queued.request_id)
+    return queued

@@ -11,12 +11,10 @@ import jwt
 import pytest
 from a2a.compat.v0_3 import types as v03
 from a2a.types import Task
-from pydantic import ValidationError
 
 from baton.api.a2a.access import A2AAccess
 from baton.api.a2a.notifying import Notifications, NotYet
 from baton.domain.a2a_task import MarkStatus, TaskMark
-from baton.domain.metrics import Metric, counting
 from baton.domain.push_config import LIFETIME, MAX_CONFIGS, MAX_RECEIVES, PushNotice, TaskChange, pause_after
 from baton.domain.queued import QueuedMessage
 from baton.ports.a2a import WebhookRefused, WebhookUnreachable
@@ -330,32 +328,6 @@ async def test_two_marks_of_a_task_within_minutes_are_both_reported(served: A2AS
     await served.call("tasks/cancel", {"id": task["id"]})
     await served.call("tasks/cancel", {"id": task["id"]})
     assert states(await worked_off(served)) == ["canceled"]
-
-
-async def test_an_unexpected_fault_of_the_sender_is_counted(served: A2AServed, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lambda takes the record back as if nothing was wrong with the function."""
-    await configured(served)
-
-    def fail(url: str) -> None:
-        raise ZeroDivisionError
-
-    monkeypatch.setattr(hooks_of(served), "refusal", fail)
-    records = queue_of(served).sent
-    sender = Notifications.of(served.harness.app)
-    await sender.run(records[0].model_dump_json(by_alias=True), "handle", 1)
-    notice = queue_of(served).sent[-1]
-    counted: list[Metric] = []
-    with counting(lambda counts: counted.extend(counts)), pytest.raises(ZeroDivisionError):
-        await sender.run(notice.model_dump_json(by_alias=True), "handle", 1)
-    assert counted == [Metric.INTERNAL_FAULTS]
-
-
-async def test_a_record_that_is_unreadable_is_counted(served: A2AServed) -> None:
-    """One of a newer version, after that was rolled back."""
-    counted: list[Metric] = []
-    with counting(lambda counts: counted.extend(counts)), pytest.raises(ValidationError):
-        await Notifications.of(served.harness.app).run('{"record": "newer"}', "handle", 1)
-    assert counted == [Metric.INTERNAL_FAULTS]
 
 
 async def test_a_refused_message_is_reported(served: A2AServed) -> None:

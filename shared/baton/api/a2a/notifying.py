@@ -34,6 +34,7 @@ from baton.domain.push_config import (
     pause_after,
 )
 from baton.domain.thread import Thread
+from baton.failures import ExpectedFailure
 from baton.ports.a2a import WebhookRefused, WebhookUnreachable
 from baton.registry.agent_registry import AgentRegistry
 
@@ -52,7 +53,7 @@ _RECORD: TypeAdapter[TaskChange | PushNotice] = TypeAdapter(
 )
 
 
-class NotYet(Exception):
+class NotYet(ExpectedFailure):
     """The record must be delivered again later. The message is for the log."""
 
 
@@ -80,16 +81,10 @@ class Notifications:
                 await self._spread(record)
             else:
                 await self._send(record)
-        except (NotYet, BatonError) as later:
-            logger.info("notification postponed", reason=str(later), receives=receives)
+        except (NotYet, BatonError):
             if receives >= MAX_RECEIVES:
                 count(Metric.NOTIFICATIONS_FAILED)
             await self.ports.push_queue.retry(receipt_handle, pause_after(receives))
-            raise
-        except Exception:
-            # Lambda counts a record that returns to the queue as no error of the function.
-            logger.exception("notification failed")
-            count(Metric.INTERNAL_FAULTS)
             raise
 
     # A change

@@ -28,7 +28,6 @@ from a2a.utils.errors import (
     InvalidParamsError,
     VersionNotSupportedError,
 )
-from aws_lambda_powertools import Logger
 from google.protobuf.json_format import MessageToDict, ParseDict  # type: ignore[import-untyped]
 
 from baton.api import sse
@@ -37,6 +36,7 @@ from baton.api.a2a.handler import A2AHandler
 from baton.api.a2a.json_text import to_line, to_reason
 from baton.domain.errors import BatonError, UnsupportedPart
 from baton.domain.metrics import Metric, count
+from baton.failures import report
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -58,7 +58,6 @@ CURRENT: Mapping[str, type[Any]] = {
 LARGE = 32_768
 """Bytes of a body from which on it is converted in a thread: other streams of the process must not wait for it."""
 
-logger = Logger(child=True)
 handler = A2AHandler()
 
 METHODS: Mapping[str, Callable[[Any, Any], Awaitable[Any]]] = {
@@ -152,14 +151,14 @@ def to_a2a_error(error: Exception, caller: A2ACaller) -> A2AError:
     if isinstance(error, A2AError):
         return error
     if not isinstance(error, BatonError):
-        logger.error("A2A request failed", exc_info=error, request_id=caller.request_id)
-        count(Metric.INTERNAL_FAULTS)
+        report(error, "request failed", request_id=caller.request_id)
         return InternalError("Something went wrong on our side. Please try again.")
     data: dict[str, Any] = {"code": error.code, "retryable": error.retryable}
     if error.retry_after is not None:
         data["retryAfter"] = error.retry_after
     if error.status >= 500:
         count(Metric.REQUESTS_FAILED)
+        report(error, "request failed", request_id=caller.request_id)
         return InternalError(error.detail, data)
     if isinstance(error, UnsupportedPart):
         return ContentTypeNotSupportedError(error.detail, data)

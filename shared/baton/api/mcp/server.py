@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import mcp_types as types
-from aws_lambda_powertools import Logger
 from mcp import MCPError
 from mcp.server.caching import CacheHint
 from mcp.server.context import ServerRequestContext
@@ -35,6 +34,7 @@ from baton.domain.errors import (
 )
 from baton.domain.events import Event
 from baton.domain.metrics import Metric, count
+from baton.failures import report
 from baton.requests.thread_access import own_thread
 
 INSTRUCTIONS = (
@@ -45,8 +45,6 @@ LIST_MILLISECONDS = 60_000
 """The time for which clients may keep the list of tools. Definitions of agents are cached for the same time."""
 
 Context = ServerRequestContext[Any, Request]
-
-logger = Logger(child=True)
 
 
 async def list_tools(context: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
@@ -71,8 +69,7 @@ def _guard() -> Iterator[None]:
     except MCPError:
         raise
     except Exception as error:
-        logger.exception("request failed")
-        count(Metric.INTERNAL_FAULTS)
+        report(error, "request failed")
         raise MCPError(types.INTERNAL_ERROR, InternalError.detail) from error
 
 
@@ -85,6 +82,7 @@ async def _list(caller: McpCaller, cursor: str | None) -> types.ListToolsResult:
         visible = (await caller.app.agents.of(caller.scope)).visible(caller.scope)
     except StoreUnavailable as error:
         count(Metric.REQUESTS_FAILED)
+        report(error, "request failed")
         raise MCPError(types.INTERNAL_ERROR, error.detail) from None
     rest = [agent for agent in select_agents(visible) if agent.id > after]
     tools = [tool_of(agent, visible) for agent in rest[:PAGE]]
@@ -112,6 +110,7 @@ async def _ask(
 def _fail(error: BatonError, thread_id: str | None = None) -> types.CallToolResult:
     if error.status >= 500:
         count(Metric.REQUESTS_FAILED)
+        report(error, "request failed", thread_id=thread_id)
     return to_failure(error, thread_id)
 
 
