@@ -19,10 +19,11 @@ _MARK = re.compile(
     r"(?:\s?[,;:\u2020|\uff0c\uff1a]\s?[^\W\d][^\[\]\u3010\u3011\n]{0,120})?\s?[\]\uff3d\u3011]"
 )
 """One or several numbers in brackets, perhaps with a place behind them, as in ``[2, page 3]``."""
-_CODE = re.compile(
+_BARRED = re.compile(
     r"^[ \t>]*(?:[-*+]|\d{1,3}[.)])?[ \t]*(?P<fence>`{3,}|~{3,})[^\n]*(?:\n.*?(?:^[ \t>]*(?P=fence)[`~]*[ \t]*$|\Z)|\Z)"
     r"|(?P<ticks>(?<!`)`{1,8}(?!`))(?:(?!\n[ \t]*\n).){1,2000}?(?<!`)(?P=ticks)(?!`)"
-    r"|<(?P<tag>code|pre)\b[^>\n]{0,200}>.*?(?:</(?P=tag)>|\Z)",
+    r"|<(?P<tag>code|pre)\b[^>\n]{0,200}>.*?(?:</(?P=tag)>|\Z)"
+    r"|</?[a-z][^<>\n]{0,400}>|\]\([^()\n]{0,2000}\)",
     re.MULTILINE | re.DOTALL | re.IGNORECASE,
 )
 _JSON = re.compile(r"\s*(?:\{|\[\s*[\[{\"])")
@@ -107,9 +108,9 @@ def _find_barred(text: str) -> list[tuple[int, int]]:
     """Return the parts of a text in which no citation can stand."""
     if _JSON.match(text) and _is_json(text):
         return _outside(text, _JSON_TEXT)
-    if "`" not in text and "~~~" not in text and "<" not in text:
+    if not any(sign in text for sign in ("`", "~~~", "<", "](")):
         return []
-    return [match.span() for match in _CODE.finditer(text)]
+    return [match.span() for match in _BARRED.finditer(text)]
 
 
 def _is_json(text: str) -> bool:

@@ -57,6 +57,8 @@ def test_forms_that_models_cite_in(text: str, cited: list[int]) -> None:
         "[the handbook [2]](https://a.example/x)",
         "![2](picture.png)",
         "[[2]](https://a.example/x)",
+        '<a title="see [2]" href="x">link</a>',
+        "[the handbook](https://a.example/x?[2] 'on [3]')",
         "items[2] is the third",
         "a[2], x1[3], user_names[4], userNames[5], f(x)[6]",
         "matrix[1][2]",

@@ -109,11 +109,12 @@ const CHANGES: Changes = {
       talk.change(messageId, { content: message.content + delta });
   },
 
-  TEXT_MESSAGE_END(talk, { messageId }, { sources, finishReason, takenBack }) {
+  TEXT_MESSAGE_END(talk, { messageId }, { sources, consulted, finishReason, takenBack }) {
     if (takenBack) return talk.drop(({ id }) => id === messageId); // it was the model's thinking
     talk.change(messageId, {
       open: false,
       ...(sources && { sources }),
+      ...(consulted && { consulted }),
       truncated: finishReason === "length",
     } as Partial<Item>);
   },

@@ -164,8 +164,9 @@ const isUnsent = (item: Item): boolean => item.role === "user" && item.runId == 
 
 /** What one stored message shows: itself, and the tool calls it made. Results alone have no name, and complete a call. */
 function itemsOf(message: StoredMessage): Partial<Item>[] {
-  const { ordinal, runId, status, sources, isHandoffSummary, outcome, finishReason, agentId, agentName, timestamp } =
+  const { ordinal, runId, status, sources, consulted, isHandoffSummary, outcome, finishReason } =
     message.metadata ?? {};
+  const { agentId, agentName, timestamp } = message.metadata ?? {};
   const stored = { open: false, ...(ordinal !== undefined && { ordinal }), ...(runId !== undefined && { runId }) };
   if (message.role === "tool") {
     const result = typeof message.content === "string" ? message.content : JSON.stringify(message.content ?? "");
@@ -189,6 +190,7 @@ function itemsOf(message: StoredMessage): Partial<Item>[] {
     ...(agentId && { agentId }),
     ...(timestamp && { timestamp }),
     ...(sources && { sources }),
+    ...(consulted && { consulted }),
     ...(message.feedback && { feedback: message.feedback }),
   };
   return [...calls, said as Partial<Item>];

@@ -36,6 +36,8 @@ export interface MessageItem extends Shown {
   readonly agentId?: string | null;
   readonly timestamp?: string;
   readonly sources?: readonly Source[];
+  /** Documents that agents were given for it, and that nothing cites. */
+  readonly consulted?: readonly Source[];
   readonly feedback?: Feedback | null;
   /** Stopped in the middle; what was said is kept. */
   readonly cancelled?: boolean;

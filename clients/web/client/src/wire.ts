@@ -35,6 +35,12 @@ export interface Source {
   readonly section?: string | null;
   readonly page?: number | null;
   readonly url?: string | null;
+  /** The number by which a text cites the passage, as in `[2]`. */
+  readonly number?: number | null;
+  /** The beginning of a passage that is cited, or the part of it that the question is about. */
+  readonly excerpt?: string;
+  /** Where the text cites it by number: offsets of characters, not of UTF-16 units. */
+  readonly places?: readonly { readonly start: number; readonly end: number }[];
 }
 
 export interface TextPart {
@@ -96,6 +102,7 @@ export interface StoredMessage {
     readonly isHandoffSummary?: boolean;
     readonly timestamp?: string;
     readonly sources?: readonly Source[];
+    readonly consulted?: readonly Source[];
     readonly outcome?: CallOutcome;
   };
 }
@@ -194,6 +201,7 @@ export interface EventMetadata {
   readonly action?: string;
   readonly outcome?: CallOutcome;
   readonly sources?: readonly Source[];
+  readonly consulted?: readonly Source[];
   readonly finishReason?: string | null;
   readonly takenBack?: boolean;
   readonly refusedBy?: string;

@@ -1,4 +1,6 @@
+import type { Source } from "#client";
 import type { MarkdownView } from "../markdown/view.ts";
+import { nameOf } from "../sources.ts";
 import { define, NO_UI, type Ui } from "../ui.ts";
 
 let loading: Promise<typeof import("../markdown/view.ts")> | null = null;
@@ -18,6 +20,7 @@ export class BatonMarkdown extends HTMLElement {
   #view: MarkdownView | null = null;
   #text = "";
   #isComplete = false;
+  #sources: readonly Source[] = [];
 
   set ui(ui: Ui) {
     this.#ui = ui;
@@ -34,7 +37,12 @@ export class BatonMarkdown extends HTMLElement {
     this.#draw();
   }
 
-  /** Both properties are set one after the other: one drawing is enough. */
+  set sources(sources: readonly Source[] | undefined) {
+    this.#sources = sources ?? [];
+    this.#draw();
+  }
+
+  /** The properties are set one after the other: one drawing is enough. */
   #draw(): void {
     if (this.#isDrawing) return;
     this.#isDrawing = true;
@@ -45,7 +53,7 @@ export class BatonMarkdown extends HTMLElement {
   async #drawn(): Promise<void> {
     try {
       this.#view ??= await this.#viewOf();
-      this.#view.update(this.#text, this.#isComplete);
+      this.#view.update(this.#text, this.#isComplete, this.#sources);
     } catch (error) {
       // What cannot be drawn is read as it was written.
       this.#view = null;
@@ -60,7 +68,8 @@ export class BatonMarkdown extends HTMLElement {
     this.replaceChildren();
     return new MarkdownView(this, () => {
       const { say } = this.#ui.locale;
-      return { copy: say("copy"), copied: say("copied"), code: say("code"), table: say("table") };
+      const source = (cited: Source) => say("source", { number: String(cited.number), name: nameOf(cited, say) });
+      return { copy: say("copy"), copied: say("copied"), code: say("code"), table: say("table"), source };
     });
   }
 }

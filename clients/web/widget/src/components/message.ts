@@ -2,6 +2,7 @@ import { html, nothing, type TemplateResult } from "lit";
 import { type Branch, type FilePart, type MessageItem, previewOf, type Source, textOf } from "#client";
 import { icons } from "../icons.ts";
 import { isComposing } from "../keys.ts";
+import { addressOf, listed } from "../sources.ts";
 import { submit } from "../submission.ts";
 import { define, isIdle, Piece } from "../ui.ts";
 import "./actions.ts";
@@ -17,6 +18,7 @@ export class BatonMessage extends Piece {
     askedBy: { attribute: false },
     versions: { attribute: false },
     isEdited: { state: true },
+    passage: { state: true },
   };
   declare item: MessageItem;
   /** Whether its author stands above it: not, where the message before is by the same. */
@@ -26,10 +28,13 @@ export class BatonMessage extends Piece {
   declare askedBy: string | null;
   declare versions: readonly Branch[];
   declare isEdited: boolean;
+  /** The passage that is shown, and the citation that shows it. */
+  declare passage: { readonly source: Source; readonly at: HTMLButtonElement } | null;
 
   constructor() {
     super();
     this.isEdited = false;
+    this.passage = null;
   }
 
   protected override render(): TemplateResult {
@@ -38,7 +43,7 @@ export class BatonMessage extends Piece {
       <article class="message ${role}" part="message message-${role}" aria-label=${this.#author}>
         ${this.named && role === "assistant" ? html`<div class="author" part="author">${this.#author}</div>` : nothing}
         ${this.isEdited ? this.#editor() : this.#body()}
-        ${this.#sources()} ${this.#marks()} ${this.#failure()}
+        ${this.#passage()} ${this.#sources()} ${this.#marks()} ${this.#failure()}
         ${this.isEdited ? nothing : html`<baton-chat-actions .ui=${this.ui} .item=${this.item} .askedBy=${this.askedBy} .versions=${this.versions} @baton-edit=${this.#edit}></baton-chat-actions>`}
       </article>
     `;
@@ -92,9 +97,27 @@ export class BatonMessage extends Piece {
   }
 
   #answer(): TemplateResult {
-    const { content, open } = this.item;
-    return html`<baton-chat-markdown class="markdown" .ui=${this.ui} .text=${textOf(content)} .complete=${!open}></baton-chat-markdown>`;
+    const { content, open, sources } = this.item;
+    return html`<baton-chat-markdown class="markdown" .ui=${this.ui} .text=${textOf(content)} .complete=${!open} .sources=${sources} @click=${this.#cited}></baton-chat-markdown>`;
   }
+
+  readonly #cited = async (event: Event): Promise<void> => {
+    const at = (event.target as Element).closest<HTMLButtonElement>(".citation button");
+    const source = this.item.sources?.find(({ number }) => String(number) === at?.dataset.number);
+    if (!at || !source || this.passage?.at === at) return;
+    await import("./passage.ts");
+    this.passage = { source, at };
+  };
+
+  #passage(): TemplateResult | typeof nothing {
+    if (!this.passage) return nothing;
+    const { source, at } = this.passage;
+    return html`<baton-chat-passage .ui=${this.ui} .source=${source} .at=${at} @baton-hide=${this.#hidden}></baton-chat-passage>`;
+  }
+
+  readonly #hidden = (): void => {
+    this.passage = null;
+  };
 
   #said(): TemplateResult | TemplateResult[] {
     const { content } = this.item;
@@ -105,7 +128,7 @@ export class BatonMessage extends Piece {
   #file(part: FilePart): TemplateResult {
     const { type, source, metadata } = part;
     const name = metadata?.name ?? (source?.type === "url" ? source.value : type);
-    const address = addressOf(source, metadata?.downloadUrl) ?? previewOf(part) ?? null;
+    const address = addressOfFile(source, metadata?.downloadUrl) ?? previewOf(part) ?? null;
     if (type === "image" && address && source?.type !== "url") {
       return html`<a class="picture" href=${address} target="_blank" rel="noopener noreferrer" download=${name}><img src=${address} alt=${name} loading="lazy" /></a>`;
     }
@@ -114,18 +137,27 @@ export class BatonMessage extends Piece {
     return html`<a class="file" part="file" href=${address} target="_blank" rel="noopener noreferrer" download=${name}>${label}</a>`;
   }
 
-  #sources(): TemplateResult | typeof nothing {
-    const { sources } = this.item;
-    const shown = sources ? distinct(sources, this.say) : [];
+  #sources(): (TemplateResult | typeof nothing)[] {
+    const { sources, consulted } = this.item;
+    return [this.#list("sources", sources), this.#list("consulted", consulted)];
+  }
+
+  #list(label: "sources" | "consulted", sources: readonly Source[] = []): TemplateResult | typeof nothing {
+    const shown = listed(sources, this.say);
     if (!shown.length) return nothing;
     return html`
-      <details class="sources" part="sources">
-        <summary>${this.say("sources")} <span class="count">${shown.length}</span></summary>
-        <ol>
-          ${shown.map(({ name, url }) => html`<li dir="auto">${url ? html`<a href=${url} target="_blank" rel="noopener noreferrer">${name}</a>` : name}</li>`)}
-        </ol>
+      <details class="sources" part=${label}>
+        <summary>${this.say(label)} <span class="count">${shown.length}</span></summary>
+        <ul>${shown.map(({ source, name, number }) => html`<li>${number ? html`<span class="count">[${number}]</span> ` : nothing}${this.#source(source, name)}</li>`)}</ul>
       </details>
     `;
+  }
+
+  #source(source: Source, name: string): TemplateResult {
+    const url = addressOf(source);
+    return url
+      ? html`<a href=${url} target="_blank" rel="noopener noreferrer" dir="auto">${name}</a>`
+      : html`<bdi>${name}</bdi>`;
   }
 
   #marks(): TemplateResult | typeof nothing {
@@ -151,24 +183,12 @@ export class BatonMessage extends Piece {
   }
 }
 
-function addressOf(source: FilePart["source"], downloadUrl: string | null | undefined): string | null {
+function addressOfFile(source: FilePart["source"], downloadUrl: string | null | undefined): string | null {
   if (downloadUrl && /^https?:/i.test(downloadUrl)) return downloadUrl;
   if (source?.type === "data" && /^[\w.+-]+\/[\w.+-]+$/.test(source.mimeType ?? "")) {
     return `data:${source.mimeType};base64,${source.value}`;
   }
   return source?.type === "url" && /^https?:/i.test(source.value) ? source.value : null;
-}
-
-/** What an answer rests on, each once; only addresses of web pages can be followed. */
-function distinct(sources: readonly Source[], say: BatonMessage["say"]): { name: string; url: string | null }[] {
-  const found = new Map<string, { name: string; url: string | null }>();
-  for (const { kind, title, id, page, section, url } of sources) {
-    const place = page ? say("page", { page }) : section;
-    const name = [title ?? id, place].filter(Boolean).join(", ");
-    if (!found.has(`${kind} ${name}`))
-      found.set(`${kind} ${name}`, { name, url: /^https?:\/\//i.test(url ?? "") ? (url ?? null) : null });
-  }
-  return [...found.values()];
 }
 
 define("baton-chat-message", BatonMessage);

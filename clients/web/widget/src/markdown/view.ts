@@ -1,5 +1,7 @@
 import type { TokensList } from "marked";
+import type { Source } from "#client";
 import { type Block, blocksOf } from "./blocks.ts";
+import { type Citation, placeCitations, withMarks, withoutMarks } from "./citations.ts";
 import { setDirections } from "./direction.ts";
 import { borderOf, entriesOf, type Growing, growingOf, TAIL } from "./growing.ts";
 
@@ -9,6 +11,8 @@ export interface Labels {
   readonly copied: string;
   readonly code: string;
   readonly table: string;
+  /** The name of the button that shows a source. */
+  readonly source: (source: Source) => string;
 }
 
 /** The last paragraph, while it grows: where its text begins that may still change, and the nodes that show it. */
@@ -44,13 +48,17 @@ export class MarkdownView {
   #liveCode: { readonly node: Text; readonly code: string; readonly language: string } | null = null;
   #liveList: { readonly place: Element; readonly block: Block; readonly growing: Growing } | null = null;
   #liveText: LiveText | null = null;
+  #citations: readonly Citation[] = [];
 
   constructor(root: HTMLElement, labels: () => Labels) {
     this.#root = root;
     this.#labels = labels;
   }
 
-  update(text: string, isComplete: boolean): void {
+  /** Shows the text. The citations of `sources` become buttons once it is complete. */
+  update(written: string, isComplete: boolean, sources: readonly Source[] = []): void {
+    const { text, citations } = isComplete ? withMarks(written, sources) : { text: written, citations: [] };
+    this.#citations = citations;
     if (text === this.#text && !isComplete) return;
     if (!text.startsWith(this.#text.slice(0, this.#settled))) this.#reset();
     const isLonger = !isComplete && text.startsWith(this.#text);
@@ -196,7 +204,7 @@ export class MarkdownView {
     };
     if (sanitizer) show(sanitizer);
     else {
-      place.textContent = block.raw.trim();
+      place.textContent = withoutMarks(block.raw.trim(), this.#citations);
       import("./sanitize.ts").then(
         (loaded) => {
           sanitizer = loaded;
@@ -209,6 +217,7 @@ export class MarkdownView {
   }
 
   #furnish(fragment: DocumentFragment, isSettled: boolean): void {
+    placeCitations(fragment, this.#citations, (source) => this.#citationOf(source));
     setDirections(fragment);
     for (const pre of fragment.querySelectorAll("pre")) this.#frame(pre, isSettled);
     for (const table of fragment.querySelectorAll("table")) this.#scroll(table);
@@ -236,6 +245,16 @@ export class MarkdownView {
         ({ highlight }) => highlight(code, language),
         () => {},
       );
+  }
+
+  #citationOf(source: Source): HTMLElement {
+    const button = document.createElement("button");
+    Object.assign(button, { type: "button", textContent: String(source.number) });
+    const attributes = { part: "button citation-button", "aria-label": this.#labels().source(source) };
+    for (const [name, value] of Object.entries({ ...attributes, "aria-haspopup": "dialog", "aria-expanded": "false" }))
+      button.setAttribute(name, value);
+    button.dataset.number = String(source.number);
+    return button;
   }
 
   #scroll(table: HTMLElement): void {

@@ -46,7 +46,7 @@ export const items = css`
   .sources summary { padding: 3px 10px; border: 1px solid var(--_border); border-radius: 999px; }
   .sources summary:hover { background: var(--_surface); }
   .sources .count { font-variant-numeric: tabular-nums; }
-  .sources ol { display: grid; gap: 4px; margin-block-start: 8px; padding-inline-start: 20px; list-style: decimal; }
+  .sources ul { display: grid; gap: 4px; margin-block-start: 8px; padding-inline-start: 10px; }
 
   .note { display: flex; align-items: center; gap: 10px; color: var(--_muted); font-size: 13px; text-align: center; }
   .note::before, .note::after { content: ""; flex: 1; border-block-start: 1px solid var(--_border); }
