@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -18,6 +19,7 @@ from tests.e2e.fixtures import NewUser
 from tests.e2e.problems import check_problem
 from tests.e2e.sockets import new_id
 from tests.e2e.users import Json, User
+from tests.fault_model import FaultModel, answers
 
 WRITE = "document:write"
 SECONDS = 90
@@ -187,6 +189,22 @@ async def test_a_sitemap_and_a_prefix_are_kept_up_to_date(
         422,
         "source_refused",
     )
+
+
+async def test_a_run_cites_a_document_by_its_number(editor: User, model: FaultModel) -> None:
+    said = await announce(editor, HANDBOOK, title="Handbook")
+    await put(said["upload"], HANDBOOK)
+    await ended(editor, said["document"]["id"])
+    model.script(answers("A night may cost 140 euros [1]. Not so [7]."))
+    asked = {"id": new_id(), "role": "user", "content": "How many euros may a hotel room cost a night?"}
+    body = {"threadId": new_id(), "runId": new_id(), "messages": [asked], "state": {}, "tools": [], "context": []}
+    run = await editor.post("/runs", body | {"forwardedProps": {}})
+    events = [json.loads(line.removeprefix("data: ")) for line in run.text.split("\n") if line.startswith("data: ")]
+    assert "".join(event.get("delta", "") for event in events) == "A night may cost 140 euros [1]. Not so [7]."
+    end = next(event for event in events if event["type"] == "TEXT_MESSAGE_END")
+    [source] = end["metadata"]["sources"]
+    assert (source["number"], source["title"], source["places"]) == (1, "Handbook", [{"start": 27, "end": 30}])
+    assert "A hotel room may cost at most 140 euros a night." in source["excerpt"]
 
 
 async def test_an_answer_over_a_websocket_names_the_document_that_it_was_made_from(editor: User) -> None:

@@ -72,6 +72,8 @@ export const texts = {
   result: "Result",
   reason: "Reason",
   summary: "Summary",
+  sources: "Sources",
+  consulted: "Consulted, not cited",
   metadata: "Metadata",
   feedback: "Feedback",
   inspect: "Inspect the context",

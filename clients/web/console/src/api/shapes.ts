@@ -57,6 +57,18 @@ export interface Span {
   readonly attributes: Readonly<Record<string, unknown>>;
 }
 
+/** What an answer rests on. */
+export interface Source {
+  readonly kind: string;
+  readonly id: string;
+  readonly title?: string | null;
+  readonly agentId?: string | null;
+  readonly section?: string | null;
+  readonly page?: number | null;
+  readonly number?: number | null;
+  readonly excerpt?: string;
+}
+
 export interface Message {
   readonly id: string;
   readonly role: "user" | "assistant" | "tool";
@@ -69,6 +81,8 @@ export interface Message {
     readonly agentName: string | null;
     readonly timestamp: string;
     readonly tokens: number | null;
+    readonly sources?: readonly Source[];
+    readonly consulted?: readonly Source[];
     readonly [name: string]: unknown;
   };
   readonly feedback?: { readonly rating: string; readonly comment: string | null };

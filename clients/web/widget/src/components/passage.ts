@@ -6,7 +6,7 @@ import { addressOf, placeOf } from "../sources.ts";
 import { passage } from "../styles/passage.ts";
 import { define, Piece } from "../ui.ts";
 
-const GAP = 6;
+const GAP = 10;
 const EDGE = 12;
 
 /** The passage behind a citation: its document, where in it, and its words. It goes away with Escape or a click beside it. */

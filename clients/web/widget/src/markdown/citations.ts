@@ -30,7 +30,8 @@ export function withMarks(text: string, sources: readonly Source[]): { text: str
   for (const [start, { end, sources: cited }] of [...found].sort(([one], [other]) => one - other)) {
     const written = characters.slice(start, end).join("");
     if (start < done || !BRACKETS.test(written)) continue;
-    parts.push(characters.slice(done, start).join(""), `\u{E000}${citations.length}\u{E001}`);
+    // A superscript stands right behind what it is about.
+    parts.push(characters.slice(done, start).join("").replace(/ $/, ""), `\u{E000}${citations.length}\u{E001}`);
     citations.push({ written, sources: cited });
     done = end;
   }

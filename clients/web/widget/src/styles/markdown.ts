@@ -23,8 +23,8 @@ export const markdown = css`
   .markdown blockquote { margin-inline: 0; padding-inline-start: 12px; border-inline-start: 3px solid var(--_border); color: var(--_muted); }
   .markdown hr { border: 0; border-block-start: 1px solid var(--_border); margin-block: 16px; }
   .markdown :not(pre) > code { padding: 1.5px 5px; border-radius: 5px; background: var(--_surface); font: 0.88em var(--_mono); }
-  .citation { line-height: 0; margin-inline-start: 2px; font-size: 0.75em; unicode-bidi: isolate; }
-  .citation button { padding: 2px 4px; border-radius: 5px; color: var(--_accent); font-weight: 600; line-height: 1; }
+  .citation { line-height: 0; font-size: 0.75em; unicode-bidi: isolate; white-space: nowrap; }
+  .citation button { padding: 2px 3px; border-radius: 5px; color: var(--_accent); font-weight: 600; line-height: 1; }
   .citation button:is(:hover, [aria-expanded="true"]) { background: var(--_surface); text-decoration: underline; }
   .markdown kbd { padding: 1px 5px; border: 1px solid var(--_border); border-radius: 5px; font: 0.85em var(--_mono); }
   .markdown a[data-image]::before { content: ""; display: inline-block; inline-size: 0.65em; block-size: 0.65em; margin-inline-end: 0.3em; background: currentColor; clip-path: polygon(25% 0, 100% 0, 100% 75%, 84% 75%, 84% 28%, 12% 100%, 0 88%, 72% 16%, 25% 16%); }

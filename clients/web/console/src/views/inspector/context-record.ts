@@ -26,6 +26,8 @@ export interface Item {
   readonly reason: string | null;
   readonly masked?: boolean;
   readonly ambiguous?: boolean;
+  /** The number by which answers cite a chunk of the prompt. */
+  readonly number?: number;
   readonly source?: ItemSource | null;
 }
 

@@ -104,6 +104,7 @@ export class PromptBlocks extends LitElement {
     const isSummary = kind === "system" && item.kind === "summary";
     return html`<li class=${item.included ? "" : "out"}>
       <div class="facts">
+        ${item.number ? html`<span class="mono">[${item.number}]</span>` : nothing}
         <strong dir="auto">${isSummary ? say.summary : item.title}</strong>
         <span class="muted">${item.kind}</span>
         ${item.date ? html`<span class="muted">${when(item.date)}</span>` : nothing}

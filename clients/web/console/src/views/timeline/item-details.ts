@@ -10,6 +10,7 @@ import type { ViewContext } from "../view.ts";
 import { keepDraft } from "./drafts.ts";
 import type { Item } from "./items.ts";
 import { textOf } from "./items.ts";
+import { sourceList } from "./source-list.ts";
 import "../../components/text-viewer.ts";
 import "./trace-waterfall.ts";
 import "./turn-bars.ts";
@@ -33,6 +34,8 @@ export class ItemDetails extends LitElement {
       dt { color: var(--muted); }
       dd { margin: 0; overflow-wrap: anywhere; }
       .actions { display: flex; flex-wrap: wrap; gap: 8px; margin-block: 8px; }
+      .sources :is(h3, ul) { margin: 8px 0 4px; padding: 0; list-style: none; font-size: inherit; }
+      .sources blockquote { margin: 2px 0 6px; padding-inline-start: 10px; border-inline-start: 3px solid var(--border); }
     `,
   ];
   declare item: Item;
@@ -160,7 +163,9 @@ export class ItemDetails extends LitElement {
 
   /** Shows what a message says besides its text: metadata and the user's opinion. */
   #rest(message: Message): TemplateResult {
+    const { sources, consulted } = message.metadata;
     return html`
+      ${sourceList(texts.sources, sources)} ${sourceList(texts.consulted, consulted)}
       ${message.feedback ? html`<text-viewer label=${texts.feedback} .value=${message.feedback}></text-viewer>` : nothing}
       <text-viewer label=${texts.metadata} .value=${message.metadata}></text-viewer>
     `;
