@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NotRequired, TypedDict
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from baton_client.models.base import Model
+
+
+class CitedPlace(Model):
+    """A place of a text where it cites a passage, in characters."""
+
+    start: int
+    end: int
 
 
 class Source(Model):
@@ -30,6 +37,12 @@ class Source(Model):
     """The first page of a passage; ``None`` in formats without pages."""
     chunk: str | None = None
     """The id of a passage, which ``client.documents.search`` shows too."""
+    number: int | None = None
+    """The number by which a text cites a passage, as in ``[2]``."""
+    excerpt: str | None = None
+    """Words of a passage that is cited."""
+    places: list[CitedPlace] = Field(default_factory=list)
+    """The places where the message's text cites it by number."""
     url: str | None = None
     """The address of the document; that of a file works for 15 minutes."""
     media_type: str | None = None

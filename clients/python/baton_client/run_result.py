@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
@@ -54,6 +54,8 @@ class SaidMessage:
     text: str = ""
     sources: list[Source] = field(default_factory=list)
     """Its sources: consulted agents, passages of documents, files."""
+    consulted: list[Source] = field(default_factory=list)
+    """Documents that agents were given for it, and that it does not cite."""
     is_complete: bool = False
 
 
@@ -103,4 +105,13 @@ class RunResult:
     @property
     def sources(self) -> list[Source]:
         """The sources of the messages, each once."""
-        return list({(source.kind, source.id): source for m in self.messages for source in m.sources}.values())
+        return _once(source for message in self.messages for source in message.sources)
+
+    @property
+    def consulted(self) -> list[Source]:
+        """The documents that agents were given and that the messages do not cite, each passage once."""
+        return _once(source for message in self.messages for source in message.consulted)
+
+
+def _once(sources: Iterable[Source]) -> list[Source]:
+    return list({(source.kind, source.id, source.chunk): source for source in sources}.values())

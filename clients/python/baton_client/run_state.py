@@ -76,6 +76,7 @@ class RunState:
                     self.messages.remove(message)  # it was the model's thinking, or a guardrail has refused it
                 elif message:
                     message.sources = sources_of(metadata_of(event).get("sources"))
+                    message.consulted = sources_of(metadata_of(event).get("consulted"))
                     message.is_complete = True
             case ToolCallStartEvent():
                 self._arguments[event.tool_call_id] = ""

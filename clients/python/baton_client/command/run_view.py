@@ -86,9 +86,10 @@ class RunView:
         if metadata.get("takenBack"):
             self._say("(This text was taken back.)")
             return
-        sources = [one_line(each.get("title") or each.get("id")) for each in metadata.get("sources") or []]
-        if sources:
-            self._say(f"Sources: {', '.join(dict.fromkeys(sources))}")
+        for label in ("sources", "consulted"):
+            names = [_source_name(each) for each in metadata.get(label) or []]
+            if names:
+                self._say(f"{label.capitalize()}: {', '.join(dict.fromkeys(names))}")
         if metadata.get("finishReason") == "length":
             self._say("(The answer was cut: it was too long.)", "yellow")
 
@@ -195,3 +196,9 @@ def _content(content: Any) -> str:
     if isinstance(content, list):
         return " ".join(str(part.get("text") or f"[{part.get('type')}]") for part in content if isinstance(part, dict))
     return str(content)
+
+
+def _source_name(source: Json) -> str:
+    """Return a source's title, behind the number by which the text cites it."""
+    name = one_line(source.get("title") or source.get("id"))
+    return f"[{source.get('number')}] {name}" if source.get("places") else name
