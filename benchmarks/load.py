@@ -26,7 +26,7 @@ from websockets.typing import Subprotocol
 from baton_local.settings import CONCURRENCY
 from benchmarks.frames import events_in
 from benchmarks.report import machine, table
-from benchmarks.turn_latency import Figures, local_cloud, model_endpoint
+from benchmarks.turn_latency import NO_RATES, Figures, local_cloud, model_endpoint
 from benchmarks.workload import ANSWER, QUESTION
 
 CONVERSATIONS = 200
@@ -190,7 +190,7 @@ def main() -> int:
     arguments = parser.parse_args()
     os.environ["BATON_LOCAL_WORKERS"] = str(arguments.workers)
     before = os.getloadavg()[0]
-    with model_endpoint() as model_url, local_cloud(model_url) as url:
+    with model_endpoint() as model_url, local_cloud(model_url, BATON_TENANT_LIMITS=NO_RATES) as url:
         result = asyncio.run(load(url, arguments.conversations, arguments.turns, arguments.seconds))
     print(f"Measured on {machine()}; load average before it {before:.1f}.")
     print(f"Up to {arguments.workers} turns at work at once; the model answers without delay.\n")

@@ -185,6 +185,10 @@ def model_endpoint() -> Iterator[str]:
         child.stop()
 
 
+NO_RATES = '{"userRunsAtOnce": null, "userMessagesPerMinute": null, "userFollowStreams": null}'
+"""``BATON_TENANT_LIMITS`` where one user stands for many."""
+
+
 @contextmanager
 def local_cloud(model_url: str, **variables: object) -> Iterator[str]:
     """Start the local cloud with the model at ``model_url`` and further ``variables``, and yield its URL."""

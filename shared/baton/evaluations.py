@@ -31,8 +31,8 @@ class Evaluations:
     ) -> tuple[Evaluation, bool]:
         """Store an evaluation without personal data, and return it with whether it is new.
 
-        A repetition gets the stored one. Beyond ``MAX_EVALUATIONS`` the oldest are removed. Raises ``InvalidRequest``
-        for one that is said to have begun in the future.
+        A repetition gets the stored one. Beyond ``MAX_EVALUATIONS`` the oldest of the publisher with the most are
+        removed. Raises ``InvalidRequest`` for one that is said to have begun in the future.
         """
         now = self.clock.now()
         if entry.began_at > now:
@@ -40,8 +40,10 @@ class Evaluations:
         known = await self.store.get(scope, entry.id)
         if known is not None:
             return known, False
-        clean: dict[str, Any] = await self.readers.redact({"label": entry.label, **_texts_of(details)})
-        made = replace(entry, label=clean["label"], published_by=scope.user_id, published_at=now)
+        named = {"label": entry.label, "model": entry.model, "judge": entry.judge}
+        clean: dict[str, Any] = await self.readers.redact({**named, **_texts_of(details)})
+        names = {name: clean[name] for name in named}
+        made = replace(entry, **names, published_by=scope.user_id, published_at=now)
         evaluation = Evaluation(made, _with_texts(details, clean))
         if not await self.store.put(scope, evaluation):
             return await self.get(scope, entry.id), False
@@ -68,15 +70,20 @@ class Evaluations:
         await self.audit.record(scope, "evaluation.delete", thread_id=None, outcome="deleted", detail=detail)
 
     async def _make_room(self, scope: Scope) -> None:
+        """Remove what is too much: those who have published most give way, so that nobody's pushes others' out."""
         cursor: str | None = None
-        seen = 0
+        entries: list[EvaluationEntry] = []
         while True:
             page, cursor = await self.store.page(scope, limit=PAGE, cursor=cursor)
-            for each in page[max(0, MAX_EVALUATIONS - seen) :]:
-                await self.store.remove(scope, each.id)
-            seen += len(page)
+            entries += page
             if cursor is None:
-                return
+                break
+        by_publisher: dict[str, list[EvaluationEntry]] = {}
+        for entry in entries:  # the latest first
+            by_publisher.setdefault(entry.published_by, []).append(entry)
+        for _ in range(len(entries) - MAX_EVALUATIONS):
+            most = max(by_publisher.values(), key=len)
+            await self.store.remove(scope, most.pop().id)
 
 
 def _texts_of(details: Mapping[str, Any]) -> dict[str, Any]:

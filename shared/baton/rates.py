@@ -9,7 +9,7 @@ as well.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -138,6 +138,45 @@ class RunLimits:
         if refusals:
             return refusals[0]
         return None if is_taken else RateLimited()
+
+    async def admit(self, scope: Scope) -> None:
+        """Count work with a model that belongs to no run, such as a dry run, as a message. Raises ``RateLimited``."""
+        rates, user = Rates.of(CounterKind.RUNS, await self._limits.of(scope)), user_tag(scope)
+        refusals: list[RateLimited] = []
+
+        async def take(counted: Activity) -> Activity:
+            refusals.clear()
+            activity = counted.at(self._clock.now())
+            spent = activity.find_spent(rates, user, self._clock.now(), is_message=True)
+            if spent is not None:
+                refusals.append(spent)
+                return counted
+            return activity.spend(user, messages=1)
+
+        if rates.messages or rates.tokens:
+            await self._count(scope, rates.counter(user), take)
+        if refusals:
+            raise refusals[0]
+
+    async def spend(self, scope: Scope, tokens: int) -> None:
+        """Count the tokens of such work."""
+        rates, user = Rates.of(CounterKind.RUNS, await self._limits.of(scope)), user_tag(scope)
+
+        async def add(counted: Activity) -> Activity:
+            return counted.at(self._clock.now()).spend(user, tokens=tokens)
+
+        if rates.tokens and tokens:
+            await self._count(scope, rates.counter(user), add)
+
+    async def _count(self, scope: Scope, counter: Counter, change: Callable[[Activity], Awaitable[Activity]]) -> None:
+        """Change the counts. Raises ``RateLimited`` if others change them all the time."""
+        try:
+            if not await self._counts.change(scope, counter, change):
+                raise RateLimited
+        except StoreUnavailable:  # a limit must not cost a request
+            return
+        except CountsTooLarge:
+            _note_too_large(scope)
 
     async def _settle(
         self, scope: Scope, activity: Activity, rates: Rates, user: str, thread_id: str

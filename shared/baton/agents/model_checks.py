@@ -130,12 +130,13 @@ class ModelChecks:
 
     async def _chat(self, model: ConfiguredModel) -> ModelReport:
         choices = find_choices(model, self.shipped_agents.all())
-        checks = await ModelProbes(self.model, seconds=self.seconds).check(model.name, tuple(choices.values()))
+        probes = ModelProbes(self.model, seconds=self.seconds)
+        checks = await probes.check(model.name, tuple(choices.values()))
         learned = dict(self.model.learned(model.name)) if isinstance(self.model, LearningModel) else {}
         report = ModelReport(model, checks, learned)
         name = route(model.name, self.providers()).model
         advice = (*advise_on_settings(report.dropped, choices), *advise_on_limits(name, learned))
-        return ModelReport(model, checks, learned, advice)
+        return ModelReport(model, checks, learned, advice, probes.tokens)
 
     async def _embedding(self, model: ConfiguredModel) -> ModelReport:
         embedder = self.embedder()

@@ -117,6 +117,8 @@ class ModelProbes:
     def __init__(self, model: ChatModel, *, seconds: float = PROBE_SECONDS) -> None:
         self._model = model
         self._seconds = seconds
+        self.tokens = 0
+        """Tokens that the trials have used, as far as the endpoint reports them."""
 
     async def check(self, name: str, choices: Sequence[ModelChoice] = ()) -> tuple[AbilityCheck, ...]:
         """Return the abilities of the model ``name`` with the settings of the agents that ask it.
@@ -249,6 +251,7 @@ class ModelProbes:
                         finished = chunk
         if finished is None:
             raise InternalError
+        self.tokens += finished.usage.total_tokens if finished.usage is not None else 0
         return _Answer("".join(texts), tuple(calls), finished)
 
 

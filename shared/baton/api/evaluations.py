@@ -26,7 +26,8 @@ async def publish_evaluation(
 ) -> WholeEvaluation:
     """Keep the results of an evaluation for 180 days. Needs `agent:write`, is audited.
 
-    Repeated: 200 and the stored evaluation. A tenant has at most 200, of which the oldest make room for others.
+    Repeated: 200 and the stored evaluation. A tenant has at most 200; the oldest of the publisher with the most make
+    room for others.
     """
     caller.require(Permission.AGENT_WRITE, "evaluation.publish")
     entry, details = asked.read(caller.user_id)

@@ -14,7 +14,7 @@ from baton.api.problems import responses
 from baton.composition.app import App
 from baton.domain.errors import Forbidden, InvalidRequest, LimitsChanged, StoreUnavailable
 from baton.domain.identity import Permission
-from baton.domain.tenant_limits import LIMITS, LimitFields, TenantLimits
+from baton.domain.tenant_limits import LIMITS, TALKING_LIMITS, LimitFields, TenantLimits
 from baton.domain.wire_model import TIMESTAMP, Timestamp, WireModel
 
 router = APIRouter(prefix="/v1/tenant/limits", tags=["limits"], responses=responses(Forbidden, StoreUnavailable))
@@ -58,12 +58,15 @@ async def put_limits(
 ) -> CurrentLimits:
     """Set all limits of the tenant: they hold within a minute. Needs `tenant:manage`.
 
-    None may be above the deployment's. What exceeds a new limit already is kept, but nothing is added to it. With
-    `If-Match` the limits are set only if nobody has changed them since. Repeated: the same answer.
+    None may be above the deployment's, and no rate may be 0. What exceeds a new limit already is kept, but nothing is
+    added to it. With `If-Match` the limits are set only if nobody has changed them since. Repeated: the same answer.
     """
     caller.require(Permission.TENANT_MANAGE, "limits.change")
     stored = await app.ports.tenant_limits.get(caller)
     wanted = stored.model_copy(update=asked.model_dump())
+    stopped = next((name for name in TALKING_LIMITS if getattr(asked, name) == 0), None)
+    if stopped is not None:
+        raise InvalidRequest(f"{to_camel(stopped)}: at least 1, because 0 would refuse everything to everybody.")
     above = wanted.excess(app.current_limits.deployment)
     if above is not None:
         most = getattr(app.current_limits.deployment, above)

@@ -86,10 +86,12 @@ async def list_models(caller: Caller, app: UseCases) -> Listing[ConfiguredModel]
 async def check_model(asked: ModelCheckRequest, caller: Caller, app: UseCases) -> ModelReport:
     """Try what one of these models can do, with a few short requests to it. Needs `tenant:manage`, and is audited.
 
-    It takes up to 40 seconds. Another check while one is running: 429.
+    It takes up to 40 seconds. Another check while one is running: 429. It counts in the caller's rates as a message.
     """
     caller.require(Permission.TENANT_MANAGE, "model.check")
+    await app.run_limits.admit(caller)
     report = await app.model_checks.check(asked.model)
+    await app.run_limits.spend(caller, report.tokens)
     outcome = "works" if report.works else "failed"
     await app.ports.audit.record(
         caller, "model.check", thread_id=None, outcome=outcome, detail={"model": report.model.name[:200]}

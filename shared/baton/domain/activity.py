@@ -168,8 +168,20 @@ class Activity:
             return self
         spent = max(0, tokens - place.tokens) if tokens is not None else 0
         places = {other: each for other, each in self.places.items() if other != name}
-        of_user = {**self.tokens_of, place.user: self.tokens_of.get(place.user, 0) + spent} if spent else self.tokens_of
-        return replace(self, places=places, tokens=self.tokens + spent, tokens_of=_bounded(of_user, places.values()))
+        return replace(self, places=places).spend(place.user, tokens=spent)
+
+    def spend(self, user: str, *, messages: int = 0, tokens: int = 0) -> Activity:
+        """Return the counts with messages and tokens of a user that belong to no place."""
+        sent = {**self.messages_of, user: self.messages_of.get(user, 0) + messages} if messages else self.messages_of
+        used = {**self.tokens_of, user: self.tokens_of.get(user, 0) + tokens} if tokens else self.tokens_of
+        places = self.places.values()
+        return replace(
+            self,
+            messages=self.messages + messages,
+            messages_of=_bounded(sent, places),
+            tokens=self.tokens + tokens,
+            tokens_of=_bounded(used, places),
+        )
 
     def take(self, name: str, place: Place, *, messages: int = 0) -> Activity:
         """Return the counts with the place, and with the user's ``messages``.
@@ -180,13 +192,7 @@ class Activity:
         while len(places) >= MAX_PLACES:
             del places[min(places, key=lambda other: places[other].until)]
         places[name] = place
-        of_user = {**self.messages_of, place.user: self.messages_of.get(place.user, 0) + messages}
-        return replace(
-            self,
-            places=places,
-            messages=self.messages + messages,
-            messages_of=_bounded(of_user, places.values()) if messages else self.messages_of,
-        )
+        return replace(self, places=places).spend(place.user, messages=messages)
 
     def renew(self, names: Collection[str], until: int) -> Activity:
         """Return the counts with the places of these names until a later time."""

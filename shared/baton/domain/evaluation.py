@@ -13,7 +13,7 @@ from baton.domain.times import to_millis
 KEPT = timedelta(days=180)
 """The time for which results are kept."""
 MAX_EVALUATIONS = 200
-"""Results that a tenant has. The oldest make room for others."""
+"""Results that a tenant has. The oldest of the publisher with the most make room for others."""
 MAX_CASES = 500
 MAX_METRICS = 100
 MAX_EVALUATION_BYTES = 256 * 1024

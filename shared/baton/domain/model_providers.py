@@ -214,6 +214,8 @@ class ModelReport:
     """Facts that refusals have taught, as ``modelProfiles`` of the settings takes them."""
     advice: tuple[str, ...] = ()
     """The changes after which nothing is dropped or learned again."""
+    tokens: int = 0
+    """The tokens that the trials have used."""
 
     @property
     def works(self) -> bool:

@@ -59,6 +59,8 @@ class LimitFields(BaseModel):
 
 
 LIMITS = tuple(LimitFields.model_fields)
+TALKING_LIMITS = LIMITS[LIMITS.index("thread_tokens") :]
+"""The limits under which, at 0, nobody could say anything."""
 
 
 class DeploymentLimits(LimitFields):
@@ -67,6 +69,17 @@ class DeploymentLimits(LimitFields):
     model_config = ConfigDict(extra="forbid")
 
     agents: Annotated[int, Field(ge=0, le=MAX_AGENTS)] = MAX_AGENTS
+
+
+class OperatorLimits(DeploymentLimits):
+    """The limits of every tenant, where an operator has not written others. A user alone must not use all workers.
+
+    A service that acts for many users as one needs more; null removes a limit.
+    """
+
+    user_runs_at_once: AtOnce | None = 20
+    user_messages_per_minute: Amount | None = 300
+    user_follow_streams: AtOnce | None = 50
 
 
 class TenantLimits(LimitFields):

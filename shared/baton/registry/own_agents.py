@@ -22,7 +22,7 @@ from baton.tenant_copies import FRESH, PATIENCE_SECONDS, AgedCopies, Copy
 
 logger = Logger(child=True)
 
-AGAIN = timedelta(seconds=5)
+AGAIN = timedelta(seconds=1)
 """The age from which a copy is read again for a caller that names an agent that it lacks."""
 MAX_TENANTS = 500
 """Tenants whose agents a worker keeps."""

@@ -13,7 +13,7 @@ from pydantic_settings import NoDecode
 
 from baton.domain.egress_policy import HOST_ENTRY
 from baton.domain.model_providers import Provider
-from baton.domain.tenant_limits import DeploymentLimits
+from baton.domain.tenant_limits import OperatorLimits
 from baton.domain.token_issuer import OidcIssuer
 from baton.domain.usage import Price, Prices
 from baton.settings.base import ORIGIN, Hosts, Name, Origins, Settings, parse_object
@@ -84,7 +84,7 @@ class SettingsDocument(BaseModel):
     """OIDC issuers whose tokens are accepted."""
     model_prices: Annotated[dict[Name, Price], Field(max_length=MAX_PRICES)] = {}
     """A model's name to its prices for a million tokens."""
-    tenant_limits: DeploymentLimits = DeploymentLimits()
+    tenant_limits: OperatorLimits = OperatorLimits()
     """The limits of every tenant. Tenants may choose less."""
     allowed_origins: Annotated[tuple[_Origin, ...], Field(max_length=MAX_HOSTS)] = ("*",)
     """Origins of web pages that may call the API."""
@@ -139,10 +139,10 @@ class DocumentVariables(Settings):
         default_factory=dict, validate_default=False, validation_alias="BATON_MODEL_PRICES"
     )
     """JSON: a model's name to its prices for a million tokens, ``{"input", "cachedInput"?, "output"}``."""
-    tenant_limits: Annotated[Json[DeploymentLimits], NoDecode] = Field(
-        default_factory=DeploymentLimits, validate_default=False, validation_alias="BATON_TENANT_LIMITS"
+    tenant_limits: Annotated[Json[OperatorLimits], NoDecode] = Field(
+        default_factory=OperatorLimits, validate_default=False, validation_alias="BATON_TENANT_LIMITS"
     )
-    """JSON, with the fields of ``DeploymentLimits``. Tenants may choose less."""
+    """JSON, with the fields of ``OperatorLimits``. Tenants may choose less."""
     allowed_origins: Origins = Field(default="*", validation_alias="BATON_ALLOWED_ORIGINS")
     """Comma-separated origins of web pages that may call the API."""
     allowed_hosts: Hosts = Field(default="", validation_alias="BATON_ALLOWED_HOSTS")

@@ -13,6 +13,7 @@ from baton.agents.attempt_context import Writes
 from baton.concurrency import gather_all
 from baton.dialogue.dialogue import Dialogue
 from baton.dialogue.dialogue_result import DialogueResult
+from baton.domain.activity import CounterKind
 from baton.domain.agent import AgentDefinition
 from baton.domain.errors import ModelNotOffered, RerunUnavailable, UnknownAgent, UnknownAgentVersion
 from baton.domain.identity import Scope, ThreadRef
@@ -22,7 +23,7 @@ from baton.domain.running_conversation import RunningConversation
 from baton.domain.thread import Run, Thread
 from baton.domain.times import Today
 from baton.domain.tool_call import ToolCallRecord, is_shown
-from baton.domain.usage import Usage
+from baton.domain.usage import ModelUsage, Usage
 from baton.memory.inspection.inspection import Inspection
 from baton.ports.leases import Lease
 from baton.registry.agent_editing import AgentEditing
@@ -118,8 +119,9 @@ class Reruns:
     async def run(self, caller: Scope, turn: PastTurn, options: RerunOptions) -> DryRun:
         """Answer the turn's message again, as its user would be answered now.
 
-        Raises ``ModelNotOffered``, ``UnknownAgentVersion``, ``RerunUnavailable``, and the error that the answer ends
-        with: ``ModelError``, ``TurnTimeout`` or another one.
+        It counts in the caller's rates as a message does. Raises ``ModelNotOffered``, ``UnknownAgentVersion``,
+        ``RerunUnavailable``, ``RateLimited``, and the error that the answer ends with: ``ModelError``, ``TurnTimeout``
+        or another one.
         """
         services, thread = self._services, turn.thread
         permissions = frozenset(turn.record.permissions) if turn.record is not None else frozenset()
@@ -134,7 +136,13 @@ class Reruns:
             )
         )
         attempt = _Attempt(services, scope, turn, agents, conversation, recorded, options)
-        return await attempt.answer()
+        name = f"rerun#{services.agents.clock.new_id()}"
+        async with services.place_limits.place(caller, CounterKind.WAITS, name, seconds=MAX_SECONDS):
+            await services.run_limits.admit(caller)
+            try:
+                return await attempt.answer()
+            finally:
+                await services.run_limits.spend(caller, attempt.tokens)
 
     async def _choose_agents(self, caller: Scope, turn: PastTurn, options: RerunOptions) -> RegisteredAgents:
         """Return the current agents, with the requested model and version."""
@@ -210,6 +218,12 @@ class _Attempt:
         self._thread = replace(thread, conversation=replace(thread.conversation, taught_at=taught_at))
         self._inspection = Inspection()
         self._writes = Writes()
+        self._spent: list[ModelUsage] = []
+
+    @property
+    def tokens(self) -> int:
+        """The tokens that models have used so far."""
+        return sum(each.usage.total_tokens for each in self._spent)
 
     async def answer(self) -> DryRun:
         """Let the agents answer. Raises the error that the answer ends with."""
@@ -256,6 +270,7 @@ class _Attempt:
             today=Today.at(clock.now(), self._question.time_zone or self._thread.time_zone),
             consult=RecordedConsultations(self._recorded).ask,
         )
+        self._spent = given.context.spent
         dialogue = Dialogue(given)
         try:
             await dialogue.run()

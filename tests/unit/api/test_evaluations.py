@@ -144,3 +144,27 @@ async def test_the_oldest_make_room_and_all_expire() -> None:
     assert entries[0].label == "my-shop"
     harness.clock.advance(KEPT.total_seconds())
     assert (await served.get(PATH, WRITE)).json()["items"] == []
+
+
+async def test_a_publisher_with_many_evaluations_pushes_no_others_out() -> None:
+    harness = Harness()
+    served = Served(harness)
+    assert isinstance(harness.clock, FakeClock)
+    published = (await served.post(PATH, body(served, label="bob's"), WRITE, user="bob")).json()
+    for number in range(MAX_EVALUATIONS + 2):
+        harness.clock.advance(1)
+        name = f"{number:012x}"
+        await served.post(PATH, body(served, name=name), WRITE, user="flood")
+    assert (await served.get(f"{PATH}/{published['id']}", WRITE)).status_code == 200
+    entries, _ = await harness.evaluations.page(harness.ada, limit=1000, cursor=None)
+    assert len(entries) == MAX_EVALUATIONS
+
+
+async def test_names_of_models_and_judges_are_kept_without_personal_data() -> None:
+    served = Served()
+    mail = "ada@example.com"
+    asked = body(served, label=f"of {mail}", model=f"model of {mail}", judge=f"judge of {mail}")
+    published = await served.post(PATH, asked, WRITE)
+    assert published.status_code == 201
+    assert mail not in published.text
+    assert (published.json()["model"], published.json()["judge"]) == ("model of [email]", "judge of [email]")

@@ -13,7 +13,7 @@ from pydantic.alias_generators import to_camel
 
 from baton.domain.errors import LimitReached, StoreUnavailable
 from baton.domain.identity import Scope
-from baton.domain.tenant_limits import LIMITS, DeploymentLimits, TenantLimits
+from baton.domain.tenant_limits import LIMITS, TALKING_LIMITS, DeploymentLimits, TenantLimits
 from baton_client.asynchronous.resources.tenant import AsyncTenant
 from baton_local.root import ROOT
 from baton_testing.fakes.tenants import FakeTenantLimits
@@ -75,6 +75,14 @@ async def test_a_tenant_may_choose_less_than_the_deployment_and_not_more() -> No
     assert set_to["effective"] == NONE | {"agents": 50, "capturesPerDay": 7, "threadTokens": 999}
     assert set_to["changedBy"] == "boss"
     assert (await served.get("/tenant/limits", MANAGE)).json() == set_to
+
+
+@pytest.mark.parametrize("name", [to_camel(name) for name in TALKING_LIMITS])
+async def test_no_rate_refuses_everything_to_everybody(name: str) -> None:
+    served = Served()
+    refused = await put(served, {name: 0})
+    assert (refused.status_code, name in refused.json()["detail"]) == (422, True)
+    assert (await put(served, {name: 1})).status_code == 200
 
 
 async def test_the_later_of_two_administrators_learns_it() -> None:

@@ -13,9 +13,11 @@ import pytest
 from baton.api.sse import Timing
 from baton.domain.tenant_limits import DeploymentLimits
 from tests.fakes.chat_model import Answer
+from tests.harness.able_model import AbleModel
 from tests.harness.harness import ASSISTANT, Harness
 from tests.unit.api.a2a_client import A2AServed, blocking, message
 from tests.unit.api.mcp_client import McpServed, open_to_mcp, request, response_in
+from tests.unit.api.rerunning import Rerunning
 from tests.unit.api.run_inputs import run_input
 from tests.unit.api.served import Served
 
@@ -106,15 +108,63 @@ async def test_a_user_follows_no_more_streams_than_allowed_and_an_ended_one_make
 
 async def test_subscriptions_to_tasks_take_places_of_streams() -> None:
     served = A2AServed(limited(user_follow_streams=1))
-    task = (await served.call("message/send", blocking(message("One", "m-1"))))["result"]
+    goes_on = asyncio.Event()
+    served.harness.model.script(Answer(("Hello there.",), gate=goes_on))
+    begun = {"message": message("One", "m-1"), "configuration": {"blocking": False}}
+    task = (await served.call("message/send", begun))["result"]
     following = asyncio.ensure_future(served.calls("SubscribeToTask", {"id": task["id"]}))
     await served.are_answered(2)
     refused = await served.call("SubscribeToTask", {"id": task["id"]})
     assert "rate_limited" in json.dumps(refused["error"])
     await served.call("tasks/cancel", {"id": task["id"]})
     await following
+    goes_on.set()
     [counted] = served.harness.activity.counts.values()
     assert not counted.places
+
+
+READ_ALL = ("context:inspect", "thread:read_all")
+
+
+async def test_dry_runs_count_as_messages_of_their_caller() -> None:
+    served = Rerunning(limited(user_messages_per_minute=2))
+    await served.harness.say("m1")
+    await served.ran("m1")
+    check_problem(await served.rerun("m1"), 60)
+    assert len(served.harness.model.asked) == 2
+    assert (await served.rerun("m1", *READ_ALL, user="boss")).status_code == 200
+
+
+async def test_dry_runs_spend_tokens_of_their_caller() -> None:
+    served = Rerunning(limited(user_tokens_per_day=1))
+    await served.harness.say("m1")
+    assert (await served.rerun("m1", *READ_ALL, user="boss")).status_code == 200
+    check_problem(await served.rerun("m1", *READ_ALL, user="boss"), 12 * 3600)
+
+
+async def test_a_user_has_no_more_dry_runs_at_once_than_runs() -> None:
+    served = Rerunning(limited(user_runs_at_once=1))
+    await served.harness.say("m1")
+    goes_on = asyncio.Event()
+    served.harness.model.script(Answer(("Hello there.",), gate=goes_on))
+    running = asyncio.ensure_future(served.rerun("m1"))
+    await served.harness.model_is_asked(2)
+    refused = await served.rerun("m1")
+    assert (refused.status_code, refused.json()["code"]) == (429, "rate_limited")
+    goes_on.set()
+    assert (await running).status_code == 200
+    assert (await served.rerun("m1")).status_code == 200
+
+
+async def test_model_checks_count_as_messages_and_spend_tokens() -> None:
+    harness = Harness(model=AbleModel())
+    harness.deployment_limits = DeploymentLimits(user_messages_per_minute=1, user_tokens_per_day=10**6)
+    served = Served(harness)
+    body = {"model": "test-model"}
+    assert (await served.post("/models/check", body, "tenant:manage")).status_code == 200
+    [counted] = harness.activity.counts.values()
+    assert counted.tokens > 0
+    check_problem(await served.post("/models/check", body, "tenant:manage"), 60)
 
 
 async def test_a_request_that_is_refused_gives_its_place_back() -> None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from baton.domain.tenant_limits import DeploymentLimits
+from baton.domain.tenant_limits import OperatorLimits
 from baton.domain.usage import Price
 from baton.settings.document import (
     MAX_BYTES,
@@ -61,7 +61,7 @@ def test_a_whole_document_is_read() -> None:
     document = read_document(json.dumps(FULL).encode())
     assert [issuer.issuer for issuer in document.token_issuers] == ["https://login.example.com/"]
     assert document.prices.models == {"gpt-6-sol": Price(input=2, output=8)}
-    assert document.tenant_limits == DeploymentLimits(agents=20)
+    assert document.tenant_limits == OperatorLimits(agents=20)
     assert document.allowed_origins == ("https://app.example.com", "http://[::1]:3000")
     assert document.allowed_hosts == ("api.example.com", "*.example.org", "*")
     assert document.push_hosts == ("hooks.example.com",)
@@ -162,7 +162,7 @@ def test_any_json_is_read_or_refused(value: dict[str, Any]) -> None:
     [
         ("BATON_TOKEN_ISSUERS", "[]", "token_issuers", ()),
         ("BATON_MODEL_PRICES", '{"m": {"input": 1, "output": 1}}', "model_prices", {"m": Price(input=1, output=1)}),
-        ("BATON_TENANT_LIMITS", '{"agents": 3}', "tenant_limits", DeploymentLimits(agents=3)),
+        ("BATON_TENANT_LIMITS", '{"agents": 3}', "tenant_limits", OperatorLimits(agents=3)),
         ("BATON_ALLOWED_ORIGINS", "https://a.example, *", "allowed_origins", ("https://a.example", "*")),
         ("BATON_ALLOWED_HOSTS", "a.example", "allowed_hosts", ("a.example",)),
         ("BATON_PUSH_HOSTS", "a.example", "push_hosts", ("a.example",)),
@@ -195,3 +195,12 @@ def test_a_wrong_variable_is_an_error_of_its_own(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("BATON_TOKEN_ISSUERS", '[{"issuer": "https://id.example.com"}]')
     with pytest.raises(ValidationError, match=r"BATON_TOKEN_ISSUERS\.0\.audience"):
         with_variables(SettingsDocument())
+
+
+def test_users_have_rates_unless_the_operator_changes_or_removes_them() -> None:
+    default = SettingsDocument().tenant_limits
+    assert (default.user_runs_at_once, default.user_messages_per_minute, default.user_follow_streams) == (20, 300, 50)
+    assert default.runs_at_once is None
+    changed = SettingsDocument.model_validate({"tenantLimits": {"userRunsAtOnce": None, "userMessagesPerMinute": 900}})
+    limits = changed.tenant_limits
+    assert (limits.user_runs_at_once, limits.user_messages_per_minute, limits.user_follow_streams) == (None, 900, 50)
