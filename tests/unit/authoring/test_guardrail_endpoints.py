@@ -3,70 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import httpx
 import pytest
 
-from baton.adapters.circuit_breaker import CircuitBreakers
-from baton.adapters.egress import EgressPolicy
-from baton.adapters.header_values import HeaderValues
-from baton.adapters.http_requests import HttpRequests
-from baton.adapters.http_tools import HttpTools
-from baton.adapters.toolbox import Toolbox
 from baton.domain.agent import AgentDefinition
 from baton.domain.agent_checks import check_agent, tenant_problems
-from baton.domain.errors import NotFound
-from baton.domain.tool import HttpTool
 from baton.domain.tool_call import ToolCall
 from tests.fakes.chat_model import Answer
+from tests.harness.guardrail_endpoint import POLICY, UNCHECKED, Endpoint
 from tests.harness.handoffs import MAKER, transfer
 from tests.harness.harness import ASSISTANT, Harness
-
-POLICY = {
-    "name": "policy",
-    "url": "https://policy.example.com/judge",
-    "headers": {"Authorization": {"secret": "baton/{stage}/policy", "format": "Bearer {}"}},
-}
-Judge = Callable[[dict[str, Any]], Any]
-UNCHECKED = "I can't answer that at the moment. Please try again later."
-
-
-class Secrets:
-    """The secrets of the deployment."""
-
-    def get(self, name: str) -> str:
-        if name != "baton/dev/policy":
-            raise NotFound(name)
-        return "s3cret"
-
-    renewed = get
-
-
-class Endpoint:
-    """An endpoint with a judge, and the requests that it got."""
-
-    def __init__(
-        self, judge: Judge, hosts: tuple[str, ...] = ("policy.example.com",), guards: CircuitBreakers | None = None
-    ) -> None:
-        self.requests: list[httpx.Request] = []
-        self._judge = judge
-        headers = HeaderValues(Secrets(), Secrets(), "dev")
-        source = HttpTools(HttpRequests(self._client, headers), lambda: EgressPolicy(hosts))
-        self.toolbox = Toolbox({HttpTool: lambda: source}, headers, guards=guards)
-
-    @property
-    def bodies(self) -> list[dict[str, Any]]:
-        return [json.loads(request.content) for request in self.requests]
-
-    def _client(self, seconds: float) -> httpx.AsyncClient:
-        return httpx.AsyncClient(transport=httpx.MockTransport(self._answer))
-
-    def _answer(self, request: httpx.Request) -> httpx.Response:
-        self.requests.append(request)
-        answer = self._judge(json.loads(request.content))
-        return answer if isinstance(answer, httpx.Response) else httpx.Response(200, json=answer)
 
 
 def guarded(endpoint: Endpoint, **fields: Any) -> Harness:

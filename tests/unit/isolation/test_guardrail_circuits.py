@@ -16,8 +16,8 @@ from baton.domain.identity import Scope
 from baton.domain.tool_call import ToolCall
 from tests.fakes.chat_model import Answer
 from tests.harness.coded import coded
+from tests.harness.guardrail_endpoint import POLICY, UNCHECKED, Endpoint
 from tests.harness.harness import ASSISTANT, Harness
-from tests.unit.authoring.test_guardrail_endpoints import POLICY, UNCHECKED, Endpoint
 
 LOOKUP = {
     "type": "http",
