@@ -235,6 +235,31 @@ WORDINGS: list[tuple[type[ModelError], int, Any]] = [
             code="insufficient_quota",
         ),
     ),
+    *(
+        (OutOfCredit, 429, {"error": {"message": f"litellm.RateLimitError: RateLimitError: {said}", "code": "429"}})
+        for said in (
+            "OpenAIException - You exceeded your current quota, please check your plan and billing details. For more "
+            "information on this error, read the docs: https://platform.openai.com/docs/guides/error-codes/api-errors.",
+            "OpenAIException - You exceeded your current quota.",
+            "AzureException - You exceeded your current quota, please check your plan and billing details.",
+        )
+    ),
+    (
+        ModelRateLimited,
+        429,
+        message(
+            "litellm.RateLimitError: VertexAIException - You exceeded your current quota, please check your plan and "
+            "billing details. Quota exceeded for metric: requests, limit: 10. Please retry in 17.5s."
+        ),
+    ),
+    (
+        ModelRateLimited,
+        429,
+        message(
+            "litellm.RateLimitError: geminiException - You exceeded your current quota, please check your plan and "
+            "billing details. quotaId: GenerateRequestsPerMinutePerProjectPerModel"
+        ),
+    ),
     (
         OutOfCredit,
         403,

@@ -111,6 +111,8 @@ class ProviderFailure(Exception):
             return OutOfCredit()
         if self.status == 429 and wordings.DAILY.search(words):
             return OutOfCredit()
+        if wordings.QUOTA_SPENT.search(words) and not wordings.A_MINUTE.search(words) and _wait(words) is None:
+            return OutOfCredit()
         if "tool_use_failed" in words:  # the model wrote a call that its server could not read: another may be better
             return ModelUnavailable()
         if self.status is not None:

@@ -67,6 +67,11 @@ NO_CREDIT = _any(
 )
 """The account has no credit, or its quota is used up."""
 
+QUOTA_SPENT = _any(
+    r"exceeded your current quota.{0,40}billing", r"openai(?:exception|error)?\W.{0,20}exceeded your current quota"
+)
+"""OpenAI's sentence, which gateways pass on without its code. Google says the same of limits a minute, with a wait."""
+A_MINUTE = _any(r"per ?minute|perminute")
 DAILY = _any(r"per ?day", r"daily (limit|quota)")
 """A limit that a wait of seconds does not end."""
 
