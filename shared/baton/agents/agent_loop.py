@@ -97,7 +97,7 @@ class AgentLoop:
         self._transcript = transcript
         self._settings = context.model_settings(agent, is_consulted=task_id is not None)
         self._model: str | None = self._settings.model
-        self._shortening = PromptShortening(self._prompt, tools, context.services, self._settings.model)
+        self._shortening = PromptShortening(self._prompt, tools, context, self._settings.model)
         self._budget = Budget(agent.limits, lambda: context.work_seconds(1.0) <= 0)
         self._structured = StructuredAnswer.of(agent, self._budget)
         self._unused_id: str | None = None

@@ -260,7 +260,7 @@ class AttemptContext:
 
     def fit(self, agent: AgentDefinition) -> AgentDefinition:
         """Return the agent with the working memory that its model takes."""
-        return self.services.budgets.fit(agent, self.model_of(agent))
+        return self.services.budgets.fit(agent, self.model_of(agent), self.thread_id)
 
     def work_seconds(self, wanted: float) -> float:
         """Return the seconds that a tool or agent may take: ``wanted``, less near the turn's end, 0 after it."""

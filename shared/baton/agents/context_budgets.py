@@ -1,4 +1,4 @@
-"""The tokens that a prompt may have by its model, as refusals have shown."""
+"""The tokens that a prompt may have by its model, as refusals have shown in a conversation."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ SHRINK = 0.6
 """The share of a refused prompt that is tried next. The model counts differently from Baton, so a bit less may fail."""
 MIN_TOKENS = 300
 """The smallest budget that is kept for a model. Below it no conversation is possible."""
-MAX_MODELS = 1_000
-"""Models that are remembered. Tenants name models, so their number has no other bound."""
+MAX_CONVERSATIONS = 1_000
+"""Conversations and models that are remembered."""
 
 
 def _undeclared(_model: str) -> int | None:
@@ -21,34 +21,36 @@ def _undeclared(_model: str) -> int | None:
 
 
 class ContextBudgets:
-    """The budgets of this process's models, in tokens as Baton counts them.
+    """The budgets of this process's conversations with models, in tokens as Baton counts them.
 
-    A prompt that was too long is shortened, and the length that the model took is kept for it: otherwise each later
-    prompt of the conversation would be refused first.
+    A prompt that was too long is shortened, and the length that the model took is kept for the conversation: otherwise
+    each later prompt of it would be refused first. Its texts may be what the model counts differently, so that no other
+    conversation is shortened for them.
     """
 
     def __init__(self, declared: Callable[[str], int | None] = _undeclared) -> None:
         """``declared`` returns the context length of a model; None if it is not known to be short."""
         self._declared = declared
-        self._learned: LRUCache[str, int] = LRUCache(MAX_MODELS)
+        self._learned: LRUCache[tuple[str, str], int] = LRUCache(MAX_CONVERSATIONS)
 
-    def of(self, model: str, wanted: int) -> int:
-        """Return the tokens that a prompt may take, at most ``wanted``."""
-        known = self._learned.get(model) or self._declared(model)
+    def of(self, model: str, wanted: int, thread_id: str) -> int:
+        """Return the tokens that a prompt of a conversation may take, at most ``wanted``."""
+        known = self._learned.get((model, thread_id)) or self._declared(model)
         return min(wanted, known) if known is not None else wanted
 
     def next(self, used: int) -> int:
         """Return the budget to try after a prompt of ``used`` tokens was too long."""
         return int(used * SHRINK)
 
-    def learn(self, model: str, budget: int) -> None:
-        """Keep the budget that a model has accepted after it refused a larger one."""
-        self._learned[model] = max(MIN_TOKENS, min(budget, self._learned.get(model, budget)))
+    def learn(self, model: str, budget: int, thread_id: str) -> None:
+        """Keep the budget that a model has accepted in a conversation, after it refused a larger one."""
+        key = model, thread_id
+        self._learned[key] = max(MIN_TOKENS, min(budget, self._learned.get(key, budget)))
 
-    def fit(self, agent: AgentDefinition, model: str) -> AgentDefinition:
-        """Return the agent with the working memory that its model takes."""
+    def fit(self, agent: AgentDefinition, model: str, thread_id: str) -> AgentDefinition:
+        """Return the agent with the working memory that its model takes in a conversation."""
         wanted = agent.memory.max_working_memory_tokens
-        most = self.of(model, wanted)
+        most = self.of(model, wanted, thread_id)
         if most >= wanted:
             return agent
         memory = agent.memory.model_copy(update={"max_working_memory_tokens": most})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 
-from baton.agents.attempt_context import AgentServices
+from baton.agents.attempt_context import AttemptContext
 from baton.agents.tool_set import ToolSet
 from baton.agents.turn_prompt import TurnPrompt
 from baton.domain.errors import ContextTooLong
@@ -14,12 +14,13 @@ MAX_SHORTENINGS = 6
 
 
 class PromptShortening:
-    """An agent's prompt, shortened until its model takes it. The length is kept for later prompts."""
+    """An agent's prompt, shortened until its model takes it. The length is kept for the conversation."""
 
-    def __init__(self, prompt: TurnPrompt, tools: ToolSet, services: AgentServices, model: str) -> None:
+    def __init__(self, prompt: TurnPrompt, tools: ToolSet, context: AttemptContext, model: str) -> None:
         self._prompt = prompt
         self._tools = tools
-        self._services = services
+        self._services = context.services
+        self._thread_id = context.thread_id
         self._model = model
 
     async def ask(self, ask: Callable[[], Awaitable[None]], *, is_shown: Callable[[], bool]) -> None:
@@ -49,4 +50,5 @@ class PromptShortening:
         if any(not each.is_guess for each in refusals):
             # A fallback's limit is not the model's.
             model = next((each.model for each in reversed(refusals) if each.model), self._model)
-            self._services.budgets.learn(model, self._prompt.budget + self._tools.tokens(self._services.counter))
+            budget = self._prompt.budget + self._tools.tokens(self._services.counter)
+            self._services.budgets.learn(model, budget, self._thread_id)

@@ -71,8 +71,8 @@ def budgets() -> tuple[object, Use]:
     made = Harness().app.agent_services.budgets
 
     async def use(number: int) -> None:
-        if made.of(f"model-{number}", 50_000) == 50_000:
-            made.learn(f"model-{number}", 10_000)
+        if made.of("model", 50_000, f"thread-{number}") == 50_000:
+            made.learn("model", 10_000, f"thread-{number}")
 
     return made, use
 
@@ -200,7 +200,7 @@ CACHES = [
     Cached(approved_procedures, ("MAX_KNOWN", "MAX_USERS"), approved),
     Cached(tenant_copies, ("MAX_TENANTS",), limits),
     Cached(own_agents, ("MAX_TENANTS",), agents),
-    Cached(context_budgets, ("MAX_MODELS",), budgets),
+    Cached(context_budgets, ("MAX_CONVERSATIONS",), budgets),
     Cached(profiles, ("MAX_PROFILES",), known_profiles),
     Cached(bedrock, ("MAX_PROFILES",), lambda: insisting(bedrock.Converse(None))),  # type: ignore[arg-type]
     Cached(chat_completions, ("MAX_PROFILES",), lambda: insisting(chat_completions.ChatCompletions(None))),  # type: ignore[arg-type]
