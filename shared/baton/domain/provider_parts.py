@@ -10,6 +10,8 @@ from typing import Any
 
 MAX_PARTS_BYTES = 256 * 1024
 """Bytes of the parts of one answer, as JSON. The parts of a longer one are dropped together: APIs want all or none."""
+MAX_WITHHELD_BYTES = 32 * 1024
+"""Bytes of fields that are kept in case that the API asks for them."""
 BYTES_A_TOKEN = 4
 """Bytes of parts that are estimated as a token. Most of them are base64, of which no vocabulary is known."""
 
@@ -35,24 +37,41 @@ class ProviderParts:
     """JSON objects in the order of the answer, in the form of the adapter that made them.
 
     ``{"text": n}`` stands for the next ``n`` characters of the message's text, ``{"call": i}`` for its ``i``-th call; a
-    part of a call may hold more fields, such as its signature.
+    part of a call may hold more fields, such as its signature. ``{"withheld": {...}}`` has fields that go back only if
+    the API asks for them.
     """
     tokens: int = 0
     """Estimated tokens of the parts in a prompt."""
 
     @classmethod
-    def of(cls, origin: str, replay: Replay, parts: Sequence[Mapping[str, Any]]) -> ProviderParts | None:
-        """Return the parts.
+    def of(
+        cls,
+        origin: str,
+        replay: Replay,
+        parts: Sequence[Mapping[str, Any]],
+        withheld: Mapping[str, Any] | None = None,
+    ) -> ProviderParts | None:
+        """Return the parts. ``withheld`` are further fields of the answer, which are kept if they are small.
 
-        Returns None if there is nothing to send back, if they exceed ``MAX_PARTS_BYTES``, or if no request can hold
-        them: numbers that JSON does not have, or text that UTF-8 does not.
+        Returns None if there is nothing to send back, if the parts exceed ``MAX_PARTS_BYTES``, or if no request can
+        hold them: numbers that JSON does not have, or text that UTF-8 does not.
         """
-        if replay is Replay.NEVER or not any(part.keys() - {"text", "call"} for part in parts):
+        if replay is Replay.NEVER:
             return None
-        try:
-            size = len(json.dumps(parts, ensure_ascii=False, allow_nan=False).encode())
-        except (TypeError, ValueError, RecursionError):
-            return None
+        sent = [dict(part) for part in parts] if any(part.keys() - {"text", "call"} for part in parts) else []
+        size = _size(sent)
         if size > MAX_PARTS_BYTES:
+            sent = []
+        more = [{"withheld": dict(withheld)}] if withheld and _size(withheld) <= MAX_WITHHELD_BYTES else []
+        if not sent and not more:
             return None
-        return cls(origin, replay, tuple(dict(part) for part in parts), -(-size // BYTES_A_TOKEN))
+        # Fields that an API may ask for in later turns are not stored for the turn only.
+        return cls(origin, replay if sent else Replay.ALWAYS, (*more, *sent), -(-size // BYTES_A_TOKEN) if sent else 0)
+
+
+def _size(value: object) -> int:
+    """Return the bytes of a JSON value; more than may be kept for one that no request can hold."""
+    try:
+        return len(json.dumps(value, ensure_ascii=False, allow_nan=False).encode())
+    except (TypeError, ValueError, RecursionError):
+        return MAX_PARTS_BYTES + 1

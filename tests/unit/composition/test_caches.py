@@ -26,6 +26,7 @@ from baton.domain.identity import Scope
 from baton.domain.secret import SecretReference
 from baton.domain.tool import McpServer, PythonTool
 from baton.memory.recall import procedure_matching
+from baton.ports.chat_model import ModelSettings
 from baton.ports.run_records import ContextRecord
 from baton.procedures import approved_procedures
 from baton.registry import own_agents
@@ -89,7 +90,7 @@ def known_profiles() -> tuple[object, Use]:
 
 def insisting(made: Any) -> tuple[object, Use]:
     async def use(number: int) -> None:
-        made._note_insisting(f"model-{number}")
+        made._note_insisting(ModelSettings(f"model-{number}"))
 
     return made, use
 
@@ -201,7 +202,7 @@ CACHES = [
     Cached(tenant_copies, ("MAX_TENANTS",), limits),
     Cached(own_agents, ("MAX_TENANTS",), agents),
     Cached(context_budgets, ("MAX_CONVERSATIONS",), budgets),
-    Cached(profiles, ("MAX_PROFILES",), known_profiles),
+    Cached(profiles, ("MAX_PROFILES", "MAX_LEARNED"), known_profiles),
     Cached(bedrock, ("MAX_PROFILES",), lambda: insisting(bedrock.Converse(None))),  # type: ignore[arg-type]
     Cached(chat_completions, ("MAX_PROFILES",), lambda: insisting(chat_completions.ChatCompletions(None))),  # type: ignore[arg-type]
     Cached(context_records, ("MAX_KNOWN_PROMPTS",), stored_prompts),

@@ -1,4 +1,4 @@
-"""A prompt that is too long for the model shortens the prompts of its own conversation only."""
+"""A prompt that is too long for the model shortens no prompts of other conversations."""
 
 from __future__ import annotations
 

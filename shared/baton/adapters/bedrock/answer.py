@@ -50,9 +50,9 @@ class ConverseAnswer(AnswerSoFar):
         profile: ModelProfile,
         origin: str,
         tools: OfferedTools,
-        note_insisting: Callable[[str], None],
+        note_insisting: Callable[[ModelSettings], None],
     ) -> None:
-        """``note_insisting`` takes the name of a model that calls tools, and says nothing, where none may be called."""
+        """``note_insisting`` takes the settings of a model that calls tools, silently, where it may call none."""
         super().__init__(settings, profile, origin, tools, request.sent)
         self._events = events
         self._request = request

@@ -29,7 +29,7 @@ from baton.adapters.models.prompt_layout import Layout, lay_out, with_calls_as_t
 from baton.adapters.models.tool_schemas import OfferedTools, offered_tools
 from baton.concurrency import off_loop
 from baton.domain.message import Role
-from baton.ports.chat_model import ModelChunk, ModelSettings, Prompt, ToolSpec
+from baton.ports.chat_model import ModelCaller, ModelChunk, ModelSettings, Prompt, ToolSpec
 from baton.ports.documents import DocumentReader
 from baton.ports.files import ThreadFiles
 
@@ -97,8 +97,8 @@ class Converse:
         self._connection = connection
         self._guardrail = guardrail
         self._sends_metadata = sends_metadata
-        self._insisting: LRUCache[str, bool] = LRUCache(MAX_PROFILES)
-        """Models that have called tools where none may be called, instead of answering."""
+        self._insisting: LRUCache[tuple[ModelCaller | None, str], bool] = LRUCache(MAX_PROFILES)
+        """Models that have called tools where none may be called, instead of answering, in a conversation."""
 
     async def open(self, question: Question, form: RequestForm) -> ConverseAnswer:
         """See ``ModelApi``."""
@@ -107,7 +107,7 @@ class Converse:
         pieces = await question.attachments.pieces_of_all([each.content for each in question.prompts], profile)
         laid = lay_out(question.prompts, pieces, Layout(profile, origin, sends_parts=form.sends_parts))
         called = [call.name for message in laid for call in message.calls]
-        insists = settings.tool_choice == "none" and self._insisting.get(settings.model, False)
+        insists = settings.tool_choice == "none" and (settings.caller, settings.model) in self._insisting
         tools = offered_tools(() if insists else question.tools, profile, called)
         if called and not tools.tools:
             laid = with_calls_as_text(laid)  # blocks of calls are refused without tools
@@ -124,8 +124,8 @@ class Converse:
         events = Events(response, streams=request.streams)
         return ConverseAnswer(events, request, settings, profile, origin, tools, self._note_insisting)
 
-    def _note_insisting(self, model: str) -> None:
-        self._insisting[model] = True
+    def _note_insisting(self, settings: ModelSettings) -> None:
+        self._insisting[settings.caller, settings.model] = True
 
     def _render(
         self, settings: ModelSettings, laid: Sequence[LaidMessage], tools: OfferedTools, profile: ModelProfile

@@ -94,14 +94,16 @@ def converse_request(
         "requestMetadata": request_metadata(settings.metadata) if sends_metadata else None,
         "guardrailConfig": _guardrail_config(guardrail, streams=streams),
     }
+    body = {name: value for name, value in body.items() if value}
     return ConverseRequest(
-        {name: value for name, value in body.items() if value},
+        body,
         SentFeatures(
             fields=_features(draft, inference, tool_config, has_points=prompts.has_cache_points),
             has_tools=bool(tools.tools),
             has_media=any(message.media for message in laid),
             has_parts=any(message.parts is not None for message in laid),
             has_schema=settings.answer_schema is not None,
+            body=body,
         ),
         tuple(sorted(draft.dropped)),
         streams,

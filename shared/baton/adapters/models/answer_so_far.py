@@ -126,11 +126,11 @@ class AnswerSoFar(ABC):
             raise ProviderFailure("BrokenOff", FailureKind.PROTOCOL, text="The answer broke off before its end.")
         return self.reason
 
-    def _refuse_calls(self, note_insisting: Callable[[str], None]) -> None:
+    def _refuse_calls(self, note_insisting: Callable[[ModelSettings], None]) -> None:
         """Raise ``ProviderFailure`` for calls instead of text where no tool may be called, if there are any tools.
 
-        ``note_insisting`` takes the name of the model.
+        ``note_insisting`` takes the settings of the call.
         """
         if self._tools.tools:
-            note_insisting(self._settings.model)
+            note_insisting(self._settings)
             raise ProviderFailure("ForbiddenCalls", FailureKind.PROTOCOL, text="The model called a tool again.")

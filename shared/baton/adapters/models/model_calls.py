@@ -13,11 +13,12 @@ from pydantic import JsonValue
 
 from baton.adapters.circuit_breaker import CircuitBreakers, CircuitOpen, Guard
 from baton.adapters.models.failure import Backoff, FailureKind, ProviderFailure
-from baton.adapters.models.learning import MAX_ADAPTATIONS, RequestForm, adapted
+from baton.adapters.models.learning import MAX_ADAPTATIONS, RequestForm, adapted, content_size
 from baton.adapters.models.model_api import ModelApi, OpenedAnswer, Question, Refused
 from baton.adapters.models.profile import AnswerForm, ModelProfile
 from baton.adapters.models.profiles import Profiles, learned_facts
 from baton.adapters.stream_limits import StreamTooLong
+from baton.concurrency import off_loop
 from baton.domain.errors import ContextTooLong, ModelError, ModelTimeout, ModelUnavailable
 from baton.domain.message import Content
 from baton.domain.metrics import Metric, count
@@ -70,13 +71,13 @@ class ModelCalls:
         Close the iterator (``contextlib.aclosing``) to end the HTTP stream before the answer is complete.
         """
         settings = question.settings
-        attempt = _Attempt(self._profiles.of(settings.model), settings.timeout_seconds)
+        attempt = _Attempt(question, self._profiles.of(settings.model, settings.caller))
         try:
             async with self._guard(settings):
                 while True:
                     try:
                         async with asyncio.timeout_at(attempt.deadline):
-                            answer = await self._api_of(attempt.form.profile).open(question, attempt.form)
+                            answer = await self._api_of(attempt.form.profile).open(attempt.question, attempt.form)
                         reading = _Reading(self._profiles, question, attempt, answer)
                         async with aclosing(answer):
                             while (chunks := await reading.next()) is not None:
@@ -88,7 +89,7 @@ class ModelCalls:
                             yield chunk
                         return
                     except (Refused, ProviderFailure, ModelError, TimeoutError) as failure:
-                        pause = self._pause_after(failure, attempt, settings.model, secret)
+                        pause = await self._pause_after(failure, attempt, settings.model, secret)
                     await asyncio.sleep(pause)
         except CircuitOpen as left_alone:
             logger.warning("The model is not asked", extra={"model": settings.model, "text": str(left_alone)})
@@ -112,11 +113,11 @@ class ModelCalls:
         """See ``LearningModel``."""
         return learned_facts(self._profiles.declared(model), self._profiles.of(model))
 
-    def _pause_after(self, error: Exception, attempt: _Attempt, model: str, secret: Callable[[], str]) -> float:
+    async def _pause_after(self, error: Exception, attempt: _Attempt, model: str, secret: Callable[[], str]) -> float:
         """Return the seconds until the next attempt, or raise the error that ends the call."""
         now = asyncio.get_running_loop().time()
         failure = _failure_of(error)
-        if isinstance(error, Refused) and attempt.adapts(error, now):
+        if isinstance(error, Refused) and await attempt.adapts(error, now):
             self._log(failure, model, attempt.number, "The model refused; asking in another form", secret)
             return 0.0
         if isinstance(error, ModelError) and not _is_outage(error):
@@ -142,11 +143,12 @@ class ModelCalls:
 class _Attempt:
     """The current attempt at a call, and the form of its request."""
 
-    def __init__(self, known: ModelProfile, seconds: float) -> None:
-        """``known`` is what is known of the model; all attempts begin within ``seconds``."""
+    def __init__(self, question: Question, known: ModelProfile) -> None:
+        """``known`` is what is known of the model. All attempts begin within the time limit of the question."""
         self.known = known
         self.form = RequestForm(known)
-        self.deadline = asyncio.get_running_loop().time() + seconds
+        self.deadline = asyncio.get_running_loop().time() + question.settings.timeout_seconds
+        self._question = question
         self.number = 0
         self.size = 0
         """Bytes of the answer that is read."""
@@ -154,10 +156,18 @@ class _Attempt:
         """True if a part of the answer was yielded. Then there is no other attempt."""
         self._adaptations = 0
 
-    def adapts(self, refused: Refused, now: float) -> bool:
+    @property
+    def question(self) -> Question:
+        """The question without the values of settings that the model refuses."""
+        return replace(self._question, settings=without_refused(self._question.settings, self.form.profile))
+
+    async def adapts(self, refused: Refused, now: float) -> bool:
         """Take the form that the refusal asks for. Returns False if there is none, or no time for it."""
-        other = adapted(self.form, refused.failure, refused.sent) if not self.is_answering else None
-        if other is None or self._adaptations >= MAX_ADAPTATIONS or now >= self.deadline:
+        if self.is_answering or self._adaptations >= MAX_ADAPTATIONS or now >= self.deadline:
+            return False
+        sent, settings = refused.sent, self._question.settings
+        other = await off_loop(content_size(sent), adapted, self.form, refused.failure, sent, settings)
+        if other is None:
             return False
         self._adaptations += 1
         self.form = other
@@ -229,8 +239,7 @@ class _Reading:
         chunks = list(self._answer.end())
         for at, chunk in enumerate(chunks):
             if isinstance(chunk, Finished):
-                form = self._answer.learned(self._form)
-                self._profiles.learn(self._question.settings.model, form.lasting(self._known), self._known)
+                self._learn(self._answer.learned(self._form))
                 chunks[at] = _with_dropped(chunk, self._question, self._form)
         return chunks
 
@@ -238,7 +247,13 @@ class _Reading:
         """Keep the form for later requests, because the model has begun to answer it."""
         if self._is_empty:
             self._is_empty = False
-            self._profiles.learn(self._question.settings.model, self._form.lasting(self._known), self._known)
+            self._learn(self._form)
+
+    def _learn(self, form: RequestForm) -> None:
+        settings = self._question.settings
+        is_users = any(tool.is_client for tool in self._question.tools)
+        profile = form.lasting(self._known)
+        self._profiles.learn(settings.model, profile, self._known, settings.caller, is_users=is_users)
 
 
 def _failure_of(error: Exception) -> ProviderFailure:
@@ -263,11 +278,22 @@ def _with_dropped(finished: Finished, question: Question, form: RequestForm) -> 
     """Return the end of an answer with the names of everything that its model did not get."""
     contents = [prompt.content for prompt in question.prompts]
     names = left_out(question.settings, contents, question.attachments.media_types, form.profile)
-    return replace(finished, dropped=tuple(sorted({*finished.dropped, *names})))
+    refused = refused_settings(question.settings, form.profile)
+    return replace(finished, dropped=tuple(sorted({*finished.dropped, *names, *refused})))
 
 
 def _is_outage(error: Exception) -> bool:
     return isinstance(error, ModelUnavailable | ModelTimeout)
+
+
+def refused_settings(settings: ModelSettings, profile: ModelProfile) -> frozenset[str]:
+    """Return the names of settings whose values the model refuses."""
+    return frozenset(name for name, value in profile.refused_values if repr(getattr(settings, name)) == value)
+
+
+def without_refused(settings: ModelSettings, profile: ModelProfile) -> ModelSettings:
+    """Return the settings without the values that the model refuses."""
+    return replace(settings, **dict.fromkeys(refused_settings(settings, profile)))  # type: ignore[arg-type]  # to None
 
 
 READ_BY_MOST = ModelProfile().documents

@@ -15,6 +15,8 @@ SAMPLING = frozenset({"temperature", "top_p"})
 """Settings that models refuse which think before they answer."""
 NINE_CHARACTERS = r"[a-zA-Z0-9]{9}"
 """The ids of calls that Mistral's models take."""
+ADDED = ("dropped", "dropped_keywords", "refused_values")
+"""Facts whose values add up: what a later rule names is dropped besides what earlier ones name."""
 OBFUSCATION = "obfuscation"
 """The further fact of endpoints that pad the events of a Responses stream, and leave it if asked to: ``optional``."""
 
@@ -92,6 +94,8 @@ class ModelProfile:
     api: Api = Api.CHAT
     dropped: frozenset[str] = frozenset()
     """Settings and optional fields that are not sent, by the names of ``ModelSettings`` or of the request."""
+    refused_values: frozenset[tuple[str, str]] = frozenset()
+    """Settings and values that are not sent, though others are. Learned, never declared."""
     limit_field: str = "max_tokens"
     """The field of Chat Completions with the most tokens of an answer."""
     thinking_tokens: int = 0

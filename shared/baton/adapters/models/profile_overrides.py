@@ -14,8 +14,8 @@ from pydantic.alias_generators import to_camel
 from baton.adapters.models.profile import ModelProfile
 
 SETTING = "modelProfiles"
-UNDECLARED = frozenset({"thinks_first"})
-"""Facts that an answer shows, so that nobody declares them."""
+UNDECLARED = frozenset({"refused_values", "thinks_first"})
+"""Facts that only answers and refusals show, so that nobody declares them."""
 _EXPRESSIONS = frozenset({"call_ids", "tool_names"})
 """Facts that are regular expressions."""
 

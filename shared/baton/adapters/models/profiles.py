@@ -17,16 +17,21 @@ from cachetools import LRUCache
 from pydantic import JsonValue
 from pydantic.alias_generators import to_camel
 
-from baton.adapters.models.profile import BEDROCK_HOST, ModelProfile
+from baton.adapters.models.profile import ADDED, BEDROCK_HOST, ModelProfile
 from baton.adapters.models.profile_overrides import UNDECLARED
 from baton.domain.metrics import Metric, count
 from baton.domain.model_providers import Provider, ProviderKind, route
+from baton.ports.chat_model import ModelCaller
 
 MAX_PROFILES = 1_000
 """Models of an endpoint that are kept. Tenants name models, so their number has no other bound."""
 
-ADDED = ("dropped", "dropped_keywords")
-"""Facts whose values add up: what a later rule names is dropped besides what earlier ones name."""
+MAX_LEARNED = 5_000
+"""Models and tenants whose learned facts are kept."""
+NEVER_SHARED = frozenset({"refused_values"})
+"""Facts about what a tenant asks for, and not about the model."""
+Facts = dict[str, Any]
+"""Facts of a profile by their names."""
 _GEO = re.compile(r"^(us|eu|apac|jp|au|ca|in|sa|us-gov|global)\.")
 _VERSION = re.compile(r"(-v\d+)?:\d+(:\w+)?$")
 
@@ -49,52 +54,98 @@ def without_place(model: str) -> str:
 class Profiles:
     """The profiles of one endpoint's models.
 
-    What a refusal teaches holds for the model as long as it is used. It is logged once, so that the table or an
-    override can say it from the start.
+    What a refusal teaches holds for the tenant whose request was refused, and for one user if that user's client had
+    declared tools. It holds for all tenants once another one has been taught the same, or if the request was one of the
+    deployment's own. It is logged, so that the table or an override can say it from the start.
     """
 
     def __init__(self, host: str, overrides: Mapping[str, Mapping[str, Any]] | None = None) -> None:
         """``overrides`` are facts by patterns of model names, applied last."""
         self._host = host
         self._overrides = overrides or {}
-        self._known: LRUCache[str, ModelProfile] = LRUCache(MAX_PROFILES)
+        self._declared: LRUCache[str, ModelProfile] = LRUCache(MAX_PROFILES)
+        self._learned: LRUCache[tuple[str, str], Facts] = LRUCache(MAX_LEARNED)
+        """Facts by model, and the tenant or user that they hold for."""
+        self._witnesses: LRUCache[tuple[str, str, Any], str] = LRUCache(MAX_LEARNED)
+        """The first tenant that was taught a fact of a model."""
         self._logger = Logger(child=True)
 
-    def of(self, model: str) -> ModelProfile:
-        """Return the profile of a model, with what was learned."""
-        known = self._known.get(model)
-        if known is None:
-            known = self._known[model] = self.declared(model)
-        return known
+    def of(self, model: str, caller: ModelCaller | None = None) -> ModelProfile:
+        """Return the profile of a model, with what was learned for a caller."""
+        profile = self.declared(model)
+        for holder in _holders(caller):
+            facts = self._learned.get((model, holder))
+            profile = with_facts(profile, facts) if facts else profile
+        return profile
 
     def declared(self, model: str) -> ModelProfile:
         """Return the profile of a model without what was learned."""
-        return declared_profile(self._host, model, self._overrides)
+        known = self._declared.get(model)
+        if known is None:
+            known = self._declared[model] = declared_profile(self._host, model, self._overrides)
+        return known
 
-    def learn(self, model: str, profile: ModelProfile, since: ModelProfile) -> None:
+    def learn(
+        self,
+        model: str,
+        profile: ModelProfile,
+        since: ModelProfile,
+        caller: ModelCaller | None = None,
+        *,
+        is_users: bool = False,
+    ) -> None:
         """Keep what is different in a profile that a model has accepted, after it refused the one of ``since``.
 
-        Facts that other requests have taught meanwhile stay.
+        ``is_users``: what the caller's user alone has written may be the cause. Facts that other requests have taught
+        meanwhile stay.
         """
-        if profile == since:
+        facts = _difference(profile, since)
+        if not facts:
             return
-        before = self.of(model)
-        facts = {
-            each.name: _add(each.name, before, profile)
-            for each in fields(ModelProfile)
-            if getattr(since, each.name) != getattr(profile, each.name)
-        }
-        profile = replace(before, **facts)
-        changed = [name for name in facts if getattr(before, name) != getattr(profile, name)]
-        if not changed:
+        *_, holder = _holders(caller) if is_users else _holders(caller)[:2]
+        self._keep(model, holder, facts)
+        if caller is None or is_users:
             return
-        self._known[model] = profile
-        for name in changed:
+        for name, value in facts.items():
+            for each in value if name in ADDED else (value,):
+                first = self._witnesses.setdefault((model, name, str(each)), caller.tenant_id)
+                if first != caller.tenant_id and name not in NEVER_SHARED:
+                    self._keep(model, "", {name: frozenset({each}) if name in ADDED else each})
+
+    def _keep(self, model: str, holder: str, facts: Facts) -> None:
+        known = self._learned.get((model, holder), {})
+        added = {name: known[name] | facts[name] for name in ADDED if name in facts and name in known}
+        new = {**known, **facts, **added}
+        self._learned[model, holder] = new
+        for name in (each for each in facts if new[each] != known.get(each)):
             count(Metric.MODEL_FACTS_LEARNED)
             self._logger.warning(
                 "A fact of the model was learned from its refusal; declare it in modelProfiles of the settings",
-                extra={"model": model, "host": self._host, "fact": name, "value": _plain(getattr(profile, name))},
+                extra={
+                    "model": model,
+                    "host": self._host,
+                    "fact": name,
+                    "value": _plain(new[name]),
+                    "tenant": holder.partition("\0")[0] or None,
+                },
             )
+
+
+def _holders(caller: ModelCaller | None) -> tuple[str, ...]:
+    """Return the holders of facts that a caller's requests keep to: all, the tenant, the user."""
+    if caller is None:
+        return ("",)
+    return "", caller.tenant_id, f"{caller.tenant_id}\0{caller.user_id}"
+
+
+def _difference(profile: ModelProfile, since: ModelProfile) -> Facts:
+    """Return the facts that are new in a profile."""
+    facts: Facts = {}
+    for each in fields(ModelProfile):
+        before, now = getattr(since, each.name), getattr(profile, each.name)
+        if before != now:
+            facts[each.name] = now - before if each.name in ADDED else now
+    return facts
 
 
 def declared_profile(host: str, model: str, overrides: Mapping[str, Mapping[str, Any]] | None = None) -> ModelProfile:
@@ -130,12 +181,6 @@ def with_facts(profile: ModelProfile, facts: Mapping[str, Any]) -> ModelProfile:
     if "further" in facts:
         added["further"] = {**profile.further, **facts["further"]}
     return replace(profile, **{**facts, **added})
-
-
-def _add(name: str, before: ModelProfile, profile: ModelProfile) -> Any:
-    """Return the value of a fact, with what is known already if its values add up."""
-    value = getattr(profile, name)
-    return value | getattr(before, name) if name in ADDED else value
 
 
 def _plain(value: object) -> object:

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from ag_ui.core import TextPart
 
@@ -110,11 +111,22 @@ def _own_parts(parts: ProviderParts | None, layout: Layout, *, is_current: bool)
     """Return the parts that go back to this model now."""
     if parts is None or not layout.sends_parts or parts.origin != layout.origin:
         return None
-    if layout.profile.replay is Replay.ALWAYS or is_current:
-        return parts
-    # Of earlier turns, what belongs to calls only: their signatures are valid wherever the call stands.
-    kept = tuple(part for part in parts.parts if "call" in part or "text" in part)
+    names = layout.profile.replayed_fields
+    kept = tuple({"fields": part["withheld"]} if "withheld" in part else part for part in parts.parts)
+    kept = tuple(part for part in kept if "call" in part or "fields" not in part or part["fields"].keys() & names)
+    if layout.profile.replay is not Replay.ALWAYS and not is_current:
+        # Of earlier turns, what belongs to calls only: their signatures are valid wherever the call stands.
+        kept = tuple(part for part in kept if "call" in part or "text" in part)
     return replace(parts, parts=kept) if any(part.keys() - {"text", "call"} for part in kept) else None
+
+
+def fields_of(parts: ProviderParts) -> dict[str, Any]:
+    """Return all fields of an answer's message, whether they go back or not."""
+    fields: dict[str, Any] = {}
+    for part in parts.parts:
+        fields |= part.get("withheld", {})
+        fields |= part.get("fields", {}) if "call" not in part else {}
+    return fields
 
 
 def _safe(piece: Piece, profile: ModelProfile) -> Piece:

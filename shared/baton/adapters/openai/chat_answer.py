@@ -70,11 +70,11 @@ class ChatAnswer(AnswerSoFar):
         sent: SentFeatures,
         *,
         asked_characters: int,
-        note_insisting: Callable[[str], None],
+        note_insisting: Callable[[ModelSettings], None],
     ) -> None:
         """Read the body of ``stream``.
 
-        ``note_insisting`` takes the name of a model that calls tools, and says nothing, where none may be called.
+        ``note_insisting`` takes the settings of a model that calls tools, and says nothing, where none may be called.
         """
         super().__init__(settings, profile, origin, tools, sent)
         self._body = AnswerBody(stream.response, LIMITS)
@@ -149,13 +149,13 @@ class ChatAnswer(AnswerSoFar):
 
     def _parts(self, calls: Sequence[ToolCall]) -> ProviderParts | None:
         """Return what goes back with the answer: fields of the message, and of its calls."""
-        fields = self._fields.joined
+        fields = self._fields.replayed
         parts: list[dict[str, Any]] = [{"fields": fields}] if fields else []
         of_calls = [
             {"call": at, "fields": extra} for at, extra in enumerate(self._fragments.fields[: len(calls)]) if extra
         ]
         replay = Replay.ALWAYS if of_calls else self._profile.replay
-        return ProviderParts.of(self._origin, replay, [*parts, *of_calls])
+        return ProviderParts.of(self._origin, replay, [*parts, *of_calls], self._fields.withheld)
 
     def _take(self, event: AnswerValue) -> Sequence[ModelChunk]:
         """Return what an event holds. Raises ``ContentFiltered``, ``ProviderFailure`` and ``ModelUnavailable``."""

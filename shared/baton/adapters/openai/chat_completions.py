@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from cachetools import LRUCache
@@ -12,13 +14,15 @@ from baton.adapters.models.learning import TOOLS_EFFORT, RequestForm
 from baton.adapters.models.model_api import Question, Refused
 from baton.adapters.models.profile import CacheHints, ModelProfile
 from baton.adapters.models.profiles import MAX_PROFILES
+from baton.adapters.models.prompt_layout import fields_of
 from baton.adapters.models.tool_schemas import OfferedTools
 from baton.adapters.openai.cache_hints import ends_of_prefixes, marked
 from baton.adapters.openai.chat_answer import ChatAnswer
 from baton.adapters.openai.clients import Endpoint
 from baton.adapters.openai.errors import provider_failure
-from baton.adapters.openai.messages import chat_messages, chat_tools
+from baton.adapters.openai.messages import Wire, chat_messages, chat_tools
 from baton.adapters.openai.prepared_question import answer_format, prepare_question
+from baton.ports.chat_model import ModelCaller, ModelSettings, Prompt
 
 CACHE_FIELDS = ("prompt_cache_key", "cache_control")
 """Fields of which an endpoint's refusal says that it takes no hints."""
@@ -29,25 +33,29 @@ class ChatCompletions:
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
-        self._insisting: LRUCache[str, bool] = LRUCache(MAX_PROFILES)
-        """Models that have called tools where none may be called, instead of answering."""
+        self._insisting: LRUCache[tuple[ModelCaller | None, str], bool] = LRUCache(MAX_PROFILES)
+        """Models that have called tools where none may be called, instead of answering, in a conversation."""
 
     async def open(self, question: Question, form: RequestForm) -> ChatAnswer:
         """See ``ModelApi``."""
         settings, profile = question.settings, form.profile
         origin = f"chat:{self._endpoint.host}/{settings.model}"
-        insists = settings.tool_choice == "none" and self._insisting.get(settings.model, False)
+        insists = settings.tool_choice == "none" and (settings.caller, settings.model) in self._insisting
         prepared = await prepare_question(question, form, origin, hides_tools=insists)
         fields = self._optional_fields(question, profile, prepared.tools)
         hints = self._endpoint.hints_for(profile)
         marks = ends_of_prefixes(prepared.messages, profile.max_cache_marks) if hints is CacheHints.BREAKPOINTS else ()
         messages = marked(chat_messages(prepared.messages, prepared.tools, profile), marks)
-        sent = prepared.features(*fields, *settings.extra, *(CACHE_FIELDS[1:] if marks else ()))
         extra = {name: value for name, value in settings.extra.items() if name not in profile.dropped}
+        body = {"model": settings.model, "messages": messages, "stream": True, **fields, **extra}
+        sent = replace(
+            prepared.features(*fields, *settings.extra, *(CACHE_FIELDS[1:] if marks else ())),
+            withheld=_withheld(question.prompts, origin, messages),
+            body=body,
+        )
         try:
             # The fields depend on the profile, so only the endpoint can check them. The method of the SDK for this
             # path would copy every message, and make models of every chunk.
-            body = {"model": settings.model, "messages": messages, "stream": True, **fields, **extra}
             stream: AsyncStream[object] = await self._endpoint.client().post(
                 "/chat/completions",
                 body=body,
@@ -69,8 +77,8 @@ class ChatCompletions:
             note_insisting=self._note_insisting,
         )
 
-    def _note_insisting(self, model: str) -> None:
-        self._insisting[model] = True
+    def _note_insisting(self, settings: ModelSettings) -> None:
+        self._insisting[settings.caller, settings.model] = True
 
     def _optional_fields(self, question: Question, profile: ModelProfile, tools: OfferedTools) -> dict[str, Any]:
         """Return the fields besides model and messages, without those that the model does not take."""
@@ -92,6 +100,18 @@ class ChatCompletions:
             fields["tool_choice"] = _tool_choice(settings.tool_choice, tools)
             fields["parallel_tool_calls"] = settings.parallel_tool_calls
         return {name: value for name, value in fields.items() if value is not None and name not in profile.dropped}
+
+
+def _withheld(prompts: Sequence[Prompt], origin: str, messages: Sequence[Wire]) -> dict[str, Any]:
+    """Return the fields that this model has sent in more of its answers than the messages send back."""
+    answers = [prompt.provider_parts for prompt in prompts if prompt.provider_parts is not None]
+    found: dict[str, list[Any]] = {}
+    for fields in (fields_of(parts) for parts in answers if parts.origin == origin):
+        for name, value in fields.items():
+            found.setdefault(name, []).append(value)
+    return {
+        name: values[0] for name, values in found.items() if len(values) > sum(name in message for message in messages)
+    }
 
 
 def _tool_choice(choice: str | None, tools: OfferedTools) -> Any:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from baton.domain.provider_parts import MAX_WITHHELD_BYTES
 from baton.domain.text import encodable
 
 _JOINED = ("text", "thinking", "summary", "data", "signature")
 """Texts of entries that arrive in pieces."""
 MAX_ENTRIES = 2_000
+OF_THE_API = frozenset({"annotations", "audio", "content", "function_call", "name", "refusal", "role", "tool_calls"})
+"""Fields of a message that OpenAI's API knows."""
 THINKING_FIELDS = ("reasoning_content", "reasoning")
 """Fields of a delta with thinking as text."""
 
@@ -18,35 +21,53 @@ _MISSING = object()
 
 
 class ReplayedFields:
-    """The fields of one message. Texts are joined, entries of lists by their index."""
+    """The unknown fields of one message. Texts are joined, entries of lists by their index."""
 
     def __init__(self, names: Sequence[str]) -> None:
+        """``names`` are the fields that go back to the endpoint. Others are kept in case that it asks for them."""
         self._names = names
         self._texts: dict[str, list[str]] = {}
         self._lists: dict[str, _Entries] = {}
         self._others: dict[str, Any] = {}
+        self._room = MAX_WITHHELD_BYTES
+        """Bytes that the fields which do not go back may still have. With more they are not kept at all."""
 
-    def take(self, extra: Mapping[str, Any]) -> int:
-        """Take those fields of a delta, and return their size in characters, of lists and objects roughly.
+    def take(self, delta: Mapping[str, Any]) -> int:
+        """Take the fields of a delta. Return the size of those that go back in characters, of lists roughly.
 
         Thinking as text counts where it is read.
         """
-        size = 0
-        for name in self._names:
-            value = extra.get(name)
-            if isinstance(value, str):
-                size += 0 if name in THINKING_FIELDS else len(value)
-                self._texts.setdefault(name, []).append(value)
-            elif isinstance(value, list):
-                size += self._lists.setdefault(name, _Entries()).take(value)
-            elif value is not None:
-                size += len(str(value))
-                self._others[name] = value
+        size = sum(self._take(name, delta.get(name)) for name in self._names)
+        for name in delta.keys() - OF_THE_API if self._room >= 0 else ():
+            if name not in self._names and delta[name] is not None:
+                self._room -= len(str(delta[name]))
+                self._take(name, delta[name])
         return size
+
+    def _take(self, name: str, value: Any) -> int:
+        if isinstance(value, str):
+            self._texts.setdefault(name, []).append(value)
+            return 0 if name in THINKING_FIELDS else len(value)
+        if isinstance(value, list):
+            return self._lists.setdefault(name, _Entries()).take(value)
+        if value is None:
+            return 0
+        self._others[name] = value
+        return len(str(value))
+
+    @property
+    def replayed(self) -> dict[str, Any]:
+        """The fields that go back."""
+        return {name: value for name, value in self.joined.items() if name in self._names}
+
+    @property
+    def withheld(self) -> dict[str, Any]:
+        """The fields that do not go back unless the endpoint asks for them."""
+        return {name: value for name, value in self.joined.items() if name not in self._names and self._room >= 0}
 
     @property
     def joined(self) -> dict[str, Any]:
-        """The fields as one message has them, without empty ones."""
+        """All fields as one message has them, without empty ones."""
         texts = {name: encodable("".join(pieces)) for name, pieces in self._texts.items()}
         lists = {name: entries.joined for name, entries in self._lists.items()}
         found = {**texts, **lists, **self._others}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from openai import AsyncStream, OpenAIError
@@ -39,7 +40,6 @@ class Responses:
         origin = f"responses:{self._endpoint.host}/{settings.model}"
         prepared = await prepare_question(question, form, origin)
         fields = self._optional_fields(settings, profile, prepared)
-        sent = prepared.features(*_names(fields), *settings.extra)
         body = _join(fields, {name: value for name, value in settings.extra.items() if name not in profile.dropped})
         body |= {
             "model": settings.model,
@@ -47,6 +47,7 @@ class Responses:
             "store": False,
             "stream": True,
         }
+        sent = replace(prepared.features(*_names(fields), *settings.extra), body=body)
         try:
             # Not by ``client.responses``: it loads for half a second, and makes an object of each value of each event.
             stream: AsyncStream[object] = await self._endpoint.client().post(

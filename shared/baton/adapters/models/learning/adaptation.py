@@ -1,0 +1,234 @@
+"""Find the change of a request that an endpoint asks for by refusing it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+from baton.adapters.models.content import MediaKind
+from baton.adapters.models.failure import ProviderFailure
+from baton.adapters.models.learning import rules
+from baton.adapters.models.learning.refusal import Refusal
+from baton.adapters.models.learning.request_form import TOOLS_EFFORT, RequestForm, SentFeatures
+from baton.adapters.models.learning.request_words import RequestWords
+from baton.adapters.models.learning.rules import RULES, Topic
+from baton.adapters.models.profile import ADDED, AnswerForm, Api, ModelProfile
+from baton.domain.errors import ModelMisconfigured
+from baton.domain.provider_parts import Replay
+from baton.ports.chat_model import ModelSettings
+
+MAX_ADAPTATIONS = 8
+"""Changes of one request. Each costs a refused request, and a model that refuses more is not worth asking."""
+_LIMITS = ("max_completion_tokens", "max_tokens")
+_THINKING = ("reasoning_content",)
+"""Fields of answers that endpoints want back even where no answer had one."""
+_SETTINGS = dict.fromkeys((*_LIMITS, "max_output_tokens"), "max_output_tokens")
+"""The settings of fields with other names."""
+
+Change = RequestForm | None
+_Step = Callable[[RequestForm, Refusal, SentFeatures, ModelSettings | None], Change]
+
+
+def adapted(
+    form: RequestForm, failure: ProviderFailure, sent: SentFeatures, settings: ModelSettings | None = None
+) -> Change:
+    """Return the form to try next, or None if the failure is about something that cannot be left out.
+
+    ``settings`` are those of the agent, one value of which may be refused. What a refusal says only in words of the
+    request that was ``sent`` is tried for this request, and not learned.
+    """
+    if failure.status == 413 and sent.has_media:
+        return _without_media(form, sent.media_kinds, passes=True)
+    if not failure.is_refusal and not failure.may_be_refusal:
+        return None
+    if failure.status in (401, 403) and isinstance(failure.error, ModelMisconfigured):
+        return None
+    was_guess, form = form.before_guess is not None, form.before_guess or form
+    refusal, whole = (Refusal.of(failure, each) for each in (RequestWords.of(sent.body), RequestWords()))
+    changed = _change(form, refusal, sent, settings)
+    if changed is None and refusal != whole:
+        changed = _for_now(form, _change(form, whole, sent, settings))
+    if changed is not None or isinstance(failure.error, ModelMisconfigured) or not failure.is_refusal:
+        return changed
+    # Nothing is named. The endpoint may lack a field that it has sent in its answers; opaque parts and attachments are
+    # what unknown models refuse most. Parts are left out of this request only.
+    withheld = [name for name in sent.withheld if name not in form.refused_parts]
+    guess = _with_replayed(form, sent, withheld) if withheld else None
+    if guess is not None:
+        return replace(guess, before_guess=replace(form, refused_parts=form.refused_parts.union(withheld)))
+    if sent.has_parts and form.sends_parts and not was_guess:
+        return replace(form, sends_parts=False)
+    is_bad = bool(rules.BAD_MEDIA.search(refusal.words))
+    return _without_media(form, sent.media_kinds, passes=is_bad) if sent.has_media else None
+
+
+def _change(form: RequestForm, refusal: Refusal, sent: SentFeatures, settings: ModelSettings | None) -> Change:
+    # A field that ``param`` names is at fault, whatever else the text is about.
+    is_marked = any(refusal.marks(name) for name in sent.fields)
+    steps: Sequence[_Step] = (_by_api, _by_field) if is_marked else (_by_api, _by_parts, _by_field, _by_rule, _by_media)
+    changes = (step(form, refusal, sent, settings) for step in steps)
+    return next((change for change in changes if change is not None), None)
+
+
+def _for_now(form: RequestForm, changed: Change) -> Change:
+    """Return the changed form, whose new facts hold for this request only."""
+    if changed is None:
+        return None
+    names = (each.name for each in fields(ModelProfile))
+    new = {name for name in names if getattr(form.profile, name) != getattr(changed.profile, name)}
+    return replace(changed, passing=changed.passing | new)
+
+
+def _by_api(form: RequestForm, refusal: Refusal, sent: SentFeatures, settings: ModelSettings | None) -> Change:
+    profile, said = form.profile, refusal.words
+    if profile.api is Api.CHAT and ("v1/responses" in said or rules.OTHER_ROUTE.search(said)):
+        if Api.RESPONSES not in form.refused_apis:
+            return _over(form, Api.RESPONSES)
+        if rules.NO_EFFORT.search(said):
+            # A gateway without Responses, in front of a model that thinks and calls tools over Responses only.
+            return form.with_facts(further={TOOLS_EFFORT: "none", **profile.further})
+    if profile.api is Api.RESPONSES and Api.RESPONSES not in form.refused_apis:
+        is_missing = refusal.status in (404, 405) and not rules.ABOUT_CONTENT.search(said)
+        if is_missing or any(each.search(said) for each in (rules.OTHER_ROUTE, rules.NO_ROUTE, rules.NO_RESPONSES)):
+            return _over(form, Api.CHAT)
+    return None
+
+
+def _over(form: RequestForm, api: Api) -> RequestForm:
+    refused = form.refused_apis | {form.profile.api}
+    return replace(form, profile=replace(form.profile, api=api), refused_apis=refused)
+
+
+def _by_parts(form: RequestForm, refusal: Refusal, sent: SentFeatures, settings: ModelSettings | None) -> Change:
+    """Send a field of the endpoint's own answers back, or what it refuses of them no longer."""
+    profile, said = form.profile, refusal.words
+    if not refusal.is_about(Topic.MESSAGES):
+        return None
+    known = (*profile.replayed_fields, *sent.withheld, *_THINKING)
+    named = [name for name in known if any(map(refusal.refers_to, _names(name, sent.withheld.get(name))))]
+    refused = [name for name in named if name in profile.replayed_fields and sent.has_parts]
+    if refused and rules.COMPLAINT.search(said) and "signature" not in said:
+        kept = tuple(name for name in profile.replayed_fields if name not in refused)
+        changed = replace(profile, replayed_fields=kept, required_field=None)
+        return replace(form, profile=changed, refused_parts=form.refused_parts.union(refused))
+    is_lacking = rules.ABSENCE.search(said) is not None
+    lacking = [each for each in named if is_lacking or (each in sent.withheld and each not in refused)]
+    if not lacking and rules.LACKING.search(said) and not any(map(refusal.names, sent.fields)):
+        lacking = list(sent.withheld)
+    lacking = [each for each in lacking if each not in form.refused_parts]
+    if lacking and (changed_form := _with_replayed(form, sent, lacking)) is not None:
+        return changed_form
+    if rules.UNSIGNED.search(said) and not profile.calls_need_parts:
+        return form.with_facts(calls_need_parts=True)
+    if sent.has_parts and form.sends_parts and rules.LOST_PARTS.search(said):
+        return replace(form, sends_parts=False)
+    return None
+
+
+def _names(name: str, value: Any) -> Iterator[str]:
+    """Yield the name of a field, and those of its members."""
+    yield name
+    members = value.items() if isinstance(value, Mapping) else ()
+    for member, inner in members:
+        yield from _names(str(member), inner)
+
+
+def _with_replayed(form: RequestForm, sent: SentFeatures, names: Sequence[str]) -> Change:
+    """Return the form with fields that go back with every answer, a text empty where an answer had none."""
+    texts = [name for name in names if isinstance(sent.withheld.get(name, ""), str)]
+    return form.with_facts(
+        replay=Replay.ALWAYS,
+        replayed_fields=tuple(dict.fromkeys((*form.profile.replayed_fields, *names))),
+        required_field=form.profile.required_field or next(iter(texts), None),
+    )
+
+
+def _by_field(form: RequestForm, refusal: Refusal, sent: SentFeatures, settings: ModelSettings | None) -> Change:
+    profile, said = form.profile, refusal.words
+    limits = [name for name in _LIMITS if name in sent.fields and name not in profile.dropped]
+    if limits and rules.LIMIT_TOO_LARGE.search(said):
+        return _refuse(form, refusal, limits, settings)
+    if "max_completion_tokens" in said and profile.limit_field in limits:
+        other = next(name for name in _LIMITS if name != profile.limit_field)
+        is_named = profile.limit_field == "max_tokens" or refusal.names("max_completion_tokens")
+        if is_named and other not in form.refused_limits:
+            refused = form.refused_limits | {profile.limit_field}
+            return replace(form, profile=replace(profile, limit_field=other), refused_limits=refused)
+    if sent.has_schema and profile.answer_form is not AnswerForm.PROMPT and rules.ANSWER_FORM.search(said):
+        is_object = profile.answer_form is AnswerForm.OBJECT or "json_object" in said
+        return form.with_facts(answer_form=AnswerForm.PROMPT if is_object else AnswerForm.OBJECT)
+    left = [name for name in sent.fields if name != "tools" and name not in profile.dropped]
+    names = [name for name in left if refusal.names(name)]
+    if not names and "reasoning_effort" in left and rules.EFFORT_REFUSED.search(said):
+        names = ["reasoning_effort"]
+    if names:
+        # Further fields may be named as the cause or as the remedy. The longest name holds the words of others.
+        return _refuse(form, refusal, [min(names, key=lambda name: (refusal.place_of(name), -len(name)))], settings)
+    return None
+
+
+def _refuse(form: RequestForm, refusal: Refusal, names: Sequence[str], settings: ModelSettings | None) -> Change:
+    """Return the form without fields, or without the values that they have if only these are refused."""
+    is_value = rules.VALUE_CODES.search(refusal.code) or rules.VALUES.search(refusal.text)
+    chosen = {name: getattr(settings, name, None) for name in (_SETTINGS.get(each, each) for each in names)}
+    values = {(name, repr(value)) for name, value in chosen.items() if value is not None}
+    if is_value and values and not rules.ONLY_DEFAULT.search(refusal.text):
+        return form.with_facts(refused_values=form.profile.refused_values | values)
+    return form.with_facts(dropped=form.profile.dropped | set(names))
+
+
+def _by_rule(form: RequestForm, refusal: Refusal, sent: SentFeatures, settings: ModelSettings | None) -> Change:
+    """Apply the first row of the table that has something new to say."""
+    for rule in RULES:
+        is_known = all(getattr(form.profile, name) == value for name, value in rule.known.items())
+        if not is_known or not rule.is_met(sent) or not refusal.is_about(rule.topic):
+            continue
+        if rule.words.search(refusal.words) and (changed := form.with_facts(**_merged(form.profile, rule.facts))):
+            return changed
+    return _by_keyword(form, refusal) if sent.has_tools else None
+
+
+def _merged(profile: ModelProfile, facts: Any) -> dict[str, Any]:
+    """Return facts with what is known, where values add up."""
+    merged = {name: getattr(profile, name) | value if name in ADDED else value for name, value in facts.items()}
+    return merged | ({"further": {**profile.further, **facts["further"]}} if "further" in facts else {})
+
+
+def _by_keyword(form: RequestForm, refusal: Refusal) -> Change:
+    if not refusal.is_about(Topic.TOOLS) or not re.search(r"schema|unknown name|parameters", refusal.words):
+        return None
+    new = rules.KEYWORDS - form.profile.dropped_keywords
+    found = {word for word in new if re.search(_keyword(word), refusal.words)}
+    return form.with_facts(dropped_keywords=form.profile.dropped_keywords | found)
+
+
+def _keyword(word: str) -> str:
+    written = re.escape(word.lower())
+    return rf"['\"`]{written}\\?['\"`]" if word in rules.ENGLISH else rf"(?<!\w){written}(?!\w)"
+
+
+def _by_media(form: RequestForm, refusal: Refusal, sent: SentFeatures, settings: ModelSettings | None) -> Change:
+    said = refusal.words
+    if not sent.has_media or not refusal.is_about(Topic.MESSAGES) or not rules.MEDIA.search(said):
+        return None
+    names_images, names_files = bool(rules.IMAGES_ONLY.search(said)), bool(rules.FILES_ONLY.search(said))
+    kinds = set(sent.media_kinds)
+    if names_images != names_files:
+        kinds &= {MediaKind.IMAGE if names_images else MediaKind.DOCUMENT}
+    passes = rules.BAD_MEDIA.search(said) is not None
+    return _without_media(form, kinds, passes=passes) or _without_media(form, sent.media_kinds, passes=passes)
+
+
+def _without_media(form: RequestForm, kinds: Any, *, passes: bool) -> Change:
+    """Return the form without kinds of media; None if it has none. It ``passes`` if only these files are at fault."""
+    facts: dict[str, Any] = {}
+    if MediaKind.IMAGE in kinds and form.profile.images:
+        facts["images"] = False
+    if MediaKind.DOCUMENT in kinds and form.profile.documents:
+        facts["documents"] = frozenset()
+    changed = form.with_facts(**facts)
+    if changed is None:
+        return None
+    return replace(changed, passing=form.passing | facts.keys() if passes else form.passing - facts.keys())

@@ -1,0 +1,60 @@
+"""The form in which a request is sent, and what it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from baton.adapters.models.content import MediaKind
+from baton.adapters.models.profile import Api, ModelProfile
+
+TOOLS_EFFORT = "effort_with_tools"
+"""The further fact of a model that takes tools over Chat Completions only with this effort."""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestForm:
+    """The form in which a request is sent: by the model's profile, with or without the parts of earlier answers."""
+
+    profile: ModelProfile
+    sends_parts: bool = True
+    """True if opaque parts go back. They are left out for one request whose parts the endpoint does not accept."""
+    refused_apis: frozenset[Api] = frozenset()
+    """The APIs over which the endpoint has refused this request."""
+    refused_limits: frozenset[str] = frozenset()
+    """The fields with the most tokens of an answer that the endpoint has refused."""
+    refused_parts: frozenset[str] = frozenset()
+    """The fields of earlier answers that the endpoint has refused."""
+    before_guess: RequestForm | None = None
+    """The form before one that no words of a refusal ask for. It is taken up again if the guess is refused too."""
+    passing: frozenset[str] = frozenset()
+    """Facts of the profile that hold for this request only: what it holds was at fault, or what the refusal quotes."""
+
+    def with_facts(self, **facts: Any) -> RequestForm | None:
+        """Return the form with other facts of the profile; None if they are known already."""
+        changed = replace(self.profile, **facts)
+        return replace(self, profile=changed) if changed != self.profile else None
+
+    def lasting(self, since: ModelProfile) -> ModelProfile:
+        """Return the profile for later requests. What passes is as in ``since``, by which the request began."""
+        return replace(self.profile, **{name: getattr(since, name) for name in self.passing})
+
+
+@dataclass(frozen=True, slots=True)
+class SentFeatures:
+    """The optional parts of a request, which an endpoint may refuse."""
+
+    fields: Collection[str] = ()
+    """The names of its optional fields."""
+    has_tools: bool = False
+    has_media: bool = False
+    media_kinds: Collection[MediaKind] = tuple(MediaKind)
+    """The kinds that its media may have."""
+    has_parts: bool = False
+    withheld: Mapping[str, Any] = field(default_factory=dict)
+    """Fields that the endpoint has sent in its answers, and that not all of these have in the request."""
+    has_schema: bool = False
+    """True if the agent declares an answer schema."""
+    body: Any = field(default=None, repr=False)
+    """The whole request as JSON values."""
