@@ -7,7 +7,7 @@ from dataclasses import replace
 from baton.agents.builtin_tools import MAX_REASON
 from baton.agents.call_outcome import AgentResult, Transfer
 from baton.agents.hooks import Hooks, Refused, RunStopped, judges_questions, unless_stopped
-from baton.concurrency import gather_all
+from baton.concurrency import gather_all, off_loop
 from baton.dialogue.dialogue_input import DialogueInput
 from baton.dialogue.handoff_events import HandoffEvents
 from baton.domain.agent import AgentDefinition
@@ -23,6 +23,9 @@ from baton.domain.verdict import Origin
 from baton.domain.workflow import Workflow
 from baton.handoffs.forks import SPECIALIST
 from baton.requests.turn_requests import ActionRequest, ConversationAction
+
+TRIGGERS = 50
+"""Triggers that a message may be compared with, each of which may take as long as ``off_loop`` expects of its text."""
 
 
 class AgentRouter:
@@ -95,7 +98,8 @@ class AgentRouter:
             if trouble is not SpecialistProblem.LOST:
                 return False
         is_message = self._input.answered is None
-        wanted = self._find_requested(self._text) if is_message else None
+        size = len(self._text) * TRIGGERS
+        wanted = await off_loop(size, self._find_requested, self._text) if is_message else None
         # A user who asks for a session right away is not offered another one.
         conversation = self._tracker.current
         if conversation.offer is not None and wanted is None:

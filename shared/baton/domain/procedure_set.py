@@ -8,11 +8,13 @@ from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
+from baton.concurrency import check_cancelled
 from baton.domain.patterns import compile_pattern
 from baton.domain.private_skill import IN_USE
 from baton.domain.procedure import Procedure, ProcedureScope, ProcedureStatus
 from baton.domain.triggers import (
     GAP,
+    MAX_PATTERN_SIZE,
     MAX_TEXT,
     Specificity,
     is_phrase,
@@ -28,6 +30,9 @@ CHUNK = 32
 """Patterns that are searched for together. Larger chunks are faster until one of them matches."""
 CHUNK_MEMORY = 8 << 20
 """Bytes of the compiled patterns of a chunk."""
+INDEX_WORK = 400_000_000
+"""Instructions of all patterns, times characters of a message that are searched for them. It takes a second where re2
+runs out of states; of 200 patterns of 100 instructions, the longest message is searched."""
 
 _Places = Mapping[str, Sequence[int]]
 """The places of a message's words, numbered so that words of two sentences are too far apart for a phrase."""
@@ -50,15 +55,19 @@ class TriggerIndex:
             else:
                 patterns.append(trigger)
         self._chunks = [_Chunk(patterns[start : start + CHUNK]) for start in range(0, len(patterns), CHUNK)]
+        self.searched = min(MAX_TEXT, INDEX_WORK // max(1, sum(chunk.size for chunk in self._chunks)))
+        """Characters of a message that are searched for patterns."""
 
     def find(self, text: str) -> dict[str, Specificity]:
         """Return the triggers that a message matches, with how specific each is for it."""
-        text = text[:MAX_TEXT]
-        places, plain = _places(text), normalise(text)
+        places = _places(text[:MAX_TEXT])
         found = [trigger for word in places for trigger, words in self._phrases.get(word, ()) if _stands(words, places)]
+        beginning = text[: self.searched]
+        plain = normalise(beginning)
         for chunk in self._chunks:
-            found += [trigger for trigger in chunk.candidates(plain) if matches(trigger, text)]
-        return {trigger: specificity(trigger, text) for trigger in found}
+            check_cancelled()
+            found += [trigger for trigger in chunk.candidates(plain) if matches(trigger, beginning)]
+        return {trigger: specificity(trigger, beginning) for trigger in found}
 
 
 class _Chunk:
@@ -67,6 +76,7 @@ class _Chunk:
     def __init__(self, patterns: Sequence[str]) -> None:
         self._patterns = patterns
         self._together = _compile(patterns)
+        self.size = self._together.programsize if self._together is not None else MAX_PATTERN_SIZE * len(patterns)
         self._alone: list[Any] | None = None
         """Each pattern for itself, once the chunk was found."""
 
