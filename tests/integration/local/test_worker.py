@@ -1,5 +1,6 @@
 """Queues feed functions as Lambda's event source mapping does."""
 
+import json
 import os
 import signal
 import subprocess
@@ -153,6 +154,56 @@ def test_with_more_busy_conversations_than_places_everyone_is_served_and_each_is
     served = Counter(function.groups[:120])
     assert len(served) == 60
     assert max(served.values()) <= 3
+
+
+class Held:
+    """A function whose first message ends when ``goes_on`` is set, and the senders of its messages in their order."""
+
+    def __init__(self, count: int) -> None:
+        self.senders: list[str] = []
+        self.has_begun, self.is_enough, self.first = threading.Event(), threading.Event(), Future[Any]()
+        self._count = count
+
+    def invoke(self, event: Any) -> "Future[Any]":
+        self.senders += [json.loads(record["body"])["userId"] for record in event["Records"]]
+        if len(self.senders) >= self._count:
+            self.is_enough.set()
+        if not self.has_begun.is_set():
+            self.has_begun.set()
+            return self.first
+        future: Future[Any] = Future()
+        future.set_result(None)
+        return future
+
+
+def test_a_colleagues_message_does_not_wait_for_all_of_a_flood(
+    product_stack: Stack, queues: str, new_queue: Callable[..., QueueAt]
+) -> None:
+    queue = new_queue()
+    sqs = client("sqs", queues)
+
+    def send(user: str, number: int) -> None:
+        sqs.send_message(
+            QueueUrl=queue.url,
+            MessageBody=json.dumps({"tenantId": "acme", "userId": user}),
+            MessageGroupId=f"acme#{user}{number}",
+            MessageDeduplicationId=f"{user}.{number}",
+        )
+
+    [consumer] = [consumer for consumer in product_stack.consumers if consumer.function == "TurnsFunction"]
+    function = Held(count=12)
+    worker = Worker(replace(consumer, queue_name=queue.url.rpartition("/")[2]), function, queues, concurrency=1)
+    send("ada", 0)
+    worker.start()
+    assert function.has_begun.wait(60)
+    for number in range(1, 40):
+        send("ada", number)
+    send("bob", 0)
+    sqs.close()
+    function.first.set_result(None)
+    assert function.is_enough.wait(60)
+    worker.stop()
+    assert "bob" in function.senders[:3]
 
 
 def test_a_queue_that_does_not_answer_is_reported_once_and_when_it_is_back(
