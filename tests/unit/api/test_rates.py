@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from baton.api.sse import Timing
-from baton.domain.tenant_limits import DeploymentLimits
+from baton.domain.tenant_limits import DeploymentLimits, OperatorLimits
 from tests.fakes.chat_model import Answer
 from tests.harness.able_model import AbleModel
 from tests.harness.harness import ASSISTANT, Harness
@@ -121,6 +121,20 @@ async def test_subscriptions_to_tasks_take_places_of_streams() -> None:
     goes_on.set()
     [counted] = served.harness.activity.counts.values()
     assert not counted.places
+
+
+async def test_by_default_a_flood_leaves_places_to_colleagues() -> None:
+    harness = Harness()
+    harness.deployment_limits = OperatorLimits()
+    most = OperatorLimits().user_runs_at_once or 0
+    served, goes_on = Served(harness), asyncio.Event()
+    harness.model.script(*[Answer(("Hello there.",), gate=goes_on)] * most)
+    flood = [asyncio.ensure_future(served.post("/messages", {"message": "Hello"})) for _ in range(most)]
+    await harness.model_is_asked(most)
+    assert (await served.post("/messages", {"message": "One more"})).status_code == 429
+    assert (await served.post("/messages", {"message": "Hello"}, user="bob")).status_code == 200
+    goes_on.set()
+    assert {answer.status_code for answer in await asyncio.gather(*flood)} == {200}
 
 
 READ_ALL = ("context:inspect", "thread:read_all")
