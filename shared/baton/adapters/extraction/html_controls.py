@@ -27,6 +27,15 @@ def input_text(attributes: Mapping[str, str | None]) -> str:
     return "" if kind in _WITHOUT_TEXT else attributes.get("value") or ""
 
 
+def box_mark(tag: str, attributes: Mapping[str, str | None]) -> str:
+    """Return the mark of an element that acts as a box, or of a task in a list of Confluence; empty for others."""
+    if attributes.get("role") in ("checkbox", "menuitemcheckbox", "radio", "switch"):
+        return CHECKED if (attributes.get("aria-checked") or "").lower() == "true" else UNCHECKED
+    if tag == "li" and "data-inline-task-id" in attributes:
+        return CHECKED if "checked" in (attributes.get("class") or "").split() else UNCHECKED
+    return ""
+
+
 def selected_text(select: Any) -> str:
     """Return the options that are selected; the first one of a list that shows one, if none is."""
     options = select.css("option")

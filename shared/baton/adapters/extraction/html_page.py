@@ -11,10 +11,11 @@ from selectolax.lexbor import LexborHTMLParser
 
 from baton.adapters.extraction import html_limits, html_visibility
 from baton.adapters.extraction.html_cascade import sheet_styles
-from baton.adapters.extraction.html_controls import ListNumbers, input_text, selected_text
-from baton.adapters.extraction.html_inline import formula, lowered, raised
+from baton.adapters.extraction.html_controls import ListNumbers, box_mark, input_text, selected_text
+from baton.adapters.extraction.html_panels import Panels, find_panels
 from baton.adapters.extraction.html_tables import TableGrid, data_tables
 from baton.adapters.extraction.html_visibility import SheetStyle
+from baton.adapters.extraction.inline_text import formula, lowered, raised
 from baton.adapters.extraction.plain_text import decoded
 from baton.domain.extracted import BlockKind, ExtractedText, TextBlock, given_title
 from baton.domain.media_types import MediaType
@@ -43,14 +44,17 @@ _NOT_SHOWN = re.compile("[\u00ad\u200b\ufeff]")
 def extract(body: bytes, charset: str | None = None) -> ExtractedText:
     """Return headings, paragraphs, items of lists, tables and preformatted text.
 
-    Hidden parts and navigation are left out.
+    Hidden parts and navigation are left out; what a control of the page opens has the control's name in front.
     """
     text = decoded(body, MediaType("text/html", charset))
     html_limits.check(text)
     parser = LexborHTMLParser(text)
     title = parser.css_first("title")
     root = parser.body
-    blocks = _Reader(data_tables(root), sheet_styles(parser, len(text))).read(root) if root is not None else []
+    blocks: list[TextBlock] = []
+    if root is not None:
+        styles = sheet_styles(parser, len(text))
+        blocks = _Reader(data_tables(root), styles, find_panels(root, styles)).read(root)
     return ExtractedText(tuple(blocks), given_title(title.text(strip=True)) if title is not None else None)
 
 
@@ -62,6 +66,7 @@ class _Reader:
     """The tables that hold data."""
     styles: Mapping[int, SheetStyle]
     """The styles of elements that a style sheet may hide."""
+    panels: Panels
     blocks: list[TextBlock] = field(default_factory=list)
     parts: list[str] = field(default_factory=list)
     """The text of the block so far."""
@@ -104,19 +109,27 @@ class _Reader:
         if tag.startswith("-") or tag in _LEFT_OUT:
             return False
         attributes = node.attributes
-        if html_visibility.is_hidden(attributes, self.styles.get(node.mem_id)) or self._is_control(tag, attributes):
+        name = self.panels.names.get(node.mem_id)
+        if name is None and html_visibility.is_hidden(attributes, self.styles.get(node.mem_id)):
+            return False
+        if self._is_control(tag, attributes) or node.mem_id in self.panels.tab_lists:
             return False
         if self._is_whole(node, tag, attributes):
             return False
         visibility = html_visibility.visibility(attributes, self.styles.get(node.mem_id))
         if visibility is not None:
-            self.seen.append(visibility)
+            self.seen.append(visibility or name is not None)
+        if name and self.table is None:
+            self._flush()
+            self._add(BlockKind.PARAGRAPH, f"{name}:")
         if tag in ("sup", "sub"):
             self.shifted.append(len(self.parts))
         elif tag in _BLOCKS:
             self._begin_block(node, tag, attributes)
         elif tag == "q":
             self.parts.append("\u201c")
+        if mark := box_mark(tag, attributes):
+            self.parts.append(f"{mark} ")
         return True
 
     def _is_control(self, tag: str, attributes: Mapping[str, str | None]) -> bool:
