@@ -7,6 +7,7 @@ import io
 import random
 import re
 import zipfile
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -19,6 +20,7 @@ from baton.domain.errors import DocumentUnreadable
 from tests import documents
 from tests.examples import examples
 
+FILES = Path(__file__).parent / "files"
 WORD = documents.word(("Normal", "Text."))
 SLIDES = documents.presentation(("Title", ["Text."]))
 SHEETS = documents.workbook(One=[["a", "b"]])
@@ -64,6 +66,33 @@ def test_an_empty_file(body: bytes, content_type: str) -> None:
 )
 def test_a_mislabelled_file(body: bytes, content_type: str) -> None:
     assert refusal(body, "a", content_type) == "document_mislabelled"
+
+
+FOREIGN = {
+    "RTF": (FILES / "handbook.rtf").read_bytes(),
+    "a mail": (FILES / "mail.eml").read_bytes(),
+    "a received mail": b"Received: from a.example\r\n\tby b.example;\r\nSubject: a\r\nFrom: a@b.example\r\n\r\nHello",
+    "a mailbox": b"From a@b.example Sat Jan  3 01:05:34 2026\nMessage-ID: <1@b>\nSubject: a\n\nHello",
+    "a saved page": b"From: <Saved by Blink>\nMIME-Version: 1.0\nContent-Type: multipart/related\n\n--x",
+    "PostScript": b"%!PS-Adobe-3.0\n/Times findfont",
+    "RTF behind a mark": b"\xef\xbb\xbf{\\rtf1 a}",
+}
+
+
+@pytest.mark.parametrize("content_type", ["text/plain", "text/markdown", "text/csv", "application/octet-stream"])
+@pytest.mark.parametrize("body", FOREIGN.values(), ids=FOREIGN)
+def test_a_text_in_another_format_says_what_to_save_it_as(body: bytes, content_type: str) -> None:
+    with pytest.raises(DocumentUnreadable, match="which is not read") as refused:
+        read(body, "a.txt" if content_type == "application/octet-stream" else "a", content_type)
+    assert refused.value.reason == "document_mislabelled"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["From: Ann\nTo: Bob\nSubject: Pumps\n\nThey are on.", "Note: {\\rtf1 is markup}", "Received: 4 pumps\nno mail"],
+)
+def test_a_memo_is_no_mail(text: str) -> None:
+    read(text.encode(), "a.txt", "text/plain")
 
 
 def test_a_type_that_is_not_read() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import PurePosixPath
 
-from baton.adapters.extraction import plain_text, refusals
+from baton.adapters.extraction import foreign_texts, plain_text, refusals
 from baton.domain.document import DocumentFormat
 from baton.domain.media_types import TEXTS, MediaType, formats_of, is_page, text_format
 
@@ -54,6 +54,8 @@ def _binary_format(body: bytes) -> DocumentFormat | str | None:
         return office_archive.format_of(body)
     if body.startswith(_IMAGES):
         return "binary"
+    if (foreign := foreign_texts.foreign_format(body)) is not None:
+        raise refusals.other_format(*foreign)
     return None
 
 
