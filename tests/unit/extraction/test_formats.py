@@ -250,3 +250,19 @@ def test_a_csv_file_is_one_table(separator: str) -> None:
     rows = [["Part", "Price"], ["Bolt M8", "0.40"], ["", ""], ["Nut M8", "0.15"]]
     body = "\r\n".join(separator.join(f'"{cell}"' for cell in row) for row in rows).encode()
     assert shown(extracted(body, "a.csv", "text/csv")) == [(CELLS, TABLE_TEXT)]
+
+
+@pytest.mark.parametrize(
+    ("front", "title", "fields"),
+    [
+        ('---\ntitle: "Guide"\ndescription: Pumps\ntags: [a]\n---\n', "Guide", ["description: Pumps\ntags: [a]"]),
+        ("+++\ntitle = 'Guide'\nweight = 3\n+++\n", "Guide", ["weight = 3"]),
+        ("---  \r\ntitle: Guide\r\n...\r\n", "Guide", []),
+        ("---\n\nNo field\n\n---\n", None, ["---", "No field", "---"]),
+    ],
+)
+def test_fields_before_markdown_are_read_and_its_title_is_the_documents(
+    front: str, title: str | None, fields: list[str]
+) -> None:
+    text = extracted(f"{front}Text.".encode(), "a.md", "text/markdown")
+    assert (text.title, [block.text for block in text.blocks]) == (title, [*fields, "Text."])

@@ -22,8 +22,10 @@ _MOST_CELLS = 200_000
 """Cells of tables in a piece, by their bars. Each becomes three tokens; a piece with more is read as paragraphs too."""
 _HEADING = re.compile(r"#{1,6}\s")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
-_FRONT_MATTER = re.compile(r"---\n(.*?\n)---\n", re.DOTALL)
-_TITLE = re.compile(r"^title:(.*)$", re.MULTILINE)
+_FRONT_MATTER = re.compile(r"(---|\+\+\+)[ \t]*\n((?:.*\n)*?)(?:\1|\.\.\.)[ \t]*(?:\n|\Z)")
+"""Fields before the text, in YAML between hyphens or in TOML between plus signs."""
+_TITLE = re.compile(r"^title[ \t]*[:=](.*)$\n?", re.MULTILINE)
+_FIELD = re.compile(r"\w[\w .-]*[:=]")
 _KINDS = {
     "paragraph_open": BlockKind.PARAGRAPH,
     "blockquote_open": BlockKind.PARAGRAPH,
@@ -38,10 +40,13 @@ def extract(body: bytes, charset: str | None = None) -> ExtractedText:
     """Return headings, paragraphs, items of lists, tables and code."""
     text = decoded(body, MediaType("text/markdown", charset))
     title = None
-    if front := _FRONT_MATTER.match(text):
-        found = _TITLE.search(front[1])
+    blocks: list[TextBlock] = []
+    if (front := _FRONT_MATTER.match(text)) and _FIELD.match(front[2].lstrip()):
+        found = _TITLE.search(front[2])
         title, text = _unquote(found[1]) if found else None, text[front.end() :]
-    blocks = list(_blocks(text))
+        if fields := _TITLE.sub("", front[2], count=1).strip():
+            blocks.append(TextBlock(BlockKind.PARAGRAPH, fields))
+    blocks += _blocks(text)
     if title is None:
         title = next((block.text for block in blocks if block.level == 1), None)
     return ExtractedText(tuple(blocks), title)
