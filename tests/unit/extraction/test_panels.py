@@ -1,4 +1,4 @@
-"""What a reader opens by a control of a web page is read, with the control's name in front."""
+"""Parts of web pages that a reader opens are read, with the name of their control in front."""
 
 from __future__ import annotations
 

@@ -96,12 +96,13 @@ def test_a_slide_is_read_as_it_is_presented(shapes: str, expected: list[str]) ->
     assert texts(archive(strict(slide_parts(shapes)))) == expected
 
 
-def test_a_hidden_slide_is_left_out_and_counts() -> None:
+def test_a_hidden_slide_is_left_out_named_and_counts() -> None:
     hidden = f'<p:sld {NAMES} show="0">{slide_content(shape(line("hidden")))}</p:sld>'
     text = read(archive(slide_parts(shape(line("a")), hidden, shape(line("b")))))
     assert text.pages == 3
     assert [(block.page, block.text) for block in text.blocks] == [(1, "a"), (3, "b")]
-    assert text.page_errors == ()
+    [error] = text.page_errors
+    assert (error.page, error.message) == (2, "The slide is hidden, so it is left out.")
 
 
 def test_a_chart_is_a_table_below_its_title() -> None:
@@ -194,3 +195,9 @@ def test_a_layout_may_number_the_lists_of_its_slides() -> None:
         "c",
         "d",
     ]
+
+
+def test_superscripts_of_slides_keep_their_mark() -> None:
+    runs = '<a:p><a:r><a:t>m</a:t></a:r><a:r><a:rPr baseline="30000"/><a:t>2</a:t></a:r><a:r><a:t> of CO</a:t></a:r>'
+    runs += '<a:r><a:rPr baseline="-25000"/><a:t>2</a:t></a:r></a:p>'
+    assert texts(archive(slide_parts(shape(runs)))) == ["m² of CO2"]

@@ -20,6 +20,7 @@ FILES = Path(__file__).parent / "files"
 
 def test_the_agreement_is_read_as_word_shows_it() -> None:
     assert texts((FILES / "agreement.docx").read_bytes()) == [
+        "Contract number QX-4471",
         "Supply agreement",
         "The parties agree as follows.",
         "1. Delivery takes place within ten working days.",
@@ -328,3 +329,61 @@ def test_the_main_part_may_have_any_name() -> None:
     assert texts(archive(renamed)) == ["Hello."]
     attached = file_type(archive(renamed), "a.docx", None)
     assert (attached.kind, attached.mime_type) == (FileKind.DOCUMENT, documents.DOCX)
+
+
+def headed(settings: str = "", section: str = "") -> dict[str, str | bytes]:
+    """A document with headers of three kinds and a footer, whose section has further properties."""
+    contents = {
+        "usual": paragraph(run("Usual")) + paragraph(run("Page ") + field("PAGE", "7") + run(" of 9")),
+        "first": paragraph(run("First")),
+        "even": paragraph(run("Usual")),
+        "foot": f"<w:tbl><w:tr><w:tc>{paragraph(run('Foot'))}</w:tc></w:tr></w:tbl>",
+    }
+    kinds = {"usual": "default", "first": "first", "even": "even"}
+    references = "".join(f'<w:headerReference r:id="{name}" w:type="{kind}"/>' for name, kind in kinds.items())
+    body = f'{paragraph(run("Text"))}<w:sectPr>{references}<w:footerReference r:id="foot" w:type="default"/>{section}</w:sectPr>'
+    others = {f"word/{name}.xml": f"<w:hdr {NAMES}>{content}</w:hdr>" for name, content in contents.items()}
+    others["word/settings.xml"] = f"<w:settings {NAMES}>{settings}</w:settings>"
+    linked = {name: ("footer" if name == "foot" else "header", f"{name}.xml") for name in contents}
+    return word_parts(body, others=others, linked={**linked, "s": ("settings", "settings.xml")})
+
+
+@pytest.mark.parametrize(
+    ("settings", "section", "expected"),
+    [
+        ("", "", ["Usual", "Foot", "Text"]),
+        ("", "<w:titlePg/>", ["Usual", "First", "Foot", "Text"]),
+        ("<w:evenAndOddHeaders/>", '<w:titlePg w:val="0"/>', ["Usual", "Foot", "Text"]),
+    ],
+)
+def test_headers_and_footers_that_are_shown_stand_once_before_the_text(
+    settings: str, section: str, expected: list[str]
+) -> None:
+    assert texts(archive(headed(settings, section))) == expected
+    assert texts(archive(strict(headed(settings, section)))) == expected
+
+
+@pytest.mark.parametrize(
+    ("properties", "text", "expected"),
+    [
+        ('<w:vertAlign w:val="superscript"/>', "2 ", "m\u00b2 x"),
+        ('<w:vertAlign w:val="superscript"/>', "n+k", "m^(n+k)x"),
+        ('<w:vertAlign w:val="subscript"/>', "2", "m2x"),
+        ('<w:vertAlign w:val="baseline"/>', "2", "m2x"),
+    ],
+)
+def test_superscripts_cannot_be_taken_for_a_part_of_the_word(properties: str, text: str, expected: str) -> None:
+    assert texts(archive(word_parts(paragraph(run("m"), run(text, properties), run("x"))))) == [expected]
+
+
+def test_comments_and_pictures_are_named_as_left_out() -> None:
+    picture = "<w:r><w:drawing><a:blip/></w:drawing></w:r>"
+    comments = f'<w:comments {NAMES}><w:comment w:id="1">{paragraph(run("Why?"))}</w:comment></w:comments>'
+    parts = word_parts(
+        paragraph(run("Text"), picture),
+        others={"word/comments.xml": comments},
+        linked={"c": ("comments", "comments.xml")},
+    )
+    found = read(archive(parts))
+    assert [block.text for block in found.blocks] == ["Text"]
+    assert [error.message for error in found.page_errors] == ["1 picture is left out.", "1 comment is left out."]

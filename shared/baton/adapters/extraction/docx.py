@@ -7,7 +7,7 @@ from typing import Any
 
 from lxml import etree
 
-from baton.adapters.extraction import drawings, refusals
+from baton.adapters.extraction import drawings, refusals, word_headers
 from baton.adapters.extraction.office_package import OfficePackage
 from baton.adapters.extraction.office_xml import qname
 from baton.adapters.extraction.plain_text import MAX_REPEATED, table_text
@@ -64,6 +64,9 @@ class _Document:
         body = self.package.tree(self._part).find(qname("w:body"))
         if body is None:
             raise KeyError("w:body")
+        yield from self._headers(body)
+        self._note_left_out(body)
+        self._part = self.package.main or ""
         yield from self._story(body)
         stories = {kind: self._note_elements(f"{kind}s") for kind in {note.kind for note in self._notes}}
         for note in list(self._notes):
@@ -71,6 +74,32 @@ class _Document:
             if element is not None:
                 self._part = stories[note.kind][0]
                 yield from self._story(element)
+
+    def _headers(self, body: Any) -> Iterator[TextBlock]:
+        """Yield headers and footers, equal ones once."""
+        read: set[str] = set()
+        relations = self.package.relations(self._part)
+        for name in word_headers.used_parts(body, self._related("settings"), relations):
+            try:
+                root = self.package.tree(name)
+            except (KeyError, etree.LxmlError):
+                self._note("A header or footer cannot be read.")
+                continue
+            self._part = name
+            word_headers.leave_out_counts(root)
+            for block in self._story(root):
+                if block.text not in read:
+                    read.add(block.text)
+                    yield block
+
+    def _note_left_out(self, body: Any) -> None:
+        comments = self._related("comments")
+        for count, noun in (
+            (sum(1 for _ in body.iter("{*}blip", "{*}imagedata")), "picture"),
+            (sum(1 for _ in comments.iter(qname("w:comment"))) if comments is not None else 0, "comment"),
+        ):
+            if count:
+                self._note(refusals.left_out(count, noun))
 
     def _related(self, kind: str) -> Any | None:
         name = self.package.related(self.package.main or "", kind)

@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Any
 
 from baton.adapters.extraction.equations import equation_text
+from baton.adapters.extraction.inline_text import shifted
 from baton.adapters.extraction.number_words import number_text
 from baton.adapters.extraction.office_xml import qname
 from baton.adapters.extraction.plain_text import table_text
@@ -62,10 +63,12 @@ def levels(body: Any) -> dict[str, Any]:
 
 def paragraph_text(paragraph: Any) -> str:
     """Return the text of a paragraph (``a:p``): of runs, fields, line breaks and equations."""
-    parts = []
+    parts: list[str] = []
     for child in paragraph:
         if child.tag in (_RUN, _FIELD):
-            parts.append(symbols(child.findtext(qname("a:t")) or "", _font(child.find(qname("a:rPr")))))
+            properties = child.find(qname("a:rPr"))
+            text = symbols(child.findtext(qname("a:t")) or "", _font(properties))
+            parts.append(_shifted(text, properties, parts[-1] if parts else ""))
         elif child.tag == _BREAK:
             parts.append("\n")
         elif child.tag in (qname("m:oMath"), qname("m:oMathPara")):
@@ -75,6 +78,14 @@ def paragraph_text(paragraph: Any) -> str:
         elif child.tag == qname("mc:AlternateContent"):
             parts.append(next(filter(None, map(paragraph_text, child)), ""))
     return "".join(parts)
+
+
+def _shifted(text: str, properties: Any | None, before: str) -> str:
+    """Return a run's text with the marks of a superscript or a subscript."""
+    baseline = (properties.get("baseline") if properties is not None else None) or "0"
+    if baseline.strip("0%.") in ("", "-"):
+        return text
+    return shifted(text, before, is_raised=not baseline.startswith("-"))
 
 
 def chart(root: Any) -> Iterator[TextBlock]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from lxml import etree
@@ -13,6 +14,7 @@ from baton.adapters.extraction import drawings, refusals
 from baton.adapters.extraction.office_package import OfficePackage, distinct
 from baton.adapters.extraction.office_xml import qname
 from baton.adapters.extraction.plain_text import MAX_REPEATED, table_text
+from baton.adapters.extraction.pptx_order import Place, in_reading_order, place_of
 from baton.domain.document import PageError
 from baton.domain.extracted import BlockKind, ExtractedText, TextBlock
 
@@ -23,6 +25,7 @@ _PROBLEMS = (KeyError, ValueError, EOFError, zlib.error, zipfile.BadZipFile, etr
 """Exceptions for parts that are missing or damaged."""
 _BODY = qname("p:txBody")
 _PLACEHOLDER = f"{qname('p:nvPr')}/{qname('p:ph')}"
+_SHAPES = frozenset(map(qname, ("p:sp", "p:graphicFrame", "p:cxnSp", "p:grpSp")))
 _OFF = ("0", "false", "off")
 _ON = ("1", "true", "on")
 
@@ -61,26 +64,47 @@ class _Presentation:
             relations = self.package.relations(main)
             ids = self.package.tree(main).iterfind(f"{qname('p:sldIdLst')}/{qname('p:sldId')}")
             found = (relations.get(each.get(qname("r:id"), "")) for each in ids)
-            self._layouts: dict[str, dict[str, Any]] = {}
+            self._layouts: dict[str, _Layout] = {}
             self.slides = distinct(each.target if each is not None else "" for each in found)
         except _PROBLEMS:
             raise refusals.damaged() from None
         if len(self.slides) > MAX_SLIDES:
             raise refusals.too_long()
 
-    def layout(self, slide: str) -> dict[str, Any]:
-        """Return the bodies of the places in a slide's layout by their ids; none if the layout is damaged."""
+    def layout(self, slide: str) -> _Layout:
+        """Return the values that a slide's placeholders inherit; none if the layout is damaged."""
         try:
             name = self.package.related(slide, "slideLayout")
             if name is None:
-                return {}
+                return _Layout()
             if name not in self._layouts:
-                shapes = _shapes(_tree(self.package.tree(name)))
-                bodies = ((_placeholder(shape).get("idx"), shape.find(_BODY)) for shape in shapes)
-                self._layouts[name] = {idx: body for idx, body in bodies if idx is not None and body is not None}
+                self._layouts[name] = self._read_layout(name)
             return self._layouts[name]
         except _PROBLEMS:
-            return {}
+            return _Layout()
+
+    def _read_layout(self, name: str) -> _Layout:
+        layout = _Layout()
+        master = self.package.related(name, "slideMaster")
+        shapes = list(_visible(_tree(self.package.tree(master)))) if master is not None else []
+        of_types = {_placeholder_type(shape): place_of(shape) for shape in shapes}
+        for shape in _visible(_tree(self.package.tree(name))):
+            idx = _placeholder(shape).get("idx")
+            if idx is None:
+                continue
+            if (body := shape.find(_BODY)) is not None:
+                layout.bodies[idx] = body
+            if (place := place_of(shape) or of_types.get(_placeholder_type(shape))) is not None:
+                layout.places[idx] = place
+        return layout
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """Bodies and places that the placeholders of a slide inherit, by their ids."""
+
+    bodies: dict[str, Any] = field(default_factory=dict)
+    places: dict[str, Place] = field(default_factory=dict)
 
 
 class _Slide:
@@ -96,11 +120,14 @@ class _Slide:
         self.problems: list[str] = []
 
     def read(self) -> list[TextBlock]:
-        """Return the blocks of the slide: its title first, then shapes in their order."""
+        """Return the blocks of the slide: its title first, then shapes as a person reads them."""
         root = self._package.tree(self._name)
         if root.get("show", "1") in _OFF:
+            self._note("The slide is hidden, so it is left out.")
             return []
-        shapes = list(_shapes(_tree(root)))
+        if pictures := sum(1 for _ in root.iter(qname("p:pic"))):
+            self._note(refusals.left_out(pictures, "picture"))
+        shapes = list(_shapes(_tree(root), self._layout.places))
         self._title = next((shape for shape in shapes if _is_title(shape)), None)
         blocks = []
         if self._title is not None and (text := "\n".join(_texts(self._title, {}))):
@@ -111,7 +138,7 @@ class _Slide:
         return blocks + list(self._notes())
 
     def _shape(self, shape: Any) -> Iterator[TextBlock]:
-        yield from self._paragraphs(shape, self._layout.get(_placeholder(shape).get("idx", "")))
+        yield from self._paragraphs(shape, self._layout.bodies.get(_placeholder(shape).get("idx", "")))
         for table in shape.iterfind(f"{qname('a:graphic')}/{qname('a:graphicData')}/{qname('a:tbl')}"):
             if text := table_text(_rows(table)):
                 yield TextBlock(BlockKind.TABLE, text, self._number)
@@ -148,7 +175,7 @@ class _Slide:
         name = self._package.related(self._name, "notesSlide")
         if name is None:
             return
-        shapes = _shapes(_tree(self._package.tree(name)))
+        shapes = _shapes(_tree(self._package.tree(name)), {})
         notes = next((shape for shape in shapes if _placeholder(shape).get("type") == "body"), None)
         if notes is not None:
             yield from self._paragraphs(notes)
@@ -167,16 +194,25 @@ def _tree(root: Any) -> Any:
     return found
 
 
-def _shapes(container: Any) -> Iterator[Any]:
-    """Yield the visible shapes in their order, those of groups too. Of several forms of one, the first is taken."""
+def _shapes(container: Any, places: Mapping[str, Place]) -> Iterator[Any]:
+    """Yield the visible shapes as a person reads them, a group as one. Of several forms, the first is taken.
+
+    ``places`` are those that placeholders inherit, by their ids.
+    """
+    visible = list(_visible(container))
+    placed = [(place_of(shape) or places.get(_placeholder(shape).get("idx", "")), shape) for shape in visible]
+    for shape in in_reading_order(placed):
+        if shape.tag == qname("p:grpSp"):
+            yield from _shapes(shape, places)
+        else:
+            yield shape
+
+
+def _visible(container: Any) -> Iterator[Any]:
     for child in container:
         if child.tag == qname("mc:AlternateContent"):
-            yield from next(filter(None, (list(_shapes(form)) for form in child)), [])
-        elif _is_hidden(child):
-            continue
-        elif child.tag == qname("p:grpSp"):
-            yield from _shapes(child)
-        elif child.tag in (qname("p:sp"), qname("p:graphicFrame"), qname("p:cxnSp")):
+            yield from next(filter(None, (list(_visible(form)) for form in child)), [])
+        elif child.tag in _SHAPES and not _is_hidden(child):
             yield child
 
 
@@ -188,6 +224,12 @@ def _is_hidden(shape: Any) -> bool:
 def _placeholder(shape: Any) -> Any:
     found = shape[0].find(_PLACEHOLDER) if len(shape) else None
     return found if found is not None else {}
+
+
+def _placeholder_type(shape: Any) -> str:
+    """Return the type by which a placeholder inherits from a master. Those of content inherit from its body."""
+    kind = str(_placeholder(shape).get("type", "obj"))
+    return {"obj": "body", "subTitle": "body", "ctrTitle": "title"}.get(kind, kind)
 
 
 def _is_title(shape: Any) -> bool:

@@ -6,6 +6,11 @@ from baton.domain.document import DocumentFormat
 from baton.domain.errors import DocumentUnreadable
 
 
+def left_out(count: int, noun: str) -> str:
+    """Return the sentence for the status of a document that names what is left out."""
+    return f"1 {noun} is left out." if count == 1 else f"{count} {noun}s are left out."
+
+
 def empty() -> DocumentUnreadable:
     return DocumentUnreadable(reason="document_empty", detail="The file has no content. Upload one that has.")
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import IO, Any
 
 from baton.adapters.extraction import refusals
+from baton.adapters.extraction.inline_text import shifted
 from baton.adapters.extraction.office_xml import stream
 
 MAX_SHARED = 64 * 1024 * 1024
@@ -54,9 +55,24 @@ def unescaped(text: str) -> str:
 
 
 def _texts(element: Any) -> Iterator[str]:
+    before = ""
     for child in element:
         name = child.tag.rpartition("}")[2]
         if name == "t":
-            yield child.text or ""
+            before = child.text or ""
         elif name == "r":
-            yield from _texts(child)
+            text = "".join(part.text or "" for part in child if part.tag.rpartition("}")[2] == "t")
+            direction = _direction(child)
+            before = shifted(text, before, is_raised=direction == "superscript") if direction else text
+        else:
+            continue
+        yield before
+
+
+def _direction(run: Any) -> str | None:
+    """Return ``superscript`` or ``subscript`` for a run that is one."""
+    for properties in run:
+        if properties.tag.rpartition("}")[2] == "rPr":
+            values = (child.get("val") for child in properties if child.tag.rpartition("}")[2] == "vertAlign")
+            return next((value for value in values if value in ("superscript", "subscript")), None)
+    return None

@@ -20,6 +20,10 @@ _UNREAD = frozenset({"EQ", "LISTNUM", "AUTONUM", "AUTONUMLGL", "AUTONUMOUT"})
 """Fields that Word shows without storing a result."""
 
 
+COUNTS = frozenset({"PAGE", "NUMPAGES", "SECTIONPAGES", "SECTION"})
+"""Fields whose results depend on the page on which they stand."""
+
+
 @dataclass(slots=True)
 class Field:
     """A field that has begun."""

@@ -23,6 +23,8 @@ class WordStyle:
     font: str | None = None
     outline: int | None = None
     """The level of a heading, from 0; 9 for body text."""
+    shift: str | None = None
+    """``superscript``, ``subscript`` or ``baseline``."""
     list_id: str | None = None
     list_level: int | None = None
 
@@ -77,6 +79,7 @@ class WordStyles:
         hidden: bool | None = None
         font: str | None = None
         outline: int | None = None
+        shift: str | None = None
         list_id: str | None = None
         list_level: int | None = None
         seen: set[str] = set()
@@ -87,6 +90,7 @@ class WordStyles:
             of_runs, of_paragraphs = element.find(qname("w:rPr")), element.find(qname("w:pPr"))
             hidden = toggle(of_runs, "w:vanish") if hidden is None else hidden
             font = font_of(of_runs) if font is None else font
+            shift = value_of(of_runs, "w:vertAlign") if shift is None else shift
             outline = number_of(of_paragraphs, "w:outlineLvl") if outline is None else outline
             if of_paragraphs is not None and (numbers := of_paragraphs.find(qname("w:numPr"))) is not None:
                 list_id = value_of(numbers, "w:numId") if list_id is None else list_id
@@ -95,7 +99,7 @@ class WordStyles:
                 # Built-in headings have their levels without saying so.
                 outline = heading - 1 if _HEADING.fullmatch(value_of(element, "w:name") or "") else None
             each = value_of(element, "w:basedOn")
-        return WordStyle(name, hidden, font, outline, list_id, list_level)
+        return WordStyle(name, hidden, font, outline, shift, list_id, list_level)
 
 
 def value_of(parent: Any | None, name: str) -> str | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from baton.adapters.extraction.equations import equation_text
+from baton.adapters.extraction.inline_text import shifted
 from baton.adapters.extraction.office_xml import qname
 from baton.adapters.extraction.symbol_fonts import is_symbol_font, symbol, symbols
 from baton.adapters.extraction.word_fields import EMPTY, TICKED, Field, ended_fields, form_text, result_of
@@ -147,8 +148,17 @@ class WordTextReader:
         style = self._styles.style(value_of(properties, "w:rStyle"))
         self._is_visible = before[0] and not self._hides(properties, style)
         self._font = font_of(properties) or style.font or self._style.font or self._styles.document.font
+        start = len(self._found.parts)
         self._walk(run)
+        self._shift(start, value_of(properties, "w:vertAlign") or style.shift)
         self._is_visible, self._font = before
+
+    def _shift(self, start: int, direction: str | None) -> None:
+        """Give the text from a part on the marks of a superscript or a subscript."""
+        text = "".join(self._found.parts[start:])
+        if text.strip() and direction in ("superscript", "subscript"):
+            before = self._found.parts[start - 1] if start else ""
+            self._found.parts[start:] = [shifted(text, before, is_raised=direction == "superscript")]
 
     def _hides(self, properties: Any | None, style: WordStyle) -> bool:
         """Return True for hidden text. Styles that both hide show it (ISO/IEC 29500-1 section 17.7.3)."""

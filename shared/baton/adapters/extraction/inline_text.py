@@ -1,4 +1,4 @@
-"""Superscripts, subscripts and formulas of web pages as text."""
+"""Superscripts, subscripts and formulas as text."""
 
 from __future__ import annotations
 
@@ -12,6 +12,16 @@ _OPERATORS = frozenset("=+-\u2212\u00b1\u00d7\u00b7\u22c5\u00f7<>\u2264\u2265\u2
 _NOT_SHOWN = frozenset({"annotation", "annotation-xml", "mphantom", "maligngroup", "malignmark", "script", "style"})
 _EMPTY = frozenset({"\u2061", "\u2062", "\u2063", "\u2064"})
 """Operators that are not shown: of functions, products, lists and sums."""
+
+
+def shifted(text: str, before: str, *, is_raised: bool) -> str:
+    """Return a superscript or a subscript, with the spaces around it."""
+    inner = text.strip()
+    if not inner:
+        return text
+    start = text.index(inner)
+    mark = (raised if is_raised else lowered)(inner, "" if start else before)
+    return text[:start] + mark + text[start + len(inner) :]
 
 
 def raised(text: str, before: str) -> str:
