@@ -182,3 +182,17 @@ def test_a_limit_that_is_refused_under_both_names_is_not_tried_in_turns() -> Non
         names = tuple({form.profile.limit_field} - form.profile.dropped)
         form = adapted(form, said, SentFeatures(fields=names))
     assert asked < MAX_ADAPTATIONS
+
+
+@pytest.mark.parametrize(
+    ("param", "changed"),
+    [
+        ("temperature", {"dropped": {"temperature"}}),
+        ("reasoning.effort", {"dropped": {"reasoning_effort"}}),
+        ("messages[0].content", {}),
+        ("tools[0].function.parameters", {}),
+    ],
+)
+def test_beside_a_param_the_text_names_nothing(param: str, changed: dict[str, Any]) -> None:
+    text = "It is refused: top_p, max_tokens is too large, response_format is not supported, metadata: extra inputs"
+    assert changes(adapted(RequestForm(UNKNOWN), refusal(text, param=param), SENT)) == changed

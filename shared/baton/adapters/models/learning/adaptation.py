@@ -65,9 +65,13 @@ def adapted(
 
 
 def _change(form: RequestForm, refusal: Refusal, sent: SentFeatures, settings: ModelSettings | None) -> Change:
-    # A field that ``param`` names is at fault, whatever else the text is about.
-    is_marked = any(refusal.marks(name) for name in sent.fields)
-    steps: Sequence[_Step] = (_by_api, _by_field) if is_marked else (_by_api, _by_parts, _by_field, _by_rule, _by_media)
+    steps: Sequence[_Step] = (_by_api, _by_parts, _by_field, _by_rule, _by_media)
+    marked = [name for name in sent.fields if refusal.marks(name)]
+    if marked:  # a field that ``param`` names is at fault, whatever else the text is about
+        steps = (_by_api, _by_field)
+        sent = replace(sent, fields=marked, has_schema=sent.has_schema and "response_format" in marked)
+    elif refusal.topic is not None:
+        steps = (_by_api, _by_parts, _by_rule, _by_media)
     changes = (step(form, refusal, sent, settings) for step in steps)
     return next((change for change in changes if change is not None), None)
 
