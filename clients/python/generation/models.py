@@ -76,7 +76,7 @@ def answers(whole: dict[str, Any]) -> dict[str, Any]:
         found.add(name)
         wanted |= _references(schemas[name])
     kept = {
-        name.replace("-Output", ""): _lenient(schemas[name], schemas)
+        name: _lenient(schemas[name], schemas)
         for name in sorted(found)
         if "enum" not in schemas[name] and not name.startswith("Listing_")
     }
@@ -100,7 +100,7 @@ def _lenient(value: Any, schemas: dict[str, Any]) -> Any:
         described = {"description": value["description"]} if "description" in value else {}
         if "enum" in schemas[name]:
             return {"type": "string", **described}
-        return {"$ref": f"#/components/schemas/{name.replace('-Output', '')}"}
+        return {"$ref": f"#/components/schemas/{name}"}
     if value.get("type") == "object" and "properties" in value:
         properties = {name: _property(each, schemas) for name, each in value["properties"].items()}
         kept = {key: each for key, each in value.items() if key not in CHECKS | {"additionalProperties"}}

@@ -24,7 +24,7 @@ from baton.registry.agent_editing import Expected
 MAX_BODY = 256 * 1024
 """Bytes of a request. A definition may be a quarter of it; the rest is room for how it is written."""
 YAML_TYPES = frozenset({"application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"})
-_TAG = re.compile(r'(?:W/)?"([1-9][0-9]{0,8})"')
+TAG = re.compile(r'(?:W/)?"([1-9][0-9]{0,8})"')
 FORMS = "Send one JSON object, encoded as UTF-8; or YAML, with the content type application/yaml."
 
 
@@ -89,7 +89,7 @@ def read_expected(request: Request, version: int | None) -> Expected:
         return Expected(version=version)
     if match.strip() == "*":
         return Expected(exists=True)
-    tag = _TAG.fullmatch(match.strip())
+    tag = TAG.fullmatch(match.strip())
     if tag is None:
         raise InvalidRequest('If-Match: send the ETag of the agent, such as "3", or *.')
     return Expected(version=int(tag[1]))

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 
 from baton.api.access import audited_denials
 from baton.api.agent_bodies import (
+    TAG,
     AgentChange,
     AgentVersion,
     RollbackRequest,
@@ -84,11 +85,11 @@ _SENT: dict[str, Any] = {
             "in": "header",
             "required": False,
             "description": described,
-            "schema": {"type": "string"},
+            "schema": {"type": "string", "pattern": rf"^\s*({pattern})\s*$"},
         }
-        for name, described in (
-            ("If-Match", 'The version that is to be replaced, as `ETag` tells it (`"3"`).'),
-            ("If-None-Match", "`*`: only if there is no such agent."),
+        for name, described, pattern in (
+            ("If-Match", 'The version that is to be replaced, as `ETag` tells it (`"3"`).', rf"\*|{TAG.pattern}"),
+            ("If-None-Match", "`*`: only if there is no such agent.", r"\*"),
         )
     ],
 }

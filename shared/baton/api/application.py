@@ -62,6 +62,7 @@ def create_app(
         title="Baton",
         version=__version__,
         description=DESCRIPTION,
+        servers=[{"url": (a2a.public_url if a2a is not None else None) or "/"}],
         license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
         openapi_url="/v1/openapi.json",
         docs_url=None,

@@ -10,7 +10,6 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query
 from fastapi.responses import StreamingResponse
-from pydantic import AwareDatetime
 
 from baton.api.access import readable_thread, repeated_read
 from baton.api.dependencies import Caller, Cursor, Limit, ThreadId, UseCases
@@ -22,7 +21,7 @@ from baton.composition.app import App
 from baton.domain.errors import Forbidden
 from baton.domain.identity import Permission, Scope
 from baton.domain.times import iso
-from baton.domain.wire_model import TIMESTAMP
+from baton.domain.wire_model import TIMESTAMP, GivenTime
 from baton.ports.audit import AuditRecord as StoredRecord
 
 JSON_LINES = "application/jsonl"
@@ -63,10 +62,10 @@ class AuditFilters:
 
 async def _filters(
     since: Annotated[
-        AwareDatetime | None, Query(alias="from", description="Only at or after this time.", examples=[TIMESTAMP])
+        GivenTime | None, Query(alias="from", description="Only at or after this time.", examples=[TIMESTAMP])
     ] = None,
     until: Annotated[
-        AwareDatetime | None, Query(alias="to", description="Only at or before this time.", examples=[TIMESTAMP])
+        GivenTime | None, Query(alias="to", description="Only at or before this time.", examples=[TIMESTAMP])
     ] = None,
     action: Annotated[
         str | None, Query(max_length=64, description="Only this action.", examples=["thread.close"])

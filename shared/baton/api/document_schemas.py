@@ -136,6 +136,7 @@ class DocumentRequest(Asked):
         default=None,
         description="`doc_` and 32 hexadecimal digits. A document with this id gets a new version, otherwise one is"
         " created with it.",
+        json_schema_extra={"pattern": "^doc_[0-9a-f]{32}$"},
     )
 
 
@@ -241,6 +242,7 @@ class SourceRequest(Asked):
         default=None,
         description="`src_` and 32 hexadecimal digits, to repeat a request safely. Else it is derived from the"
         " request, so that a repeated one gets the same source.",
+        json_schema_extra={"pattern": "^src_[0-9a-f]{32}$"},
     )
 
 

@@ -7,10 +7,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from baton.api.record_schemas import ToolCall
-from baton.api.schemas import Asked
+from baton.api.record_schemas import ToolCallRecord
+from baton.api.schemas import EXTERNAL_ID, NOT_BLANK, TIME, Asked
 from baton.domain.episode import EndReason, EpisodePart, EpisodeRef, EpisodeStatus
 from baton.domain.episode import Episode as EpisodeRecord
+from baton.domain.identity import MAX_MESSAGE_ID
 from baton.domain.wire_model import THREAD_ID, TIMESTAMP, Timestamp, WireModel
 
 EPISODE_ID = "0f2d5c1e-3b64-5c9e-8f0e-3a1c2f7f9f10"
@@ -102,7 +103,7 @@ class EpisodeWithMessages(Episode):
     """An episode with its messages and the agents' actions."""
 
     messages: list[EpisodeMessage] = Field(description="In order. Pages go back in time.")
-    tool_calls: list[ToolCall] = Field(
+    tool_calls: list[ToolCallRecord] = Field(
         description="Those of the runs that begin with these messages; of many, the last."
     )
     next_cursor: str | None = Field(
@@ -120,13 +121,20 @@ class SearchRequest(Asked):
     )
 
     query: str = Field(
-        description="Words, or a question; not blank. Operators mean nothing.", examples=["Where do I live?"]
+        description="Words, or a question; not blank. Operators mean nothing.",
+        examples=["Where do I live?"],
+        json_schema_extra=NOT_BLANK,
     )
     limit: int = Field(default=10, ge=1, le=50, description="Episodes that are returned at most.")
     since: str | None = Field(
-        default=None, alias="from", description="Only what was said, or is about a time, from then on (ISO 8601)."
+        default=None,
+        alias="from",
+        description="Only what was said, or is about a time, from then on (ISO 8601).",
+        json_schema_extra=TIME,
     )
-    until: str | None = Field(default=None, alias="to", description="Only what was before then.")
+    until: str | None = Field(
+        default=None, alias="to", description="Only what was before then.", json_schema_extra=TIME
+    )
 
 
 class EpisodeMatch(WireModel):
@@ -171,19 +179,32 @@ class ImportedFeedback(Asked):
 
     rating: Literal["up", "down"] = Field(examples=["up"])
     comment: str | None = Field(default=None, description="At most 2,000 characters.", examples=[None])
-    updated_at: str | None = Field(default=None, description="The time of the message unless given.", examples=[None])
+    updated_at: str | None = Field(
+        default=None, description="The time of the message unless given.", examples=[None], json_schema_extra=TIME
+    )
 
 
 class ImportedMessage(Asked):
     """A message from another system."""
 
-    id: str | None = Field(default=None, description="Kept; unique in the session.", examples=["m-1"])
-    role: str = Field(description="`user`, `assistant` or `tool`.", examples=["user"])
+    id: str | None = Field(
+        default=None,
+        description="Kept; unique in the session.",
+        examples=["m-1"],
+        json_schema_extra={"minLength": 1, "maxLength": MAX_MESSAGE_ID},
+    )
+    role: str = Field(
+        description="`user`, `assistant` or `tool`.",
+        examples=["user"],
+        json_schema_extra={"enum": ["user", "assistant", "tool"]},
+    )
     content: str | Annotated[list[dict[str, Any]], Field(fail_fast=True)] = Field(
         description="Text, or content parts, of which the text is kept. A message without any is left out.",
         examples=["I moved to Bern last week."],
     )
-    timestamp: str = Field(description="ISO 8601 with a time zone. Kept.", examples=["2025-06-02T09:30:00Z"])
+    timestamp: str = Field(
+        description="ISO 8601 with a time zone. Kept.", examples=["2025-06-02T09:30:00Z"], json_schema_extra=TIME
+    )
     tool_name: str | None = Field(
         default=None, description="The name of the tool, for a tool's message.", examples=[None]
     )
@@ -216,13 +237,17 @@ class ImportRequest(Asked):
         },
     )
 
-    session_id: str = Field(description="A UUID, or any stable id of the other system.")
+    session_id: str = Field(description="A UUID, or any stable id of the other system.", json_schema_extra=EXTERNAL_ID)
     agent_id: str | None = Field(default=None, description="The main agent of the conversation.")
     title: str | None = Field(default=None, description="The conversation's title.", examples=["Moving to Bern"])
     messages: list[ImportedMessage] = Field(
-        fail_fast=True, description="In order, which is kept whatever their times; at most 5,000."
+        fail_fast=True,
+        description="In order, which is kept whatever their times; at most 5,000.",
+        json_schema_extra={"minItems": 1, "maxItems": 5_000},
     )
-    ended_at: str | None = Field(default=None, description="The time of the last message unless given.")
+    ended_at: str | None = Field(
+        default=None, description="The time of the last message unless given.", json_schema_extra=TIME
+    )
     time_zone: str | None = Field(
         default=None,
         description="IANA's name of the user's time zone then, whose days count; without it, the offsets of the times.",

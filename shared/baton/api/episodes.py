@@ -19,7 +19,7 @@ from baton.api.episode_schemas import (
     SearchRequest,
 )
 from baton.api.problems import responses
-from baton.api.record_schemas import ToolCall
+from baton.api.record_schemas import ToolCallRecord
 from baton.api.schemas import Listing, check_query
 from baton.api.threads import MAX_READS, PAGE_CHARACTERS
 from baton.concurrency import gather_all
@@ -102,7 +102,7 @@ async def get_episode(
         ref,
         episode,
         messages=[EpisodeMessage.of(each) for each in messages],
-        tool_calls=[ToolCall.of(call) for call in calls],
+        tool_calls=[ToolCallRecord.of(call) for call in calls],
         next_cursor=encode_ordinal(before) if before is not None else None,
     )
     return cast("EpisodeWithMessages", shown)

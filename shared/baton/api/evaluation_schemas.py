@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any, Self
 
-from pydantic import AwareDatetime, Field, StringConstraints, model_validator
+from pydantic import Field, StringConstraints, model_validator
 
 from baton.api.schemas import Asked
 from baton.domain.errors import InvalidRequest
@@ -20,7 +20,7 @@ from baton.domain.evaluation import (
 )
 from baton.domain.text import utf8_size
 from baton.domain.times import from_millis
-from baton.domain.wire_model import TIMESTAMP, Timestamp, WireModel
+from baton.domain.wire_model import TIMESTAMP, GivenTime, Timestamp, WireModel
 
 MAX_COUNT = 10**9
 EVALUATION_ID = "001773480413589-5d0ad1c6d1b0"
@@ -78,7 +78,7 @@ class EvaluationRequest(Asked):
     label: Label = Field(description="The version that was evaluated.", examples=["my-shop"])
     model: Label = Field(examples=["gpt-6-luna"])
     judge: Label | None = Field(default=None, examples=["gpt-6-sol, prompt 1"])
-    began_at: AwareDatetime = Field(strict=False, examples=[TIMESTAMP])
+    began_at: GivenTime = Field(examples=[TIMESTAMP])
     seconds: Annotated[float, Field(ge=0, le=10**7, allow_inf_nan=False)] = Field(examples=[41.5])
     tokens: Count = Field(default=0, examples=[120_400])
     usd: Annotated[float, Field(ge=0, le=10**9, allow_inf_nan=False)] | None = Field(

@@ -19,7 +19,13 @@ EvaluationId = Annotated[str, Path(description="The evaluation's id.", max_lengt
 
 
 @router.post(
-    "", status_code=201, summary="Publish an evaluation", responses=responses(Forbidden, NotFound, StoreUnavailable)
+    "",
+    status_code=201,
+    summary="Publish an evaluation",
+    responses={
+        200: {"model": WholeEvaluation, "description": "The stored evaluation, if this one was published before."},
+        **responses(Forbidden, NotFound, StoreUnavailable),
+    },
 )
 async def publish_evaluation(
     asked: EvaluationRequest, caller: Caller, app: UseCases, response: Response

@@ -13,7 +13,7 @@ from aws_lambda_powertools import Logger
 from baton.api.episode_schemas import Episode
 from baton.api.message_schemas import Feedback, Message
 from baton.api.procedure_schemas import Procedure
-from baton.api.record_schemas import AuditRecord, Handoff, Task, ToolCall
+from baton.api.record_schemas import AuditRecord, Handoff, Task, ToolCallRecord
 from baton.api.thread_schemas import Thread
 from baton.domain.errors import BatonError, InternalError
 from baton.domain.message import StoredMessage
@@ -95,7 +95,7 @@ def record_shapes(describe: Describe, prices: Prices, tenant_id: str) -> Shapes:
             **({"toolState": thread.conversation.data} if thread.conversation.data else {}),
         },
         ExportKind.MESSAGE: lambda message: Message.from_record(message).wire(),
-        ExportKind.TOOL_CALL: lambda call: ToolCall.of(call).wire(),
+        ExportKind.TOOL_CALL: lambda call: ToolCallRecord.of(call).wire(),
         ExportKind.TASK: lambda task: Task.of(task).wire(),
         ExportKind.HANDOFF: lambda handoff: Handoff.of(handoff).wire(),
         ExportKind.WORKFLOW: lambda workflow: {

@@ -21,7 +21,11 @@ router = APIRouter(prefix="/v1/tenant/limits", tags=["limits"], responses=respon
 
 IfMatch = Annotated[
     str | None,
-    Header(alias="If-Match", description='The `ETag` of the limits that the caller has read (`"2"`), or `*`.'),
+    Header(
+        alias="If-Match",
+        description='The `ETag` of the limits that the caller has read (`"2"`), or `*`.',
+        json_schema_extra={"pattern": r'^\s*(\*|"[0-9]{1,18}")\s*$'},
+    ),
 ]
 
 

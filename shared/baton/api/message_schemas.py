@@ -6,9 +6,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from baton.api.schemas import Asked, Listing, Usage
+from baton.api.schemas import EXTERNAL_ID, NOT_BLANK, Asked, Listing, Usage
 from baton.domain.feedback import Feedback as FeedbackRecord
 from baton.domain.feedback import Rating
+from baton.domain.identity import MAX_MESSAGE_ID
 from baton.domain.message import MessageMetadata, StoredMessage
 from baton.domain.thread_state import State
 from baton.domain.wire_model import RUN_ID, THREAD_ID, TIMESTAMP, Timestamp, WireModel
@@ -68,6 +69,10 @@ class Outcome(WireModel):
     )
 
 
+PART: dict[str, Any] = {"required": ["type"], "properties": {"type": {"enum": ["text", "image", "document"]}}}
+"""A content part of AG-UI, as far as all kinds have it."""
+
+
 class MessageRequest(Asked):
     """A message that asks for an answer."""
 
@@ -90,17 +95,27 @@ class MessageRequest(Asked):
     session_id: str | None = Field(
         default=None,
         description="A UUID, or any stable id of the host application's; omitted, a new conversation begins.",
+        json_schema_extra=EXTERNAL_ID,
     )
     message: str | Annotated[list[dict[str, Any]], Field(fail_fast=True)] | None = Field(
-        default=None, description="Text, or AG-UI content parts; left out where `branch` regenerates."
+        default=None,
+        description="Text, or AG-UI content parts; left out where `branch` regenerates.",
+        json_schema_extra=NOT_BLANK | {"minItems": 1, "items": PART},
     )
     message_id: str | None = Field(
-        default=None, description="The idempotency key: the same id again gets the same answer."
+        default=None,
+        description="The idempotency key: the same id again gets the same answer.",
+        json_schema_extra={"minLength": 1, "maxLength": MAX_MESSAGE_ID},
     )
     agent_id: str | None = Field(default=None, description="The main agent; matters on the first message only.")
     branch: dict[str, Any] | None = Field(
         default=None,
         description="`{from, regenerate?}`: answer the user's message `from` again, or replace it by this one.",
+        json_schema_extra={
+            "required": ["from"],
+            "properties": {"from": {"type": "string", "minLength": 1}, "regenerate": {"type": "boolean"}},
+            "additionalProperties": False,
+        },
     )
     time_zone: str | None = Field(
         default=None,

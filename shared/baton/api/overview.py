@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Annotated
 
 from fastapi import APIRouter, Query
-from pydantic import AwareDatetime, Field
+from pydantic import Field
 
 from baton.api.access import repeated_read
 from baton.api.dependencies import Caller, UseCases
@@ -18,7 +18,7 @@ from baton.domain.identity import Permission
 from baton.domain.overview import FIRST_TOKEN_BOUNDS_MS
 from baton.domain.overview import Overview as OverviewCounts
 from baton.domain.times import from_millis
-from baton.domain.wire_model import RUN_ID, THREAD_ID, TIMESTAMP, Timestamp, WireModel
+from baton.domain.wire_model import RUN_ID, THREAD_ID, TIMESTAMP, GivenTime, Timestamp, WireModel
 from baton.sessions.overviews import Period, Place
 
 USUAL_DAYS = 7
@@ -131,11 +131,11 @@ async def get_overview(
     caller: Caller,
     app: UseCases,
     start: Annotated[
-        AwareDatetime | None,
+        GivenTime | None,
         Query(alias="from", description="Turns that began at or after; default: seven days before `to`."),
     ] = None,
     end: Annotated[
-        AwareDatetime | None, Query(alias="to", description="Turns that began at or before; default: now.")
+        GivenTime | None, Query(alias="to", description="Turns that began at or before; default: now.")
     ] = None,
     cursor: Annotated[
         str | None,

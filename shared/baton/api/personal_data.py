@@ -12,7 +12,7 @@ from pydantic import ConfigDict, Field
 from baton.api.dependencies import Caller, Cursor, ThreadId, UseCases
 from baton.api.export_lines import ExportLines, record_shapes
 from baton.api.problems import responses
-from baton.api.schemas import Asked
+from baton.api.schemas import EXTERNAL_ID, Asked
 from baton.composition.app import App
 from baton.concurrency import gather_all
 from baton.domain.errors import Forbidden, InvalidRequest, NotFound, StoreUnavailable, ThreadLed
@@ -33,7 +33,13 @@ REQUEST_ID = "0b9d7c52-6a6e-4b5e-8f43-5d1e7a1c2f90"
 
 async def _user_in_path(
     user_id: Annotated[
-        str, Path(description="`me` for the caller, or a user's id, percent-encoded.", max_length=768, examples=["me"])
+        str,
+        Path(
+            description="`me` for the caller, or a user's id, percent-encoded.",
+            max_length=768,
+            examples=["me"],
+            json_schema_extra=EXTERNAL_ID,  # of the id before it is encoded
+        ),
     ],
 ) -> str:
     """Return the user id of a path. Only the plain word ``me`` is the caller.
@@ -102,7 +108,8 @@ class RetentionRequest(Asked):
     """The days that the tenant keeps things; null or left out: for ever. At least one must be named."""
 
     model_config = ConfigDict(
-        extra="forbid", json_schema_extra={"examples": [{"threads": 365, "audit": 3650, "uploads": 90}]}
+        extra="forbid",
+        json_schema_extra={"minProperties": 1, "examples": [{"threads": 365, "audit": 3650, "uploads": 90}]},
     )
 
     threads: Days = None

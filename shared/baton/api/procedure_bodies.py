@@ -28,6 +28,7 @@ IfMatch = Annotated[
         description='The `ETag` of the version that the caller has read (`"2-pending"`), or `*`.',
         max_length=64,
         examples=[None],
+        json_schema_extra={"pattern": rf"^\s*(\*|{_TAG.pattern})\s*$"},
     ),
 ]
 

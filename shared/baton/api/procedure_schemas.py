@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from baton.api.schemas import Asked
+from baton.api.schemas import NOT_BLANK, Asked
 from baton.domain.context_item import ContextItem
 from baton.domain.identity import MAX_USER_ID
 from baton.domain.message import Role
@@ -143,7 +143,7 @@ class StepRequest(Asked):
 
     model_config = ConfigDict(extra="forbid")
 
-    text: str = Field(max_length=1000)
+    text: str = Field(max_length=1000, json_schema_extra=NOT_BLANK)
     condition: str | None = Field(default=None, max_length=300)
 
 
@@ -152,16 +152,18 @@ class _Content(Asked):
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [CONTENT]})
 
-    name: str = Field(max_length=64)
-    description: str = Field(max_length=1024)
-    triggers: list[str] = Field(
+    name: str = Field(max_length=64, json_schema_extra=NOT_BLANK)
+    description: str = Field(max_length=1024, json_schema_extra=NOT_BLANK)
+    triggers: list[Annotated[str, Field(json_schema_extra=NOT_BLANK | {"maxLength": MAX_TRIGGER})]] = Field(
         min_length=1,
         max_length=20,
         description=f"Phrases and patterns, each of at most {MAX_TRIGGER} characters.",
         examples=[CONTENT["triggers"]],
     )
     steps: list[StepRequest] = Field(min_length=1, max_length=50)
-    allowed_tools: list[str] = Field(default_factory=list, max_length=50)
+    allowed_tools: list[Annotated[str, Field(json_schema_extra={"pattern": "^[a-zA-Z0-9_-]{1,64}$"})]] = Field(
+        default_factory=list, max_length=50
+    )
 
     def fields(self) -> dict[str, Any]:
         """Return the content by the names of ``domain.procedure.draft_from``."""

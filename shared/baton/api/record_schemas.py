@@ -16,7 +16,7 @@ TASK_ID = "7b0f2f0e-58f3-5f0a-9c37-2f6d1a9b8c3d"
 HANDOFF_ID = "3f5d8a52-6f0e-5c1b-9b7c-4d2e1a0f9c88"
 
 
-class ToolCall(WireModel):
+class ToolCallRecord(WireModel):
     """One call of one tool, with its result."""
 
     id: str = Field(examples=[CALL_ID])

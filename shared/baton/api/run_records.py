@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path
 from baton.api.access import readable_thread
 from baton.api.dependencies import Caller, Cursor, Limit, ThreadId, UseCases
 from baton.api.problems import responses
-from baton.api.record_schemas import TASK_ID, Handoff, Task, TaskWithMessages, ToolCall
+from baton.api.record_schemas import TASK_ID, Handoff, Task, TaskWithMessages, ToolCallRecord
 from baton.api.schemas import Listing
 from baton.domain.errors import NotFound
 
@@ -21,12 +21,12 @@ TaskId = Annotated[str, Path(max_length=128, description="The sub-task's id.", e
 @router.get("/tool-calls", summary="List tool calls")
 async def list_tool_calls(
     thread_id: ThreadId, caller: Caller, app: UseCases, limit: Limit = 50, cursor: Cursor = None
-) -> Listing[ToolCall]:
+) -> Listing[ToolCallRecord]:
     """Return the tool calls of this conversation, newest first, including those of the run in progress."""
     thread = await readable_thread(app, caller, thread_id, is_repeated=cursor is not None)
     calls, next_cursor = await app.ports.records.calls(caller, thread.id, limit=limit, cursor=cursor)
     calls = await app.privacy.readers.redact_for(caller, thread.user_id, calls)
-    return Listing[ToolCall](items=calls, next_cursor=next_cursor)
+    return Listing[ToolCallRecord](items=calls, next_cursor=next_cursor)
 
 
 @router.get("/tasks", summary="List sub-tasks")

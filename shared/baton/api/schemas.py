@@ -5,17 +5,24 @@ Shapes that events have too are declared in ``domain``: ``thread_state`` and the
 
 from __future__ import annotations
 
-from typing import Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from baton.domain.errors import InvalidRequest
+from baton.domain.identity import MAX_EXTERNAL_ID
 from baton.domain.wire_model import WireModel
 
 T = TypeVar("T")
 MAX_QUERY = 20_000
 """Characters of a query. A search takes the first of them."""
+
+
+# Rules of requests that use cases check, with better sentences than a validator has: the document states them.
+EXTERNAL_ID: dict[str, Any] = {"minLength": 1, "maxLength": MAX_EXTERNAL_ID}
+NOT_BLANK: dict[str, Any] = {"pattern": r"\S"}
+TIME: dict[str, Any] = {"format": "date-time"}
 
 
 class Asked(BaseModel):

@@ -7,22 +7,21 @@ from datetime import UTC, datetime
 from typing import Annotated
 
 from fastapi import Depends, Query
-from pydantic import AwareDatetime
 
 from baton.domain.errors import InvalidRequest
 from baton.domain.thread_search import ThreadQuery, ThreadState, thread_query
 from baton.domain.times import from_millis
 from baton.domain.usage import Prices
-from baton.domain.wire_model import TIMESTAMP
+from baton.domain.wire_model import TIMESTAMP, GivenTime
 
 MAX_TOKENS = 10**15
 MAX_COST = 10.0**12
 
 From = Annotated[
-    AwareDatetime | None, Query(alias="from", description="Last activity at or after this time.", examples=[TIMESTAMP])
+    GivenTime | None, Query(alias="from", description="Last activity at or after this time.", examples=[TIMESTAMP])
 ]
 To = Annotated[
-    AwareDatetime | None, Query(alias="to", description="Last activity at or before this time.", examples=[TIMESTAMP])
+    GivenTime | None, Query(alias="to", description="Last activity at or before this time.", examples=[TIMESTAMP])
 ]
 
 

@@ -166,7 +166,7 @@ class RecordedJudgement(Recorded):
     failure: str | None = Field(description="The kind of its failure; null if it has judged.", examples=[None])
 
 
-class Context(Recorded):
+class ContextRecord(Recorded):
     """The prompts of a turn's models, and the reasons for their content."""
 
     run_id: str = Field(examples=[RUN_ID])
@@ -254,7 +254,7 @@ class Rerun(WireModel):
         examples=[None],
     )
     model: str | None = Field(description="The last agent's model.", examples=["gpt-6-sol"])
-    context: Context
+    context: ContextRecord
     tool_calls: list[DryCall]
     usage: Usage
     duration_ms: Milliseconds = Field(examples=[1840])

@@ -11,7 +11,7 @@ from baton.api.access import readable_thread
 from baton.api.dependencies import Caller, Cursor, Limit, RunId, ThreadId, UseCases
 from baton.api.problems import responses
 from baton.api.schemas import Listing
-from baton.api.turn_schemas import Context, Rerun, RerunRequest, Turn
+from baton.api.turn_schemas import ContextRecord, Rerun, RerunRequest, Turn
 from baton.domain.context_item import InspectorMode
 from baton.domain.cursors import decode_ordinal, encode_ordinal
 from baton.domain.errors import (
@@ -60,7 +60,7 @@ async def list_turns(
 
 
 @router.get("/{run_id}/context", summary="Inspect a turn's context", responses=responses(Forbidden, NotFound))
-async def get_context(thread_id: ThreadId, run_id: RunId, caller: Caller, app: UseCases) -> Context:
+async def get_context(thread_id: ThreadId, run_id: RunId, caller: Caller, app: UseCases) -> ContextRecord:
     """Return what each memory contributed to a turn, and the exact messages that its models were sent.
 
     Needs `context:inspect`, for other users' conversations `thread:read_all` as well. Each reading is audited.
@@ -76,7 +76,7 @@ async def get_context(thread_id: ThreadId, run_id: RunId, caller: Caller, app: U
         raise NotFound(f"There is no record of this run. The conversation may have no such run; {reason}")
     rated = await app.ports.feedback.between(caller, thread, 0, thread.next_ordinal)
     feedback = [each for each in rated if each.run_id == record["runId"]]
-    context = Context.model_validate(await app.memory.inspector.with_feedback(record, feedback))
+    context = ContextRecord.model_validate(await app.memory.inspector.with_feedback(record, feedback))
     return await app.privacy.readers.redact_for(caller, thread.user_id, context)
 
 
@@ -116,5 +116,5 @@ async def rerun_turn(thread_id: ThreadId, run_id: RunId, caller: Caller, app: Us
     await audited(outcome="allowed", detail=detail | {name: value for name, value in more.items() if value})
     ran = await app.reruns.run(caller, turn, RerunOptions(asked.model, asked.agent_version, frozenset(asked.without)))
     record = await app.memory.inspector.describe(thread.id, run_id, ran.inspection)
-    rerun = Rerun.of(ran, context=Context.model_validate(record), duration_ms=ran.duration, tool_calls=ran.calls)
+    rerun = Rerun.of(ran, context=ContextRecord.model_validate(record), duration_ms=ran.duration, tool_calls=ran.calls)
     return await app.privacy.readers.redact_for(caller, thread.user_id, rerun)

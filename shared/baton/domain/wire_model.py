@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, timedelta
 from functools import cache
 from typing import Annotated, Any, Self
 
-from pydantic import AliasGenerator, BaseModel, ConfigDict, PlainSerializer
+from pydantic import AliasGenerator, AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 from pydantic.alias_generators import to_camel
 
 from baton.domain.times import iso
 
 THREAD_ID = "550e8400-e29b-41d4-a716-446655440000"
 RUN_ID = "2c5ea4c0-4067-11e9-8bad-9b1deb4d3b7d"
+_TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d")
 WORKFLOW_ID = "c1f0a6de-9d0b-5a5e-8a53-0e1b6d9c7f42"
 TIMESTAMP = "2026-03-14T09:26:53.589Z"
 
 Timestamp = Annotated[datetime, PlainSerializer(iso, return_type=str)]
 """A time, as text in UTC with milliseconds."""
+
+
+def _check_text(value: Any) -> Any:
+    """Refuse numbers, which pydantic takes for seconds since 1970, also as text, and days without a time."""
+    if isinstance(value, datetime) or (isinstance(value, str) and _TIME.match(value)):
+        return value
+    raise ValueError(f"must be an ISO 8601 time with a time zone, such as {TIMESTAMP}")
+
+
+GivenTime = Annotated[AwareDatetime, Field(strict=False), BeforeValidator(_check_text)]
+"""A time as callers give it: ISO 8601 with a time zone."""
 Milliseconds = Annotated[
     timedelta, PlainSerializer(lambda duration: duration // timedelta(milliseconds=1), return_type=int)
 ]

@@ -10,7 +10,7 @@ import pytest
 
 from baton.agents.agent_loop import MAX_CALLS
 from baton.agents.given_sources import MAX_SOURCE_FIELD, MAX_SOURCES
-from baton.api.record_schemas import ToolCall as ServedCall
+from baton.api.record_schemas import ToolCallRecord as ServedCall
 from baton.domain.errors import LeaseLost, ModelUnavailable, StoreUnavailable
 from baton.domain.message import MessageStatus, Role
 from baton.domain.tool_call import ToolCall

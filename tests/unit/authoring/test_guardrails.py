@@ -10,7 +10,7 @@ import pytest
 
 from baton import Agent, Handoff, Refuse, Replace, TurnContext, tool
 from baton.adapters.dynamodb.shapes import MESSAGE
-from baton.api.turn_schemas import Context
+from baton.api.turn_schemas import ContextRecord
 from baton.domain.capture import CaptureRef
 from baton.domain.errors import ModelUnavailable, StoreUnavailable
 from baton.domain.events import MAX_DELTA_CHARS
@@ -96,7 +96,7 @@ class TestOutput:
         assert said.finished is not None
         assert said.finished.messages[-1].metadata()["refusedBy"] == "no_secrets"
         record = await harness.context()
-        assert Context.model_validate(record).guardrails is not None
+        assert ContextRecord.model_validate(record).guardrails is not None
         [judged] = record["guardrails"]
         wanted = {"point": "output_guardrail", "name": "no_secrets", "verdict": "refuse", "failure": None}
         assert wanted.items() <= judged.items()

@@ -1173,7 +1173,7 @@ class TaskMessage(Model):
     tool_name: str | None = Field(None, alias="toolName")
 
 
-class ToolCall(Model):
+class ToolCallRecord(Model):
     """
     One call of one tool, with its result.
     """
@@ -1591,7 +1591,7 @@ class EpisodeWithMessages(Model):
     """
     In order. Pages go back in time.
     """
-    tool_calls: list[ToolCall] = Field(..., alias="toolCalls")
+    tool_calls: list[ToolCallRecord] = Field(..., alias="toolCalls")
     """
     Those of the runs that begin with these messages; of many, the last.
     """
@@ -2216,43 +2216,7 @@ class ContextBlock(Model):
     items: list[ContextItem]
 
 
-class FoundKnowledge(Model):
-    """
-    The texts of an agent's documents about a question.
-    """
-
-    items: list[KnowledgeItem]
-    """
-    Best first.
-    """
-    next_cursor: str | None = Field(None, alias="nextCursor")
-    """
-    Always null: there is one page.
-    """
-    note: str | None = None
-    """
-    The reason that words decided alone, if they did.
-    """
-
-
-class MessageAnswer(Answered):
-    """
-    The messages of a finished turn.
-    """
-
-    session_id: str = Field(..., alias="sessionId")
-    run_id: str = Field(..., alias="runId")
-    messages: list[Message]
-    result: Any | None = None
-    """
-    The value of a structured answer: an object that fits its agent's `answerSchema`. Left out where the answer is text.
-    """
-    state: State
-    usage: Usage
-    outcome: Outcome
-
-
-class Context(Model):
+class ContextRecord(Model):
     """
     The prompts of a turn's models, and the reasons for their content.
     """
@@ -2292,6 +2256,42 @@ class Context(Model):
     feedback: list[RecordedFeedback] | None = None
 
 
+class FoundKnowledge(Model):
+    """
+    The texts of an agent's documents about a question.
+    """
+
+    items: list[KnowledgeItem]
+    """
+    Best first.
+    """
+    next_cursor: str | None = Field(None, alias="nextCursor")
+    """
+    Always null: there is one page.
+    """
+    note: str | None = None
+    """
+    The reason that words decided alone, if they did.
+    """
+
+
+class MessageAnswer(Answered):
+    """
+    The messages of a finished turn.
+    """
+
+    session_id: str = Field(..., alias="sessionId")
+    run_id: str = Field(..., alias="runId")
+    messages: list[Message]
+    result: Any | None = None
+    """
+    The value of a structured answer: an object that fits its agent's `answerSchema`. Left out where the answer is text.
+    """
+    state: State
+    usage: Usage
+    outcome: Outcome
+
+
 class Rerun(Model):
     """
     The result of a dry run.
@@ -2314,7 +2314,7 @@ class Rerun(Model):
     """
     The last agent's model.
     """
-    context: Context
+    context: ContextRecord
     tool_calls: list[DryCall] = Field(..., alias="toolCalls")
     usage: Usage
     duration_ms: int = Field(..., alias="durationMs")

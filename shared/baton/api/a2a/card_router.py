@@ -67,11 +67,13 @@ ANSWERS = {
     },
     **responses(Unauthorized, TokenExpired, NotFound),
 }
+PUBLIC: dict[str, Any] = {"responses": ANSWERS, "openapi_extra": {"security": [{}]}}
+"""Of routes that need no token, and show more with one."""
 
 
-@router.get("/.well-known/agent-card.json", summary="Read the default agent's card", responses=ANSWERS)
-@router.get("/.well-known/agent.json", summary="Read the card at its older address", responses=ANSWERS)
-@router.get("/a2a", summary="Read the default agent's card where it is called", responses=ANSWERS)
+@router.get("/.well-known/agent-card.json", summary="Read the default agent's card", **PUBLIC)
+@router.get("/.well-known/agent.json", summary="Read the card at its older address", **PUBLIC)
+@router.get("/a2a", summary="Read the default agent's card where it is called", **PUBLIC)
 async def default_card(request: Request, app: UseCases, reader: Reader, if_none_match: IfNoneMatch = None) -> Response:
     """Return the card of the agent at `/a2a`, valid by A2A 0.3 and 1.0. It has an `ETag`.
 
@@ -81,8 +83,8 @@ async def default_card(request: Request, app: UseCases, reader: Reader, if_none_
     return await _serve(request, app, reader, None, if_none_match)
 
 
-@router.get("/a2a/{agent_id}/.well-known/agent-card.json", summary="Read an agent's card", responses=ANSWERS)
-@router.get("/a2a/{agent_id}", summary="Read an agent's card where it is called", responses=ANSWERS)
+@router.get("/a2a/{agent_id}/.well-known/agent-card.json", summary="Read an agent's card", **PUBLIC)
+@router.get("/a2a/{agent_id}", summary="Read an agent's card where it is called", **PUBLIC)
 async def agents_card(
     request: Request, app: UseCases, reader: Reader, agent_id: AgentId, if_none_match: IfNoneMatch = None
 ) -> Response:

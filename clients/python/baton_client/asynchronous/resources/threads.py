@@ -18,7 +18,7 @@ from baton_client.models import (
     Branch,
     CancelAnswer,
     CloseAnswer,
-    Context,
+    ContextRecord,
     ForgetRequest,
     Handoff,
     Message,
@@ -28,7 +28,7 @@ from baton_client.models import (
     Rerun,
     SelectedBranch,
     Thread,
-    ToolCall,
+    ToolCallRecord,
     Turn,
 )
 
@@ -128,9 +128,11 @@ class AsyncThreads(AsyncResource):
         """List turns, the newest first, the one in progress included."""
         return self._list(path(THREAD + "/turns", thread_id=thread_id), Turn, limit=limit)
 
-    async def context(self, thread_id: str, run_id: str) -> Context:
+    async def context(self, thread_id: str, run_id: str) -> ContextRecord:
         """Return what a turn's answer was made from. Needs ``context:inspect``."""
-        return await self._get(path(THREAD + "/turns/{run_id}/context", thread_id=thread_id, run_id=run_id), Context)
+        return await self._get(
+            path(THREAD + "/turns/{run_id}/context", thread_id=thread_id, run_id=run_id), ContextRecord
+        )
 
     async def rerun(
         self,
@@ -147,9 +149,9 @@ class AsyncThreads(AsyncResource):
         address = path(THREAD + "/turns/{run_id}/rerun", thread_id=thread_id, run_id=run_id)
         return await self._post(address, Rerun, body, is_repeatable=False)
 
-    def tool_calls(self, thread_id: str, *, limit: int | None = None) -> AsyncPager[ToolCall]:
+    def tool_calls(self, thread_id: str, *, limit: int | None = None) -> AsyncPager[ToolCallRecord]:
         """List tool calls, the newest first."""
-        return self._list(path(THREAD + "/tool-calls", thread_id=thread_id), ToolCall, limit=limit)
+        return self._list(path(THREAD + "/tool-calls", thread_id=thread_id), ToolCallRecord, limit=limit)
 
     def handoffs(self, thread_id: str, *, limit: int | None = None) -> AsyncPager[Handoff]:
         """List handoffs, the newest first, also those that were refused."""

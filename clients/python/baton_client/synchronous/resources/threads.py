@@ -14,7 +14,7 @@ from baton_client.models import (
     Branch,
     CancelAnswer,
     CloseAnswer,
-    Context,
+    ContextRecord,
     ForgetRequest,
     Handoff,
     Message,
@@ -24,7 +24,7 @@ from baton_client.models import (
     Rerun,
     SelectedBranch,
     Thread,
-    ToolCall,
+    ToolCallRecord,
     Turn,
 )
 from baton_client.synchronous.events import Events
@@ -130,9 +130,9 @@ class Threads(Resource):
         """List turns, the newest first, the one in progress included."""
         return self._list(path(THREAD + "/turns", thread_id=thread_id), Turn, limit=limit)
 
-    def context(self, thread_id: str, run_id: str) -> Context:
+    def context(self, thread_id: str, run_id: str) -> ContextRecord:
         """Return what a turn's answer was made from. Needs ``context:inspect``."""
-        return self._get(path(THREAD + "/turns/{run_id}/context", thread_id=thread_id, run_id=run_id), Context)
+        return self._get(path(THREAD + "/turns/{run_id}/context", thread_id=thread_id, run_id=run_id), ContextRecord)
 
     def rerun(
         self,
@@ -149,9 +149,9 @@ class Threads(Resource):
         address = path(THREAD + "/turns/{run_id}/rerun", thread_id=thread_id, run_id=run_id)
         return self._post(address, Rerun, body, is_repeatable=False)
 
-    def tool_calls(self, thread_id: str, *, limit: int | None = None) -> Pager[ToolCall]:
+    def tool_calls(self, thread_id: str, *, limit: int | None = None) -> Pager[ToolCallRecord]:
         """List tool calls, the newest first."""
-        return self._list(path(THREAD + "/tool-calls", thread_id=thread_id), ToolCall, limit=limit)
+        return self._list(path(THREAD + "/tool-calls", thread_id=thread_id), ToolCallRecord, limit=limit)
 
     def handoffs(self, thread_id: str, *, limit: int | None = None) -> Pager[Handoff]:
         """List handoffs, the newest first, also those that were refused."""
