@@ -16,7 +16,7 @@ from baton_client import (
     NotFoundError,
     PermissionDeniedError,
 )
-from baton_client.models import Message, MessageAnswer, Task, ToolCall
+from baton_client.models import Message, MessageAnswer, Task, ToolCallRecord
 from baton_testing.errors import CannotRun
 from baton_testing.evals.answer import Answer, Source, read_retrieved, read_source
 from baton_testing.evals.reading import MAX_PROBLEMS, Problem, ReadCase
@@ -127,7 +127,7 @@ async def _first(items: AsyncIterator[_T]) -> list[_T]:
     return found
 
 
-def _called(call: ToolCall) -> Called:
+def _called(call: ToolCallRecord) -> Called:
     return Called(call.agent_id, call.tool_name, call.input, call.output, call.succeeded)
 
 

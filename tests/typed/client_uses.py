@@ -28,7 +28,7 @@ from baton_client import (
     client_tool,
 )
 from baton_client.events import AnyEvent, TextMessageContentEvent, UnknownEvent
-from baton_client.models import Agent, Document, Thread, ToolCall
+from baton_client.models import Agent, Document, Thread, ToolCallRecord
 from baton_client.run_result import Outcome
 
 
@@ -136,7 +136,7 @@ def read_what_is_stored(baton: Baton) -> None:
     for agent in baton.agents.list():
         assert_type(agent, Agent)
     for call in baton.threads.tool_calls("t"):
-        assert_type(call, ToolCall)
+        assert_type(call, ToolCallRecord)
     assert_type(baton.documents.upload("shop", Path("returns.md")), Document)
     assert_type(baton.documents.wait("shop", "d", timeout=5), Document)
     assert_type(baton.threads.files.upload("t", Path("a.pdf")), UploadedPart)
