@@ -10,7 +10,7 @@ from starlette.routing import BaseRoute
 from starlette.types import ASGIApp
 
 from baton.api.deferred_routes import DeferredRoutes
-from baton.api.middleware import ResponseHeaders
+from baton.api.middleware import ResponseHeaders, UnbrokenLines
 from baton.api.problems import PROBLEM, Problem, responses
 from baton.domain.errors import (
     BatonError,
@@ -50,7 +50,7 @@ class DescribedApi(FastAPI):
 
     def build_middleware_stack(self) -> ASGIApp:
         """Return the application with its middleware."""
-        return ResponseHeaders(super().build_middleware_stack())
+        return ResponseHeaders(UnbrokenLines(super().build_middleware_stack()))
 
     def openapi(self) -> dict[str, Any]:
         """Return the OpenAPI 3.1 document."""

@@ -145,6 +145,43 @@ class ResponseHeaders:
         await self._app(scope, receive, with_headers)
 
 
+LINES = ("text/event-stream", "application/jsonl")
+"""Types of responses whose readers take them apart into lines."""
+LINE_ENDS: Mapping[bytes, bytes] = {
+    character.encode(): f"\\u{ord(character):04x}".encode() for character in ("\x85", "\u2028", "\u2029")
+}
+"""The characters that Unicode takes for line ends and JSON has unescaped, and their escapes."""
+
+
+class UnbrokenLines:
+    """ASGI middleware that escapes line ends of Unicode within the JSON of event streams and JSON Lines.
+
+    Neither format has them for line ends, but ``str.splitlines``, and the HTTP clients that use it, do: an event would
+    be cut in two. A piece of a body never ends within a character, because pieces are made from text.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        has_lines = False
+
+        async def with_escapes(message: Message) -> None:
+            nonlocal has_lines
+            if message["type"] == "http.response.start":
+                has_lines = MutableHeaders(scope=message).get("content-type", "").startswith(LINES)
+            elif has_lines and (body := message.get("body")):
+                for character, escape in LINE_ENDS.items():
+                    body = body.replace(character, escape)
+                message = {**message, "body": body}
+            await send(message)
+
+        await self._app(scope, receive, with_escapes)
+
+
 class CountedRequests:
     """ASGI middleware, outside of the one that turns exceptions into responses."""
 
