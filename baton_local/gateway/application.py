@@ -33,6 +33,17 @@ CONSOLE_HEADERS = {
     ),
     "Referrer-Policy": "no-referrer",
 }
+PAGE_HEADERS = {
+    # Pictures and files may come from wherever an agent or a bucket is.
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self';"
+        " img-src 'self' data: blob: http://127.0.0.1:* http://localhost:* https:;"
+        " connect-src 'self' ws: wss: http://127.0.0.1:* http://localhost:* https:; base-uri 'none';"
+        " form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script';"
+        " trusted-types lit-html baton-chat"
+    ),
+    "Referrer-Policy": "no-referrer",
+}
 NOT_BUILT = "What browsers load is not built: run `make web`, then load this page again.\n"
 
 
@@ -119,7 +130,7 @@ class Application:
 
     def _index(self, _: Request) -> Response:
         """Answer with the demo page, or with the steps that make it."""
-        return FileResponse(self._page / "index.html") if self._is_built else _not_built()
+        return FileResponse(self._page / "index.html", headers=PAGE_HEADERS) if self._is_built else _not_built()
 
     async def _serve_widget(self, scope: Scope, receive: Receive, send: Send) -> None:
         await (self._modules if self._is_built else _not_built())(scope, receive, send)

@@ -32,6 +32,9 @@ async def test_a_page_without_its_widget_says_what_to_do_until_it_is_built(tmp_p
         assert "make web" in answer.text
     widget.mkdir()
     (widget / "baton-chat.js").write_text("export {};")
-    assert "<baton-chat" in (await ask(widget, "/")).text
+    page = await ask(widget, "/")
+    assert "<baton-chat" in page.text
+    assert "default-src 'none'" in page.headers["Content-Security-Policy"]
+    assert "frame-ancestors 'none'" in page.headers["Content-Security-Policy"]
     assert (await ask(widget, "/widget/baton-chat.js")).text == "export {};"
     assert (await ask(widget, "/widget/none.js")).status_code == 404
