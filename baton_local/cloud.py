@@ -37,6 +37,7 @@ from baton_local.pressure import Pressure
 from baton_local.project_tools import importable, packages_in
 from baton_local.root import ROOT
 from baton_local.schedules import Scheduler
+from baton_local.secrets_file import put_parameters, read_secrets
 from baton_local.serving.asgi import AsgiApp
 from baton_local.serving.hosts import LocalHosts
 from baton_local.serving.server import Server, claim
@@ -308,7 +309,10 @@ class LocalCloud:
     def _create_resources(self) -> None:
         here, settings = self.environment, self.settings
         embed, model = here.get("BATON_EMBED_KEYS_SECRET", ""), here.get("BATON_MODEL_KEY_SECRET", "")
-        secrets = {embed: self._embed_keys, model: here["OPENAI_API_KEY"]}
+        own = {embed: self._embed_keys, model: here["OPENAI_API_KEY"]}
+        given = read_secrets(settings.secrets_file, {*own, *self.stack.secrets})
+        put_parameters(client("ssm", here["AWS_ENDPOINT_URL"]), given)
+        secrets = own | {name: value for name, value in given.items() if not name.startswith("/")}
         resources.create_all(self.stack, here, secrets, visibility_seconds=settings.visibility_seconds)
         s3 = client("s3", here["AWS_ENDPOINT_URL_S3"])
         self._document = put_document(s3, self.stack.bucket, settings.settings_file)

@@ -50,6 +50,10 @@ class LocalSettings(BaseSettings):
         default_factory=lambda: ROOT / "settings.local.yaml", validation_alias="BATON_LOCAL_SETTINGS"
     )
     """The settings document of the local cloud, in YAML or JSON. It need not exist."""
+    secrets_file: Path = Field(
+        default_factory=lambda: ROOT / "secrets.local.yaml", validation_alias="BATON_LOCAL_SECRETS"
+    )
+    """Secrets and parameters by name, in YAML or JSON. It need not exist."""
     reload: bool = Field(default=True, validation_alias="BATON_LOCAL_RELOAD")
     """Whether edits of agents, tools and documents are used by the next turn."""
     embed_keys: SecretStr | None = Field(None, validation_alias="BATON_EMBED_KEYS")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from baton_local.__main__ import leave, main
 from baton_project.new import write_schema
@@ -17,5 +17,8 @@ def run(folder: Path, port: int | None) -> NoReturn:
     os.environ.update(project.environment())
     write_schema(project.folder)
     data = Path(os.environ.get("BATON_DATA_DIR") or project.data)
-    chosen = {} if port is None else {"port": port}
+    chosen: dict[str, Any] = {} if port is None else {"port": port}
+    for name, variable in (("settings", "BATON_LOCAL_SETTINGS"), ("secrets", "BATON_LOCAL_SECRETS")):
+        if not os.environ.get(variable):
+            chosen[f"{name}_file"] = project.folder / f"{name}.local.yaml"
     leave(main(data_dir=data, tools_dir=project.tools, documents_dir=project.documents, **chosen))
