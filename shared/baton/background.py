@@ -7,7 +7,7 @@ from collections.abc import Coroutine
 from functools import partial
 from typing import Any, TypeVar
 
-from baton.failures import report
+from baton.failures import report_failure
 
 T = TypeVar("T")
 
@@ -31,4 +31,4 @@ def _log_failure(name: str, task: asyncio.Task[Any]) -> None:
     failure = None if task.cancelled() else task.exception()
     if failure is None:
         return
-    report(failure, "background work failed", work=name)
+    report_failure(failure, "background work failed", work=name)

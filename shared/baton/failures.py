@@ -16,7 +16,7 @@ class ExpectedFailure(Exception):
     """The end of work that is refused, or is to be done again, for the reason in the message. It is no fault."""
 
 
-def report(failure: BaseException, message: str, **about: Any) -> None:
+def report_failure(failure: BaseException, message: str, **about: Any) -> None:
     """Log that work has failed: a warning with the code if the failure is an expected one, else an error.
 
     An error has the stack trace, and is counted as an internal fault. The runbook explains ``message``. ``about`` are

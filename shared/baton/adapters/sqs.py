@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from aws_lambda_powertools import Logger
 from botocore.exceptions import ClientError
 
-from baton.adapters.aws import call
+from baton.adapters.aws import call, error_code
 from baton.adapters.aws_operations import Operations, ThreadedOperations
 from baton.concurrency import stop_all
 from baton.domain.errors import StoreUnavailable
@@ -79,6 +79,11 @@ class SqsHeldRecord:
     def delivery(self) -> RecordDelivery:
         return self._delivery
 
+    @property
+    def is_lost(self) -> bool:
+        """True if another worker has the record."""
+        return self._hidden_until == -math.inf
+
     def seconds_left(self) -> float:
         return self._hidden_until - asyncio.get_running_loop().time()
 
@@ -91,7 +96,7 @@ class SqsHeldRecord:
     async def keep_hidden(self) -> None:
         """Extend the visibility timeout until the record is lost or this is cancelled."""
         loop = asyncio.get_running_loop()
-        while self._hidden_until > -math.inf:
+        while not self.is_lost:
             began = loop.time()
             is_extended = await self._extend()
             with contextlib.suppress(TimeoutError):
@@ -107,14 +112,14 @@ class SqsHeldRecord:
         try:
             async with asyncio.timeout(self._times.extend):
                 await self.hide(self._seconds)
-        except ClientError:
+        except ClientError as error:
             # The receipt is no longer valid: another worker has the record.
-            logger.warning("record lost", exc_info=True)
+            logger.warning("record lost", cause=error_code(error))
             count(Metric.RECORDS_NOT_HIDDEN)
             self._hidden_until = -math.inf
             return False
-        except (StoreUnavailable, TimeoutError):
-            logger.warning("visibility not changed", exc_info=True)
+        except (StoreUnavailable, TimeoutError) as error:
+            logger.warning("visibility not changed", cause=type(error.__cause__ or error).__name__)
             count(Metric.RECORDS_NOT_HIDDEN)
             return False
         except Exception:
@@ -159,11 +164,11 @@ class SqsRecords:
             failed = False
         finally:
             await stop_all(extending)
-            if failed:
+            if failed and not record.is_lost:
                 try:
                     await record.hide(RETRY_SECONDS)
-                except (ClientError, StoreUnavailable):
-                    logger.warning("visibility not changed", exc_info=True)
+                except (ClientError, StoreUnavailable) as error:
+                    logger.warning("visibility not changed", cause=type(error.__cause__ or error).__name__)
                     count(Metric.RECORDS_NOT_HIDDEN)
 
 

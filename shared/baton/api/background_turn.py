@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 from baton.background import in_background
 from baton.domain.errors import BatonError, InternalError, LeaseLost, TokenExpired
 from baton.domain.events import Event
-from baton.failures import report
+from baton.failures import report_failure
 
 T = TypeVar("T")
 Emit = Callable[[Event], None]
@@ -88,7 +88,7 @@ class BackgroundTurn(Generic[T]):
         except BatonError as error:
             self._failure = error
         except Exception as error:  # noqa: BLE001 - it is reported
-            report(error, "run failed", request_id=self._request_id)
+            report_failure(error, "run failed", request_id=self._request_id)
             self._failure = InternalError()
 
     def _end(self, _: asyncio.Task[None]) -> None:

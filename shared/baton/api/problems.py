@@ -34,7 +34,7 @@ from baton.domain.errors import (
 from baton.domain.identity import Scope, thread_ref
 from baton.domain.metrics import Metric, count
 from baton.domain.wire_model import WireModel
-from baton.failures import report
+from baton.failures import report_failure
 
 PROBLEM = "application/problem+json"
 """The media type of errors."""
@@ -207,7 +207,7 @@ def install(app: FastAPI) -> None:
 def _answer(request: Request, failure: Exception, error: BatonError) -> JSONResponse:
     """Return the response for ``error``, and report what has led to one that is not the caller's."""
     if error.status >= 500:
-        report(failure, "request failed", request_id=request_id(request), path=request.url.path)
+        report_failure(failure, "request failed", request_id=request_id(request), path=request.url.path)
     return response(request, error)
 
 

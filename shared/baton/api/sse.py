@@ -15,7 +15,7 @@ from baton.api.front_ends import Convert
 from baton.domain.errors import BatonError, TokenExpired
 from baton.domain.events import Event, run_error, unsequenced
 from baton.domain.metrics import Metric, count
-from baton.failures import report
+from baton.failures import report_failure
 from baton.outbox.reader_events import ReaderEvents
 
 MEDIA_TYPE = "text/event-stream"
@@ -133,7 +133,7 @@ class RunStream:
             except BatonError as error:
                 if error.status >= 500:
                     count(Metric.REQUESTS_FAILED)
-                    report(error, "request failed", request_id=self._request_id)
+                    report_failure(error, "request failed", request_id=self._request_id)
                 yield frame(unsequenced(run_error(error, requestId=self._request_id)))
                 return
             if item is None:

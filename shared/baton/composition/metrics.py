@@ -14,7 +14,7 @@ from typing import ParamSpec, TypeVar
 from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 
 from baton.domain.metrics import TIMES, Metric, counting
-from baton.failures import report
+from baton.failures import report_failure
 from baton.settings.base import MetricSettings
 
 NAMESPACE = "Baton"
@@ -65,5 +65,5 @@ def _observed() -> Iterator[None]:
         try:
             yield
         except Exception as failure:
-            report(failure, "invocation failed")
+            report_failure(failure, "invocation failed")
             raise

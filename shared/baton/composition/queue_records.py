@@ -17,7 +17,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from baton.composition import event_loop
 from baton.domain.metrics import Metric, count_failures
 from baton.domain.times import from_millis
-from baton.failures import report
+from baton.failures import report_failure
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def each_record(failures: Metric | None = None, *, but: tuple[type[Exception], .
                         event_loop.run(work(QueueRecord.of(record), context))
                 except Exception as failure:  # noqa: BLE001 - the others go on, and the queue delivers this again
                     receives = record.get("attributes", {}).get("ApproximateReceiveCount")
-                    report(failure, "record failed", record_id=record["messageId"], receives=receives)
+                    report_failure(failure, "record failed", record_id=record["messageId"], receives=receives)
                     failed.append({"itemIdentifier": record["messageId"]})
             return {"batchItemFailures": failed}
 

@@ -25,7 +25,7 @@ from baton.domain.metrics import Metric, count
 from baton.domain.queued import Subscriber
 from baton.domain.thread_state import thread_state
 from baton.entry.controls import Controls
-from baton.failures import report
+from baton.failures import report_failure
 from baton.outbox.connection_sender import send_to
 from baton.outbox.reader_events import ReaderEvents, beginning
 from baton.outbox.replay import Replays
@@ -98,7 +98,7 @@ class Actions:
         except BatonError as error:
             if error.status >= 500:
                 count(Metric.REQUESTS_FAILED)
-                report(error, "request failed", action=fields.get("action"))
+                report_failure(error, "request failed", action=fields.get("action"))
             await self._reply(caller, refusal(error, caller, fields))
             if isinstance(error, TokenExpired):
                 await self.connections.close(caller.connection_id)

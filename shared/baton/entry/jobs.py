@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from baton.domain.metrics import Metric, count
-from baton.failures import ExpectedFailure, report
+from baton.failures import ExpectedFailure, report_failure
 
 
 class JobsFailed(ExceptionGroup[Exception], ExpectedFailure):
@@ -41,7 +41,7 @@ async def run_jobs(jobs: Sequence[Job]) -> dict[str, Any]:
                 results[job.name] = await job.work()
         except Exception as failure:  # noqa: BLE001 - the next job begins
             late = ExpectedFailure(f"it did not end within {job.seconds:g} s") if limit.expired() else None
-            report(late or failure, "job failed", job=job.name)
+            report_failure(late or failure, "job failed", job=job.name)
             count(job.failures)
             failures.append(failure)
     if failures:

@@ -28,7 +28,7 @@ from baton.domain.queued import (
     parse_queued,
 )
 from baton.domain.tracing import inside, joining
-from baton.failures import report
+from baton.failures import report_failure
 from baton.memory.prompt.history_summary import HistorySummaries
 from baton.outbox.connection_sender import WORKER_SECONDS, send_to
 from baton.outbox.task_notifications import TaskNotifications
@@ -129,7 +129,7 @@ class QueuedTurns:
             except BatonError as error:
                 if error.status >= 500:
                     count(Metric.REQUESTS_FAILED)
-                report(error, "queued work refused", action=queued.action)
+                report_failure(error, "queued work refused", action=queued.action)
                 await self._refuse(queued, error)
 
     @contextmanager
@@ -154,7 +154,7 @@ class QueuedTurns:
         except _TRY_AGAIN:
             raise
         except BatonError as error:
-            report(error, "queued work refused", action=queued.action)
+            report_failure(error, "queued work refused", action=queued.action)
             await self._refuse(queued, error)
 
     async def _check_not_forgotten(self, queued: Queued, sent_at: datetime | None) -> None:

@@ -13,6 +13,7 @@ from baton.domain.episode import EpisodeRef
 from baton.domain.metrics import Metric, count
 from baton.domain.thread import RunStatus, ThreadStatus
 from baton.entry.controls import Controls
+from baton.failures import report_failure
 from baton.ports.clock import Clock
 from baton.ports.episodes import Episodes
 from baton.ports.threads import DueThread, IdleThread, IdleThreads, ThreadStore
@@ -70,8 +71,8 @@ class Sweeper:
         report.looked_at += 1
         try:
             await self._decide(due, due.read(), report)
-        except Exception:  # a failure of one thread must not stop the sweep of the others
-            logger.exception("sweep of a thread failed", thread_id=due.thread_id, failures=due.failures + 1)
+        except Exception as failure:  # noqa: BLE001 - of one thread, which must not stop the sweep of the others
+            report_failure(failure, "sweep of a thread failed", thread_id=due.thread_id, failures=due.failures + 1)
             count(Metric.SWEEP_FAILURES)
             report.failed += 1
             await self._put_off(due)
@@ -81,8 +82,8 @@ class Sweeper:
         pause = min(LOOK_AGAIN * 2 ** min(due.failures, 20), MAX_PAUSE)
         try:
             await self.idle.postpone(due, self.clock.now() + pause, failures=due.failures + 1)
-        except Exception:  # it stays due
-            logger.exception("thread not put off", thread_id=due.thread_id)
+        except Exception as failure:  # noqa: BLE001 - it stays due
+            report_failure(failure, "thread not put off", thread_id=due.thread_id)
             count(Metric.SWEEP_FAILURES)
 
     async def _decide(self, due: DueThread, idle: IdleThread, report: SweepReport) -> None:

@@ -17,6 +17,7 @@ from baton.domain.document import (
     original_of_key,
 )
 from baton.domain.metrics import Metric, count
+from baton.failures import report_failure
 from baton.knowledge.document_records import DocumentRecords
 from baton.ports.clock import Clock
 from baton.ports.documents import Ingestions
@@ -56,8 +57,8 @@ class IngestionStarts:
                 break
             try:
                 started += await self._resume(ref)
-            except Exception:
-                logger.exception("document not resumed", document_id=ref.document_id, version=ref.version)
+            except Exception as failure:  # noqa: BLE001 - it stays due
+                report_failure(failure, "document not resumed", document_id=ref.document_id, version=ref.version)
                 count(Metric.SWEEP_FAILURES)
         return started
 

@@ -17,6 +17,7 @@ from baton.concurrency import each_until
 from baton.domain.identity import Scope
 from baton.domain.metrics import Metric, count
 from baton.domain.source import MAX_SOURCE_ERRORS, Refresh, Source, SourceError, SourcePage, SourceStatus
+from baton.failures import report_failure
 from baton.knowledge.page_listing import PageListing, PageListings
 from baton.knowledge.page_refresh import PageOutcome, PageRefreshes, PageResult
 from baton.ports.clock import Clock
@@ -84,8 +85,8 @@ class SourceRefreshes:
                 await self._refresh(due.scope, claimed, end, report)
         except _Lost:
             logger.info("the source was changed by another request", source_id=due.source.id)
-        except Exception:
-            logger.exception("refresh of a source failed", source_id=due.source.id)
+        except Exception as failure:  # noqa: BLE001 - the source is tried again after the lease
+            report_failure(failure, "refresh of a source failed", source_id=due.source.id)
             count(Metric.SOURCE_FAILURES)
             report.failed += 1
 

@@ -21,6 +21,7 @@ from baton.concurrency import gather_all
 from baton.domain.errors import StoreUnavailable
 from baton.domain.metrics import Metric, count
 from baton.domain.pipelines import LONGEST_RUN, Pipeline, PipelineLimits, PipelineRun, RunningRuns, WaitingRun
+from baton.failures import report_failure
 from baton.ports.clock import Clock
 from baton.ports.pipelines import Executions, PipelineQueue
 
@@ -74,8 +75,8 @@ class Admission:
         try:
             if not await self._pass_on(pipeline, subject):
                 await self.admit(pipeline)
-        except Exception:  # the run's own result must not depend on the next run
-            logger.exception("next run not admitted", pipeline=pipeline.value)
+        except Exception as failure:  # noqa: BLE001 - the run's own result must not depend on the next run
+            report_failure(failure, "next run not admitted", pipeline=pipeline.value)
             count(Metric.RUNS_NOT_ADMITTED)
 
     async def admit(self, pipeline: Pipeline) -> int:

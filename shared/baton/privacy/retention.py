@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from baton.domain.errors import BatonError
 from baton.domain.forgetting import ForgetRequest, ForgetSubject
 from baton.domain.identity import Scope
-from baton.failures import report
+from baton.failures import report_failure
 from baton.ports.clock import Clock
 from baton.ports.privacy import ForgetRequests, Forgettings
 from baton.ports.tenants import Retentions
@@ -38,7 +38,7 @@ class RetentionRuns:
                 await self._start(tenant_id)
                 started += 1
             except Exception as failure:  # noqa: BLE001 - raised at the end
-                report(failure, "retention not started", tenant=tenant_id)
+                report_failure(failure, "retention not started", tenant=tenant_id)
                 failures.append(failure)
                 with contextlib.suppress(BatonError):  # then it is due again the next day
                     await self.retentions.repeat_soon(Scope(tenant_id, SYSTEM))

@@ -198,7 +198,7 @@ async def test_the_failures_of_a_sweep_are_counted(harness: Harness) -> None:
     counts: Counter[Metric] = Counter()
     with counting(counts.update):
         await harness.sweeper.sweep(seconds=5)
-    assert counts == {Metric.SWEEP_FAILURES: 1}
+    assert counts == {Metric.SWEEP_FAILURES: 1, Metric.INTERNAL_FAULTS: 1}
 
 
 async def test_a_sweep_that_leaves_something_is_counted(harness: Harness) -> None:

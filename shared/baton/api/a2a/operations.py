@@ -36,7 +36,7 @@ from baton.api.a2a.handler import A2AHandler
 from baton.api.a2a.json_text import to_line, to_reason
 from baton.domain.errors import BatonError, UnsupportedPart
 from baton.domain.metrics import Metric, count
-from baton.failures import report
+from baton.failures import report_failure
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -151,14 +151,14 @@ def to_a2a_error(error: Exception, caller: A2ACaller) -> A2AError:
     if isinstance(error, A2AError):
         return error
     if not isinstance(error, BatonError):
-        report(error, "request failed", request_id=caller.request_id)
+        report_failure(error, "request failed", request_id=caller.request_id)
         return InternalError("Something went wrong on our side. Please try again.")
     data: dict[str, Any] = {"code": error.code, "retryable": error.retryable}
     if error.retry_after is not None:
         data["retryAfter"] = error.retry_after
     if error.status >= 500:
         count(Metric.REQUESTS_FAILED)
-        report(error, "request failed", request_id=caller.request_id)
+        report_failure(error, "request failed", request_id=caller.request_id)
         return InternalError(error.detail, data)
     if isinstance(error, UnsupportedPart):
         return ContentTypeNotSupportedError(error.detail, data)

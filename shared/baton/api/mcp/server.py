@@ -34,7 +34,7 @@ from baton.domain.errors import (
 )
 from baton.domain.events import Event
 from baton.domain.metrics import Metric, count
-from baton.failures import report
+from baton.failures import report_failure
 from baton.requests.thread_access import own_thread
 
 INSTRUCTIONS = (
@@ -69,7 +69,7 @@ def _guard() -> Iterator[None]:
     except MCPError:
         raise
     except Exception as error:
-        report(error, "request failed")
+        report_failure(error, "request failed")
         raise MCPError(types.INTERNAL_ERROR, InternalError.detail) from error
 
 
@@ -82,7 +82,7 @@ async def _list(caller: McpCaller, cursor: str | None) -> types.ListToolsResult:
         visible = (await caller.app.agents.of(caller.scope)).visible(caller.scope)
     except StoreUnavailable as error:
         count(Metric.REQUESTS_FAILED)
-        report(error, "request failed")
+        report_failure(error, "request failed")
         raise MCPError(types.INTERNAL_ERROR, error.detail) from None
     rest = [agent for agent in select_agents(visible) if agent.id > after]
     tools = [tool_of(agent, visible) for agent in rest[:PAGE]]
@@ -110,7 +110,7 @@ async def _ask(
 def _fail(error: BatonError, thread_id: str | None = None) -> types.CallToolResult:
     if error.status >= 500:
         count(Metric.REQUESTS_FAILED)
-        report(error, "request failed", thread_id=thread_id)
+        report_failure(error, "request failed", thread_id=thread_id)
     return to_failure(error, thread_id)
 
 
