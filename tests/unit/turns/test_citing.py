@@ -12,12 +12,14 @@ from baton import Agent, RunContext
 from baton.authoring.functions import Functions
 from baton.domain.agent import AgentDefinition
 from baton.domain.extracted import Chunk
+from baton.domain.search import IndexName, SearchFilter
 from baton.domain.tool_call import ToolCall
 from baton.ports.agent_client import AgentDone
 from baton_testing.fakes.agent_client import Reply
 from tests.fakes.chat_model import Answer
 from tests.harness.harness import ASSISTANT, Harness, Said
 from tests.harness.remembered import learn
+from tests.harness.sessions import close, make_episode
 from tests.harness.wiki import DELETE, answer, yes
 
 QUESTION = "What about returns and prices?"
@@ -221,6 +223,18 @@ async def test_a_later_prompt_names_what_a_consulted_agent_has_cited() -> None:
     prompt = prompt_text(harness)
     assert "Shop says so (Shop rules, page 7)." in prompt
     assert prompt.count("[3]") == prompt.count("[1][3]") == 1  # in the rules
+
+
+async def test_what_is_remembered_of_a_session_has_no_citations() -> None:
+    harness = await with_passages()
+    harness.model.script("Free [1], and rising [2].")
+    await harness.say(content=QUESTION)
+    await close(harness)
+    await make_episode(harness)
+    found = harness.search.list(harness.ada, IndexName.EPISODES, SearchFilter())
+    indexed = [str(document.fields["text"]) async for document in found]
+    assert any("Free, and rising." in text for text in indexed)
+    assert not any("[1]" in text for text in indexed)
 
 
 # Handoffs, approvals and coroutines
