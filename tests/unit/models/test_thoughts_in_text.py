@@ -7,9 +7,8 @@ import pytest
 from baton.adapters.models.thinking_tags import ANSWERS, TAGS, WORDS
 from baton.ports.chat_model import ReasoningDelta, TextDelta
 from tests.unit.models.responses_endpoint import text_of, thinking_of
-from tests.unit.models.three_apis import APIS, LOOKUP, cut
+from tests.unit.models.three_apis import APIS, HARMONY, LOOKUP, cut
 
-HARMONY = "<|channel|>analysis<|message|>SECRET plan.<|end|><|start|>assistant<|channel|>final<|message|>Hello."
 THOUGHTS = {
     "gpt-oss": HARMONY,
     "gpt-oss from its start": f"<|start|>assistant{HARMONY}<|return|>",

@@ -47,3 +47,6 @@ async def over_converse(pieces: Sequence[str], *, finish: str = "stop", **settin
 
 
 APIS: dict[str, Asking] = {"chat": over_chat, "responses": over_responses, "converse": over_converse}
+
+HARMONY = "<|channel|>analysis<|message|>SECRET plan.<|end|><|start|>assistant<|channel|>final<|message|>Hello."
+"""An answer of gpt-oss through a server that does not read its channels."""

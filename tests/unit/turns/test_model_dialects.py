@@ -15,8 +15,7 @@ from tests.harness.harness import Harness
 from tests.unit.api.run_inputs import run_input
 from tests.unit.api.served import Served
 from tests.unit.models.chat_endpoint import Endpoint, chunk, sse
-from tests.unit.models.test_thoughts_in_text import HARMONY
-from tests.unit.models.three_apis import cut
+from tests.unit.models.three_apis import HARMONY, cut
 
 Script = list[list[dict[str, Any]]]
 
