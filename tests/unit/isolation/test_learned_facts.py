@@ -11,8 +11,10 @@ import pytest
 
 from baton.domain.agent import AgentDefinition
 from baton.domain.client_offer import ClientOffer, ClientTool
+from baton.ports.chat_model import ModelCaller
 from tests.harness.harness import ASSISTANT
 from tests.unit.isolation.tenants import Body, Tenants, Turn, refuse
+from tests.unit.models.chat_endpoint import chunk, sse
 
 WORDINGS = (
     "this model does not support system messages",
@@ -220,3 +222,17 @@ class TestFactsOfAModel:
         tenants = Tenants(refuses_temperature, agent=AGENT)
         await ModelProbes(tenants.model).check(tenants.default_model, (ModelChoice(temperature=0.5),))
         assert len((await tenants.ask("acme")).requests) == 1
+
+    async def test_thinking_that_one_tenant_has_a_model_write_holds_back_no_answers_of_another(self) -> None:
+        def rule(request: Body) -> httpx2.Response | None:
+            if "THINK" not in str(request["messages"][-1]["content"]):
+                return None
+            return sse(chunk({"content": "So.\n</think>\n\nYes."}), chunk({}, "stop"))
+
+        tenants = Tenants(rule, agent=AGENT)
+        await tenants.ask("acme", "THINK")
+        model: Any = tenants.model
+        known = [
+            model._calls._profiles.of(tenants.default_model, ModelCaller(each, "ada")) for each in ("acme", "globex")
+        ]
+        assert [profile.thinks_first for profile in known] == [True, False]

@@ -54,7 +54,8 @@ class RequestWords:
         for quoted in sorted((each for each in self.texts if len(each) > 1 and each in text), key=len, reverse=True):
             written = re.escape(quoted)
             if _WORD.fullmatch(quoted):
-                text = re.sub(rf"(?<={_EDGE}){written}(?!\w)|(?<!\w){written}(?={_EDGE})", " ", text)
+                before = rf"(?:(?<={_EDGE})|(?<={_EDGE} ))"
+                text = re.sub(rf"{before}{written}(?!\w)|(?<!\w){written}(?= ?{_EDGE})", " ", text)
             else:
                 text = re.sub(rf"(?<!\w){written}(?!\w)", " ", text)
         text = _QUOTED.sub(lambda found: " " if self._hold(found[2]) else found[0], text)

@@ -53,7 +53,7 @@ _ALTERNATE = (
 )
 _SYSTEM_FIRST = (
     r"system (?:message|prompt|role)s?\b.{0,40}(?:beginning|first|start|only one|once|multiple)",
-    r"single system",
+    r"single system (?:message|prompt|role)",
     r"only the first message.{0,30}system",
     r"role .?system.? after role",
     r"but got .?system",
