@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -11,11 +12,25 @@ from typing import Any
 import pypdfium2 as pdfium
 import pypdfium2.raw as pdfium_c
 
-from baton.adapters.extraction import pdf_columns, pdf_fields, pdf_layers, pdf_objects, pdf_tables, pdf_words, refusals
+from baton.adapters.extraction import (
+    pdf_columns,
+    pdf_fields,
+    pdf_flow,
+    pdf_layers,
+    pdf_letters,
+    pdf_lines,
+    pdf_mixed_lines,
+    pdf_objects,
+    pdf_tables,
+    pdf_words,
+    refusals,
+)
 from baton.adapters.extraction.pdf_bounds import MAX_PAGES, PdfGraph
 from baton.adapters.extraction.pdf_costs import PageCosts
+from baton.adapters.extraction.pdf_glyph_names import GlyphNames
+from baton.adapters.extraction.pdf_letters import Reader
 from baton.adapters.extraction.pdf_objects import PageObjects
-from baton.adapters.extraction.pdf_places import PagePlaces
+from baton.adapters.extraction.pdf_places import Flow, PagePlaces
 from baton.adapters.extraction.pdf_words import Line, PageText, Word
 from baton.domain.document import PageError
 from baton.domain.extracted import BlockKind, ExtractedText, TextBlock, given_title
@@ -28,6 +43,7 @@ _GAP = 0.7
 """The height of an empty line, as a share of the letters' size, that parts paragraphs."""
 _MANY_SHAPES = 20
 """Filled paths from which on a page without text has probably letters that were made curves."""
+_LOST = "Some letters of the page are left out: their fonts do not say which letters they show."
 _lock = threading.Lock()
 """PDFium may be used by one thread at a time."""
 
@@ -67,11 +83,12 @@ def extract(body: bytes, first: int, last: int) -> ExtractedText:
     with _lock, _open(body) as document:
         title = given_title(document.get_metadata_value("Title"))
         count = len(document)
+        is_from_right = _asks_for_the_right(document)
         for number in range(first, min(last, count) + 1):
             try:
                 if number in costly:
                     raise _PageUnreadable("The page draws too much to be read.")
-                read[number] = _page(document[number - 1], number, graph)
+                read[number] = _page(document[number - 1], number, graph, is_from_right=is_from_right)
             except _PageUnreadable as problem:
                 errors.append(PageError(number, str(problem)))
             except (pdfium.PdfiumError, ValueError, OverflowError):
@@ -81,6 +98,8 @@ def extract(body: bytes, first: int, last: int) -> ExtractedText:
     for number, page in read.items():
         try:
             lines[number] = page.lines()
+            if page.text.lost:
+                errors.append(PageError(number, _LOST))
         except _PageUnreadable as problem:
             errors.append(PageError(number, str(problem)))
     usual = _usual_size(line for each in lines.values() for line in each)
@@ -95,6 +114,12 @@ def _open(body: bytes) -> Any:
         if getattr(problem, "err_code", None) == pdfium_c.FPDF_ERR_PASSWORD or "password" in str(problem).lower():
             raise refusals.encrypted() from None
         raise refusals.damaged() from None
+
+
+def _asks_for_the_right(document: Any) -> bool:
+    """Return whether PDFium lets all lines of a document run from the right."""
+    name = ctypes.create_string_buffer(8)
+    return bool(pdfium_c.FPDF_VIEWERREF_GetName(document.raw, b"Direction", name, 8)) and name.value == b"R2L"
 
 
 @dataclass(slots=True)
@@ -122,13 +147,16 @@ class _Page:
         return pdf_columns.in_reading_order(pdf_tables.put_in(lines, self.objects.lines))
 
 
-def _page(page: Any, number: int, graph: PdfGraph | None) -> _Page:
+def _page(page: Any, number: int, graph: PdfGraph | None, *, is_from_right: bool) -> _Page:
     try:
-        places = PagePlaces.of(page)
-        objects = pdf_objects.read(page, places, pdf_layers.hidden(graph, number))
         text_page = page.get_textpage()
         try:
-            text = pdf_words.read(text_page, places, objects)
+            letters = pdf_letters.letters(text_page)
+            places = PagePlaces.of(page, pdf_flow.flow_of(letters, text_page))
+            is_plain = not is_from_right and places.flow is Flow.FROM_LEFT and not pdf_flow.is_composed(letters)
+            objects = pdf_objects.read(page, places, pdf_layers.hidden(graph, number), with_spans=not is_plain)
+            reader = Reader(text_page, letters, places, objects, GlyphNames(graph, number), is_from_right)
+            text = pdf_lines.read(reader, pdf_lines.find_lines if is_plain else pdf_mixed_lines.find_lines)
         finally:
             text_page.close()
         states = pdf_fields.states(page, graph, number)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pypdfium2.raw as pdfium_c
+from pdfminer.utils import decode_text
 
 from baton.adapters.extraction.pdf_layers import FormCall, Layers
 from baton.adapters.extraction.pdf_places import Box, PagePlaces
@@ -24,9 +25,19 @@ _MAX_LEVELS = 25
 _LONG = 4.0
 """Points from which on a line may be one of a table."""
 _WHITE = 250
+_LONGEST_SPAN = 16
+"""Letters that some glyphs show together."""
 _INVISIBLE = frozenset({pdfium_c.FPDF_TEXTRENDERMODE_INVISIBLE, pdfium_c.FPDF_TEXTRENDERMODE_CLIP})
 _Matrix = tuple[float, float, float, float, float, float]
 _SAME: _Matrix = (1.0, 0.0, 0.0, 1.0, 0.0, 0.0)
+
+
+@dataclass(slots=True)
+class Span:
+    """Text objects that show a text together, as the file says."""
+
+    text: str
+    box: Box
 
 
 @dataclass(slots=True)
@@ -44,15 +55,19 @@ class PageObjects:
     """Filled paths."""
     lines: list[Box] = field(default_factory=list)
     """Drawn lines and edges, each without width or height."""
+    spans: dict[int, Span] = field(default_factory=dict)
+    """The spans of text objects that are in one. Objects of one span have the same."""
 
     def covered(self, page: Box) -> float:
         """Return the share of the page that its largest picture covers."""
         return max((picture.within(page).area for picture in self.pictures), default=0.0) / max(page.area, 1.0)
 
 
-def read(page: Any, places: PagePlaces, layers: Layers) -> PageObjects:
+def read(page: Any, places: PagePlaces, layers: Layers, *, with_spans: bool = False) -> PageObjects:
     """Return the objects of a page. Text in ``layers`` is hidden."""
     found = PageObjects()
+    spans: dict[int, Span] = {}
+    """By the addresses of their marks."""
     white: list[tuple[int, Box]] = []
     grounds: list[Box] = []
     for number, (item, matrix, is_off) in enumerate(_objects(page, layers)):
@@ -61,6 +76,8 @@ def read(page: Any, places: PagePlaces, layers: Layers) -> PageObjects:
         kind = pdfium_c.FPDFPageObj_GetType(item)
         if kind == pdfium_c.FPDF_PAGEOBJ_TEXT:
             address = address_of(item)
+            if with_spans:
+                _add_span(item, matrix, places, spans, found)
             color = _fill(item)
             if is_off or color[3] == 0 or _is_clipped(item, found):
                 found.hidden.add(address)
@@ -133,23 +150,45 @@ def _objects(page: Any, layers: Layers) -> Iterator[tuple[Any, _Matrix, bool]]:
             ahead.append(_Level(item, pdfium_c.FPDFFormObj_GetObject, count, inside, is_off, call.inner))
 
 
+def _add_span(item: Any, matrix: _Matrix, places: PagePlaces, spans: dict[int, Span], found: PageObjects) -> None:
+    """Add the innermost span of a text object. In a longer text, the places of its letters would be lost."""
+    for number in reversed(range(pdfium_c.FPDFPageObj_CountMarks(item))):
+        mark = pdfium_c.FPDFPageObj_GetMark(item, number)
+        if pdfium_c.FPDFPageObjMark_GetParamValueType(mark, b"ActualText") != pdfium_c.FPDF_OBJECT_STRING:
+            continue
+        text = _parameter(mark, b"ActualText")
+        if len(text) <= _LONGEST_SPAN and not any(map(str.isspace, text)):
+            box = _bounds(item, matrix, places)
+            span = spans.setdefault(address_of(mark), Span(text, box))
+            span.box = span.box.around(box)
+            found.spans[address_of(item)] = span
+        return
+
+
 def _is_in_layer(item: Any, hidden_layers: frozenset[str]) -> bool:
     for number in range(pdfium_c.FPDFPageObj_CountMarks(item)):
         mark = pdfium_c.FPDFPageObj_GetMark(item, number)
-        if _text(pdfium_c.FPDFPageObjMark_GetName, mark) == "OC":
-            name = _text(pdfium_c.FPDFPageObjMark_GetParamStringValue, mark, b"Name")
-            if name in hidden_layers:
-                return True
+        if _name(mark) == "OC" and _parameter(mark, b"Name") in hidden_layers:
+            return True
     return False
 
 
-def _text(getter: Any, *arguments: Any) -> str:
-    """Return a text that PDFium writes into a buffer, as UTF-16."""
+def _parameter(mark: Any, key: bytes) -> str:
+    """Return a text of a mark. PDFium has its bytes; as a text, it would take them for UTF-8."""
     size = ctypes.c_ulong()
-    if not getter(*arguments, None, 0, size) or not size.value:
+    if not pdfium_c.FPDFPageObjMark_GetParamBlobValue(mark, key, None, 0, size) or not size.value:
+        return ""
+    buffer = (ctypes.c_ubyte * size.value)()
+    pdfium_c.FPDFPageObjMark_GetParamBlobValue(mark, key, buffer, size.value, size)
+    return str(decode_text(bytes(buffer)))
+
+
+def _name(mark: Any) -> str:
+    size = ctypes.c_ulong()
+    if not pdfium_c.FPDFPageObjMark_GetName(mark, None, 0, size) or not size.value:
         return ""
     buffer = (pdfium_c.FPDF_WCHAR * (size.value // 2 + 1))()
-    getter(*arguments, buffer, size.value, size)
+    pdfium_c.FPDFPageObjMark_GetName(mark, buffer, size.value, size)
     return bytes(buffer)[: size.value].decode("utf-16-le", "replace").rstrip("\0")
 
 

@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum, auto
 from typing import Any
+
+
+class Flow(Enum):
+    """The way in which the lines of a page run."""
+
+    FROM_LEFT = auto()
+    FROM_RIGHT = auto()
+    VERTICAL = auto()
+    """Lines run down, the first one at the right."""
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A rectangle, in points from the left and the top of the page as it is shown."""
+    """A rectangle, in points from where the page begins as it is shown.
+
+    On a page of English, that is its left and its top. On a page of Hebrew, the places are those in a mirror, and on a
+    page of vertical Japanese those on a page that is turned to the left: the "left" is where lines begin, and the "top"
+    where the first line is. So whatever looks for lines, columns and tables holds for all three.
+    """
 
     left: float
     top: float
@@ -66,11 +81,12 @@ class PagePlaces:
     top: float
     turns: int
     """Clockwise quarters."""
+    flow: Flow = Flow.FROM_LEFT
 
     @classmethod
-    def of(cls, page: Any) -> PagePlaces:
+    def of(cls, page: Any, flow: Flow = Flow.FROM_LEFT) -> PagePlaces:
         left, bottom, right, top = page.get_bbox()
-        return cls(left, bottom, right, top, page.get_rotation() // 90 % 4)
+        return cls(left, bottom, right, top, page.get_rotation() // 90 % 4, flow)
 
     @property
     def whole(self) -> Box:
@@ -78,6 +94,16 @@ class PagePlaces:
 
     def point(self, x: float, y: float) -> tuple[float, float]:
         """Return the place of a point of the file."""
+        across, down = self._shown(x, y)
+        if self.flow is Flow.FROM_LEFT:
+            return across, down
+        return (self._width - across, down) if self.flow is Flow.FROM_RIGHT else (down, self._width - across)
+
+    @property
+    def _width(self) -> float:
+        return self.top - self.bottom if self.turns % 2 else self.right - self.left
+
+    def _shown(self, x: float, y: float) -> tuple[float, float]:
         match self.turns:
             case 1:
                 return y - self.bottom, x - self.left
@@ -89,5 +115,7 @@ class PagePlaces:
 
     def box(self, left: float, bottom: float, right: float, top: float) -> Box:
         """Return the place of a rectangle of the file."""
+        if not self.turns and self.flow is Flow.FROM_LEFT and left <= right and bottom <= top:  # as nearly always
+            return Box(left - self.left, self.top - top, right - self.left, self.top - bottom)
         (x, y), (other_x, other_y) = self.point(left, bottom), self.point(right, top)
         return Box(min(x, other_x), min(y, other_y), max(x, other_x), max(y, other_y))

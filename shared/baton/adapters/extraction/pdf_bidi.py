@@ -1,0 +1,228 @@
+"""Lines in which writing runs in both directions: from the order of their places to the order of reading.
+
+A file places each letter where it is seen. The bidirectional algorithm (UAX #9) says where letters are placed that
+are read in an order; here it is turned round. With one direction of a line and without marks that embed others, the
+places of its letters allow one order, or two: a number behind a word of the other direction may have been written
+before or behind it. Then those who call say which, by what else they know.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise, takewhile
+
+_RIGHT = ("R", "AL")
+_DIGITS = ("EN", "AN")
+_STRONG = ("L", *_RIGHT, *_DIGITS)
+_JOINTS = {"EN": ("CS", "ES"), "AN": ("CS",)}
+"""Classes of signs that join digits of a class if they stand alone between two of them."""
+_SIDES = ("LEFT", "RIGHT"), ("LESS-THAN", "GREATER-THAN")
+_TELEPHONE = 7
+"""Digits from which on a number is one of a telephone."""
+Chooser = Callable[[int, int], bool]
+"""Of a word that begins at an item and a number that begins at a later one, to its right: whether the word is read
+first."""
+
+
+def mirrored(text: str) -> str:
+    """Return what stands in a text when it runs from the right: the other bracket of each pair."""
+    return "".join(map(_mirrored, text))
+
+
+def _mirrored(char: str) -> str:
+    if not unicodedata.mirrored(char):
+        return char
+    name = unicodedata.name(char, "")
+    for one, other in _SIDES:
+        for side, across in ((one, other), (other, one)):
+            if name.startswith((f"{side} ", f"{side}-")) or f" {side}-" in name:
+                try:
+                    return unicodedata.lookup(name.replace(side, across, 1))
+                except KeyError:
+                    return char
+    return char
+
+
+def direction(text: str) -> str:
+    """Return the bidirectional class of a letter with its marks."""
+    return next((found for char in text if (found := unicodedata.bidirectional(char)) not in ("NSM", "BN", "")), "ON")
+
+
+def reading_order(items: Sequence[str], *, is_from_right: bool, is_word_first: Chooser) -> list[tuple[int, bool]]:
+    """Return the places of the items of a line, given from left to right, in the order of reading.
+
+    With each comes whether it runs from the right, so that brackets are turned.
+    """
+    order = _from_right if is_from_right else _from_left
+    return list(order(items, [direction(item) for item in items], 0, len(items), is_word_first))
+
+
+def _from_left(
+    items: Sequence[str], classes: Sequence[str], start: int, end: int, is_word_first: Chooser
+) -> Iterator[tuple[int, bool]]:
+    place = start
+    for first, last in _from_right_in(items, classes, start, end):
+        yield from ((other, False) for other in range(place, first))
+        yield from _from_right(items, classes, first, last, is_word_first)
+        place = last
+    yield from ((other, False) for other in range(place, end))
+
+
+def _from_right_in(items: Sequence[str], classes: Sequence[str], start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield ranges of items from the first letter from the right up to the last one before one from the left."""
+    place = start
+    while place < end:
+        if classes[place] not in _RIGHT:
+            place += 1
+            continue
+        stop = next((other for other in range(place, end) if classes[other] == "L"), end)
+        last = max(other for other in range(place, stop) if classes[other] in _RIGHT) + 1
+        closed = _unpaired(reversed(items[place:last]), "Pe")
+        while closed and place > start and items[place - 1] == mirrored(closed[-1]):
+            closed.pop()
+            place -= 1
+        yield place, last
+        place = last
+
+
+def _unpaired(items: Iterable[str], opening: str) -> list[str]:
+    """Return the brackets of a category that no other one closes, in their order."""
+    found: list[str] = []
+    for item in items:
+        if unicodedata.category(item[0]) == opening:
+            found.append(item)
+        elif found and item == mirrored(found[-1]):
+            found.pop()
+    return found
+
+
+def _from_right(
+    items: Sequence[str], classes: Sequence[str], start: int, end: int, is_word_first: Chooser
+) -> Iterator[tuple[int, bool]]:
+    runs_left = _runs_from_left(items, classes, start, end, is_word_first)
+    _add_brackets(items, runs_left, start)
+    place = end
+    while place > start:
+        place -= 1
+        if not runs_left[place - start]:
+            yield place, True
+            continue
+        last = place + 1
+        while place > start and runs_left[place - 1 - start]:
+            place -= 1
+        yield from ((other, False) for other in range(place, last))
+
+
+def inside_from_left(items: Sequence[str]) -> list[bool]:
+    """Return of each item of a line whether the next letters on both sides run from the left."""
+    classes = [direction(item) for item in items]
+    sides = []
+    for step in (1, -1):
+        letters, side = "", []
+        for each in classes[::step]:
+            letters = each if each in ("L", *_RIGHT) else letters
+            side.append(letters == "L")
+        sides.append(side[::step])
+    return [before and after for before, after in zip(*sides, strict=True)]
+
+
+def pairs(brackets: Sequence[tuple[str, bool]]) -> int:
+    """Return how many pairs brackets make as they are seen, less how many they make if they are turned.
+
+    With each comes whether it is known to be as it is read.
+    """
+    seen = [mirrored(bracket) if is_as_read else bracket for bracket, is_as_read in brackets]
+    turned = [mirrored(bracket) for bracket, _ in brackets]
+    return _pairs(seen) - _pairs(turned)
+
+
+def _pairs(brackets: Sequence[str]) -> int:
+    count, opened = 0, list[str]()
+    for bracket in brackets:
+        if unicodedata.category(bracket[0]) in ("Ps", "Pi"):
+            opened.append(mirrored(bracket))
+        elif opened and bracket == opened[-1]:
+            opened.pop()
+            count += 1
+    return count
+
+
+def _add_brackets(items: Sequence[str], runs_left: list[bool], start: int) -> None:
+    """Add to runs from the left the brackets that close them."""
+    opened: list[str] = []
+    for place, is_left in enumerate(runs_left):
+        item = items[start + place]
+        if not is_left and not (opened and item == mirrored(opened[-1])):
+            opened = []
+            continue
+        runs_left[place] = True
+        if unicodedata.category(item[0]) == "Ps":
+            opened.append(item)
+        elif opened and item == mirrored(opened[-1]):
+            opened.pop()
+
+
+def _runs_from_left(
+    items: Sequence[str], classes: Sequence[str], start: int, end: int, is_word_first: Chooser
+) -> list[bool]:
+    """Return of each item whether it runs from the left in a line from the right."""
+    found = [each == "L" or each in _DIGITS for each in classes[start:end]]
+    strong = [place for place in range(start, end) if classes[place] in _STRONG]
+    digits = _digits(classes, start, end)
+    for place in strong:  # signs beside numbers
+        if digits.get(place) == "EN":
+            for step in (-1, 1):
+                sign = place + step
+                while start <= sign < end and classes[sign] == "ET":
+                    found[sign - start] = True
+                    sign += step
+    run = start
+    for before, after in pairwise(strong):
+        one, other = classes[before], classes[after]
+        if one in _RIGHT or other in _RIGHT:
+            run = after
+            continue
+        between = [place for place in range(before + 1, after) if not found[place - start]]
+        if not between:
+            continue
+        if "AN" in (one, other) or "L" not in (*classes[run:after], other):
+            is_joined = "L" not in classes[run:before] and _is_number(classes, before, after, digits)
+        elif one == "L" and other == "EN" and "WS" in classes[before:after]:
+            is_joined = is_word_first(run, after)
+        else:  # nothing else has a number to the left of a word
+            is_joined = True
+        for place in between if is_joined else ():
+            found[place - start] = True
+        if not is_joined:
+            run = after
+    _add_plus(items, found, start)
+    return found
+
+
+def _add_plus(items: Sequence[str], runs_left: list[bool], start: int) -> None:
+    """Add to telephone numbers the sign before them. Without it, ``50+`` is seen as ``+50``."""
+    for place, is_left in enumerate(runs_left):
+        if not is_left and items[start + place] == "+":
+            number = takewhile(
+                lambda pair: pair[1], zip(items[start + place + 1 :], runs_left[place + 1 :], strict=False)
+            )
+            runs_left[place] = sum(item.isdigit() for item, _ in number) >= _TELEPHONE
+
+
+def _is_number(classes: Sequence[str], before: int, after: int, digits: dict[int, str]) -> bool:
+    """Return whether digits with something between them are one number."""
+    kind = digits.get(before)
+    return kind == digits.get(after) and after - before == 2 and classes[before + 1] in _JOINTS.get(kind or "", ())
+
+
+def _digits(classes: Sequence[str], start: int, end: int) -> dict[int, str]:
+    """Return the classes of digits. Behind letters of Arabic, all are Arabic."""
+    found: dict[int, str] = {}
+    letters = "R"
+    for place in range(end - 1, start - 1, -1):
+        if classes[place] in ("L", *_RIGHT):
+            letters = classes[place]
+        elif classes[place] in _DIGITS:
+            found[place] = "AN" if letters == "AL" else classes[place]
+    return found
