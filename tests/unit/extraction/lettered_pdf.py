@@ -16,14 +16,18 @@ _CODES = [*range(0x21, 0x7F), *range(0xA1, 0x100)]
 """Those for which the font has glyphs. PDFium leaves out what draws nothing."""
 
 
-def lettered(pieces: Iterable[Piece], *, marks: Sequence[str] = (), catalog: bytes = b"") -> bytes:
-    """A file whose only font names its letters in a table. Each piece is a text object."""
+def lettered(
+    pieces: Iterable[Piece], *, marks: Sequence[str] = (), turned: Sequence[Piece] = (), catalog: bytes = b""
+) -> bytes:
+    """A file whose only font names its letters in a table. Each piece is a text object; those turned run up."""
     pieces = list(pieces)
-    letters = sorted({letter for _, _, text in pieces for letter in text} - {" "})
+    letters = sorted({letter for _, _, text in [*pieces, *turned] for letter in text} - {" "})
     codes = {" ": 0x20, **dict(zip(letters, _CODES, strict=False))}
     content = b"".join(
-        b"BT /U %d Tf %.2f %.2f Td <%s> Tj ET " % (SIZE, x, y, bytes(codes[each] for each in text).hex().encode())
-        for x, y, text in pieces
+        b"BT /U %d Tf %s %.2f %.2f Tm <%s> Tj ET "
+        % (SIZE, matrix, x, y, bytes(codes[each] for each in text).hex().encode())
+        for matrix, part in ((b"1 0 0 1", pieces), (b"0 1 -1 0", turned))
+        for x, y, text in part
     )
     names = b"".join(
         b"<%02x> <%s>\n" % (code, letter.encode("utf-16-be").hex().encode()) for letter, code in codes.items()

@@ -106,10 +106,16 @@ def test_a_word_and_a_number_that_are_drawn_apart_are_read_as_numbers_first() ->
         ("הלחתה Teams (M10) ףוס", "סוף Teams (M10) התחלה"),
         ("+972-3-555-0142 :ןופלט", "טלפון: +972-3-555-0142"),
         ("+50 םיאליג", "גילאים 50+"),
+        ("5°C- 1.2.3 ףיעס", "סעיף 1.2.3 -5°C"),
+        ("11/28/26, 5:29 PM", "11/28/26, 5:29 PM"),
+        ("5 ,3 ףיעס", "סעיף 3, 5"),
+        ("”טוטיצ„", "„ציטוט”"),
+        ("(הצובק ⊂ x ∈ ב)", "(ב ∋ x ⊃ קבוצה)"),
     ],
 )
 def test_signs_beside_words_and_numbers_from_the_left(shown: str, read: str) -> None:
-    assert lines(lettered(from_the_right([shown]))) == [read]
+    page = ["טופס בקשה", "שלום"]
+    assert lines(lettered(from_the_right([*map(seen, page), shown]))) == [*page, read]
 
 
 def test_brackets_that_the_file_names_as_they_are_read() -> None:
@@ -182,6 +188,12 @@ def test_letters_that_are_two_for_pdfium(letter: str) -> None:
 def vertical(column: str, x: float) -> list[tuple[float, float, str]]:
     """The letters of a column, each placed by itself."""
     return [(x, 700.0 - SIZE * place, letter) for place, letter in enumerate(column)]
+
+
+def test_turned_words_on_a_page_from_the_right() -> None:
+    upright = ["הטופס HR-207 נשלח עד 12/05/2026.", "טופס נוסף נשלח בדואר."]
+    body = lettered(from_the_right(map(seen, upright)), turned=[(300.0, 500.0, seen("צד (ב)"))])
+    assert lines(body) == [*upright, "צד (ב)"]
 
 
 COLUMNS = (

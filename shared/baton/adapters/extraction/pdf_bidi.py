@@ -8,8 +8,10 @@ before or behind it. Then those who call say which, by what else they know.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from itertools import pairwise, takewhile
 
 _RIGHT = ("R", "AL")
@@ -17,7 +19,11 @@ _DIGITS = ("EN", "AN")
 _STRONG = ("L", *_RIGHT, *_DIGITS)
 _JOINTS = {"EN": ("CS", "ES"), "AN": ("CS",)}
 """Classes of signs that join digits of a class if they stand alone between two of them."""
-_SIDES = ("LEFT", "RIGHT"), ("LESS-THAN", "GREATER-THAN")
+_SIDES = (
+    *(("LEFT", "RIGHT"), ("LESS", "GREATER"), ("SUBSET", "SUPERSET"), ("PRECEDES", "SUCCEEDS")),
+    *(("ELEMENT OF", "CONTAINS AS MEMBER"), ("NORMAL SUBGROUP OF", "CONTAINS AS NORMAL SUBGROUP")),
+)
+"""Parts of the names of characters that are each other's picture in a mirror."""
 _TELEPHONE = 7
 """Digits from which on a number is one of a telephone."""
 Chooser = Callable[[int, int], bool]
@@ -30,15 +36,16 @@ def mirrored(text: str) -> str:
     return "".join(map(_mirrored, text))
 
 
+@cache
 def _mirrored(char: str) -> str:
     if not unicodedata.mirrored(char):
         return char
     name = unicodedata.name(char, "")
     for one, other in _SIDES:
         for side, across in ((one, other), (other, one)):
-            if name.startswith((f"{side} ", f"{side}-")) or f" {side}-" in name:
+            if re.search(rf"\b{side}\b", name):
                 try:
-                    return unicodedata.lookup(name.replace(side, across, 1))
+                    return unicodedata.lookup(re.sub(rf"\b{side}\b", across, name))
                 except KeyError:
                     return char
     return char

@@ -31,6 +31,8 @@ _KINDS = {
 _FORMS = (0xFB1D, 0xFE00), (0xFE70, 0xFF00)
 """Ranges of presentation forms. PDFium writes the letters of each, and does not reverse them."""
 _FULL = re.compile("[\u2e80-\u9fff\uf900-\ufaff\ufe30-\ufe4f\uff01-\uff60\U00020000-\U0003ffff]")
+_QUOTES = str.maketrans("\u2018\u2019\u201c\u201d", "\u2019\u2018\u201d\u201c")
+"""Quotes that PDFium turns, too."""
 _HEIGHT = 0.8
 """The share of a letter's size above the line on which it stands."""
 
@@ -51,6 +53,7 @@ class Glyph:
     """The address of its text object, 0 without one."""
     first: int = -1
     """Its place in PDFium's text."""
+    is_upright: bool = True
     is_as_read: bool = False
     """True if the file says how it is read. Then brackets are as they are in the text, and not as they are seen."""
 
@@ -83,7 +86,7 @@ def drawn(text: str, start: int, end: int, *, is_from_right: bool) -> list[tuple
         if kind in (_LETTERS, _RIGHT):
             is_reversed = kind == _RIGHT
         if kind == _RIGHT or (kind == _NEUTRAL and is_reversed):
-            parts.append([(place, mirrored(text[place])) for place in reversed(places)])
+            parts.append([(place, mirrored(text[place]).translate(_QUOTES)) for place in reversed(places)])
         else:
             parts.append([(place, text[place]) for place in places])
     return [pair for part in (reversed(parts) if is_from_right else parts) for pair in part]
@@ -140,8 +143,9 @@ def _glyph(
         x, y = box.left, (box.top + box.bottom) / 2
     elif owner_span is not None:
         x = box.right if flow is Flow.FROM_RIGHT else box.left
-    glyph = Glyph(text, box, x, y, size, owner, first, owner_span is not None)
-    yield replace(glyph, box=_tall(glyph, flow)) if not text.isspace() else glyph
+    is_upright = flow is Flow.VERTICAL or reader.is_upright(first)
+    glyph = Glyph(text, box, x, y, size, owner, first, is_upright, owner_span is not None)
+    yield replace(glyph, box=_tall(glyph, flow)) if is_upright and not text.isspace() else glyph
 
 
 def is_full(text: str) -> bool:

@@ -144,6 +144,13 @@ class Reader:
         pdfium_c.FPDFText_GetMatrix(self.page.raw, number, matrix)
         return float(pdfium_c.FPDFText_GetFontSize(self.page.raw, number)) * math.hypot(matrix.c, matrix.d)
 
+    def place_along(self, number: int) -> float:
+        """Return how far along its line a letter stands, however the line is turned."""
+        x, y = ctypes.c_double(), ctypes.c_double()
+        pdfium_c.FPDFText_GetCharOrigin(self.page.raw, number, x, y)
+        angle = pdfium_c.FPDFText_GetCharAngle(self.page.raw, number)
+        return float(x.value * math.cos(angle) - y.value * math.sin(angle))
+
     def is_upright(self, number: int) -> bool:
         """Return whether a letter stands upright on the page as it is shown."""
         angle = pdfium_c.FPDFText_GetCharAngle(self.page.raw, number)

@@ -18,6 +18,7 @@ from baton.adapters.extraction.pdf_words import Line, PageText, Word
 
 _NEAR = 3.0
 """Points by which the edges of lines differ."""
+_SIGNS = "-+\u2212\u2013"
 _ENDS = ".,:;!?\u060c\u061b\u061f\u06d4"
 _BEHIND_NUMBERS = """
 % \u00b0 \u00b0c \u00b0f nm n kn kg g mg t m cm mm km \u00b5m \u03bcm l ml s ms min h kb mb gb tb w kw mw kwh v mv kv
@@ -40,12 +41,15 @@ def find_lines(reader: Reader, found: PageText) -> None:
                 is_vertical = reader.places.flow is Flow.VERTICAL
                 rows.append(replace(line, is_upright=False, size=0.0) if is_vertical else line)
             continue
-        for glyph in glyphs:
-            row = rows[-1] if rows else None
+        row = rows[-1] if rows else None
+        turned = [glyph for glyph in glyphs if not glyph.is_upright]
+        for glyph in glyphs if not turned else (glyph for glyph in glyphs if glyph.is_upright):
             if not isinstance(row, Row) or not row.takes(glyph):
                 row = Row(reader.places.flow)
                 rows.append(row)
             row.add(glyph)
+        if turned:
+            rows.append(_turned_line(reader, turned))
     own = [row for row in rows if isinstance(row, Row)]
     turn_brackets(own)
     page = _Page(reader, own)
@@ -66,6 +70,17 @@ def _runs_as_the_page(reader: Reader, glyphs: Sequence[Glyph]) -> bool:
     pairs = [(one, other) for one, other in pairwise(glyphs) if not other.is_mark]
     along = sum(abs(other.box.left - one.box.left) for one, other in pairs)
     return along >= sum(abs(other.level - one.level) for one, other in pairs)
+
+
+def _turned_line(reader: Reader, glyphs: Sequence[Glyph]) -> Line:
+    """Return letters that are turned as a line, in the order in which they stand along it."""
+    along = {glyph: reader.place_along(glyph.first) for glyph in glyphs}
+    items = [glyph.text for glyph in sorted(glyphs, key=along.__getitem__)]
+    is_from_right = any(pdf_bidi.direction(item) in ("R", "AL") for item in items)
+    order = pdf_bidi.reading_order(items, is_from_right=is_from_right, is_word_first=lambda word, number: True)
+    text = "".join(pdf_bidi.mirrored(items[place]) if is_turned else items[place] for place, is_turned in order)
+    box = Line([Word("", glyph.box) for glyph in glyphs], 0.0).box
+    return Line([Word(reader.write(text, is_last=True), box)], 0.0, is_upright=False)
 
 
 def _turn_round(lines: list[Line]) -> None:
@@ -142,6 +157,8 @@ class _Page:
         if not right and not self.is_from_right:
             return False
         score = 2 * ((cell[0].text in _ENDS) - (cell[-1].text in _ENDS)) + (1 if self.is_from_right else -1)
+        if not right:
+            return score + 2 * _leaning(cell) > 0
         score += (right > left) - (left > right)
         if score:
             return score > 0
@@ -153,8 +170,9 @@ class _Page:
         """Return whether a word is read before the number to its right: if both were drawn as one."""
         last = max(place for place in range(word, number) if pdf_bidi.direction(cell[place].text) == "L")
         between = cell[last + 1 : number]
-        if between[0].text.isspace() != between[-1].text.isspace():  # a full stop or a comma
-            return between[-1].text.isspace()
+        if between[0].text.isspace() != between[-1].text.isspace():
+            is_sign = (between[0] if between[-1].text.isspace() else between[-1]).text in _SIGNS
+            return between[-1].text.isspace() != is_sign  # a comma stands behind a word, a sign before a number
         spaces = {item.owner for item in between if item.text.isspace() and item.owner}
         beside = {cell[last].owner, cell[number].owner}
         if not self.mixed.intersection(spaces | beside):
@@ -177,6 +195,13 @@ class _Page:
             text = self.reader.write(text, is_last=number == len(runs) - 1)
             if text and self.reader.is_seen(box):
                 yield Word(text, box)
+
+
+def _leaning(cell: Sequence[Glyph]) -> int:
+    """Return how many more commas and the like stand to the left of a word than to the right of one."""
+    spaces = [True, *(item.text.isspace() for item in cell), True]
+    ends = [place for place, item in enumerate(cell, 1) if item.text in _ENDS]
+    return sum(spaces[place - 1] - spaces[place + 1] for place in ends)
 
 
 def _near(edges: Sequence[float], edge: float) -> int:
