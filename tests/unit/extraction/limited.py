@@ -25,7 +25,7 @@ DOMAIN = ("__init__", "document", "encoding_detection", "extracted", "media_type
 INPUTS = (
     *("shared/baton/__init__.py", "shared/baton/adapters/__init__.py", "shared/baton/adapters/extraction"),
     *("shared/baton/domain/errors", *(f"shared/baton/domain/{name}.py" for name in DOMAIN)),
-    *("tests/unit/extraction/limited.py", "tests/unit/extraction/pdf_objects.py"),
+    *(f"tests/unit/extraction/{name}.py" for name in ("limited", "pdf_objects", "lettered_pdf")),
     *("tests/documents.py", "tests/office_files.py", "baton_local/__init__.py", "baton_local/root.py"),
 )
 """Files and folders of the project that decide the result of a reading: those that make the documents, and those that

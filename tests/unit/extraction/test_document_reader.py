@@ -54,6 +54,20 @@ async def test_pages_of_a_pdf_are_distinguished() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("chart", "Limit: 7.1 mm/s. Above it the pump is stopped"),
+        ("hebrew-chrome", "M10 בכוח של 49 Nm."),
+        ("vertical-cmap", "就業規則第三条\n\n年次有給休暇は年間二十日とする。"),
+    ],
+)
+async def test_files_of_everyday_programs_are_read_within_the_limits(name: str, line: str) -> None:
+    body = (Path(__file__).parent / "files" / "pdf" / f"{name}.pdf").read_bytes()
+    found = await ChildProcessReader().read(body, f"{name}.pdf", DocumentFormat.PDF, seconds=60)
+    assert line in found.text
+
+
 async def test_a_file_that_is_not_what_it_is_called_is_refused() -> None:
     assert await reason_of(ChildProcessReader(), b"%PDF-1.7 and so on", DocumentFormat.PDF) == "document_damaged"
 

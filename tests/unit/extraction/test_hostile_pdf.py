@@ -10,6 +10,7 @@ import pytest
 from baton.adapters.extraction import pdf, pdf_costs
 from baton.domain.errors import DocumentUnreadable
 from tests import documents
+from tests.unit.extraction.lettered_pdf import lettered
 from tests.unit.extraction.limited import INPUTS, outcome
 from tests.unit.extraction.pdf_objects import bomb, deflated, form, one_page, stream
 from tests.unit.extraction.pdf_objects import pdf as file_of
@@ -281,6 +282,15 @@ HARMLESS = {
         b"BT /F 1 Tf "
         + b"".join(b"1 0 0 1 %d %d Tm (ab) Tj " % (n % 40 * 15, 780 - n // 40) for n in range(28_000))
         + b"ET"
+    ),
+    "letters from the right": lettered(
+        [(60.0, 780.0 - n % 90 * 8, "\u05d0\u05d1 \u05d2\u05d3 AB 12 (" * 8) for n in range(700)]
+    ),
+    "brackets from the right": lettered(
+        [(60.0 + n % 400, 700.0 - n % 90 * 6, f"\u05d0{'(' * 40}\u05d1{')' * 40}") for n in range(700)]
+    ),
+    "marks on a letter": lettered(
+        [(60.0 + n % 400, 700.0, "\u05d0\u05b8\u05b8\u05b8" * 20) for n in range(700)], marks=["\u05b8"]
     ),
     "a picture that is a bomb": one_page(
         HELLO + b"/X Do",

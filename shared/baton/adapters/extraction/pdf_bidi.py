@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise, takewhile
 
 _RIGHT = ("R", "AL")
@@ -51,6 +51,7 @@ def _mirrored(char: str) -> str:
     return char
 
 
+@lru_cache(4096)
 def direction(text: str) -> str:
     """Return the bidirectional class of a letter with its marks."""
     return next((found for char in text if (found := unicodedata.bidirectional(char)) not in ("NSM", "BN", "")), "ON")

@@ -9,9 +9,8 @@ from __future__ import annotations
 import ctypes
 import re
 import unicodedata
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from itertools import groupby
 
 import pypdfium2.raw as pdfium_c
@@ -60,12 +59,12 @@ class Glyph:
     @property
     def is_mark(self) -> bool:
         """Whether it stands above or below a letter."""
-        return all(unicodedata.category(letter) in ("Mn", "Me") for letter in self.text)
+        return _is_mark(self.text)
 
     @property
     def is_letter(self) -> bool:
         """Whether it stands by itself on its line."""
-        return not self.is_mark and not self.text.isspace()
+        return not _is_mark(self.text) and not self.text.isspace()
 
 
 def drawn(text: str, start: int, end: int, *, is_from_right: bool) -> list[tuple[int, str]]:
@@ -92,14 +91,19 @@ def drawn(text: str, start: int, end: int, *, is_from_right: bool) -> list[tuple
     return [pair for part in (reversed(parts) if is_from_right else parts) for pair in part]
 
 
+@lru_cache(4096)
+def _is_mark(text: str) -> bool:
+    return all(unicodedata.category(letter) in ("Mn", "Me") for letter in text)
+
+
 def _kind_of(char: str) -> str:
     return _KINDS.get(unicodedata.bidirectional(char), _NEUTRAL)
 
 
 def read(reader: Reader, start: int, end: int, found: PageText) -> list[Glyph]:
     """Return the glyphs of a line of PDFium's text that are shown. Their letters are counted."""
-    groups: dict[object, list[tuple[int, str]]] = {}
-    spans: dict[object, tuple[int, Span]] = {}
+    groups: dict[tuple[float, ...], list[tuple[int, str]]] = {}
+    owners: dict[tuple[float, ...], int] = {}
     for place, char in drawn(reader.text, start, end, is_from_right=reader.is_from_right):
         item = pdfium_c.FPDFText_GetTextObject(reader.page.raw, place)
         if not item or char == REST:  # white space that PDFium has added has no object
@@ -108,65 +112,51 @@ def read(reader: Reader, start: int, end: int, found: PageText) -> list[Glyph]:
         if owner in reader.left_out:
             continue
         span = reader.objects.spans.get(owner)
-        key = (id(span),) if span is not None else (owner, *_origin(reader, place))
-        if span is not None:
-            spans[key] = owner, span
+        key: tuple[float, ...] = (owner, *reader.origin(place)) if span is None else (id(span),)
         groups.setdefault(key, []).append((place, char))
-    return [glyph for key, group in groups.items() for glyph in _glyph(reader, group, spans.get(key), found)]
+        owners.setdefault(key, owner)
+    glyphs = []
+    for key, group in groups.items():
+        span = reader.objects.spans.get(owners[key])
+        if span is None:
+            text = "".join(char if char.isspace() else reader.shown(place, char, found) for place, char in group)
+        else:
+            text = span.text
+        if text:
+            glyphs.append(_glyph(reader, owners[key], [place for place, _ in group], text, span))
+    return glyphs
 
 
-def _glyph(
-    reader: Reader, group: list[tuple[int, str]], owner_span: tuple[int, Span] | None, found: PageText
-) -> Iterator[Glyph]:
-    places = [place for place, _ in group]
-    first = min(places)
-    size = reader.size(first)
-    if owner_span is not None:
-        owner, span = owner_span
-        text, box = span.text, span.box
+def _glyph(reader: Reader, owner: int, places: list[int], text: str, span: Span | None) -> Glyph:
+    first = places[0] if len(places) == 1 else min(places)
+    flow = reader.places.flow
+    size, is_upright = reader.style(owner, first)
+    if span is not None:
+        box = span.box
+    elif len(places) == 1:
+        box = _ink(reader, first) if _is_mark(text) else reader.box(first)
     else:
-        text = "".join(char if char.isspace() else reader.shown(place, char, found) for place, char in group)
-        owner = address_of(pdfium_c.FPDFText_GetTextObject(reader.page.raw, first))
+        text = text[::-1] if text not in _decomposed() and text[::-1] in _decomposed() else text
         box = reader.box(first)
         for place in places[1:]:
             box = box.around(reader.box(place))
-        text = text[::-1] if len(text) > 1 and text not in _decomposed() and text[::-1] in _decomposed() else text
-        if all(unicodedata.combining(letter) for letter in text):
-            box = _ink(reader, first)
-    if not text:
-        return
-    x, y = reader.places.point(*_origin(reader, first))
-    flow = reader.places.flow
+    x, y = reader.places.point(*reader.origin(first))
     if flow is Flow.VERTICAL:
         if is_full(text):
             box = replace(box, left=x - _HEIGHT * size, right=x + (1 - _HEIGHT) * size)
         x, y = box.left, (box.top + box.bottom) / 2
-    elif owner_span is not None:
+        box = replace(box, top=y - size / 2, bottom=y + size / 2)
+    elif span is not None:
         x = box.right if flow is Flow.FROM_RIGHT else box.left
-    is_upright = flow is Flow.VERTICAL or reader.is_upright(first)
-    glyph = Glyph(text, box, x, y, size, owner, first, is_upright, owner_span is not None)
-    yield replace(glyph, box=_tall(glyph, flow)) if is_upright and not text.isspace() else glyph
+    if is_upright and box.height < _HEIGHT * size:  # some fonts only say where ink is
+        box = replace(box, top=y - _HEIGHT * size, bottom=y + (1 - _HEIGHT) * size)
+    is_upright = is_upright or flow is Flow.VERTICAL
+    return Glyph(text, box, x, y, size, owner, first, is_upright, span is not None)
 
 
 def is_full(text: str) -> bool:
     """Return whether the first letter of a text is as wide as it is high, with all white space around it."""
     return _FULL.match(text) is not None
-
-
-def _tall(glyph: Glyph, flow: Flow) -> Box:
-    """Return the box of a glyph, as high as its line. Some fonts only say where ink is."""
-    box, size = glyph.box, glyph.size
-    if flow is Flow.VERTICAL:
-        return replace(box, top=glyph.level - size / 2, bottom=glyph.level + size / 2)
-    if box.height >= _HEIGHT * size:
-        return box
-    return replace(box, top=glyph.level - _HEIGHT * size, bottom=glyph.level + (1 - _HEIGHT) * size)
-
-
-def _origin(reader: Reader, place: int) -> tuple[float, float]:
-    x, y = ctypes.c_double(), ctypes.c_double()
-    pdfium_c.FPDFText_GetCharOrigin(reader.page.raw, place, x, y)
-    return round(x.value, 2), round(y.value, 2)
 
 
 def _ink(reader: Reader, place: int) -> Box:

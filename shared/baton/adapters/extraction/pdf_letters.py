@@ -80,6 +80,7 @@ class Reader:
     left_out: set[int] = field(default_factory=set)
     """Addresses of text objects that are not read."""
     whole: Box = field(init=False)
+    _styles: dict[int, tuple[float, bool]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.whole = self.places.whole
@@ -144,12 +145,23 @@ class Reader:
         pdfium_c.FPDFText_GetMatrix(self.page.raw, number, matrix)
         return float(pdfium_c.FPDFText_GetFontSize(self.page.raw, number)) * math.hypot(matrix.c, matrix.d)
 
-    def place_along(self, number: int) -> float:
-        """Return how far along its line a letter stands, however the line is turned."""
+    def origin(self, number: int) -> tuple[float, float]:
+        """Return the point of the file at which a letter is drawn."""
         x, y = ctypes.c_double(), ctypes.c_double()
         pdfium_c.FPDFText_GetCharOrigin(self.page.raw, number, x, y)
+        return round(x.value, 2), round(y.value, 2)
+
+    def place_along(self, number: int) -> float:
+        """Return how far along its line a letter stands, however the line is turned."""
+        x, y = self.origin(number)
         angle = pdfium_c.FPDFText_GetCharAngle(self.page.raw, number)
-        return float(x.value * math.cos(angle) - y.value * math.sin(angle))
+        return float(x * math.cos(angle) - y * math.sin(angle))
+
+    def style(self, owner: int, number: int) -> tuple[float, bool]:
+        """Return the size of the letters of a text object, and whether they stand upright."""
+        if owner not in self._styles:
+            self._styles[owner] = self.size(number), self.is_upright(number)
+        return self._styles[owner]
 
     def is_upright(self, number: int) -> bool:
         """Return whether a letter stands upright on the page as it is shown."""

@@ -49,7 +49,8 @@ class Row:
 
     def _is_beside(self, glyph: Glyph) -> bool:
         """Return whether a letter stands before or behind the others. Nastaliq writes words down a slope."""
-        if pdf_bidi.direction(glyph.text) != "AL":
+        common = min(self.box.bottom, glyph.box.bottom) - max(self.box.top, glyph.box.top)
+        if pdf_bidi.direction(glyph.text) != "AL" or common < glyph.box.height / 2:
             return False
         middle, size = (glyph.box.left + glyph.box.right) / 2, glyph.size
         start, end = self.box.left, self.box.right
