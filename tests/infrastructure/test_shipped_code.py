@@ -20,6 +20,7 @@ COMMANDS = {
 }
 """Modules of the library that are programs."""
 LOADED_BY_NAME = {
+    "boto3": "tools of a project may use it, and need one that fits the botocore of the layer",
     "tzdata": "zoneinfo reads its files",
     "uvicorn": "the web adapter starts it as a process",
 }
