@@ -8,10 +8,12 @@ import pytest
 from playwright.async_api import Locator, Page, expect
 
 from baton.agents.answer_sources import select_answer_sources
+from baton.domain.agent import AgentDefinition
 from baton.domain.events import text_content, text_end, text_start
+from tests.browser.accessibility import violations
 from tests.browser.harness import Harness, Json
-from tests.browser.test_thinking_in_the_widget import ASSISTANT as AGENT
-from tests.browser.test_thinking_in_the_widget import violations
+
+AGENT = AgentDefinition(id="assistant", name="Assistant", description="Answers.", system_prompt="Answer.")
 
 TEXT = """\
 \U0001f600 Returns are **free** within 30 days[1][2]. Prices stay [1-2] until May [7].

@@ -10,8 +10,8 @@ from playwright.async_api import Page, expect
 from baton_local import web
 from tests.browser.console import Console, say
 from tests.e2e.cloud import RunningCloud
+from tests.e2e.documents import HANDBOOK, announce, ended, put
 from tests.e2e.fixtures import NewUser
-from tests.e2e.test_documents import HANDBOOK, announce, ended, put
 from tests.fault_model import FaultModel, answers
 
 expect.set_options(timeout=60_000)

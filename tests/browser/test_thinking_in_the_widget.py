@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from ag_ui.core import RunFinishedCancelledOutcome
 from playwright.async_api import Locator, Page, expect
 
 from baton.domain.agent import AgentDefinition
 from baton.domain.events import reasoning_content, reasoning_end, reasoning_start
-from baton_local import web
+from tests.browser.accessibility import violations
 from tests.browser.harness import Harness, answer
 
 ASSISTANT = AgentDefinition(id="assistant", name="Assistant", description="Answers.", system_prompt="Answer.")
@@ -32,13 +30,6 @@ def line(page: Page) -> Locator:
 def thoughts(page: Page) -> Locator:
     """The thoughts themselves."""
     return page.locator("[part=thoughts]")
-
-
-async def violations(page: Page) -> list[str]:
-    """Return the accessibility violations that axe finds in the widget."""
-    await page.evaluate((web.SOURCES / "node_modules" / "axe-core" / "axe.min.js").read_text())
-    found: dict[str, Any] = await page.evaluate("axe.run('baton-chat')")
-    return [f"{each['id']}: {each['nodes']}" for each in found["violations"]]
 
 
 async def test_thinking_is_a_closed_line_above_the_answer_that_keys_open(page: Page, harness: Harness) -> None:

@@ -2,68 +2,29 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
 
-import httpx
 import pytest
 
 from baton_local.engines.clients import client
 from tests.e2e.cloud import RunningCloud
+from tests.e2e.documents import HANDBOOK, announce, ended, eventually, put
 from tests.e2e.fixtures import NewUser
 from tests.e2e.problems import check_problem
 from tests.e2e.sockets import new_id
-from tests.e2e.users import Json, User
+from tests.e2e.users import User
 from tests.fault_model import FaultModel, answers
 
 WRITE = "document:write"
-SECONDS = 90
-HANDBOOK = "Travel\n\nA hotel room may cost at most 140 euros a night.\n\nSick leave\n\nCall before nine.\n"
 
 
 @pytest.fixture
 def editor(new_user: NewUser) -> User:
     return new_user("editor", WRITE)
-
-
-async def announce(user: User, body: str, **fields: Any) -> Json:
-    """POST a document; the answer."""
-    data = body.encode()
-    asked = {"name": "handbook.txt", "contentType": "text/plain", "size": len(data)}
-    asked |= {"sha256": hashlib.sha256(data).hexdigest(), **fields}
-    answer = await user.post("/agents/assistant/documents", asked)
-    assert answer.status_code == 201, answer.text
-    said: Json = answer.json()
-    return said
-
-
-async def put(upload: Json, body: str) -> int:
-    """Upload as a client does; the status."""
-    async with httpx.AsyncClient(trust_env=False) as http:
-        answer = await http.request(upload["method"], upload["url"], content=body.encode(), headers=upload["headers"])
-    return answer.status_code
-
-
-async def ended(user: User, document_id: str) -> Json:
-    """Wait until the newest version is ready or has failed."""
-    return await eventually(
-        lambda: user.read(f"/agents/assistant/documents/{document_id}"),
-        lambda document: document["status"] in ("ready", "failed"),
-    )
-
-
-async def eventually(read: Callable[[], Any], is_there: Callable[[Any], bool]) -> Any:
-    async with asyncio.timeout(SECONDS):
-        while True:
-            found = await read()
-            if is_there(found):
-                return found
-            await asyncio.sleep(0.2)
 
 
 async def test_a_document_is_uploaded_and_becomes_ready(editor: User) -> None:
