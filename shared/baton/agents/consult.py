@@ -26,7 +26,7 @@ from baton.agents.remote_answers import ReturnedFiles, count_by_type
 from baton.agents.tool_calls import Question
 from baton.agents.tool_progress import progress_reporter
 from baton.agents.tool_set import ToolSet, find_tools
-from baton.agents.traced_steps import trace_agent
+from baton.agents.traced_steps import note_answer, trace_agent
 from baton.agents.transcript import Transcript
 from baton.background import in_background
 from baton.concurrency import gather_all
@@ -136,13 +136,14 @@ class Consultations:
         """Let the agent answer within its time limit. Returns the status, and the reason of a failure."""
         agent = question.agent
         try:
-            with trace_agent(agent, task.id):
+            with trace_agent(agent, task.id) as span:
                 async with asyncio.timeout(self._context.work_seconds(agent.timeouts.consult_seconds)):
                     await (
                         self._ask_remote(question, task, work)
                         if agent.remote
                         else self._ask_local(question, task, work)
                     )
+                note_answer(span, agent, task.message, work.answer)
         except TimeoutError:
             return TaskStatus.TIMED_OUT, "it took too long."
         except (LeaseLost, StoreUnavailable, Unauthorized):

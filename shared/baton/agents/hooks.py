@@ -41,6 +41,8 @@ logger = Logger(child=True)
 _LONG = frozenset({HookPoint.INPUT_GUARDRAIL, HookPoint.AFTER_TOOL})
 _TEXTS = frozenset({HookPoint.INPUT_GUARDRAIL, HookPoint.OUTPUT_GUARDRAIL, HookPoint.AFTER_TOOL})
 """Points where a replacement is a text."""
+REPLACING = (HookPoint.INPUT_GUARDRAIL, HookPoint.OUTPUT_GUARDRAIL, HookPoint.BEFORE_TOOL)
+"""Points at which words are replaced or refused."""
 STOPPED_SECONDS = 2.0
 """The most seconds for each hook once the run is stopped: the user waits for the end of the answer."""
 
@@ -50,6 +52,11 @@ def judges_questions(agent: AgentDefinition) -> bool:
     return bool(agent.code.at(HookPoint.INPUT_GUARDRAIL)) or any(
         Checked.INPUT in each.checks for each in agent.guardrails
     )
+
+
+def replaces_words(agent: AgentDefinition) -> bool:
+    """Return whether hooks or guardrails of the agent may replace or refuse words. Traces do not have those."""
+    return bool(agent.guardrails) or any(map(agent.code.at, REPLACING))
 
 
 T = TypeVar("T")

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from baton.agents.attempt_context import AttemptContext
-from baton.agents.hooks import Hooks, Refused, RunStopped, unless_stopped
+from baton.agents.hooks import REPLACING, Hooks, Refused, RunStopped, unless_stopped
 from baton.agents.judged_texts import judge_question
 from baton.agents.turn_prompt import TurnPrompt
 from baton.concurrency import stop_all
@@ -32,9 +32,6 @@ MAX_WINDOW = 1_000
 """The most characters of a window. A longer sentence is divided between two words, if it has any."""
 _SENTENCE_END = re.compile("[.!?\u2026][\"')\\]]*\\s+|\n+|[\u3002\uff01\uff1f]")
 _SPACE = re.compile(r"\s+")
-
-_CHANGING = (HookPoint.INPUT_GUARDRAIL, HookPoint.OUTPUT_GUARDRAIL, HookPoint.BEFORE_TOOL)
-"""Points at which words are replaced or refused. Traces do not have what was."""
 
 OpenStream = Callable[[list[Prompt]], AsyncGenerator[ModelChunk, None]]
 """Asks the model."""
@@ -58,7 +55,7 @@ class Screening:
         self._limit = AnswerLimit()
         """Replacements may be longer than the model's text, which has a limit already."""
         self._judges_output = hooks.has(HookPoint.OUTPUT_GUARDRAIL)
-        self._is_traced = not any(map(hooks.has, _CHANGING))
+        self._is_traced = not any(map(hooks.has, REPLACING))
         self._shown = ""
         """The text of the answer that was yielded."""
         self._is_observed = False

@@ -5,10 +5,11 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 
 from baton.agents.call_outcome import CallOutcome
+from baton.agents.hooks import replaces_words
 from baton.agents.tool_set import Offer
 from baton.domain.agent import AgentDefinition
 from baton.domain.tool_call import ToolCall
-from baton.domain.tracing import Attribute, Operation, Span, current_span, to_content, traced
+from baton.domain.tracing import Attribute, Operation, Span, current_span, exchange, to_content, traced
 
 UNKNOWN_TOOL = "unknown"
 """The name of a tool that the agent does not have: a model's own words may be in it."""
@@ -18,6 +19,12 @@ def trace_agent(agent: AgentDefinition, task_id: str | None = None) -> AbstractC
     """Trace the block as the work of ``agent``; ``task_id`` is the sub-task of a consulted one."""
     about = {Attribute.AGENT_ID: agent.id, Attribute.AGENT_NAME: agent.name, Attribute.TASK: task_id}
     return traced(Operation.AGENT, agent.id, about, is_remote=agent.remote is not None)
+
+
+def note_answer(span: Span, agent: AgentDefinition, question: str, answer: str) -> None:
+    """Set what an agent was asked and has said, unless its guardrails may replace it."""
+    if span.shows_content and not replaces_words(agent):
+        span.set(exchange(question, answer))
 
 
 def trace_call(call: ToolCall, offer: Offer | None) -> AbstractContextManager[Span]:

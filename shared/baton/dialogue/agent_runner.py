@@ -20,7 +20,7 @@ from baton.agents.hooks import judges_questions
 from baton.agents.judged_texts import judge_context, judge_tools
 from baton.agents.prompt_notes import CONTINUING, make_changing_notes, make_steady_notes, make_today_note
 from baton.agents.tool_set import ToolSet, find_tools
-from baton.agents.traced_steps import trace_agent
+from baton.agents.traced_steps import note_answer, trace_agent
 from baton.agents.transcript import Transcript
 from baton.dialogue.agent_histories import AgentHistories
 from baton.dialogue.dialogue_input import DialogueInput
@@ -30,7 +30,7 @@ from baton.domain.agent import AgentDefinition
 from baton.domain.errors import InterruptUnavailable
 from baton.domain.handoff import ContextMode, HandoffRequest
 from baton.domain.interrupt import PendingInterrupts
-from baton.domain.message import Role, StoredMessage
+from baton.domain.message import Role, StoredMessage, text_of, text_said
 from baton.domain.tool_call import RETURN, ToolCall
 from baton.domain.usage import Usage
 from baton.handoffs.forks import ForkedExchange, fork_id
@@ -88,10 +88,13 @@ class AgentRunner:
             context = replace(context, emit=merged.take)
         is_whole = False
         try:
-            with trace_agent(conversation.agent):
+            before = len(transcript.messages)
+            with trace_agent(conversation.agent) as span:
                 agent = await self._prepare(transcript, context)
                 if not context.stop.is_set():
                     await agent.answer()
+                question = text_of(given.asked.content) if given.asked is not None else ""
+                note_answer(span, conversation.agent, question, text_said(transcript.messages[before:]))
             if conversation.agent.remote is not None:
                 self._note_task(agent.result.remote_task_id)
             is_whole = not context.stop.is_set()

@@ -349,6 +349,19 @@ class StoredMessage:
         return bool(self.text) or self.role is Role.USER or any(is_shown(call.name) for call in self.tool_calls)
 
 
+def text_asked(messages: Sequence[StoredMessage]) -> str | None:
+    """Return the text of the question that a run answers; None if there is none, or a guardrail has refused it."""
+    question = next((message for message in messages if message.role is Role.USER), None)
+    is_refused = any(message.end is not None and message.end.is_question_refused for message in messages)
+    return question.text if question is not None and not is_refused else None
+
+
+def text_said(messages: Iterable[StoredMessage]) -> str:
+    """Return the texts of agents in ``messages`` as one."""
+    said = (message.text for message in messages if message.role is Role.ASSISTANT and message.is_said)
+    return "\n\n".join(text for text in said if text)
+
+
 def result_of(messages: Sequence[StoredMessage]) -> Any:
     """Return the value of the last structured answer among the messages of a run; None if there is none."""
     return next((message.result for message in reversed(messages) if message.is_structured), None)

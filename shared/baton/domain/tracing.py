@@ -68,6 +68,8 @@ class Attribute(StrEnum):
     REASONING_TOKENS = "gen_ai.usage.reasoning.output_tokens"
     ERROR = "error.type"
     TENANT = "baton.tenant.id"
+    THREAD = "baton.thread.id"
+    """The thread of work after a run, which is no turn of its conversation."""
     RUN = "baton.run.id"
     ATTEMPT = "baton.run.attempt"
     OUTCOME = "baton.outcome"
@@ -83,6 +85,9 @@ class Attribute(StrEnum):
     OUTPUT_MESSAGES = "gen_ai.output.messages"
     TOOL_ARGUMENTS = "gen_ai.tool.call.arguments"
     TOOL_RESULT = "gen_ai.tool.call.result"
+    INPUT_VALUE = "input.value"
+    """The text of a turn's or an agent's question by OpenInference, from which tools make the pages of sessions."""
+    OUTPUT_VALUE = "output.value"
 
 
 CONTENT = frozenset(
@@ -92,6 +97,8 @@ CONTENT = frozenset(
         Attribute.OUTPUT_MESSAGES,
         Attribute.TOOL_ARGUMENTS,
         Attribute.TOOL_RESULT,
+        Attribute.INPUT_VALUE,
+        Attribute.OUTPUT_VALUE,
     }
 )
 """Attributes with words of users, models, tools and documents."""
@@ -292,6 +299,19 @@ def to_content(value: Any, limit: int = 16_384) -> str:
     """Return words for an attribute in ``CONTENT``: at most ``limit`` characters."""
     text = value if isinstance(value, str) else str(value)
     return text if len(text) <= limit else f"{text[:limit]} [cut]"
+
+
+def exchange(question: str | None, answer: str) -> Attributes:
+    """Return a question and its answer as attributes; None is a question that nobody may read."""
+    asked, answered = to_content(question) if question is not None else None, to_content(answer)
+    said = {"role": "assistant", "parts": [{"type": "text", "content": answered}], "finish_reason": "stop"}
+    heard = {"role": "user", "parts": [{"type": "text", "content": asked}]}
+    return {
+        Attribute.INPUT_MESSAGES: json.dumps([heard], ensure_ascii=False) if asked is not None else None,
+        Attribute.INPUT_VALUE: asked,
+        Attribute.OUTPUT_MESSAGES: json.dumps([said], ensure_ascii=False) if answered else None,
+        Attribute.OUTPUT_VALUE: answered or None,
+    }
 
 
 def parse_trace_headers(text: str) -> dict[str, str]:

@@ -14,11 +14,11 @@ from baton.dialogue.dialogue import Dialogue
 from baton.dialogue.dialogue_result import DialogueResult
 from baton.domain.errors import LeaseLost, StoreUnavailable
 from baton.domain.events import RunStamp
-from baton.domain.message import OutcomeType, Role, StoredMessage
+from baton.domain.message import OutcomeType, Role, StoredMessage, text_asked, text_said
 from baton.domain.metrics import Metric, count
 from baton.domain.thread import Run
 from baton.domain.times import Today
-from baton.domain.tracing import Attribute, Span, inside
+from baton.domain.tracing import Attribute, Span, exchange, inside
 from baton.memory.inspection.inspection import Inspection
 from baton.outbox.delivery import Delivery
 from baton.outbox.event_log import EventLog, jump_from
@@ -128,6 +128,8 @@ class RunExecution:
                 if result.error is not None:
                     span.fail(result.error.code)
                 finished = await self._committing().commit(result)
+                if span.shows_content:
+                    span.set(exchange(text_asked(finished.messages), text_said(finished.messages)))
                 return RunOutcome(finished, was_sent=True)
             finally:
                 self._outbox.stop()

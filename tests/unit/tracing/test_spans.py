@@ -8,10 +8,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from baton import Refuse, Replace
 from baton.adapters.tracing.traced_model import TracedEmbedder
 from baton.authoring.agent_hooks import HookDecorator
 from baton.domain.agent_code import HookPoint
 from baton.domain.errors import ModelUnavailable
+from baton.domain.message import text_said
 from baton.domain.queued import QueuedTitle, RecordDelivery, parse_queued
 from baton.domain.thread_title import TitleSource
 from baton.domain.tool_call import ToolCall
@@ -113,6 +115,48 @@ async def test_content_is_in_spans_where_it_is_allowed(collector: Collector) -> 
     assert tool["gen_ai.tool.call.result"] == f"Sunny in {SECRET}, {SECRET}."
 
 
+async def test_turns_and_agents_have_their_question_and_answer(collector: Collector) -> None:
+    """Pages of sessions show the first span of each trace, by OpenInference's names for its texts."""
+    harness = TracedHarness(collector.endpoint, shows_content=True)
+    await say_everything(harness)
+    [run] = collector.of("invoke_workflow")
+    question, said = f"Please help with {SECRET}", run.attributes["output.value"]
+    assert run.attributes["input.value"] == question
+    [asked] = json.loads(run.attributes["gen_ai.input.messages"])
+    assert asked == {"role": "user", "parts": [{"type": "text", "content": question}]}
+    [answered] = json.loads(run.attributes["gen_ai.output.messages"])
+    assert (answered["role"], answered["parts"]) == ("assistant", [{"type": "text", "content": said}])
+    thread = await harness.store.get_thread(harness.ada, harness.thread_id)
+    stored = (await harness.store.read_messages(harness.ada, thread, limit=50, before=None)).messages
+    assert said == text_said(stored)
+    agents = {span.attributes["gen_ai.agent.id"]: span.attributes for span in collector.of("invoke_agent")}
+    assert all(about["input.value"] for about in agents.values())
+    assert {name for name, about in agents.items() if "output.value" in about} == {"knowledge", "web-research", "maker"}
+    assert agents["maker"]["output.value"] in said
+    assert (agents["assistant"]["input.value"], agents["knowledge"]["output.value"]) == (question, f"It is {SECRET}.")
+
+
+async def test_a_turn_shows_what_guardrails_have_left(collector: Collector) -> None:
+    harness = TracedHarness(collector.endpoint, shows_content=True)
+    HookDecorator(harness.assistant, HookPoint.OUTPUT_GUARDRAIL)(lambda text: Replace(text.replace(SECRET, "[name]")))
+    harness.scripted.script(f"Hello, {SECRET}.")
+    await harness.say()
+    harness.sent()
+    [run] = collector.of("invoke_workflow")
+    assert run.attributes["output.value"] == "Hello, [name]."
+    assert SECRET not in json.dumps([span.attributes for span in collector.spans])
+
+
+async def test_a_question_that_a_guardrail_refuses_is_in_no_span(collector: Collector) -> None:
+    harness = TracedHarness(collector.endpoint, shows_content=True)
+    HookDecorator(harness.assistant, HookPoint.INPUT_GUARDRAIL)(lambda text: Refuse("Not that."))
+    await harness.say(content=SECRET)
+    harness.sent()
+    [run] = collector.of("invoke_workflow")
+    assert "input.value" not in run.attributes
+    assert SECRET not in json.dumps([span.attributes for span in collector.spans])
+
+
 @pytest.mark.parametrize("point", [HookPoint.INPUT_GUARDRAIL, HookPoint.OUTPUT_GUARDRAIL, HookPoint.BEFORE_TOOL])
 async def test_models_of_agents_whose_words_are_judged_have_no_content_in_spans(
     collector: Collector, point: HookPoint
@@ -122,7 +166,8 @@ async def test_models_of_agents_whose_words_are_judged_have_no_content_in_spans(
     await harness.say()
     harness.sent()
     [chat] = collector.of("chat")
-    assert not CONTENT & chat.attributes.keys()
+    [agent] = collector.of("invoke_agent")
+    assert not CONTENT & (chat.attributes.keys() | agent.attributes.keys())
     assert chat.attributes["gen_ai.usage.input_tokens"] == 10
 
 
@@ -206,6 +251,8 @@ async def test_work_that_a_run_queues_belongs_to_its_trace(collector: Collector)
     [work] = [span for span in collector.of("invoke_workflow") if span.parent_id]
     assert (work.trace_id, work.parent_id) == (run.trace_id, run.span_id)
     assert work in [collector.parent_of(span) for span in collector.of("chat")]
+    assert "gen_ai.conversation.id" not in work.attributes, "tools would take it for a turn"
+    assert work.attributes["baton.thread.id"] == harness.thread_id
 
 
 async def test_a_turn_names_its_trace(collector: Collector) -> None:

@@ -65,7 +65,9 @@ class OtelTracer:
         """See ``Tracer``."""
         joined = _parse(tracing.joined_traceparent())
         parent = _within(joined) if joined is not None else Context()
-        common: Attributes = {Attribute.TENANT: run.tenant_id, Attribute.CONVERSATION: run.thread_id}
+        # Tools take a span with a conversation that has no parent for a turn. Work after a run is none.
+        thread = Attribute.THREAD if run.run_id is None else Attribute.CONVERSATION
+        common: Attributes = {Attribute.TENANT: run.tenant_id, thread: run.thread_id}
         attributes: Attributes = {Attribute.WORKFLOW: run.name}
         if run.run_id is None:
             return self.start(parent, Operation.RUN, run.name, attributes, common, trace.SpanKind.CONSUMER)
