@@ -79,6 +79,18 @@ def test_visible_text_is_kept(content: bytes) -> None:
     assert "seen" in text(one_page(SHOWN + content, RESOURCES, OBJECTS, catalog=LAYERS))
 
 
+def test_text_in_a_layer_that_is_off_and_has_a_name_of_another_script_is_left_out() -> None:
+    name = b"<feff05d805d905d505d805d4>"
+    objects = {**OBJECTS, 10: b"<</Type/OCG/Name%s>>" % name}
+    content = SHOWN + HIDDEN["in a layer that is off"]
+    assert text(one_page(content, RESOURCES, objects, catalog=LAYERS)) == "shown"
+
+
+@pytest.mark.parametrize("up", [5, -3])
+def test_letters_above_and_below_the_line_are_on_it(up: int) -> None:
+    assert text(one_page(b"BT /F 12 Tf 10 700 Td (x) Tj /F 8 Tf 6 %d Td (2) Tj ET" % up)) == "x2"
+
+
 def test_text_outside_of_the_crop_box_is_left_out() -> None:
     content = SHOWN + b"BT /F 12 Tf 10 100 Td (secret) Tj ET"
     assert text(one_page(content, page=b"/CropBox[0 400 612 792]")) == "shown"

@@ -6,10 +6,12 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from baton.adapters.extraction.pdf_letters import Reader
-from baton.adapters.extraction.pdf_words import Line, PageText
+from baton.adapters.extraction.pdf_words import Line, PageText, Word
 
 _SCANNED = 0.5
 """The share of a scanned page from which on its picture covers it."""
+_ADJACENT = 0.1
+"""The distance of letters of one word, in their sizes."""
 _HARDLY = 5
 """A stamp or a footer on a scanned page is less than one letter of so many."""
 
@@ -41,6 +43,10 @@ def find_lines(reader: Reader, found: PageText) -> None:
             continue
         line = reader.line(words, start, end)
         if found.lines and _goes_on(found.lines[-1], line):
+            last, first = found.lines[-1].words[-1], words[0]
+            if first.box.left - last.box.right < _ADJACENT * line.size:
+                found.lines[-1].words[-1] = Word(last.text + first.text, last.box.around(first.box))
+                words = words[1:]
             found.lines[-1].words.extend(words)
         else:
             found.lines.append(line)
