@@ -177,6 +177,7 @@ class MessageMetadata(WireModel):
         default_factory=list,
         exclude_if=lambda consulted: not consulted,
         description="Documents that agents were given for the answer and that no text cites; left out without any.",
+        examples=[[]],
     )
     result: Any = Field(
         default=None,
