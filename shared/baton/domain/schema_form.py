@@ -89,7 +89,10 @@ def _inner(keyword: str, value: Any, place: _Place) -> Iterator[tuple[object, _P
     elif keyword in _WITH_SEVERAL or keyword in _WITH_ONE:
         yield from ((inner, (place, number)) for number, inner in enumerate(value))
     elif keyword in _WITH_NAMED:
-        yield from ((inner, (place, name)) for name, inner in value.items() if not isinstance(inner, list))
+        named = (
+            (name, inner) for name, inner in value.items() if keyword != "dependencies" or not isinstance(inner, list)
+        )
+        yield from ((inner, (place, name)) for name, inner in named)
 
 
 def _quote(value: object) -> str:

@@ -74,6 +74,8 @@ def subschema_names(value: Any) -> set[str]:
         ({"allOf": [{}, {"required": ["a", "a"]}]}, "at allOf/1/required: a list is not a list of different strings"),
         ({"items": [{}]}, "at items: a list is not a schema"),
         ({"not": 3}, "at not: 3 is not a schema"),
+        ({"properties": {"a": []}}, "at properties/a: a schema must be"),
+        ({"definitions": {"a": [1]}}, "at definitions/a: a schema must be"),
         ({"anyOf": []}, "at anyOf: a list without content is not a list of schemas"),
         ({"dependencies": {"a": 3}}, "at dependencies/a: a schema must be"),
         ({"$schema": "http://json-schema.org/draft-03/schema#"}, "drafts before 4"),

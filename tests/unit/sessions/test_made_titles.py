@@ -148,7 +148,7 @@ async def test_a_title_that_the_user_gives_while_the_model_writes_stays(monkeypa
 async def test_the_beginning_of_the_first_message_stands_in_for_a_model_that_fails(failure: Any) -> None:
     harness = titled()
     await answered(harness, "How do I\nget to Lisbon? " + "I have a week. " * 10)
-    harness.model.script(failure)
+    harness.model.script(failure, failure)
     await work(harness)
     assert await title_of(harness) == "How do I get to Lisbon? I have a week. I have a week. I…"
 
