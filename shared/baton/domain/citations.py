@@ -20,7 +20,8 @@ _MARK = re.compile(
 )
 """One or several numbers in brackets, perhaps with a place behind them, as in ``[2, page 3]``."""
 _BARRED = re.compile(
-    r"^[ \t>]*(?:[-*+]|\d{1,3}[.)])?[ \t]*(?P<fence>`{3,}|~{3,})[^\n]*(?:\n.*?(?:^[ \t>]*(?P=fence)[`~]*[ \t]*$|\Z)|\Z)"
+    r"^[ \t>]*+(?:[-*+]|\d{1,3}[.)])?[ \t]*+(?P<fence>`{3,}|~{3,})[^\n]*"
+    r"(?:\n.*?(?:^[ \t>]*(?P=fence)[`~]*[ \t]*$|\Z)|\Z)"
     r"|(?P<ticks>(?<!`)`{1,8}(?!`))(?:(?!\n[ \t]*\n).){1,2000}?(?<!`)(?P=ticks)(?!`)"
     r"|<(?P<tag>code|pre)\b[^>\n]{0,200}>.*?(?:</(?P=tag)>|\Z)"
     r"|</?[a-z][^<>\n]{0,400}>|\]\([^()\n]{0,2000}\)",

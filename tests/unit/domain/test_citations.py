@@ -78,6 +78,14 @@ def test_brackets_that_cite_nothing(text: str) -> None:
     assert numbers(text) == []
 
 
+@pytest.mark.parametrize(
+    "text",
+    [" " * 500_000 + "a`b` [1]", "[" * 500_000 + "[1]", "> " * 250_000 + "a<b> [1]", "[1-999999999]" * 50_000 + " [1]"],
+)
+def test_a_text_of_one_sign_is_searched_once(text: str) -> None:
+    assert numbers(text) == [1]  # a search that takes the square of its length runs into the time limit of tests
+
+
 def test_a_citation_behind_code_is_one() -> None:
     assert numbers("```\n[1]\n```\nSo it is [2].") == [2]
 
