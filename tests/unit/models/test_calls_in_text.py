@@ -6,6 +6,9 @@ import json
 
 import pytest
 
+from baton.adapters.models.thinking_tags import ThinkingTags
+from baton.adapters.models.tool_schemas import OfferedTool, OfferedTools
+from baton.adapters.models.written_calls import WrittenCalls
 from baton.ports.chat_model import Finished, FinishReason, ModelChunk, TextDelta, ToolSpec
 from tests.unit.models import chat_endpoint
 from tests.unit.models.responses_endpoint import calls_of, text_of
@@ -197,3 +200,22 @@ async def test_a_name_that_is_offered_as_it_is_stays_so() -> None:
     tools = [LOOKUP, ToolSpec("functions_lookup", "Another.", {"type": "object"})]
     [call] = calls_of(await APIS["chat"](['<tool_call>{"name": "functions_lookup"}</tool_call>'], tools=tools))
     assert call.name == "functions_lookup"
+
+
+@pytest.mark.parametrize("value", ["{1, 2}", "b'x'", "1j", "{[]: 1}", "{(1, 2): 3}"])
+@pytest.mark.parametrize("api", APIS)
+async def test_values_that_json_has_not_do_not_end_a_turn(api: str, value: str) -> None:
+    [call] = calls_of(await APIS[api](cut(f"<|python_tag|>lookup(key={value})", 5), tools=[LOOKUP]))
+    assert (call.name, call.parsed()) == ("lookup", None)
+
+
+@pytest.mark.parametrize(
+    "text", ["\n" * 400_000, "Yes.\n" + "\n" * 400_000, " " * 400_000, "<function=lookup><parameter=" + "a " * 200_000]
+)
+async def test_long_texts_of_blanks_are_looked_at_once(text: str) -> None:
+    # A search that takes the square of their length runs into the time limit of tests.
+    tools = OfferedTools((OfferedTool("lookup", "Looks up.", {"type": "object"}),))
+    tags, calls = ThinkingTags(), WrittenCalls(tools, reads_bare=True)
+    said = "".join(calls.take(tags.take(text[at : at + 4]).text) for at in range(0, len(text), 4))
+    rest, _ = calls.end(cut=False)
+    assert (said + rest).strip() in {"", "Yes."}

@@ -55,7 +55,7 @@ _ELEMENT = re.compile(
     re.IGNORECASE,
 )
 _PARAMETER = re.compile(
-    r"<[^<>\s=]{0,20}?parameter\s*(?:=|\sname=)\s*[\"']?(?P<name>[^<>\"'\n]+?)[\"']?(?:\s[^<>\n]*)?>"
+    r"<[^<>\s=]{0,20}?parameter\s*(?:=|\sname=)\s*[\"']?(?P<name>[^<>\"'\n]{1,200}?)[\"']?(?:\s[^<>\n]*)?>"
     r"(?P<value>[\s\S]*?)(?:</[^<>\s]{0,20}parameter>|(?=<[^<>\s=]{0,20}?parameter\s*(?:=|\sname=))|\Z)",
     re.IGNORECASE,
 )
@@ -96,7 +96,8 @@ def read_calls(text: str, tools: OfferedTools, *, is_bare: bool) -> list[Written
     try:
         for call in reader.calls():
             calls.append(call)  # noqa: PERF402 - those before an error count
-    except (Unreadable, ValueError, RecursionError, MemoryError, SyntaxError):
+    # A TypeError is one of values that Python has and JSON has not, such as sets.
+    except (Unreadable, TypeError, ValueError, RecursionError, MemoryError, SyntaxError):
         is_followed = bool(calls) and not any(each in reader.rest.lower() for each in OPENINGS)
         return [] if is_bare or is_followed else _unreadable(text, tools)
     return calls if any(tools.offered_name(call.name) is not None for call in calls) else []

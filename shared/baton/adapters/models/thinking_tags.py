@@ -49,6 +49,8 @@ ANSWERS: Mapping[str, str] = MappingProxyType(
     }
 )
 """Tags around the answer that follows thinking, which some models write."""
+MAX_BLANKS = 1_000
+"""Blanks before all words that are held back until it is known whether they are a thought's."""
 _CLOSINGS = tuple(SURE_TAGS.values())
 _MARKS = (*TAGS, *TOKENS, *_CLOSINGS, *ANSWERS.values())
 _MARK = re.compile("|".join(map(re.escape, sorted(_MARKS, key=len, reverse=True))), re.IGNORECASE)
@@ -185,6 +187,8 @@ class ThinkingTags:
         Returns False if more text is needed.
         """
         stripped = self._held.lstrip()
+        if len(self._held) - len(stripped) > MAX_BLANKS:  # each piece of the answer looks at all that is held
+            self._say(len(self._held) - len(stripped))
         if self._has_thought:
             self._held = stripped  # the blank lines between thinking and answer belong to neither
         lowered = stripped.lower()

@@ -13,6 +13,8 @@ from baton.domain.tool_call import ToolCall, as_object
 
 MAX_UNNAMED = 2_000
 """Characters after a mark within which a call names its tool. Text that names none is shown."""
+MAX_LINE_ENDS = 100
+"""Line ends that are held back because a call may follow. Each piece of an answer looks at all that is held."""
 _OPENING = re.compile("|".join(map(re.escape, sorted(OPENINGS, key=len, reverse=True))), re.IGNORECASE)
 _BEGINNINGS = Beginnings(*OPENINGS)
 _FIRST = re.compile(r"[<\[\n]")
@@ -114,7 +116,7 @@ class WrittenCalls:
     def _free_length(self) -> int:
         """Return how many characters of the held text begin no mark. Line ends before a call are not the answer's."""
         free = len(self._held) - _BEGINNINGS.length_at_end(self._held)
-        return len(self._held[:free].rstrip("\n"))
+        return max(len(self._held[:free].rstrip("\n")), free - MAX_LINE_ENDS)
 
     def _decide(self, opened: _Place) -> bool:
         """Look for the name of a tool after a mark. Returns False if more text is needed."""
