@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -16,6 +15,7 @@ from typing import Any
 
 from baton.domain.identity import is_printable
 from baton.domain.json_schema import problems
+from baton.domain.text import normal_form
 from baton.domain.tool import BUILTIN_TOOLS
 from baton.domain.triggers import MAX_PATTERN_SIZE, MAX_TRIGGER, check_trigger, matching, pattern_size
 
@@ -300,7 +300,7 @@ def slug_of(name: str) -> str:
     Names that differ only in omitted characters share an id. A name without ASCII letters or digits gets a derived id,
     as does one whose id would be ``RESERVED_SLUG``.
     """
-    ascii_only = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
+    ascii_only = normal_form("NFKD", name).encode("ascii", "ignore").decode()
     slug = re.sub(r"[^a-z0-9]+", "-", ascii_only.lower()).strip("-")[:64].strip("-")
     if slug == RESERVED_SLUG:
         return f"skill-{slug}"

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator
+from functools import cache
+from typing import Any, Literal
 
 MENDED_AT_ONCE = 16 * 1024
 """Characters replaced in one call. The codec holds the interpreter's lock and replaces surrogates slowly."""
+
+MAX_MARKS = 30
+"""Marks on one letter that a normal form keeps."""
+SOON_ORDERED = 1_000
+"""Characters of a text whose marks are put in order within a millisecond, however many they are."""
 
 
 def utf8_size(text: str) -> int:
@@ -26,6 +34,25 @@ def encodable(text: str) -> str:
 def fold(text: str) -> str:
     """Return a text that is the same for texts that differ in case and spacing only."""
     return " ".join(text.casefold().split())
+
+
+def normal_form(form: Literal["NFC", "NFKC", "NFKD"], text: str) -> str:
+    """Return a text in a normal form of Unicode, at a cost that grows with its length only.
+
+    Of marks on one letter the first ``MAX_MARKS`` count, which is Unicode's own limit (UAX 15, Stream-Safe Text).
+    """
+    # Normalising puts the marks of a letter in order, which takes the square of their number.
+    if len(text) > SOON_ORDERED and not text.isascii():
+        text = _long_marks().sub(r"\1", text)
+    return unicodedata.normalize(form, text)
+
+
+@cache
+def _long_marks() -> Any:
+    """Return the pattern of more marks than count, and of what becomes marks (kana's signs of half width)."""
+    import regex  # loaded by the first long text that is not ASCII
+
+    return regex.compile(rf"([\p{{M}}\uff9e\uff9f]{{{MAX_MARKS}}})[\p{{M}}\uff9e\uff9f]+")
 
 
 def slices(text: str, size: int) -> Iterator[tuple[int, int]]:

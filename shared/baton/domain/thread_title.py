@@ -7,7 +7,7 @@ import unicodedata
 from enum import StrEnum
 
 from baton.domain.errors import InvalidRequest
-from baton.domain.text import encodable, first_bytes
+from baton.domain.text import encodable, first_bytes, normal_form
 
 
 class TitleSource(StrEnum):
@@ -45,7 +45,7 @@ _QUOTES = "\"' \u00ab\u00bb\u2018\u2019\u201a\u201c\u201d\u201e\u2039\u203a\u300
 
 def given_title(text: str) -> str:
     """Return a title as a user gave it, without spaces around it. Raises ``InvalidRequest``."""
-    title = unicodedata.normalize("NFC", encodable(text)).strip()
+    title = normal_form("NFC", encodable(text)).strip()
     if len(title) > MAX_TITLE:
         raise InvalidRequest(f"title must have at most {MAX_TITLE} characters.")
     if any(unicodedata.category(each) in _BREAKING for each in title):
@@ -79,7 +79,7 @@ def beginning(text: str, length: int = MAX_MADE_TITLE) -> str:
 def _plain(text: str) -> str:
     """Return ``text`` as one line, without control characters and what changes directions."""
     kept = (" " if unicodedata.category(each) in _BREAKING else each for each in encodable(text))
-    return unicodedata.normalize("NFC", " ".join("".join(each for each in kept if each not in _REORDERING).split()))
+    return normal_form("NFC", " ".join("".join(each for each in kept if each not in _REORDERING).split()))
 
 
 def _is_seen(text: str) -> bool:

@@ -17,6 +17,7 @@ from typing import Annotated
 from pydantic import AfterValidator
 
 from baton.domain.patterns import compiled
+from baton.domain.text import normal_form
 
 MAX_TRIGGER = 200
 MAX_EXIT_WORD = 40
@@ -230,11 +231,11 @@ def _sentences(text: str) -> tuple[tuple[str, ...], ...]:
 def _plain(text: str) -> str:
     """Return the text in Unicode form NFKC, with ``?`` for lone surrogates."""
     # NFKC may turn one character into eighteen.
-    return unicodedata.normalize("NFKC", text.encode("utf-8", "replace").decode())[:MAX_TEXT]
+    return normal_form("NFKC", text.encode("utf-8", "replace").decode())[:MAX_TEXT]
 
 
 def _fold(text: str) -> str:
-    return unicodedata.normalize("NFKC", _plain(text).casefold())
+    return normal_form("NFKC", _plain(text).casefold())
 
 
 def _is_of_words(character: str) -> bool:

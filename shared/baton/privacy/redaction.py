@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Final
 
 from baton.concurrency import gather_all
+from baton.domain.text import normal_form
 from baton.ports.privacy import PiiDetector, PiiKind, PiiSpan
 
 _CASELESS: Final = frozenset({PiiKind.EMAIL, PiiKind.IBAN, PiiKind.NATIONAL_ID})
@@ -84,7 +84,7 @@ def merge_spans(spans: Iterable[PiiSpan], length: int) -> Sequence[PiiSpan]:
 
 def _normal(kind: PiiKind, value: str) -> str:
     """Return the value without differences of spelling."""
-    value = unicodedata.normalize("NFKC", value).strip()
+    value = normal_form("NFKC", value).strip()
     if kind in _COMPACT:
         value = "".join(character for character in value if character.isalnum())
     return value.casefold() if kind in _CASELESS else value

@@ -8,10 +8,10 @@ personal data that the detector finds, and whatever looks like an id, a key or a
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from baton.domain.text import normal_form
 from baton.ports.privacy import PiiDetector
 from baton.privacy.redaction import Redactor
 
@@ -248,7 +248,7 @@ def _placeholder(name: str) -> str:
 
 
 def _normal(text: str) -> str:
-    return unicodedata.normalize("NFKC", text)
+    return normal_form("NFKC", text)
 
 
 def _plain(text: str) -> str:

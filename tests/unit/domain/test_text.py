@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+import unicodedata
+from typing import Literal
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baton.domain.text import first_bytes, utf8_size
+from baton.domain.text import MAX_MARKS, first_bytes, normal_form, utf8_size
 
 TEXT = st.text(st.sampled_from("aé€😀\ud83d"), max_size=20)
 
@@ -17,3 +22,28 @@ def test_the_beginning_is_as_long_as_it_may_be(text: str, size: int) -> None:
     assert utf8_size(beginning) <= max(0, size)
     following = text[len(beginning) : len(beginning) + 1]
     assert not following or utf8_size(beginning + following) > size
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFKC", "NFKD"])
+def test_more_marks_than_unicode_lets_a_letter_have_are_left_out(form: Literal["NFC", "NFKC", "NFKD"]) -> None:
+    marks = "\u0301\u0323" * 500_000  # to put all of them in order takes minutes
+    text = f"{'e' * 1_000}{marks}x"
+    assert normal_form(form, text) == unicodedata.normalize(form, f"{'e' * 1_000}{marks[:MAX_MARKS]}x")
+
+
+@pytest.mark.parametrize(
+    "text", ["e\u0301\u0323" * 500, "\u0915\u094d" * 900, "\u1100\u1161\u11a8" * 900, "\u0e01\u0e48" * 900]
+)
+def test_a_long_text_has_the_normal_form_of_unicode(text: str) -> None:
+    assert normal_form("NFKC", text) == unicodedata.normalize("NFKC", text)
+
+
+def test_whatever_becomes_marks_is_counted() -> None:
+    marks = [
+        chr(code)
+        for code in range(sys.maxunicode + 1)
+        if unicodedata.combining(unicodedata.normalize("NFKD", chr(code))[0])
+    ]
+    for mark in marks:
+        normal = normal_form("NFKD", "a" * 1_000 + mark * 100)
+        assert len(normal) <= 1_000 + MAX_MARKS * 3, f"U+{ord(mark):04X}"

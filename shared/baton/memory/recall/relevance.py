@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
 
 from baton.domain.found_item import FoundItem
 from baton.domain.search_words import search_form, split_words
+from baton.domain.text import normal_form
 from baton.memory.thresholds import WORDS_FLOOR
 
 MAX_QUERY_WORDS = 200
@@ -134,7 +134,7 @@ def is_echo(text: tuple[str, ...], quoted: Sequence[tuple[str, ...]], *, may_add
 
 
 def _words(text: str) -> tuple[str, ...]:
-    return tuple(split_words(unicodedata.normalize("NFKC", _without_apostrophes(text)).casefold()))
+    return tuple(split_words(normal_form("NFKC", _without_apostrophes(text)).casefold()))
 
 
 def _without_apostrophes(text: str) -> str:
