@@ -221,8 +221,10 @@ class FairGate:
         self._admit()
 
     def _remove_if_idle(self, caller: Caller) -> None:
-        tenant = self._tenants.busy[caller.tenant]
-        user = tenant.users.busy[caller.user]
+        tenant = self._tenants.busy.get(caller.tenant)
+        user = tenant.users.busy.get(caller.user) if tenant is not None else None
+        if tenant is None or user is None:
+            return  # requests that were cancelled together: another one has removed it
         if not user.begun and not user.waiting:
             del tenant.users.busy[caller.user]
         if not tenant.users.busy:

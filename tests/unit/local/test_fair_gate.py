@@ -237,3 +237,17 @@ async def test_lanes_of_tenants_that_left_are_not_kept(monkeypatch: pytest.Monke
         async with gate.turn(Caller(f"tenant {number}")):
             pass
     assert len(gate._tenants) == 3
+
+
+async def test_waiting_requests_that_are_cancelled_together_while_others_leave() -> None:
+    gate = FairGate(lambda: False)
+    running = [Request(gate, "flood") for _ in range(ALONE)]
+    waiting = [Request(gate, "flood") for _ in range(3)]
+    await settle()
+    for request in running:
+        request.end.set()
+    for request in waiting:
+        request.task.cancel()
+    await asyncio.gather(*(request.task for request in running))
+    ends = await asyncio.gather(*(request.task for request in waiting), return_exceptions=True)
+    assert [type(end) for end in ends] == [asyncio.CancelledError] * 3
