@@ -149,3 +149,8 @@ def test_places_move_with_their_text() -> None:
     cited = {**HANDBOOK, "places": [{"start": 2, "end": 5}]}
     assert shift_places(cited, 10)["places"] == [{"start": 12, "end": 15}]
     assert shift_places(HANDBOOK, 10) == HANDBOOK
+
+
+@pytest.mark.parametrize("filling", [" ", ">", "> ", "- ", "1. ", "`", "~", "[", "[1", "<a "])
+def test_texts_without_citations_are_read_in_time_that_their_length_bounds(filling: str) -> None:
+    assert not numbers(filling * (200_000 // len(filling)))
