@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from baton.adapters.models.call_markup import MAX_CALLS, MAX_PYTHON
 from baton.adapters.models.thinking_tags import ThinkingTags
 from baton.adapters.models.tool_schemas import OfferedTool, OfferedTools
 from baton.adapters.models.written_calls import WrittenCalls
@@ -219,3 +220,13 @@ async def test_long_texts_of_blanks_are_looked_at_once(text: str) -> None:
     said = "".join(calls.take(tags.take(text[at : at + 4]).text) for at in range(0, len(text), 4))
     rest, _ = calls.end(cut=False)
     assert (said + rest).strip() in {"", "Yes."}
+
+
+async def test_calls_in_one_answer_are_bounded() -> None:
+    chunks = await APIS["chat"](["<tool_call>lookup{}" * (MAX_CALLS + 100)], tools=[LOOKUP])
+    assert len(calls_of(chunks)) == MAX_CALLS
+
+
+async def test_very_long_calls_in_python_are_not_parsed() -> None:
+    text = f"<tool_call>[lookup(key=[{'1, ' * MAX_PYTHON}])]"
+    assert not calls_of(await APIS["chat"]([text], tools=[LOOKUP]))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baton.adapters.models.thinking_tags import TAGS, ThinkingTags
+from baton.adapters.models.thinking_tags import MAX_BLANKS, TAGS, ThinkingTags
 
 
 def read(pieces: list[str], *, thinks_first: bool = False) -> tuple[str, str, bool]:
@@ -108,3 +108,19 @@ def test_an_answer_that_quotes_tags_without_end_is_read_in_time_that_its_length_
 def test_an_answer_of_very_many_pieces_costs_no_more_for_each_of_them() -> None:
     # Looking at all earlier pieces for each one would take minutes.
     assert read(["\n", *["x"] * 200_000])[0].strip() == "x" * 200_000
+
+
+@pytest.mark.parametrize("tag", ["</think>", "<think>x</think><answer>y</answer>"])
+def test_blanks_behind_a_tag_cost_no_look_at_the_whole_answer(tag: str) -> None:
+    # Models that are stuck write blanks up to their limit.
+    tags = ThinkingTags()
+    for piece in ["word " * 20_000, f" {tag}", *[" "] * 20_000]:
+        tags.take(piece)
+    assert len(tags.end().text) <= MAX_BLANKS + len(tag)
+
+
+@pytest.mark.parametrize(
+    ("end", "words"), [("\n", ["more"]), ("", ["word", "word", "word", "</think>", "more"])], ids=["line end", "words"]
+)
+def test_what_follows_many_blanks_behind_a_tag_shows_what_it_is(end: str, words: list[str]) -> None:
+    assert read(["word " * 3, "</think>", *[" "] * 2_000, end, "more"])[0].split() == words

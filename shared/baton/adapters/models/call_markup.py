@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from baton.adapters.models.tool_schemas import OfferedTools
@@ -33,6 +34,10 @@ BARE = (
     'functools[{"name":"',  # Phi
 )
 """The beginnings of calls without marks, as lines without blanks, in lower case."""
+MAX_CALLS = 1_000
+"""Calls of one answer. Further ones are left out."""
+MAX_PYTHON = 50_000
+"""Characters of calls that are written as in Python. Its parser takes seconds for a megabyte."""
 MAX_RAW = 4_000
 """Characters of a call that cannot be read which the model is shown."""
 
@@ -94,7 +99,7 @@ def read_calls(text: str, tools: OfferedTools, *, is_bare: bool) -> list[Written
     reader = _Reader(text, tools, is_bare=is_bare)
     calls: list[WrittenCall] = []
     try:
-        for call in reader.calls():
+        for call in islice(reader.calls(), MAX_CALLS):
             calls.append(call)  # noqa: PERF402 - those before an error count
     # A TypeError is one of values that Python has and JSON has not, such as sets.
     except (Unreadable, TypeError, ValueError, RecursionError, MemoryError, SyntaxError):
@@ -241,6 +246,8 @@ class _Reader:
         end = re.compile(r"<[|\uff5c/]|```").search(self._text, self._at)
         part = self._text[self._at : end.start() if end is not None else len(self._text)]
         self._at += len(part)
+        if len(part) > MAX_PYTHON:
+            raise Unreadable
         for statement in ast.parse(part.strip()).body:
             if not isinstance(statement, ast.Expr):
                 raise Unreadable

@@ -41,15 +41,15 @@ class Harmony:
 
     def take(self, text: str) -> list[Passage]:
         """Return what is known of the messages so far, and was not returned before."""
-        self._held += text
+        text = self._held + text
         passages: list[Passage] = []
-        while (token := _TOKEN.search(self._held)) is not None:
-            passages += self._content(self._held[: token.start()])
-            self._held = self._held[token.end() :]
-            passages += self._token(token[1], token[0])
-        held = _BEGINNINGS.length_at_end(self._held)
-        free, self._held = self._held[: len(self._held) - held], self._held[len(self._held) - held :]
-        return [passage for passage in (*passages, *self._content(free)) if passage.text]
+        start = 0
+        for token in _TOKEN.finditer(text):
+            passages += [*self._content(text[start : token.start()]), *self._token(token[1], token[0])]
+            start = token.end()
+        end = len(text) - _BEGINNINGS.length_at_end(text[start:])
+        self._held = text[end:]
+        return [passage for passage in (*passages, *self._content(text[start:end])) if passage.text]
 
     def end(self) -> list[Passage]:
         """Return the rest at the end of the answer. A head without its message is nothing."""
@@ -69,7 +69,7 @@ class Harmony:
         if name in ("start", "channel", "constrain"):
             if name == "constrain" and self._header is None:
                 return [Passage(token, self._kind is _THINKING)]
-            self._header = (self._header or "") + token
+            self._header = (self._header or "")[-MAX_HEADER:] + token
         elif name == "message" and self._header is not None:
             return self._begin(self._header)
         elif name != "message":

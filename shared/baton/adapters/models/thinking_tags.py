@@ -50,7 +50,7 @@ ANSWERS: Mapping[str, str] = MappingProxyType(
 )
 """Tags around the answer that follows thinking, which some models write."""
 MAX_BLANKS = 1_000
-"""Blanks before all words that are held back until it is known whether they are a thought's."""
+"""Blanks that are held back until words show what they are: before all words, and behind a tag."""
 _CLOSINGS = tuple(SURE_TAGS.values())
 _MARKS = (*TAGS, *TOKENS, *_CLOSINGS, *ANSWERS.values())
 _MARK = re.compile("|".join(map(re.escape, sorted(_MARKS, key=len, reverse=True))), re.IGNORECASE)
@@ -85,6 +85,8 @@ class ThinkingTags:
     def __init__(self, *, thinks_first: bool = False) -> None:
         self._held = ""
         """Text that may be the beginning of a mark."""
+        self._undecided = ""
+        """The tag that the held text begins with, if what it is depends on the words behind it."""
         self._open = ""
         self._close = ""
         """The marks around the current thought; empty outside of thoughts."""
@@ -99,8 +101,8 @@ class ThinkingTags:
         self._waiting: list[str] = []
         self._said: list[str] = []
         self._has_said_words = False
-        """True if any text said or held back is more than blank. To look at all of it for each piece would take the
-        square of the answer's length."""
+        """True if any text said or held back is more than blank. To look at all of it for each piece would be
+        quadratic in the answer's length."""
         self._has_thought = False
         self._marks = 0
         self._answer: list[str] = []
@@ -114,6 +116,8 @@ class ThinkingTags:
         if self._is_plain and not self._held and _FIRST.search(text) is None:
             self._said.append(text)
             return Separated(text)
+        if text.isspace() and self._waits_for_words(text):
+            return Separated()
         self._held += text
         while self._held and self._step():
             pass
@@ -142,6 +146,14 @@ class ThinkingTags:
     def _is_plain(self) -> bool:
         """True among words of the answer, where nothing but a mark matters."""
         return self._has_said_words and not (self._close or self._waits_for_close) and self._harmony is None
+
+    def _waits_for_words(self, blanks: str) -> bool:
+        """Return whether more blanks behind an undecided tag decide nothing. They are kept up to ``MAX_BLANKS``."""
+        if not self._undecided or ("\n" in blanks and self._undecided.lower() not in ANSWERS.values()):
+            return False
+        if len(self._held) < len(self._undecided) + MAX_BLANKS:
+            self._held += blanks
+        return True
 
     def _taken(self) -> Separated:
         text, thinking, takes_back = "".join(self._answer), "".join(self._thinking), self._takes_back
@@ -208,10 +220,11 @@ class ThinkingTags:
     def _meet(self, place: int, mark: str) -> bool:
         """Take a mark at ``place`` of the held text. Returns False if more text is needed."""
         before, tag = "".join([*self._said, *self._answer, *self._waiting, self._held[:place]]), mark.lower()
-        after = self._held[place + len(mark) :]
+        after, self._undecided = self._held[place + len(mark) :], ""
         if tag in ANSWERS.values():
             if tag == self._answer_close and not after.strip():
                 self._say(place)
+                self._undecided = mark
                 return False
         elif is_quoted(before):
             pass
@@ -219,6 +232,7 @@ class ThinkingTags:
             ends = self._ends_thinking(before, after)
             if ends is None:
                 self._say(place)
+                self._undecided = mark
                 return False
             if ends:
                 self._marks += 1
