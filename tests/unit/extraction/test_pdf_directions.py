@@ -218,3 +218,11 @@ def test_words_and_numbers_across_vertical_columns() -> None:
     pieces += [piece for number, column in enumerate(columns) for piece in vertical(column, 500.0 - 9 * number)]
     pieces.append((290.0, 40.0, "Page 7"))
     assert lines(lettered(pieces)) == ["令和12年", *columns, "Page 7"]
+
+
+@pytest.mark.parametrize("part", ["a ", "a 1 ", "+1 ", "+1", "+", "\u05d0 a ", "\u05d0(", "(", "1,"])
+def test_long_lines_are_put_in_order_in_time_that_their_length_bounds(part: str) -> None:
+    items = list(part * (100_000 // len(part)))
+    for is_from_right in (True, False):
+        order = pdf_bidi.reading_order(items, is_from_right=is_from_right, is_word_first=lambda word, number: True)
+        assert sorted(place for place, _ in order) == list(range(len(items)))

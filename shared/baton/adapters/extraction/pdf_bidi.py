@@ -12,7 +12,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
-from itertools import pairwise, takewhile
+from itertools import pairwise
 
 _RIGHT = ("R", "AL")
 _DIGITS = ("EN", "AN")
@@ -185,17 +185,18 @@ def _runs_from_left(
                 while start <= sign < end and classes[sign] == "ET":
                     found[sign - start] = True
                     sign += step
-    run = start
+    run, letter = start, start - 1  # where the newest run begins, and the newest letter from the left
     for before, after in pairwise(strong):
         one, other = classes[before], classes[after]
+        letter = before if one == "L" else letter
         if one in _RIGHT or other in _RIGHT:
             run = after
             continue
         between = [place for place in range(before + 1, after) if not found[place - start]]
         if not between:
             continue
-        if "AN" in (one, other) or "L" not in (*classes[run:after], other):
-            is_joined = "L" not in classes[run:before] and _is_number(classes, before, after, digits)
+        if "AN" in (one, other) or (letter < run and other != "L"):
+            is_joined = letter < run and _is_number(classes, before, after, digits)
         elif one == "L" and other == "EN" and "WS" in classes[before:after]:
             is_joined = is_word_first(run, after)
         else:  # nothing else has a number to the left of a word
@@ -210,12 +211,15 @@ def _runs_from_left(
 
 def _add_plus(items: Sequence[str], runs_left: list[bool], start: int) -> None:
     """Add to telephone numbers the sign before them. Without it, ``50+`` is seen as ``+50``."""
-    for place, is_left in enumerate(runs_left):
-        if not is_left and items[start + place] == "+":
-            number = takewhile(
-                lambda pair: pair[1], zip(items[start + place + 1 :], runs_left[place + 1 :], strict=False)
-            )
-            runs_left[place] = sum(item.isdigit() for item, _ in number) >= _TELEPHONE
+    count = 0  # of digits in the run behind a place
+    for place in reversed(range(len(runs_left))):
+        item = items[start + place]
+        if runs_left[place]:
+            count += item.isdigit()
+            continue
+        if item == "+":
+            runs_left[place] = count >= _TELEPHONE
+        count = 0
 
 
 def _is_number(classes: Sequence[str], before: int, after: int, digits: dict[int, str]) -> bool:
