@@ -52,7 +52,7 @@ _Changes = Mapping[int, Prompt | None]
 async def judge_question(hooks: Hooks, context: AttemptContext, content: Content) -> str:
     """Return the text of a question as the input guardrails leave it. Raises ``Refused``, also for its files."""
     files = [text async for text in _file_texts(context, content)]
-    text, *_ = await gather_all(hooks.judge_question(text_of(content)), *(hooks.allow(each) for each in files))
+    text, _ = await gather_all(hooks.judge_question(text_of(content)), gather_each(files, hooks.allow, at_once=AT_ONCE))
     return str(text)
 
 
@@ -107,7 +107,9 @@ async def _judge_piece(hooks: Hooks, piece: Sequence[Prompt]) -> _Changes:
         return {}
     if len(piece) == 1:
         return {id(piece[0]): _with_text(piece[0], judged)}
-    changed: list[_Changes] = await gather_all(*(_judge_piece(hooks, [prompt]) for prompt in piece))
+    changed: list[_Changes] = await gather_each(
+        [[prompt] for prompt in piece], partial(_judge_piece, hooks), at_once=AT_ONCE
+    )
     changes = {name: prompt for each in changed for name, prompt in each.items()}
     if changes:
         return changes
