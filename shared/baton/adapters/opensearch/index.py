@@ -44,8 +44,8 @@ SEARCH_SECONDS = 2.0
 """A turn waits less: recall has its own deadline. The search of the HTTP API may take this long."""
 QUERY_CHARACTERS = 1000
 """A query is cut here."""
-QUERY_WORDS = 1000
-"""Words of a query that are searched. OpenSearch allows 1,024."""
+QUERY_WORDS = 900
+"""Words of a query that are searched. OpenSearch allows 1,024, with those of phrases."""
 PAGE = 200
 DELETED_AT_ONCE = 2000
 FRUITLESS_PASSES = 10
