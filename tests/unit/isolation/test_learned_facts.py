@@ -223,7 +223,7 @@ class TestFactsOfAModel:
         await ModelProbes(tenants.model).check(tenants.default_model, (ModelChoice(temperature=0.5),))
         assert len((await tenants.ask("acme")).requests) == 1
 
-    async def test_thinking_that_one_tenant_has_a_model_write_holds_back_no_answers_of_another(self) -> None:
+    async def test_thinking_that_a_user_has_a_model_write_holds_back_no_answers_of_others(self) -> None:
         def rule(request: Body) -> httpx2.Response | None:
             if "THINK" not in str(request["messages"][-1]["content"]):
                 return None
@@ -231,8 +231,8 @@ class TestFactsOfAModel:
 
         tenants = Tenants(rule, agent=AGENT)
         await tenants.ask("acme", "THINK")
+        await tenants.ask("globex", "THINK")
         model: Any = tenants.model
-        known = [
-            model._calls._profiles.of(tenants.default_model, ModelCaller(each, "ada")) for each in ("acme", "globex")
-        ]
-        assert [profile.thinks_first for profile in known] == [True, False]
+        callers = (("acme", "ada"), ("acme", "bob"), ("globex", "ada"), ("initech", "ada"))
+        known = [model._calls._profiles.of(tenants.default_model, ModelCaller(*each)) for each in callers]
+        assert [profile.thinks_first for profile in known] == [True, False, True, False]

@@ -239,7 +239,8 @@ class _Reading:
         chunks = list(self._answer.end())
         for at, chunk in enumerate(chunks):
             if isinstance(chunk, Finished):
-                self._learn(self._answer.learned(self._form))
+                self._accept()
+                self._learn_from_answer()
                 chunks[at] = _with_dropped(chunk, self._question, self._form)
         return chunks
 
@@ -248,6 +249,11 @@ class _Reading:
         if self._is_empty:
             self._is_empty = False
             self._learn(self._form)
+
+    def _learn_from_answer(self) -> None:
+        """Keep what the words of the answer show for this user: a user may have asked for such words."""
+        form, settings = self._answer.learned(self._form), self._question.settings
+        self._profiles.learn(settings.model, form.profile, self._form.profile, settings.caller, is_users=True)
 
     def _learn(self, form: RequestForm) -> None:
         settings = self._question.settings

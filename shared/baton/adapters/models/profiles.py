@@ -55,8 +55,9 @@ class Profiles:
     """The profiles of one endpoint's models.
 
     What a refusal teaches holds for the tenant whose request was refused, and for one user if that user's client had
-    declared tools. It holds for all tenants once another one has been taught the same, or if the request was one of the
-    deployment's own. It is logged, so that the table or an override can say it from the start.
+    declared tools. What the words of an answer teach holds for its user. A fact of a tenant holds for all tenants once
+    another one has been taught the same, or if the request was one of the deployment's own. It is logged, so that the
+    table or an override can say it from the start.
     """
 
     def __init__(self, host: str, overrides: Mapping[str, Mapping[str, Any]] | None = None) -> None:
@@ -120,7 +121,7 @@ class Profiles:
         for name in (each for each in facts if new[each] != known.get(each)):
             count(Metric.MODEL_FACTS_LEARNED)
             self._logger.warning(
-                "A fact of the model was learned from its refusal; declare it in modelProfiles of the settings",
+                "A fact of the model was learned; declare it in modelProfiles of the settings",
                 extra={
                     "model": model,
                     "host": self._host,
