@@ -70,6 +70,9 @@ NOTATIONS = {
     "Phi": f'functools[{{"name": "lookup", "arguments": {K1}}}]',
     "Gemma": '<|tool_call>call:lookup{key:<|"|>k1<|"|>}<tool_call|>',
     "LFM": '<|tool_call_start|>[lookup(key="k1")]<|tool_call_end|>',
+    "LM Studio": f'[TOOL_REQUEST]{{"name": "lookup", "arguments": {K1}}}[END_TOOL_REQUEST]',
+    "Qwen Coder with the wrong tag": f'<tools>{{"name": "lookup", "arguments": {K1}}}</tools>',
+    "Kimi without its special tokens": f"functions.lookup:0{K1}",
     "Apertus": f'<|tools_prefix|>[{{"lookup": {K1}}}]<|tools_suffix|>',
 }
 

@@ -15,10 +15,11 @@ from baton.adapters.models.tool_schemas import OfferedTools
 
 OPENINGS = (
     *(f"<{name}>" for name in ("tool_call", "tool_calls", "toolcall", "function_call", "function_calls")),
-    *("<functioncall>", "<tool_code>", "<start_function_call>", "<longcat_tool_call>"),
+    *("<functioncall>", "<tool_code>", "<tools>", "<start_function_call>", "<longcat_tool_call>"),
     *(f"<{maker}:tool_call>" for maker in ("minimax", "seed")),
     *("<function=", "<invoke name="),
     *("[tool_calls]", "[tool_call]"),  # Mistral
+    "[tool_request]",  # LM Studio
     *("<|python_tag|>", "<|python_start|>"),  # Llama
     *("<|tool_call>", "<|tool_call|>", "<|tool_calls|>", "<|tool_call_start|>", "<|tool_call_begin|>"),
     *("<|tool_calls_section_begin|>", "<|tool_calls_begin|>", "<|tools_prefix|>"),
@@ -49,7 +50,7 @@ _NOISE = re.compile(
     | </?\uff5cDSML\uff5c\w+>
     | </?(?:\w+:)?(?:longcat_|start_|end_)?(?:tools?|functions?)_?(?:calls?|code)?>
     | </?(?:\w+:)?(?:invoke|parameters?)>
-    | \[/?(?:TOOL_CALLS?|ARGS)\] | \[CALL_ID\]\w+
+    | \[/?(?:TOOL_CALLS?|ARGS)\] | \[CALL_ID\]\w+ | \[(?:END_)?TOOL_REQUEST\]
     | ```(?:json)? | functools(?=\[)
     | function(?=\s*<[|\uff5c]tool)""",
     re.IGNORECASE | re.VERBOSE,

@@ -18,6 +18,8 @@ SURE_TAGS: Mapping[str, str] = MappingProxyType(
         "[think]": "[/think]",  # Magistral
         "\u25c1think\u25b7": "\u25c1/think\u25b7",  # Kimi
         "<|channel>thought": "<channel|>",  # Gemma
+        "<unused94>thought": "<unused95>",  # MedGemma
+        "<longcat_think>": "</longcat_think>",
         "<|begin_of_thought|>": "<|end_of_thought|>",
         "<|start_thinking|>": "<|end_thinking|>",  # Command
     }
@@ -30,6 +32,7 @@ TAGS: Mapping[str, str] = MappingProxyType(
     {
         **SURE_TAGS,
         **{f"<{name}>": f"</{name}>" for name in ("thought", "thoughts", "reasoning", "reflection", "scratchpad")},
+        **{f"<{name}>": f"</{name}>" for name in ("analysis", "antthinking", "inner_monologue", "inner_thoughts")},
     }
 )
 """The tags that begin and end the thinking of models whose server does not parse it, in lower case."""

@@ -151,7 +151,8 @@ class WrittenCalls:
     def _begins_bare(self, text: str, place: int) -> bool | None:
         """Return whether a line begins a call without a mark; None if it does not, False if more of it is needed."""
         line = _BLANKS.sub("", text)
-        names = [f"[{tool.name}(" for tool in self._tools.tools] if not self._said and not place else []
+        forms = ("functions.{}:", *(("[{}(",) if not self._said and not place else ()))
+        names = [form.format(tool.name) for tool in self._tools.tools for form in forms]
         beginnings = [*((each, line.lower()) for each in BARE), *((name, line) for name in names)]
         if any(begun.startswith(each) for each, begun in beginnings):
             return True
