@@ -139,6 +139,5 @@ def _line(value: dict[str, Any]) -> str:
 
 
 def _json(value: dict[str, Any]) -> str:
-    """Return JSON in one line, also for readers that take Unicode's line separators for ends of lines."""
-    text = json.dumps(value, ensure_ascii=False, default=str)
-    return text.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029").replace("\x85", "\\u0085")
+    """Return JSON in one line. ``UnbrokenLines`` escapes what readers may take for ends of lines."""
+    return json.dumps(value, ensure_ascii=False, default=str)
