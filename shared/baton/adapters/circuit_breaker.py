@@ -70,7 +70,7 @@ class CircuitBreakers:
         *,
         tenant_id: str | None = None,
         conversation: str | None = None,
-        is_failure: Callable[[Exception], bool] = every_exception,
+        is_failure: Callable[[Exception], bool | None] = every_exception,
     ) -> Guard:
         """Return a context for one call of the endpoint ``name``: ``async with breakers.guard(name): ...``.
 
@@ -78,8 +78,8 @@ class CircuitBreakers:
         ``conversation`` count once for the tenant, because its content may be their cause, and each for itself.
 
         Entering raises ``CircuitOpen`` while the circuit is open. An exception for which ``is_failure`` is false (a
-        well-formed refusal such as a 4xx) counts as a success. Other ``BaseException`` (cancellation, a closed
-        generator) count as neither.
+        well-formed refusal such as a 4xx) counts as a success. One for which it is None, and other ``BaseException``
+        (cancellation, a closed generator), count as neither.
         """
         of_tenant = f"{name}\0{tenant_id or ''}"
         names = (of_tenant,) if conversation is None else (f"{of_tenant}\0{conversation}", of_tenant)
@@ -126,7 +126,7 @@ class Guard:
         name: str,
         keys: Sequence[str],
         conversation: str | None,
-        is_failure: Callable[[Exception], bool],
+        is_failure: Callable[[Exception], bool | None],
     ) -> None:
         """``keys`` are those of the call's circuits, the one of the tenant last."""
         self._breakers = breakers
@@ -148,12 +148,15 @@ class Guard:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        is_failure: bool | None = False
+        if error is not None:
+            is_failure = self._is_failure(error) if isinstance(error, Exception) else None
         for place, (circuit, era) in enumerate(self._entered, start=1):
             if era != circuit.era:
                 continue
-            if error is not None and not isinstance(error, Exception):
+            if is_failure is None:
                 self._breakers._note_abandonment(circuit)
-            elif error is not None and self._is_failure(error):
+            elif is_failure:
                 self._breakers._note_failure(circuit, self._conversation if place == len(self._keys) else None)
             else:
                 self._breakers._note_success(circuit)

@@ -107,3 +107,15 @@ async def test_texts_that_cannot_be_embedded_keep_no_others_from_it(status: int,
         with pytest.raises(EmbedderUnavailable):
             await embedder.embed(["CRASH"], tenant_id="acme")
     assert len(await embedder.embed(["Hello"], tenant_id=other)) == 1
+
+
+async def test_a_short_time_limit_closes_no_circuit() -> None:
+    def fails_or_is_silent(request: Body) -> httpx2.Response | None:
+        return fails_for_crash(request) or is_silent_for_slow(request)
+
+    tenants = Tenants(fails_or_is_silent, others=(HASTY,))
+    for _ in range(4):
+        await tenants.ask("acme", "CRASH", agent="assistant")
+    await tenants.ask("acme", "SLOW", agent="hasty")
+    await tenants.ask("acme", "CRASH", agent="assistant")
+    assert not (await tenants.ask("acme", agent="assistant")).requests

@@ -99,14 +99,14 @@ class ModelCalls:
             raise unavailable from None
 
     def _guard(self, settings: ModelSettings) -> Guard:
-        """Return the guard of a call. Silence is no outage if the caller's limit is shorter than models may think."""
+        """Return the guard of a call. Silence says nothing if the caller's limit is shorter than models may think."""
         caller = settings.caller
         is_patient = caller is None or settings.timeout_seconds >= PATIENT_SECONDS
         return self._breakers.guard(
             f"{self._endpoint} {settings.model}",
             tenant_id=caller.tenant_id if caller is not None else None,
             conversation=caller.thread_id if caller is not None else None,
-            is_failure=lambda error: _is_outage(error) and (is_patient or not isinstance(error, ModelTimeout)),
+            is_failure=lambda error: _is_outage(error) if is_patient or not isinstance(error, ModelTimeout) else None,
         )
 
     def learned(self, model: str) -> dict[str, JsonValue]:
