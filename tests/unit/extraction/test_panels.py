@@ -80,3 +80,13 @@ def test_other_hidden_text_stays_out(html: str) -> None:
 )
 def test_a_page_of_controls_is_read(control: str) -> None:
     assert texts(f"<main>{control * 200}<p>x</p></main>") is not None
+
+
+def test_comments_behind_many_controls_are_not_counted_for_each_of_them() -> None:
+    controls = "<button aria-expanded=false>M</button>" * 2_000
+    assert "x" in "".join(texts(f"<main><div>{controls}</div>{'<!---->' * 100_000}<p>x</p></main>"))
+
+
+def test_a_panel_behind_a_few_texts_and_comments_is_found() -> None:
+    html = "<button aria-expanded=false>M</button> <!-- a --> <!-- b --> <div hidden>panel</div>"
+    assert "panel" in "\n".join(texts(f"<main>{html}</main>"))

@@ -18,6 +18,8 @@ _MAX_DEPTH = 50
 """Elements around a control that are looked at."""
 _MAX_LEVELS = 3
 """Elements around a control, such as a heading, beside which its panel may stand."""
+_MAX_BETWEEN = 20
+"""Texts and comments between a control and its panel that are passed over."""
 _CONTROLS = "[role=tab], [aria-controls], [aria-expanded], [data-toggle], [data-bs-toggle]"
 _TOGGLES = frozenset({"collapse", "tab", "pill"})
 """Values of ``data-toggle`` and ``data-bs-toggle`` (Bootstrap)."""
@@ -95,9 +97,9 @@ def _panels_of(control: Any, elements: Mapping[str, Any], styles: Mapping[int, S
 def _hidden_next_to(control: Any, styles: Mapping[int, SheetStyle]) -> Iterator[Any]:
     """Yield the hidden element behind a control without ``aria-controls``, or behind the heading of the control."""
     for _ in range(_MAX_LEVELS):
-        sibling = control.next
-        while sibling is not None and sibling.tag.startswith("-"):
-            sibling = sibling.next
+        sibling, passed = control.next, 0
+        while sibling is not None and sibling.tag.startswith("-") and passed < _MAX_BETWEEN:
+            sibling, passed = sibling.next, passed + 1
         if sibling is not None and is_hidden(sibling.attributes, styles.get(sibling.mem_id)):
             yield sibling
             return
