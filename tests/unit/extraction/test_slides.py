@@ -52,6 +52,10 @@ SHAPES = {
         ["a", "b"],
     ),
     "shapes in groups": (f"<p:grpSp><p:nvGrpSpPr/>{shape(line('a'))}<p:grpSp><p:nvGrpSpPr/>{shape(line('b'))}</p:grpSp></p:grpSp>", ["a", "b"]),
+    "a place that is no number": (
+        shape(line("a")).replace("<p:spPr/>", '<p:spPr><a:xfrm><a:off x="--1" y="1"/></a:xfrm></p:spPr>'),
+        ["a"],
+    ),
     "a hidden shape": (shape(line("a"), properties='hidden="1"') + shape(line("b")), ["b"]),
     "a hidden group": (
         f'<p:grpSp><p:nvGrpSpPr><p:cNvPr id="4" name="g" hidden="1"/></p:nvGrpSpPr>{shape(line("a"))}</p:grpSp>' + shape(line("b")),

@@ -61,4 +61,4 @@ def in_reading_order(shapes: Iterable[tuple[Place | None, Any]]) -> list[Any]:
 
 def _number(element: Any | None, name: str) -> int | None:
     value = element.get(name, "") if element is not None else ""
-    return int(value) if value.lstrip("-").isdecimal() and len(value) < 12 else None
+    return int(value) if value.removeprefix("-").isdecimal() and len(value) < 12 else None
