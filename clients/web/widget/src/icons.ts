@@ -15,7 +15,6 @@ export const icons = {
   attach: icon(
     svg`<path d="M20 11.5l-8.4 8.4a5.2 5.2 0 0 1-7.4-7.4l8.6-8.5a3.5 3.5 0 0 1 4.9 4.9l-8.5 8.5a1.7 1.7 0 0 1-2.4-2.5l7.8-7.8"/>`,
   ),
-  more: icon(svg`<path d="M5 12h.01M12 12h.01M19 12h.01"/>`),
   file: icon(svg`<path d="M14 3H7a2 2 0 0 0-2 2v14a2 2 0 0 0 2 2h10a2 2 0 0 0 2-2V8zM14 3v5h5"/>`),
   copy: icon(svg`<rect x="9" y="9" width="11" height="11" rx="2"/><path d="M5 15H4V4h11v1"/>`),
   edit: icon(svg`<path d="M4 20l1-4L16.500 4.500a2.100 2.100 0 0 1 3 3L8 19z"/>`),
@@ -25,13 +24,10 @@ export const icons = {
   check: icon(svg`<path d="M5 12.5l4.5 4.5L19 7.5"/>`),
   alert: icon(svg`<path d="M12 8v5M12 16.5v.01"/><circle cx="12" cy="12" r="9"/>`),
   clock: icon(svg`<circle cx="12" cy="12" r="9"/><path d="M12 7v5l3 2"/>`),
-  tool: icon(svg`<path d="M14.5 6.5a4 4 0 0 0-5.2 5.2L4 17l3 3 5.3-5.3a4 4 0 0 0 5.2-5.2L15 12l-3-3z"/>`),
-  search: icon(svg`<circle cx="11" cy="11" r="6.5"/><path d="M16 16l4.5 4.5"/>`),
   compose: icon(
     svg`<path d="M12 5H6a2 2 0 0 0-2 2v11a2 2 0 0 0 2 2h11a2 2 0 0 0 2-2v-6M18.4 3.6a2 2 0 0 1 2.9 2.9L12.5 15.300l-3.800 1 1-3.800z"/>`,
   ),
   list: icon(svg`<path d="M5 7h14M5 12h14M5 17h9"/>`),
-  trash: icon(svg`<path d="M4 7h16M9 7V4h6v3M6 7l1 13h10l1-13"/>`),
   good: icon(
     svg`<path d="M7 11v9H4v-9zM7 11l4-8a2 2 0 0 1 3 2l-1 4h5a2 2 0 0 1 2 2.500l-1.800 7a2 2 0 0 1-2 1.500H7"/>`,
   ),

@@ -16,6 +16,13 @@ export const NO_UI: Ui = { locale: new Locale(), chat: null, now: () => performa
 export const isIdle = (snapshot: ChatSnapshot | null | undefined): boolean =>
   snapshot?.run === null && snapshot.connection.status === "open";
 
+/** Adds a style sheet to the widget in which the element stands, once. */
+export function adopt(sheet: CSSResult | null, element: Element): void {
+  const { adoptedStyleSheets } = element.getRootNode() as Partial<ShadowRoot>; // none once it was removed
+  const styles = sheet?.styleSheet;
+  if (styles && adoptedStyleSheets?.includes(styles) === false) adoptedStyleSheets.push(styles);
+}
+
 /** A component inside the widget's one shadow root: its own content is light, so that `part`s and styles reach it. */
 export abstract class Piece extends LitElement {
   static override properties: Record<string, object> = { ui: { attribute: false } };
@@ -30,9 +37,7 @@ export abstract class Piece extends LitElement {
 
   override connectedCallback(): void {
     super.connectedCallback();
-    const sheet = (this.constructor as typeof Piece).sheet?.styleSheet;
-    const { adoptedStyleSheets } = this.getRootNode() as ShadowRoot;
-    if (sheet && !adoptedStyleSheets.includes(sheet)) adoptedStyleSheets.push(sheet);
+    adopt((this.constructor as typeof Piece).sheet, this);
   }
 
   get say(): Locale["say"] {

@@ -3,7 +3,8 @@ import { test } from "node:test";
 import type { Source } from "#client";
 import { Locale } from "../src/locales/index.ts";
 import { withMarks, withoutMarks } from "../src/markdown/citations.ts";
-import { addressOf, listed } from "../src/sources.ts";
+import { listed } from "../src/source-list.ts";
+import { addressOf } from "../src/sources.ts";
 
 /** A passage that the text cites wherever it has `written`. */
 function cited(number: number, text: string, ...written: string[]): Source {

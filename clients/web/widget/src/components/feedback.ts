@@ -1,12 +1,14 @@
 import { html, type TemplateResult } from "lit";
 import type { MessageItem } from "#client";
 import { isComposing } from "../keys.ts";
+import { feedback } from "../styles/feedback.ts";
 import { define, Piece } from "../ui.ts";
 
 const LONGEST = 2000;
 
 /** What the user has to say about an answer that they have rated. */
 export class BatonFeedback extends Piece {
+  static override readonly sheet = feedback;
   static override properties = { ...Piece.properties, item: { attribute: false }, busy: { state: true } };
   declare item: MessageItem;
   declare busy: boolean;

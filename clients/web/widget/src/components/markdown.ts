@@ -53,6 +53,8 @@ export class BatonMarkdown extends HTMLElement {
   async #drawn(): Promise<void> {
     try {
       this.#view ??= await this.#viewOf();
+      const isCiting = this.#isComplete && this.#sources.some(({ places }) => places?.length);
+      if (isCiting) await (await loadMarkdown()).loadCitations().catch(() => {}); // they stay text
       this.#view.update(this.#text, this.#isComplete, this.#sources);
     } catch (error) {
       // What cannot be drawn is read as it was written.

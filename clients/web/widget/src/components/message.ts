@@ -2,7 +2,6 @@ import { html, nothing, type TemplateResult } from "lit";
 import { type Branch, type FilePart, type MessageItem, previewOf, type Source, textOf } from "#client";
 import { icons } from "../icons.ts";
 import { isComposing } from "../keys.ts";
-import { addressOf, listed } from "../sources.ts";
 import { submit } from "../submission.ts";
 import { define, isIdle, Piece } from "../ui.ts";
 import "./actions.ts";
@@ -137,27 +136,11 @@ export class BatonMessage extends Piece {
     return html`<a class="file" part="file" href=${address} target="_blank" rel="noopener noreferrer" download=${name}>${label}</a>`;
   }
 
-  #sources(): (TemplateResult | typeof nothing)[] {
-    const { sources, consulted } = this.item;
-    return [this.#list("sources", sources), this.#list("consulted", consulted)];
-  }
-
-  #list(label: "sources" | "consulted", sources: readonly Source[] = []): TemplateResult | typeof nothing {
-    const shown = listed(sources, this.say);
-    if (!shown.length) return nothing;
-    return html`
-      <details class="sources" part=${label}>
-        <summary>${this.say(label)} <span class="count">${shown.length}</span></summary>
-        <ul>${shown.map(({ source, name, number }) => html`<li>${number ? html`<span class="count">[${number}]</span> ` : nothing}${this.#source(source, name)}</li>`)}</ul>
-      </details>
-    `;
-  }
-
-  #source(source: Source, name: string): TemplateResult {
-    const url = addressOf(source);
-    return url
-      ? html`<a href=${url} target="_blank" rel="noopener noreferrer" dir="auto">${name}</a>`
-      : html`<bdi>${name}</bdi>`;
+  #sources(): TemplateResult | typeof nothing {
+    const { sources = [], consulted = [] } = this.item;
+    if (!sources.length && !consulted.length) return nothing;
+    void import("./sources.ts").catch(() => {}); // the next drawing tries again
+    return html`<baton-chat-sources .ui=${this.ui} .sources=${sources} .consulted=${consulted}></baton-chat-sources>`;
   }
 
   #marks(): TemplateResult | typeof nothing {

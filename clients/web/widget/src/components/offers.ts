@@ -1,9 +1,11 @@
 import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import type { Chat, Workflow } from "#client";
+import { offers } from "../styles/offers.ts";
 import { define, Piece } from "../ui.ts";
 
 /** Unfinished work that can go on here. */
 export class BatonOffers extends Piece {
+  static override readonly sheet = offers;
   static override properties = {
     ...Piece.properties,
     workflows: { attribute: false },

@@ -1,9 +1,11 @@
-import { html, nothing, type TemplateResult } from "lit";
+import { html, nothing, svg, type TemplateResult } from "lit";
 import type { AgentProgress, ResearchItem } from "#client";
-import { icons } from "../icons.ts";
+import { icon } from "../icons.ts";
 import type { Sentence } from "../locales/index.ts";
 import { research } from "../styles/research.ts";
 import { define, Piece } from "../ui.ts";
+
+const lens = icon(svg`<circle cx="11" cy="11" r="6.5"/><path d="M16 16l4.5 4.5"/>`);
 
 const PROGRESS: Readonly<Record<AgentProgress, Sentence>> = {
   asked: "asked",
@@ -26,7 +28,7 @@ export class BatonResearch extends Piece {
     const label = open ? (content.label ?? this.say("researching")) : this.say("research");
     return html`
       <section class="research ${open ? "busy" : ""}" part="research" aria-label=${this.say("research")}>
-        <p class="label" dir="auto">${icons.search}<span>${label}</span></p>
+        <p class="label" dir="auto">${lens}<span>${label}</span></p>
         <ul>
           ${agents.map(
             ({ name, progress, message }) => html`<li data-progress=${progress}>

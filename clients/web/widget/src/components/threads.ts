@@ -1,9 +1,11 @@
-import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
+import { html, nothing, type PropertyValues, svg, type TemplateResult } from "lit";
 import type { BatonClient, BatonError, Thread } from "#client";
-import { icons } from "../icons.ts";
+import { icon, icons } from "../icons.ts";
 import { isComposing } from "../keys.ts";
 import { threads } from "../styles/threads.ts";
 import { define, Piece } from "../ui.ts";
+
+const bin = icon(svg`<path d="M4 7h16M9 7V4h6v3M6 7l1 13h10l1-13"/>`);
 
 const PAGE_SIZE = 30;
 const TYPING_MS = 250;
@@ -99,7 +101,7 @@ export class BatonThreads extends Piece {
         <span dir="auto">${name}</span><small>${day}</small>
       </button>
       ${this.#button("rename", icons.edit, this.say("rename", { name }), () => this.#edit("renamedId", id))}
-      ${this.#button("delete", icons.trash, this.say("delete", { name }), () => this.#edit("doomedId", id))}
+      ${this.#button("delete", bin, this.say("delete", { name }), () => this.#edit("doomedId", id))}
     </li>`;
   }
 

@@ -1,9 +1,11 @@
-import { html, nothing, type TemplateResult } from "lit";
+import { html, nothing, svg, type TemplateResult } from "lit";
 import type { ToolItem } from "#client";
-import { icons } from "../icons.ts";
+import { icon } from "../icons.ts";
 import type { Sentence } from "../locales/index.ts";
 import { tool } from "../styles/tool.ts";
 import { define, Piece } from "../ui.ts";
+
+const wrench = icon(svg`<path d="M14.5 6.5a4 4 0 0 0-5.2 5.2L4 17l3 3 5.3-5.3a4 4 0 0 0 5.2-5.2L15 12l-3-3z"/>`);
 
 /** A call of a tool, with what it was given and what came back. */
 export class BatonTool extends Piece {
@@ -15,7 +17,7 @@ export class BatonTool extends Piece {
     const { name, args, result, open, progress } = this.item;
     return html`
       <details class="tool ${open ? "busy" : ""}" part="tool">
-        <summary>${icons.tool}<span>${this.say(this.#sentence, { name: name ?? "?" })} ${open ? progress : nothing}</span></summary>
+        <summary>${wrench}<span>${this.say(this.#sentence, { name: name ?? "?" })} ${open ? progress : nothing}</span></summary>
         ${args ? this.#labelled("input", args) : nothing} ${result === undefined ? nothing : this.#labelled("result", result)}
       </details>
     `;

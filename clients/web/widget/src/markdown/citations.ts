@@ -42,11 +42,11 @@ export function withMarks(text: string, sources: readonly Source[]): { text: str
 export const withoutMarks = (text: string, citations: readonly Citation[]): string =>
   text.replace(MARK, (mark, index) => citations[index]?.written ?? mark);
 
-/** Puts buttons in place of the marks in a fragment. */
+/** Puts buttons in place of the marks in a fragment; `label` names a source for screen readers. */
 export function placeCitations(
   fragment: DocumentFragment,
   citations: readonly Citation[],
-  button: (source: Source) => Node,
+  label: (source: Source) => string,
 ): void {
   if (citations.length === 0) return;
   const walker = document.createTreeWalker(fragment, NodeFilter.SHOW_TEXT);
@@ -55,16 +55,26 @@ export function placeCitations(
     if (walker.currentNode.nodeValue?.includes("\u{E000}")) texts.push(walker.currentNode as Text);
   for (const node of texts) {
     if (node.parentElement?.closest(LITERAL)) node.data = withoutMarks(node.data, citations);
-    else node.replaceWith(...nodesOf(node.data, citations, button));
+    else node.replaceWith(...nodesOf(node.data, citations, label));
   }
 }
 
-function nodesOf(text: string, citations: readonly Citation[], button: (source: Source) => Node): (Node | string)[] {
+function nodesOf(text: string, citations: readonly Citation[], label: (source: Source) => string): (Node | string)[] {
   return text.split(MARK).map((part, place) => {
     if (place % 2 === 0) return part;
     const sup = document.createElement("sup");
     sup.className = "citation";
-    sup.append(...(citations[Number(part)]?.sources ?? []).map(button));
+    sup.append(...(citations[Number(part)]?.sources ?? []).map((source) => buttonOf(source, label(source))));
     return sup;
   });
+}
+
+function buttonOf(source: Source, label: string): HTMLElement {
+  const button = document.createElement("button");
+  Object.assign(button, { type: "button", textContent: String(source.number) });
+  const attributes = { part: "button citation-button", "aria-label": label };
+  for (const [name, value] of Object.entries({ ...attributes, "aria-haspopup": "dialog", "aria-expanded": "false" }))
+    button.setAttribute(name, value);
+  button.dataset.number = String(source.number);
+  return button;
 }

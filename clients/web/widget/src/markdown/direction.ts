@@ -1,10 +1,8 @@
 /** Blocks whose side matters: bullets, borders and columns follow the first letter of their own text. */
 const SIDED = "ul, ol, blockquote, details";
-/** Runs that read from left to right in every language. */
-const LEFT_TO_RIGHT = "code, [data-math]";
 const LETTER = /\p{L}/u;
 const RIGHT_TO_LEFT = /[\u0590-\u08FF\uFB1D-\uFDFF\uFE70-\uFEFF\u{10800}-\u{10FFF}\u{1E800}-\u{1EFFF}]/u;
-const ADDRESS = /^\s*(?:https?:\/\/|mailto:|www\.|[\w.+-]+@)/i;
+const ADDRESS = /:\/\/|^\S+@/;
 
 /**
  * Gives each block the direction of its own text, so that an answer may mix languages. Lines of paragraphs need no
@@ -20,9 +18,8 @@ export function setDirections(fragment: DocumentFragment): void {
   for (const cell of fragment.querySelectorAll<HTMLElement>("th, td")) {
     if (LETTER.test(cell.textContent ?? "")) cell.dir = "auto";
   }
-  for (const run of fragment.querySelectorAll<HTMLElement>(LEFT_TO_RIGHT)) run.dir = "ltr";
-  for (const link of fragment.querySelectorAll<HTMLElement>("a")) {
-    if (ADDRESS.test(link.textContent ?? "")) link.dir = "ltr";
+  for (const run of fragment.querySelectorAll<HTMLElement>("code, [data-math], a")) {
+    if (run.tagName !== "A" || ADDRESS.test(run.textContent ?? "")) run.dir = "ltr";
   }
 }
 

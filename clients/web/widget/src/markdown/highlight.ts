@@ -1,4 +1,6 @@
 import highlighter from "highlight.js/lib/common";
+import { highlightColours } from "../styles/highlight.ts";
+import { adopt } from "../ui.ts";
 import { sanitizedCode } from "./sanitize.ts";
 
 const LONGEST = 50_000; // characters: what is longer stays plain
@@ -7,5 +9,6 @@ const LONGEST = 50_000; // characters: what is longer stays plain
 export function highlight(code: HTMLElement, language: string): void {
   const text = code.textContent ?? "";
   if (!highlighter.getLanguage(language) || text.length > LONGEST) return;
+  adopt(highlightColours, code);
   code.replaceChildren(sanitizedCode(highlighter.highlight(text, { language, ignoreIllegals: true }).value));
 }

@@ -1,7 +1,7 @@
 import type { TokensList } from "marked";
 import type { Source } from "#client";
 import { type Block, blocksOf } from "./blocks.ts";
-import { type Citation, placeCitations, withMarks, withoutMarks } from "./citations.ts";
+import type { Citation } from "./citations.ts";
 import { setDirections } from "./direction.ts";
 import { borderOf, entriesOf, type Growing, growingOf, TAIL } from "./growing.ts";
 
@@ -28,6 +28,14 @@ interface LiveText {
  */
 const PART_BLOCKS = 40;
 const LONG_PARTS = 2;
+
+/** Places citations, once an answer had some. */
+let citing: typeof import("./citations.ts") | null = null;
+
+/** Loads what places citations. */
+export async function loadCitations(): Promise<void> {
+  citing ??= await import("./citations.ts");
+}
 
 /** What makes foreign HTML harmless, once it was needed. */
 let sanitizer: typeof import("./sanitize.ts") | null = null;
@@ -57,7 +65,7 @@ export class MarkdownView {
 
   /** Shows the text. The citations of `sources` become buttons once it is complete. */
   update(written: string, isComplete: boolean, sources: readonly Source[] = []): void {
-    const { text, citations } = isComplete ? withMarks(written, sources) : { text: written, citations: [] };
+    const { text, citations } = (isComplete && citing?.withMarks(written, sources)) || { text: written, citations: [] };
     this.#citations = citations;
     if (text === this.#text && !isComplete) return;
     if (!text.startsWith(this.#text.slice(0, this.#settled))) this.#reset();
@@ -204,7 +212,8 @@ export class MarkdownView {
     };
     if (sanitizer) show(sanitizer);
     else {
-      place.textContent = withoutMarks(block.raw.trim(), this.#citations);
+      const raw = block.raw.trim();
+      place.textContent = citing?.withoutMarks(raw, this.#citations) ?? raw;
       import("./sanitize.ts").then(
         (loaded) => {
           sanitizer = loaded;
@@ -217,7 +226,7 @@ export class MarkdownView {
   }
 
   #furnish(fragment: DocumentFragment, isSettled: boolean): void {
-    placeCitations(fragment, this.#citations, (source) => this.#citationOf(source));
+    citing?.placeCitations(fragment, this.#citations, this.#labels().source);
     setDirections(fragment);
     for (const pre of fragment.querySelectorAll("pre")) this.#frame(pre, isSettled);
     for (const table of fragment.querySelectorAll("table")) this.#scroll(table);
@@ -245,16 +254,6 @@ export class MarkdownView {
         ({ highlight }) => highlight(code, language),
         () => {},
       );
-  }
-
-  #citationOf(source: Source): HTMLElement {
-    const button = document.createElement("button");
-    Object.assign(button, { type: "button", textContent: String(source.number) });
-    const attributes = { part: "button citation-button", "aria-label": this.#labels().source(source) };
-    for (const [name, value] of Object.entries({ ...attributes, "aria-haspopup": "dialog", "aria-expanded": "false" }))
-      button.setAttribute(name, value);
-    button.dataset.number = String(source.number);
-    return button;
   }
 
   #scroll(table: HTMLElement): void {

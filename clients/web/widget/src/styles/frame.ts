@@ -39,7 +39,6 @@ export const frame = css`
   progress::-moz-progress-bar { background: var(--_accent); }
 
   .panel > [hidden] { display: none; }
-  baton-chat-threads { display: flex; flex: 1; min-block-size: 0; }
 
   .welcome { position: absolute; inset: 76px 0 96px; display: grid; place-content: center; padding: 24px; text-align: center; color: var(--_muted); font-size: 18px; pointer-events: none; }
   .welcome ::slotted(*), .welcome > * { pointer-events: auto; }
@@ -50,11 +49,6 @@ export const frame = css`
   .problem { display: flex; gap: 8px; padding: 8px 12px; margin-block-end: 8px; border-radius: 10px; font-size: 13.5px; color: var(--_danger); background: color-mix(in srgb, var(--_danger) 9%, var(--_background)); }
   .connection:not(.unseen) { display: flex; justify-content: center; gap: 8px; padding: 6px 10px; margin-block-end: 8px; border-radius: 10px; background: var(--_surface); font-size: 13px; color: var(--_muted); }
   .connection:not(.unseen) [role="status"] { position: absolute; clip-path: inset(50%); inline-size: 1px; overflow: hidden; white-space: nowrap; }
-  .offers ul { display: flex; flex-wrap: wrap; gap: 8px; justify-content: center; margin-block-end: 10px; }
-  .offers li { max-inline-size: 100%; }
-  .offers button { display: grid; max-inline-size: 100%; text-align: start; overflow-wrap: anywhere; }
-  .offers button > * { min-inline-size: 0; }
-  .offers small { color: var(--_muted); font-weight: 400; }
 
   @media (max-width: 520px) {
     .floating .panel { position: fixed; inset: 0; inline-size: 100%; block-size: 100dvh; max-block-size: none; border: 0; border-radius: 0; }

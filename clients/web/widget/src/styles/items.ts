@@ -40,21 +40,12 @@ export const items = css`
   .editor textarea { inline-size: 100%; padding: 9px 12px; border: 1px solid var(--_border); border-radius: 12px; background: var(--_raised); color: inherit; font: inherit; resize: vertical; }
   .editor .buttons { display: flex; justify-content: flex-end; gap: 8px; }
 
-  .sources { margin-block-start: 8px; font-size: 13px; color: var(--_muted); }
-  .sources summary, .tool summary { cursor: pointer; list-style: none; inline-size: fit-content; }
-  .sources summary::-webkit-details-marker, .tool summary::-webkit-details-marker { display: none; }
-  .sources summary { padding: 3px 10px; border: 1px solid var(--_border); border-radius: 999px; }
-  .sources summary:hover { background: var(--_surface); }
-  .sources .count { font-variant-numeric: tabular-nums; }
-  .sources ul { display: grid; gap: 4px; margin-block-start: 8px; padding-inline-start: 10px; }
 
   .note { display: flex; align-items: center; gap: 10px; color: var(--_muted); font-size: 13px; text-align: center; }
   .note::before, .note::after { content: ""; flex: 1; border-block-start: 1px solid var(--_border); }
   .note span { max-inline-size: 75%; }
 
   .message.assistant baton-chat-actions { display: block; inline-size: 100%; }
-  .editor textarea::placeholder { color: var(--_muted); opacity: 1; }
-  baton-chat-feedback { display: block; inline-size: 100%; margin-block-start: 6px; font-size: 13.5px; }
 
   .typing { display: flex; gap: 5px; padding: 8px 2px; }
   .typing i { inline-size: 7px; block-size: 7px; border-radius: 50%; background: var(--_muted); animation: pulse 1.2s infinite; }

@@ -46,11 +46,5 @@ export const markdown = css`
   figure.code .copy { font-size: 12.5px; color: var(--_muted); border-radius: 5px; }
   figure.code .copy:hover { color: var(--_text); }
   figure.code pre { padding: 12px; overflow-x: auto; font: 13px/1.55 var(--_mono); tab-size: 2; text-align: left; overflow-wrap: normal; white-space: pre; outline-offset: -2px; }
-  .hljs-comment, .hljs-quote, .hljs-meta { color: var(--_muted); }
-  .hljs-keyword, .hljs-selector-tag, .hljs-literal, .hljs-type { color: light-dark(#8a2bb8, #d3a0ff); }
-  .hljs-string, .hljs-regexp, .hljs-addition, .hljs-symbol { color: light-dark(#17703c, #7fd8a2); }
-  .hljs-number, .hljs-attr, .hljs-attribute, .hljs-variable, .hljs-template-variable { color: light-dark(#9a4a00, #ffb878); }
-  .hljs-title, .hljs-section, .hljs-name, .hljs-built_in { color: light-dark(#1f55c4, #8fb7ff); }
-  .hljs-deletion { color: var(--_danger); }
   math[display="block"] { overflow-x: auto; max-inline-size: 100%; }
 `;

@@ -2,6 +2,7 @@ import { css } from "lit";
 
 /** The list of conversations. */
 export const threads = css`
+  baton-chat-threads { display: flex; flex: 1; min-block-size: 0; }
   .threads { flex: 1; display: flex; flex-direction: column; gap: 8px; min-inline-size: 0; padding: 12px; overflow-y: auto; scrollbar-width: thin; inline-size: 100%; max-inline-size: var(--baton-measure, 760px); margin-inline: auto; }
   .threads .bar { display: flex; gap: 8px; }
   .threads input { flex: 1; min-inline-size: 0; font: inherit; font-size: 16px; color: inherit; padding: 6px 12px; border: 1px solid var(--_border); border-radius: 10px; background: var(--_raised); }
