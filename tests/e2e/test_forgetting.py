@@ -55,7 +55,7 @@ async def test_a_forgotten_thread_is_gone_and_its_id_unused(cloud: RunningCloud,
 
 
 def kept_of(cloud: RunningCloud, tenant: str) -> list[Json]:
-    """What is stored of a tenant, without counts of rates: they name nobody and expire within days."""
+    """Items of a tenant without its counts of rates, which name nobody and expire within days."""
     items = [item for item in cloud.stored(tenant) if item["SK"] != "THREAD"]
     return [item for item in items if not any(name in item["PK"] for name in ("~FORGET", "~ACTIVITY"))]
 
