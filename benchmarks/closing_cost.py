@@ -22,7 +22,7 @@ from baton.ports.chat_model import Finished, FinishReason, ModelChunk, ModelSett
 from baton.ports.files import ThreadFiles
 from baton.requests.parsing import message_request
 from benchmarks.capacity import Request
-from benchmarks.report import machine, table
+from benchmarks.instruments.report import machine, table
 from benchmarks.turn_cost import SCOPE, MeteredPorts, started
 from benchmarks.workload import QUESTION
 

@@ -27,7 +27,7 @@ from typing import Any
 from baton_local.cloud import LocalCloud
 from baton_local.root import ROOT, TOKENIZER
 from baton_local.stack import FunctionDefinition
-from benchmarks.report import table
+from benchmarks.instruments.report import table
 
 LAYERS = {"DependenciesLayer": ROOT / "layers/dependencies", "SharedLayer": ROOT / "shared"}
 OTHER_LAYERS = {"ExtractionLayer": ROOT / "layers/extraction", "TokenizerLayer": ROOT / "layers/tokenizer"}

@@ -30,8 +30,8 @@ import websockets.asyncio.client as websocket
 from websockets.exceptions import WebSocketException
 from websockets.typing import Subprotocol
 
-from benchmarks.frames import events_in
-from benchmarks.report import machine, table
+from benchmarks.instruments.frames import events_in
+from benchmarks.instruments.report import machine, table
 from benchmarks.turn_latency import local_cloud, model_endpoint
 from benchmarks.workload import QUESTION
 

@@ -27,7 +27,7 @@ from baton.ports.files import ThreadFiles
 from baton.requests.parsing import message_request
 from baton.turns.turns import Turns
 from benchmarks.capacity import Request
-from benchmarks.report import machine, table
+from benchmarks.instruments.report import machine, table
 from benchmarks.turn_cost import Baton, started
 
 ROUNDS = 20

@@ -38,10 +38,10 @@ from baton_local.settings import default_cache_dir
 from baton_local.sqlite_index import SqliteIndex
 from baton_local.stack import read_stack
 from baton_local.template import Endpoints
-from benchmarks.document_set import Made, document_set, pdf
+from benchmarks.inputs.document_set import Made, document_set, pdf
+from benchmarks.instruments.report import machine, table
+from benchmarks.instruments.s3_process import S3Process
 from benchmarks.recall import local_embedder
-from benchmarks.report import machine, table
-from benchmarks.s3_process import S3Process
 
 SCOPE = Scope("benchmark", "ada")
 AGENT = "knowledge"

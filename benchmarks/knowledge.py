@@ -42,8 +42,8 @@ from baton.ports.documents import DocumentStore
 from baton.ports.search import Embedder, SearchIndex
 from baton_local.demo_model.sentence_encoder import DIMENSIONS
 from baton_local.root import TOKENIZER
+from benchmarks.instruments.report import machine, table
 from benchmarks.recall import local_embedder
-from benchmarks.report import machine, table
 
 ROOT = Path(__file__).parent.parent
 QUESTIONS = Path(__file__).parent / "knowledge_questions.yaml"

@@ -22,7 +22,7 @@ from baton.domain.procedure import Procedure, ProcedureDraft, ProcedureStatus, P
 from baton.domain.procedure_set import ProcedureSet
 from baton.domain.search import Vector
 from baton.memory.recall.procedure_matching import ProcedureVectors
-from benchmarks.report import machine, table
+from benchmarks.instruments.report import machine, table
 
 MESSAGES = 100
 WORDS = 1_500

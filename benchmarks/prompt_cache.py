@@ -17,10 +17,10 @@ from baton.adapters.agent_files import AgentFiles
 from baton.adapters.token_counter import TiktokenCounter
 from baton.domain.agent import AgentDefinition
 from baton_local.root import ROOT, TOKENIZER
-from benchmarks.cache_rules import PROVIDERS, Call, PromptCache, repeated
-from benchmarks.long_conversation import Player, Turn, conversation
-from benchmarks.report import table
-from benchmarks.sliding_history import SlidingPlayer
+from benchmarks.inputs.long_conversation import Player, Turn, conversation
+from benchmarks.inputs.sliding_history import SlidingPlayer
+from benchmarks.instruments.cache_rules import PROVIDERS, Call, PromptCache, repeated
+from benchmarks.instruments.report import table
 
 COUNTED = range(2, 101)
 """The turns of the goals; all 200 are reported too."""

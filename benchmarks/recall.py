@@ -45,8 +45,8 @@ from baton.memory.episodes.episode_search import EpisodeSearch
 from baton.ports.search import Embedder, EmbeddingPurpose, SearchIndex
 from baton_local.demo_model.sentence_embedder import SentenceEmbedder
 from baton_local.demo_model.sentence_encoder import DIMENSIONS, NAME, SentenceEncoder
-from benchmarks.chat_histories import BEGIN, History, history
-from benchmarks.report import machine, table
+from benchmarks.inputs.chat_histories import BEGIN, History, history
+from benchmarks.instruments.report import machine, table
 
 USERS = 6
 SESSIONS = 30

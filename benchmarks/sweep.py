@@ -34,8 +34,8 @@ from baton.ports.leases import Commit, LeaseRequest
 from baton.ports.threads import ThreadStore
 from baton_local.engines.clients import client
 from benchmarks.capacity import CapacityMeter, by_operation
-from benchmarks.local_table import local_table
-from benchmarks.report import machine, table
+from benchmarks.instruments.local_table import local_table
+from benchmarks.instruments.report import machine, table
 
 SCOPE = Scope("benchmark", "ada@example.com")
 WANTED = 33_000

@@ -48,7 +48,7 @@ from baton_local.settings import default_cache_dir
 from baton_local.stack import read_stack
 from baton_local.template import Endpoints
 from benchmarks.capacity import CapacityMeter, Request
-from benchmarks.ports import (
+from benchmarks.instruments.ports import (
     AgentsInMemory,
     ConnectedClient,
     ForgetfulStore,
@@ -58,9 +58,16 @@ from benchmarks.ports import (
     QueueInMemory,
     Record,
 )
-from benchmarks.report import machine
-from benchmarks.s3_process import S3Process
-from benchmarks.turn_cost_tables import ConversationCost, TurnCost, beginning, requests_table, summary, whole_table
+from benchmarks.instruments.report import machine
+from benchmarks.instruments.s3_process import S3Process
+from benchmarks.instruments.turn_cost_tables import (
+    ConversationCost,
+    TurnCost,
+    beginning,
+    requests_table,
+    summary,
+    whole_table,
+)
 from benchmarks.workload import ANSWER, QUESTION, STREAM_SECONDS, PacedModel, model_cpu_seconds
 
 TURNS = (1, 10, 100, 1_000)

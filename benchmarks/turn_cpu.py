@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from baton_local.root import ROOT
-from benchmarks.report import machine, table
+from benchmarks.instruments.report import machine, table
 
 PROCESS = Path(__file__).with_name("turn_cpu_process.py")
 

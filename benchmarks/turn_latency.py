@@ -28,8 +28,8 @@ from websockets.typing import Subprotocol
 from baton.adapters.agent_files import AgentFiles
 from baton_local.engines.process import start_on_free_port
 from baton_local.root import ROOT
-from benchmarks.frames import events_in
-from benchmarks.report import machine, table
+from benchmarks.instruments.frames import events_in
+from benchmarks.instruments.report import machine, table
 from benchmarks.workload import ANSWER, QUESTION
 
 TURNS = 200
@@ -84,7 +84,7 @@ class Direct:
                 text += delta
         messages.append({"role": "assistant", "content": text})
         whole = time.perf_counter() - began
-        check(text)
+        _check(text)
         return Timing(first_token, whole)
 
 
@@ -156,11 +156,11 @@ class _EventClock:
             self._text += event["delta"]
 
     def timing(self) -> Timing:
-        check(self._text)
+        _check(self._text)
         return Timing(self._at["TEXT_MESSAGE_CONTENT"], self._at["RUN_FINISHED"], self._at["RUN_STARTED"])
 
 
-def check(text: str) -> None:
+def _check(text: str) -> None:
     """Raise ``RuntimeError`` unless the text is the whole answer."""
     if text != ANSWER:
         raise RuntimeError(f"an answer did not arrive whole: {len(text)} of {len(ANSWER)} characters")
@@ -175,7 +175,7 @@ def model_endpoint() -> Iterator[str]:
     """Start the model endpoint and yield its base URL."""
 
     def command(port: int) -> list[str]:
-        server = [sys.executable, "-m", "uvicorn", "benchmarks.model_server:app"]
+        server = [sys.executable, "-m", "uvicorn", "benchmarks.inputs.model_server:app"]
         return [*server, "--port", str(port), "--log-level", "warning", "--no-access-log"]
 
     child, port = start_on_free_port("the model", command, lambda port: answers(f"http://127.0.0.1:{port}/"))
@@ -183,10 +183,6 @@ def model_endpoint() -> Iterator[str]:
         yield f"http://127.0.0.1:{port}/v1"
     finally:
         child.stop()
-
-
-NO_RATES = '{"userRunsAtOnce": null, "userMessagesPerMinute": null, "userFollowStreams": null}'
-"""``BATON_TENANT_LIMITS`` where one user stands for many."""
 
 
 @contextmanager
@@ -228,14 +224,14 @@ async def _ways(threads: int) -> AsyncIterator[dict[str, Way]]:
     async with AsyncExitStack() as stack:
         model_url = stack.enter_context(model_endpoint())
         url = stack.enter_context(local_cloud(model_url))
-        baton = await stack.enter_async_context(baton_ways(url, threads))
+        baton = await stack.enter_async_context(_baton_ways(url, threads))
         openai = await stack.enter_async_context(AsyncOpenAI(api_key=KEY, base_url=model_url, max_retries=0))
         system_prompt = AgentFiles.load(ROOT / "agents", "assistant").default_main().system_prompt
         yield {"the model, directly": Direct(openai, system_prompt, threads), **baton}
 
 
 @asynccontextmanager
-async def baton_ways(url: str, threads: int) -> AsyncIterator[dict[str, Way]]:
+async def _baton_ways(url: str, threads: int) -> AsyncIterator[dict[str, Way]]:
     """Connect to the local cloud at ``url``, and yield its ways by name."""
     async with AsyncExitStack() as stack:
         http = await stack.enter_async_context(httpx.AsyncClient(base_url=url, timeout=30, trust_env=False))

@@ -28,7 +28,7 @@ from baton_local.root import ROOT
 from baton_local.settings import default_cache_dir
 from baton_local.stack import read_stack
 from baton_local.template import Endpoints
-from benchmarks.report import machine, table
+from benchmarks.instruments.report import machine, table
 from tests.engines import TableAt
 from tests.faults.counts import summed
 from tests.faults.generated.case import Outcome, run_case

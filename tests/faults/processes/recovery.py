@@ -28,8 +28,8 @@ import httpx
 from websockets.exceptions import ConnectionClosed
 
 from baton_local.root import ROOT
-from benchmarks.frames import events_in
-from benchmarks.report import table
+from benchmarks.instruments.frames import events_in
+from benchmarks.instruments.report import table
 from tests.e2e.cloud import RunningCloud
 from tests.e2e.sockets import SUBPROTOCOL, connect_with
 from tests.e2e.users import run_input

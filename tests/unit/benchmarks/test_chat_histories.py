@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.chat_histories import history
+from benchmarks.inputs.chat_histories import history
 
 
 def test_a_history_is_the_same_each_time_and_another_for_another_user() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.cache_rules import ANTHROPIC, OPENAI, Call, Piece, PromptCache
+from benchmarks.instruments.cache_rules import ANTHROPIC, OPENAI, Call, Piece, PromptCache
 from benchmarks.prompt_cache import COUNTED, measure
 
 

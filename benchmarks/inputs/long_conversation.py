@@ -27,7 +27,7 @@ from baton.memory.prompt.message_prompts import to_prompts
 from baton.memory.prompt.token_estimates import REPLY_TOKENS, answer_tokens, message_tokens, prompt_tokens
 from baton.memory.recalled import BlockKind, Recalled, RecalledBlock
 from baton.ports.chat_model import Prompt, TokenCounter, ToolSpec
-from benchmarks.cache_rules import Call, Piece
+from benchmarks.instruments.cache_rules import Call, Piece
 from benchmarks.workload import ANSWER, QUESTION
 
 TURNS = 200

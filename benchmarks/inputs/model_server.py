@@ -1,4 +1,4 @@
-"""A model endpoint that answers without delay, in its own process: ``uvicorn benchmarks.model_server:app``."""
+"""A model endpoint that answers without delay, in its own process: ``uvicorn benchmarks.inputs.model_server:app``."""
 
 from __future__ import annotations
 

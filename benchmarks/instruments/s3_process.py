@@ -1,4 +1,7 @@
-"""S3 in a separate process, so that the benchmark's CPU time excludes it: ``python -m benchmarks.s3_process``."""
+"""S3 in a separate process, so that the benchmark's CPU time excludes it.
+
+The process is ``python -m benchmarks.instruments.s3_process``.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ class S3Process:
 
     def start(self) -> str:
         """Start it and return its endpoint URL. Raises ``RuntimeError`` if it does not start."""
-        command = [sys.executable, "-m", "benchmarks.s3_process"]
+        command = [sys.executable, "-m", "benchmarks.instruments.s3_process"]
         self._process = process = subprocess.Popen(
             command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )

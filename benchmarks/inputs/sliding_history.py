@@ -14,7 +14,7 @@ from baton.memory.prompt.history_window import Exchange, split_exchanges
 from baton.memory.prompt.message_prompts import SHORTENED_CHARS, SHORTENED_NOTE, to_prompts
 from baton.memory.prompt.token_estimates import REPLY_TOKENS, total_tokens
 from baton.ports.chat_model import Prompt
-from benchmarks.long_conversation import TOOL_NAMES, Player, Turn
+from benchmarks.inputs.long_conversation import TOOL_NAMES, Player, Turn
 
 
 class SlidingPlayer(Player):

@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from benchmarks.capacity import Request, by_operation
-from benchmarks.report import table
+from benchmarks.instruments.report import table
 
 BEGINNING = frozenset({"~CONN", "~THREAD"})
 """Items written when a conversation begins: its attached connection, and the owner of its id."""

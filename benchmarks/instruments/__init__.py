@@ -1,0 +1,1 @@
+"""Meters, engines and tables that benchmarks share."""
