@@ -1,5 +1,5 @@
-# Baton. `make run` starts the local cloud, `make check` is the daily loop, `make test` checks everything; all set
-# themselves up.
+# Baton. `make run` starts the local cloud, `make check` is the daily loop, `make test` checks a commit, `make all`
+# everything; all set themselves up.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
@@ -22,7 +22,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Only package registries are needed: a missing Python is reported, not fetched from elsewhere.
 export UV_PYTHON_DOWNLOADS ?= never
 
-.PHONY: help setup web wheels run check test lint types depth faults properties models mutations grants unit integration e2e infrastructure build validate client docs format clean account preflight deploy publish settings settings-show settings-file smoke teardown search-migrate search-reindex search-rebuild search-verify search-repair
+.PHONY: help setup web wheels run check test all lint types depth faults properties models mutations grants unit integration e2e browser infrastructure build validate client docs format clean account preflight deploy publish settings settings-show settings-file smoke teardown search-migrate search-reindex search-rebuild search-verify search-repair
 
 help: ## Show this list. STAGE is dev unless it is given
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,12 +49,12 @@ check: setup ## Lint, types and unit tests: the daily loop, three and a half min
 	$(end-checks); $(sum-up)
 
 # There are more processes than cores, because tests often wait. tests/distribution.py spreads the tests over them.
-test: setup ## Check everything: lint, types, every test; about a quarter of an hour on two cores
+test: setup ## Check a commit: lint, types, all tests but those that `make all` runs; ten minutes at most on two cores
 	@failed=(); $(begin-checks); \
 	echo "== tests"; \
 	if [ -n "$(TESTS)" ]; then \
 		$(BIN)/pytest $(TESTS) || failed+=(tests); \
-		echo "Roles are not judged: that takes a run of all tests."; \
+		echo "Calls are not judged by the roles: that takes a run without TESTS."; \
 	else \
 		export BATON_LOCAL_RECORDINGS=$$(mktemp -d); \
 		$(BIN)/pytest -n 4 --ignore tests/grants/test_grants.py || failed+=(tests); \
@@ -62,6 +62,11 @@ test: setup ## Check everything: lint, types, every test; about a quarter of an 
 		rm -r $$BATON_LOCAL_RECORDINGS; \
 	fi; \
 	$(end-checks); $(sum-up)
+
+all: export BATON_TESTS := all
+all: export BATON_CHECK_UNCHANGED := 1
+all: setup ## Check everything, each night and before a release: every test, every endpoint of models, many generated cases
+	@$(MAKE) --no-print-directory --keep-going TESTS= test faults properties
 
 lint: setup ## Style, formatting and the import rules
 	@echo "== lint"
@@ -79,6 +84,9 @@ types: setup ## Types, strictly
 depth: setup ## Count the calls from the worker's handler to the model, and the generators from its stream to the outbox
 	@$(BIN)/python -m benchmarks.call_depth
 
+# Each of these runs all of its tests, also those that `make test` leaves to `make all`.
+faults properties models unit integration e2e browser infrastructure: export BATON_TESTS := all
+
 faults: setup ## Kill, lose, repeat and fail at every stage; with many times the cases that `make test` generates
 	@BATON_FAULT_CASES=$${BATON_FAULT_CASES:-1500} $(BIN)/pytest tests/faults -n 2 $(TESTS)
 
@@ -86,22 +94,23 @@ properties: setup ## Rules as properties, with many times the examples that `mak
 	@BATON_EXAMPLES=$${BATON_EXAMPLES:-400} $(BIN)/pytest tests/unit tests/e2e/test_fuzz.py -m hypothesis -n 2 $(TESTS)
 
 models: setup ## Tests of model adapters with every endpoint; `make test` tries a part of the pairs
-	@BATON_ENDPOINTS=all $(BIN)/pytest tests/models -n 2 $(TESTS)
+	@$(BIN)/pytest tests/models -n 2 $(TESTS)
 
 mutations: setup ## Inject faults one at a time, each of which a test must find
 	@$(BIN)/python -m tests.mutations
 
-grants: ## Judge the calls that `make test` recorded by the roles: make grants RECORDINGS=folder
+grants: ## Judge recorded calls by the roles, and after `make all` the roles by the calls: make grants RECORDINGS=folder
 	@echo "== grants"
 	@test -n "$(RECORDINGS)" || { echo "RECORDINGS is not set: \`make test\` records calls and judges them." >&2; exit 1; }
-	@BATON_LOCAL_RECORDINGS="$(RECORDINGS)" $(BIN)/pytest tests/grants/test_grants.py
+	@BATON_TESTS=$${BATON_TESTS:-usual} BATON_LOCAL_RECORDINGS="$(RECORDINGS)" $(BIN)/pytest tests/grants/test_grants.py
 
-unit integration e2e infrastructure: setup
+unit integration e2e browser infrastructure: setup
 	@$(BIN)/pytest tests/$@ $(TESTS)
 
 unit: ## Tests of rules and single parts
 integration: ## Tests of adapters against real engines
 e2e: ## Tests over real sockets through the local cloud
+browser: ## Tests of the widget, the console and the demo page in a browser
 infrastructure: ## Tests of the template and of what `sam build` packs
 
 build: setup ## Pack functions and layers (no Docker)

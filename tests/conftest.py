@@ -22,6 +22,7 @@ pytest_plugins = [
     "tests.compiled",
     "tests.distribution",
     "tests.durations",
+    "tests.nightly",
     "tests.unchanged",
     "tests.engines",
     "tests.e2e.fixtures",

@@ -17,7 +17,7 @@ import psutil
 import pytest
 
 RECORD = ".baton/durations.json"
-"""The record of the last run of tests, in the folder of the project."""
+"""The record of the last run of more than ``PRINTED`` files, in the folder of the project."""
 PRINTED = 30
 COLLECTING = "(imports and collection)"
 
@@ -63,11 +63,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Write the record, and print the files and folders that took the most processor time."""
     config = terminalreporter.config
     files = {name: {"cpu": round(cpu_seconds[name], 2), "wall": round(wall_seconds[name], 2)} for name in cpu_seconds}
+    if len(files) <= PRINTED:
+        return
     record = config.rootpath / RECORD
     record.parent.mkdir(exist_ok=True)
     record.write_text(json.dumps(files, indent=1, sort_keys=True))
-    if len(files) <= PRINTED:
-        return
     terminalreporter.section(f"processor seconds, wall seconds ({RECORD})")
     for title, folded in (("folders", _by_folder()), ("files", {name: name for name in files})):
         terminalreporter.write_line(f"{title}:")

@@ -84,6 +84,7 @@ async def test_a_reload_in_the_middle_of_an_answer_keeps_it_and_its_question(wid
     assert len(model.requests) == 3
 
 
+@pytest.mark.nightly
 async def test_escape_stops_an_answer(widget: Widget, model: FaultModel) -> None:
     gate = Gate("It was a dark ", "and stormy night.")
     model.script(gate.behaviour)
@@ -98,6 +99,7 @@ async def test_escape_stops_an_answer(widget: Widget, model: FaultModel) -> None
     gate.open()
 
 
+@pytest.mark.nightly
 async def test_another_window_shows_the_same(widget: Widget, site: HostApplication, model: FaultModel) -> None:
     gate = Gate("It was a dark ", "and stormy night.")
     model.script(gate.behaviour)
@@ -113,6 +115,7 @@ async def test_another_window_shows_the_same(widget: Widget, site: HostApplicati
     await expect(widget.said("user")).to_have_text(["Tell me a story", "Thanks"])
 
 
+@pytest.mark.nightly
 async def test_a_failed_answer_says_why_and_the_next_one_is_shown(widget: Widget, model: FaultModel) -> None:
     model.script(unauthorized(), answers("Here I am."))
     await widget.say("Anybody there?")
@@ -142,6 +145,7 @@ The area is $A = \\pi r^2$.
 """
 
 
+@pytest.mark.nightly
 async def test_markdown_is_shown_with_code_and_formulas(widget: Widget, model: FaultModel) -> None:
     model.script(answers(MARKDOWN))
     await widget.say("How?")
@@ -204,6 +208,7 @@ async def test_a_call_waits_for_an_answer_also_after_a_reload(
     assert ("refused" in (calls[0]["errorMessage"] or "")) is not made
 
 
+@pytest.mark.nightly
 async def test_earlier_messages_come_when_the_reader_scrolls_up(
     page: Page, site: HostApplication, cloud: RunningCloud, model: FaultModel
 ) -> None:
@@ -228,6 +233,7 @@ async def test_earlier_messages_come_when_the_reader_scrolls_up(
     assert await page.locator("article .body").all_text_contents() == said
 
 
+@pytest.mark.nightly
 async def test_files_travel_with_a_message(widget: Widget, model: FaultModel) -> None:
     model.script(answers("A shopping list."))
     chooser = widget.page.locator("input.chooser")
@@ -268,6 +274,7 @@ async def becomes_true(page: Page, expression: str) -> None:
             await page.wait_for_timeout(50)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("locale", "button"), [("de", "Senden"), ("es", "Enviar"), ("zh-CN", "发送"), ("ar", "إرسال")])
 async def test_the_widget_speaks_the_language_of_the_page(
     page: Page, site: HostApplication, locale: str, button: str
@@ -296,6 +303,7 @@ async def test_a_first_answer_takes_at_most_60_kb(page: Page, site: HostApplicat
     assert sum(loaded.values()) <= 60 * 1024, loaded
 
 
+@pytest.mark.nightly
 async def test_a_token_route_that_fails_is_asked_again(page: Page, site: HostApplication, model: FaultModel) -> None:
     fails = True
 
@@ -316,6 +324,7 @@ async def test_a_token_route_that_fails_is_asked_again(page: Page, site: HostApp
     await expect(widget.said("assistant")).to_have_text(["Hello"])
 
 
+@pytest.mark.nightly
 async def test_the_client_alone_regenerates_edits_and_selects(
     page: Page, site: HostApplication, cloud: RunningCloud, model: FaultModel
 ) -> None:

@@ -21,6 +21,8 @@ from tests.e2e.sockets import PATIENCE_SECONDS, new_id
 from tests.e2e.users import User
 from tests.fault_model import FaultModel
 
+pytestmark = pytest.mark.nightly
+
 Json = dict[str, Any]
 
 expect.set_options(timeout=60_000)

@@ -14,6 +14,8 @@ from tests.e2e.documents import HANDBOOK, announce, ended, put
 from tests.e2e.fixtures import NewUser
 from tests.fault_model import FaultModel, answers
 
+pytestmark = pytest.mark.nightly
+
 expect.set_options(timeout=60_000)
 
 

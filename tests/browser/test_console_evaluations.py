@@ -13,6 +13,8 @@ from baton_local import web
 from tests.browser.console import Console
 from tests.e2e.cloud import RunningCloud
 
+pytestmark = pytest.mark.nightly
+
 expect.set_options(timeout=60_000)
 
 

@@ -14,6 +14,8 @@ from tests.browser.console import Console
 from tests.e2e.cloud import RunningCloud
 from tests.fault_model import FaultModel
 
+pytestmark = pytest.mark.nightly
+
 expect.set_options(timeout=60_000)
 
 HOSTILE = (

@@ -12,6 +12,8 @@ from tests.browser.console import ADMINISTRATOR, Console, say
 from tests.e2e.cloud import RunningCloud
 from tests.fault_model import FaultModel, answers
 
+pytestmark = pytest.mark.nightly
+
 expect.set_options(timeout=60_000)
 HOSTILE = '<img src=x onerror="alert(1)"> </text-viewer><script>alert(2)</script>'
 LONG = 400_000

@@ -13,6 +13,8 @@ from tests.browser.console import Console, say
 from tests.e2e.cloud import RunningCloud
 from tests.fault_model import FaultModel
 
+pytestmark = pytest.mark.nightly
+
 expect.set_options(timeout=60_000)
 HOSTILE_USER = '<img src=x onerror="alert(1)">'
 HOSTILE = '<img src=x onerror="alert(1)"> \u202egnp.exe </textarea><script>alert(2)</script>'

@@ -12,6 +12,8 @@ from tests.e2e.handoff.conftest import demo_client, new_demo_user
 from tests.e2e.handoff.made_skills import PROCEDURES, REFUND, approved, made_by
 from tests.e2e.users import User
 
+pytestmark = pytest.mark.nightly
+
 __all__ = ["demo_client", "new_demo_user"]
 
 

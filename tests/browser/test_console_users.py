@@ -13,6 +13,8 @@ from tests.browser.console import Console, say
 from tests.e2e.cloud import RunningCloud
 from tests.fault_model import FaultModel
 
+pytestmark = pytest.mark.nightly
+
 expect.set_options(timeout=60_000)
 
 

@@ -52,6 +52,7 @@ async def test_the_page_keeps_its_own_policy_and_asks_no_other_host(
     assert reported == []
 
 
+@pytest.mark.nightly
 async def test_what_is_said_before_the_widget_is_ready_waits_for_it(
     page: Page, cloud: RunningCloud, model: FaultModel
 ) -> None:
@@ -72,6 +73,7 @@ async def test_what_is_said_before_the_widget_is_ready_waits_for_it(
     await expect(widget.input).to_have_value("")
 
 
+@pytest.mark.nightly
 async def test_a_conversation_that_was_ended_says_so_is_in_the_audit_and_reopens(widget: Widget) -> None:
     page = widget.page
     closed = page.get_by_text("This conversation is closed. Write a message to reopen it.")
@@ -98,6 +100,7 @@ async def test_another_user_does_not_see_the_conversation(widget: Widget) -> Non
     await expect(widget.said("assistant")).to_have_count(0)
 
 
+@pytest.mark.nightly
 async def test_the_description_of_the_api_needs_no_other_host(page: Page, cloud: RunningCloud) -> None:
     asked: list[str] = []
     said: list[str] = []
@@ -114,6 +117,7 @@ async def test_the_description_of_the_api_needs_no_other_host(page: Page, cloud:
     assert [url for url in asked if not url.startswith((cloud.url, "data:"))] == []
 
 
+@pytest.mark.nightly
 async def test_the_reader_can_be_somebody_else_with_permissions(page: Page) -> None:
     await Harness(page).open()
     await page.get_by_text("Be somebody else").click()
@@ -126,6 +130,7 @@ async def test_the_reader_can_be_somebody_else_with_permissions(page: Page) -> N
     await expect(page.locator("#who")).to_have_text("grace of tenant demo")
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("about", "words", "is_offline"),
     [
@@ -144,6 +149,7 @@ async def test_the_page_says_who_you_are_and_what_answers(
     await expect(page.locator("#offline")).to_be_visible(visible=is_offline)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("has_own", [True, False])
 async def test_sentences_are_proposed_only_to_the_agents_that_come_with_baton(page: Page, has_own: bool) -> None:
     about = {"model": "baton-demo", "isDemoModel": True, "hasOwnAgents": has_own}
@@ -152,6 +158,7 @@ async def test_sentences_are_proposed_only_to_the_agents_that_come_with_baton(pa
     await expect(page.get_by_role("button", name="What can you do?")).to_be_visible(visible=not has_own)
 
 
+@pytest.mark.nightly
 async def test_a_user_who_comes_back_from_the_editor_sees_why_an_edit_is_not_in_use(page: Page) -> None:
     harness = await Harness(page).open()
     alert = page.get_by_role("complementary").get_by_role("alert")
@@ -162,6 +169,7 @@ async def test_a_user_who_comes_back_from_the_editor_sees_why_an_edit_is_not_in_
     await expect(alert).to_contain_text(problem)
 
 
+@pytest.mark.nightly
 async def test_a_conversation_begins_with_the_agent_that_was_chosen(page: Page) -> None:
     harness = await Harness(page, {"/v1/agents": {"items": [OPERATOR, WRITER]}}).open()
     choice = page.get_by_label("New conversations begin with")
@@ -207,6 +215,7 @@ async def test_nothing_of_the_person_before_is_left_on_the_page(page: Page) -> N
     assert "Ada's" not in await page.evaluate("JSON.stringify([{...sessionStorage}, {...localStorage}])")
 
 
+@pytest.mark.nightly
 async def test_a_picture_that_is_uploaded_is_seen_at_once(widget: Widget, model: FaultModel) -> None:
     pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
     large = base64.b64decode(pixel) + bytes(30_000)

@@ -17,6 +17,8 @@ from playwright.async_api import Page, expect
 from baton_local.root import ROOT
 from tests.environment import INITIAL_ENVIRONMENT
 
+pytestmark = pytest.mark.nightly
+
 LOADED = re.compile(
     r"<(?:script|img|iframe|source)\b[^>]*\bsrc=[\"']?(https?:)?//"
     r"|<link\b[^>]*stylesheet[^>]*href=[\"']?(https?:)?//"

@@ -16,6 +16,8 @@ from tests.e2e.cloud import RunningCloud
 from tests.e2e.gates import Gate
 from tests.fault_model import FaultModel, answers, calls_tools, unauthorized
 
+pytestmark = pytest.mark.nightly
+
 expect.set_options(timeout=60_000)
 
 

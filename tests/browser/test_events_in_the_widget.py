@@ -76,6 +76,7 @@ async def test_research_names_the_agents_and_what_became_of_them(page: Page, har
     await expect(box.locator("[data-progress=working]")).to_have_count(0)
 
 
+@pytest.mark.nightly
 async def test_research_that_takes_long_says_so(page: Page, harness: Harness) -> None:
     await harness.begin("Where shall I go?")
     await harness.play(research("Asking others", "Weather", "Trains"), changed(waitedSeconds=8))
@@ -88,6 +89,7 @@ async def test_research_that_takes_long_says_so(page: Page, harness: Harness) ->
     await expect(page.locator(".research [data-progress=working]")).to_have_count(0)
 
 
+@pytest.mark.nightly
 async def test_research_in_a_stopped_run_goes_on_no_more(page: Page, harness: Harness) -> None:
     await harness.begin("Where shall I go?")
     await harness.play(
@@ -122,6 +124,7 @@ async def test_a_tool_call_is_a_line_that_opens(page: Page, harness: Harness) ->
     await expect(line.locator("figure").nth(1)).to_be_visible()
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("outcome", "label"),
     [("succeeded", "Called delete"), ("failed", "Call of delete failed"), ("refused", "Call of delete refused")],
@@ -138,6 +141,7 @@ async def test_a_tool_call_is_labelled_by_how_it_ended(page: Page, harness: Harn
     await expect(page.locator("details.tool summary")).to_have_text(label)
 
 
+@pytest.mark.nightly
 async def test_a_call_that_the_user_talked_past_was_refused(page: Page, harness: Harness) -> None:
     await harness.begin("Delete it")
     call = ToolCallStartEvent(tool_call_id="c-1", tool_call_name="delete"), ToolCallEndEvent(tool_call_id="c-1")
@@ -148,6 +152,7 @@ async def test_a_call_that_the_user_talked_past_was_refused(page: Page, harness:
     await expect(page.locator("details.tool summary")).to_have_text("Call of delete refused")
 
 
+@pytest.mark.nightly
 async def test_sources_stand_under_the_answer(page: Page, harness: Harness) -> None:
     await harness.begin("What is the limit?")
     await harness.play(
@@ -157,6 +162,7 @@ async def test_sources_stand_under_the_answer(page: Page, harness: Harness) -> N
     await expect(page.locator("article.assistant .sources li")).to_have_text("Limits")
 
 
+@pytest.mark.nightly
 async def test_sources_and_tool_calls_of_stored_messages_are_shown(page: Page) -> None:
     thread_id = "550e8400-e29b-41d4-a716-446655440000"
     said = {"runId": "run-1", "status": "complete"}
@@ -240,6 +246,7 @@ async def test_an_approval_is_answered_by_a_button(
     await expect(card.locator(".answer")).to_have_text(shown)
 
 
+@pytest.mark.nightly
 async def test_a_refused_answer_to_an_approval_can_be_given_again(page: Page, harness: Harness) -> None:
     await harness.begin("Send the invoice")
     await harness.end(APPROVE)
@@ -251,6 +258,7 @@ async def test_a_refused_answer_to_an_approval_can_be_given_again(page: Page, ha
     await expect(page.get_by_role("button", name="Approve")).to_be_visible()
 
 
+@pytest.mark.nightly
 async def test_a_message_instead_of_an_answer_gives_the_approval_up(page: Page, harness: Harness) -> None:
     await harness.begin("Send the invoice")
     await harness.end(APPROVE)
@@ -305,6 +313,7 @@ async def test_a_workflow_that_cannot_be_left_has_no_exit(page: Page, harness: H
     await expect(page.get_by_role("button", name="Exit")).to_be_hidden()
 
 
+@pytest.mark.nightly
 async def test_unfinished_work_is_offered(page: Page, harness: Harness) -> None:
     await harness.begin("Hello again", state(resumable=[SKILL]))
     await harness.end()
@@ -314,6 +323,7 @@ async def test_unfinished_work_is_offered(page: Page, harness: Harness) -> None:
     assert await harness.sent("continue") == {"action": "continue", "threadId": harness.thread_id, "workflowId": "w-1"}
 
 
+@pytest.mark.nightly
 async def test_nothing_else_is_offered_while_a_specialist_is_active(page: Page, harness: Harness) -> None:
     await harness.begin("Hello again", state(resumable=[SKILL]))
     offers = page.locator(".offers").get_by_role("button")
@@ -338,6 +348,7 @@ async def test_a_run_can_be_stopped(page: Page, harness: Harness) -> None:
     await expect(page.locator("article.assistant .mark")).to_have_text("Stopped")
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("reason", "words"),
     [
@@ -364,6 +375,7 @@ async def test_a_closed_conversation_says_so_and_how_it_reopens(
     await expect(page.get_by_role("button", name="End conversation")).to_be_visible()
 
 
+@pytest.mark.nightly
 async def test_documents_that_an_answer_rests_on_are_named_with_their_place(page: Page, harness: Harness) -> None:
     handbook = {
         "kind": "document",
@@ -396,6 +408,7 @@ async def test_documents_that_an_answer_rests_on_are_named_with_their_place(page
     assert await document.evaluate("window.opener") is None
 
 
+@pytest.mark.nightly
 async def test_trying_again_says_what_failed_once_more(page: Page, harness: Harness) -> None:
     run_id = await harness.begin("Hello")
     begun, content, _ = answer("Good")

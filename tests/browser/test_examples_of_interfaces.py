@@ -10,6 +10,8 @@ from playwright.async_api import Page, expect
 from tests.browser.examples import Example, built, served
 from tests.e2e.cloud import RunningCloud
 
+pytestmark = pytest.mark.nightly
+
 expect.set_options(timeout=60_000)
 
 

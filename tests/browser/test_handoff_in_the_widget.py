@@ -9,6 +9,8 @@ from playwright.async_api import Locator, Page, expect
 
 from tests.e2e.cloud import RunningCloud
 
+pytestmark = pytest.mark.nightly
+
 expect.set_options(timeout=60_000)
 
 REQUEST = "I want to create a skill that sends Slack alerts"

@@ -8,6 +8,8 @@ from playwright.async_api import Page, expect
 
 from tests.browser.harness import Harness, Json, state
 
+pytestmark = pytest.mark.nightly
+
 COUNT = """() => {
   window.drawn = { messages: 0, nodes: 0 };
   const { prototype } = customElements.get("baton-chat-message");

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from ag_ui.core import RunStartedEvent, TextMessageContentEvent, TextMessageEndEvent, TextMessageStartEvent
 from playwright.async_api import Page, expect
 
@@ -30,6 +31,7 @@ async def wait_for_the_answer(harness: Harness) -> None:
     await harness.page.clock.run_for(1000)
 
 
+@pytest.mark.nightly
 async def test_a_resume_without_an_answer_is_asked_for_again_and_then_by_another_connection(page: Page) -> None:
     harness = await with_an_answer_missing(page)
     await wait_for_the_answer(harness)
@@ -52,6 +54,7 @@ async def test_events_that_come_too_soon_are_shown_after_the_one_that_they_follo
     await expect(body).to_have_attribute("aria-busy", "false")
 
 
+@pytest.mark.nightly
 async def test_a_resume_whose_events_break_off_is_asked_for_again_from_where_they_did(page: Page) -> None:
     harness = await with_an_answer_missing(page)
     resume = {"after": 3, "lastSeq": 6, "runId": "run-1"}
@@ -113,6 +116,7 @@ async def test_what_was_said_without_an_answer_is_said_again_after_a_reload(page
     assert [frame["content"] for frame in harness.frames if frame["action"] == "message"] == []
 
 
+@pytest.mark.nightly
 async def test_a_request_is_sent_again_until_a_later_ping_is_answered(page: Page) -> None:
     harness = await Harness(page).open()
     run_id = await harness.begin("Tell me a story")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from ag_ui.core import TextMessageContentEvent, TextMessageEndEvent, TextMessageStartEvent
 from playwright.async_api import Page, expect
 
 from tests.browser.harness import Harness
+
+pytestmark = pytest.mark.nightly
 
 MOVE = "widget => widget.parentNode.append(widget)"
 FROM_END = "box => Math.round(box.scrollHeight - box.clientHeight - box.scrollTop)"

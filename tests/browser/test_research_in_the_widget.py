@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import uuid
 
+import pytest
 from playwright.async_api import Page, expect
 
 from tests.e2e.cloud import RunningCloud
+
+pytestmark = pytest.mark.nightly
 
 expect.set_options(timeout=60_000)
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from playwright.async_api import Page, expect
 
 from baton_local.root import ROOT
 from tests.browser.widget import Widget
 from tests.integration.make_run.program import kill_everything, running
+
+pytestmark = pytest.mark.nightly
 
 expect.set_options(timeout=120_000)
 

@@ -19,6 +19,8 @@ from tests.e2e.cloud import RunningCloud
 from tests.e2e.gates import PATIENCE_SECONDS, Gate
 from tests.fault_model import FaultModel
 
+pytestmark = pytest.mark.nightly
+
 expect.set_options(timeout=60_000)
 
 IN_A_RUN, OTHERWISE = 15, 30

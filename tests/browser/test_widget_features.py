@@ -16,6 +16,8 @@ from tests.browser.widget import Widget, foreign_site
 from tests.e2e.cloud import RunningCloud
 from tests.fault_model import FaultModel, answers, calls_tools
 
+pytestmark = pytest.mark.nightly
+
 expect.set_options(timeout=60_000)
 
 PAINT = """() => {

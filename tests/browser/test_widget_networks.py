@@ -15,6 +15,8 @@ from tests.browser.widget import Widget, foreign_site
 from tests.e2e.cloud import RunningCloud
 from tests.fault_model import FaultModel
 
+pytestmark = pytest.mark.nightly
+
 expect.set_options(timeout=60_000)
 
 IN_A_RUN, OTHERWISE = 15, 30

@@ -16,6 +16,8 @@ from tests.e2e.users import Json, User
 from tests.fault_model import FaultModel, answers
 from tests.npm import program
 
+pytestmark = pytest.mark.nightly
+
 __all__ = ["clients_folder"]
 
 PAGE = Path(__file__).parents[2] / "docs/how-to/regenerate-and-edit.md"

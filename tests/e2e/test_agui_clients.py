@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import base64
 
+import pytest
+
 from tests.e2e.agui_checks import check_agrees, check_heard
 from tests.e2e.agui_clients import (
     AgUiClient,
@@ -58,6 +60,7 @@ async def test_the_client_learns_of_a_failed_run_and_goes_on(
     await check_agrees(finished, alice, thread_id)
 
 
+@pytest.mark.nightly
 async def test_the_client_sees_its_run_cancelled(client: AgUiClient, alice: User, model: FaultModel) -> None:
     thread_id = new_id()
     gate = Gate()

@@ -8,10 +8,13 @@ import uuid
 from typing import Any
 
 import httpx
+import pytest
 
 from baton_local.environment import RUNS_AT_ONCE
 from tests.e2e.cloud import RunningCloud
 from tests.e2e.sockets import PATIENCE_SECONDS
+
+pytestmark = pytest.mark.nightly
 
 COUNT = 2 * RUNS_AT_ONCE + 1
 

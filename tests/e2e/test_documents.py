@@ -27,6 +27,7 @@ def editor(new_user: NewUser) -> User:
     return new_user("editor", WRITE)
 
 
+@pytest.mark.nightly
 async def test_a_document_is_uploaded_and_becomes_ready(editor: User) -> None:
     said = await announce(editor, HANDBOOK, title="Handbook")
     document_id = said["document"]["id"]
@@ -40,6 +41,7 @@ async def test_a_document_is_uploaded_and_becomes_ready(editor: User) -> None:
     assert (again["document"]["id"], again["document"]["version"], again["upload"]) == (document_id, 1, None)
 
 
+@pytest.mark.nightly
 async def test_a_replacement_that_cannot_be_read_leaves_the_old_version_in_use(editor: User) -> None:
     said = await announce(editor, HANDBOOK)
     document_id = said["document"]["id"]
@@ -106,6 +108,7 @@ def site() -> Iterator[tuple[str, dict[str, str]]]:
     server.server_close()
 
 
+@pytest.mark.nightly
 async def test_a_sitemap_and_a_prefix_are_kept_up_to_date(
     cloud: RunningCloud, editor: User, tenant: str, site: tuple[str, dict[str, str]]
 ) -> None:

@@ -18,6 +18,8 @@ from tests.e2e.cloud import RunningCloud
 from tests.e2e.sockets import new_id
 from tests.e2e.users import run_input
 
+pytestmark = pytest.mark.nightly
+
 MODULES_OF_PYTHON = set(sys.stdlib_module_names)
 LOADED_BY_EVERY_FUNCTION = {"ag_ui", "boto3", "botocore", "fastapi", "openai", "tiktoken"}
 """Packages that no protocol is an excuse for."""

@@ -67,6 +67,7 @@ async def test_without_a_session_a_conversation_begins(alice: User) -> None:
     assert [message["metadata"]["ordinal"] for message in again["messages"]] == [2, 3]
 
 
+@pytest.mark.nightly
 async def test_null_is_the_same_as_left_out(alice: User) -> None:
     answer = await alice.ask("Hello", sessionId=None, messageId=None, agentId=None)
     assert answer["messages"][0]["id"]
@@ -153,6 +154,7 @@ async def test_a_message_id_is_not_used_for_other_content(alice: User, cloud: Ru
     assert other_thread["messages"][0]["id"] == "m-1"
 
 
+@pytest.mark.nightly
 async def test_the_same_content_in_parts_and_in_another_order_of_keys_is_no_conflict(alice: User) -> None:
     thread_id = new_id()
     url = "https://example.com/a.png"
@@ -233,6 +235,7 @@ async def test_two_users_of_a_tenant_do_not_share_a_thread(
     assert (attempt["action"], attempt["outcome"], attempt["user_id"]) == ("thread.write", "denied", "bob")
 
 
+@pytest.mark.nightly
 async def test_a_new_id_of_version_5_begins_nothing(alice: User, cloud: RunningCloud, tenant: str) -> None:
     body = {"message": "Hello", "sessionId": str(uuid.uuid5(uuid.NAMESPACE_DNS, "example.com"))}
     refused = await alice.post("/messages", body)

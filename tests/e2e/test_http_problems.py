@@ -151,6 +151,7 @@ async def test_a_token_that_cannot_be_trusted_is_refused(
         check_problem(refused, 401, "token_expired" if make is expired else "unauthorized")
 
 
+@pytest.mark.nightly
 async def test_the_token_is_not_taken_from_the_query(http_client: httpx.AsyncClient, cloud: RunningCloud) -> None:
     query = {"token": cloud.token("acme", "alice"), "access_token": cloud.token("acme", "alice")}
     check_problem(await http_client.get("/v1/threads", params=query), 401, "unauthorized")
@@ -170,6 +171,7 @@ UNKNOWN_ADDRESSES = [
 ]
 
 
+@pytest.mark.nightly
 async def test_an_unknown_address_is_a_problem(alice: User) -> None:
     for method, path in UNKNOWN_ADDRESSES:
         refused = await alice.client.request(method, path, headers=alice.headers)
@@ -192,6 +194,7 @@ UNKNOWN_METHODS = [
 ]
 
 
+@pytest.mark.nightly
 async def test_a_method_that_is_not_there_is_a_problem(alice: User) -> None:
     for method, path in UNKNOWN_METHODS:
         refused = await alice.client.request(method, path, headers=alice.headers)
@@ -199,6 +202,7 @@ async def test_a_method_that_is_not_there_is_a_problem(alice: User) -> None:
         assert check_any_problem(refused)["code"] in ("method_not_allowed", "not_found"), (method, path)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("path", ["/v1/messages", "/v1/runs"])
 async def test_a_body_that_is_no_json_is_a_problem(alice: User, cloud: RunningCloud, tenant: str, path: str) -> None:
     headers = {**alice.headers, "Content-Type": "application/json"}
@@ -209,6 +213,7 @@ async def test_a_body_that_is_no_json_is_a_problem(alice: User, cloud: RunningCl
     assert cloud.items(tenant) == []
 
 
+@pytest.mark.nightly
 async def test_a_body_of_another_type_is_a_problem(alice: User) -> None:
     for media_type in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data", None):
         headers = {**alice.headers, **({"Content-Type": media_type} if media_type else {})}
@@ -244,6 +249,7 @@ WRONG_BODIES: list[object] = [
 ]
 
 
+@pytest.mark.nightly
 async def test_a_body_of_the_wrong_shape_is_a_problem(alice: User, cloud: RunningCloud, tenant: str) -> None:
     for body in WRONG_BODIES:
         problem = check_problem(await alice.post("/messages", body), 422, "invalid_request")
@@ -251,6 +257,7 @@ async def test_a_body_of_the_wrong_shape_is_a_problem(alice: User, cloud: Runnin
     assert cloud.items(tenant) == []
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("text", ['"half a pair \\ud83d"', '[{"type": "text", "text": "\\udc00"}]'])
 async def test_half_a_surrogate_pair_is_no_text(alice: User, cloud: RunningCloud, tenant: str, text: str) -> None:
     headers = {**alice.headers, "Content-Type": "application/json"}
@@ -280,6 +287,7 @@ async def test_a_body_over_api_gateways_limit_is_a_problem_too(alice: User) -> N
     check_problem(refused, 413, "message_too_large")
 
 
+@pytest.mark.nightly
 async def test_audio_is_refused(alice: User, cloud: RunningCloud, tenant: str) -> None:
     audio = {"type": "audio", "source": {"type": "data", "value": "AAAA", "mimeType": "audio/wav"}}
     check_problem(await alice.post("/messages", {"message": [audio]}), 422, "unsupported_part")
@@ -314,6 +322,7 @@ async def test_a_web_page_of_any_origin_may_call(alice: User) -> None:
         assert answered.headers["access-control-allow-origin"] in ("*", origin), path
 
 
+@pytest.mark.nightly
 async def test_request_ids_differ(alice: User) -> None:
     ids = {check_any_problem(await alice.get("/threads/nobodys"))["requestId"] for _ in range(3)}
     assert len(ids) == 3
@@ -328,11 +337,13 @@ async def openapi(http_client: httpx.AsyncClient) -> dict[str, Any]:
     return document
 
 
+@pytest.mark.nightly
 async def test_the_description_is_valid_openapi(openapi: dict[str, Any]) -> None:
     assert openapi["openapi"].startswith("3.1")
     validate(openapi)
 
 
+@pytest.mark.nightly
 async def test_the_description_holds_every_route(openapi: dict[str, Any]) -> None:
     described = {(method.upper(), re.sub(r"\{\w+\}", "{}", path)) for path, method, _ in operations(openapi)}
     named = re.compile(
@@ -342,6 +353,7 @@ async def test_the_description_holds_every_route(openapi: dict[str, Any]) -> Non
     assert described == placeholders | set(PUBLIC)
 
 
+@pytest.mark.nightly
 async def test_every_route_is_described_with_examples(openapi: dict[str, Any]) -> None:
     for path, method, operation in operations(openapi):
         where = f"{method} {path}"
@@ -361,6 +373,7 @@ async def test_every_route_is_described_with_examples(openapi: dict[str, Any]) -
             assert parameter.get("description") or parameter["schema"].get("description"), (where, parameter["name"])
 
 
+@pytest.mark.nightly
 async def test_every_protected_route_shows_its_problems(openapi: dict[str, Any]) -> None:
     for path, method, operation in operations(openapi):
         if path in TOKENLESS:

@@ -138,6 +138,7 @@ async def test_tool_calls_are_listed_newest_first_while_their_run_goes_on(alice:
     assert rest == {"items": shown["items"][1:], "nextCursor": None}
 
 
+@pytest.mark.nightly
 async def test_what_a_tool_answered_is_shown_whole(alice: User, worker: Worker) -> None:
     thread_id = (await alice.ask("Hello"))["sessionId"]
     await worker.records.put_call(await worker.lease(alice, thread_id), replace(CALL, output=LARGE))
@@ -145,6 +146,7 @@ async def test_what_a_tool_answered_is_shown_whole(alice: User, worker: Worker) 
     assert call["output"] == LARGE
 
 
+@pytest.mark.nightly
 async def test_whatever_a_model_wrote_as_arguments_can_be_shown(alice: User, worker: Worker) -> None:
     thread_id = (await alice.ask("Hello"))["sessionId"]
     lease = await worker.lease(alice, thread_id)
@@ -186,6 +188,7 @@ async def test_a_task_is_listed_without_and_read_with_its_messages(alice: User, 
     }
 
 
+@pytest.mark.nightly
 async def test_a_task_in_progress_has_no_end(alice: User, worker: Worker) -> None:
     thread_id = (await alice.ask("Hello"))["sessionId"]
     lease = await worker.lease(alice, thread_id)
@@ -195,6 +198,7 @@ async def test_a_task_in_progress_has_no_end(alice: User, worker: Worker) -> Non
     assert (shown["status"], shown["endedAt"], shown["durationMs"], shown["messages"]) == ("working", None, None, [])
 
 
+@pytest.mark.nightly
 async def test_an_unknown_task_is_not_found(alice: User, worker: Worker) -> None:
     thread_id, other_id = [(await alice.ask("Hello"))["sessionId"] for _ in range(2)]
     await worker.records.put_task(await worker.lease(alice, thread_id), TASK)
@@ -203,6 +207,7 @@ async def test_an_unknown_task_is_not_found(alice: User, worker: Worker) -> None
     check_problem(await alice.get(f"/threads/{thread_id}/tasks/{'x' * 129}"), 422, "invalid_request")
 
 
+@pytest.mark.nightly
 async def test_a_thread_without_tools_has_empty_lists(alice: User) -> None:
     thread_id = (await alice.ask("Hello"))["sessionId"]
     for what in ("tool-calls", "tasks"):

@@ -65,6 +65,7 @@ async def test_only_the_last_user_message_is_new(alice: User, model: FaultModel)
     assert [message["id"] for message in await alice.messages(thread_id, roles="user")] == ["m-1", "m-2"]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "changes",
     [
@@ -131,6 +132,7 @@ async def test_a_run_goes_on_when_its_reader_leaves(alice: User, model: FaultMod
     assert model.hangups == 0
 
 
+@pytest.mark.nightly
 async def test_a_run_whose_reader_leaves_for_good_is_stopped_and_keeps_what_was_said(
     alice: User, model: FaultModel
 ) -> None:
@@ -190,6 +192,7 @@ WRONG_INPUTS: list[object] = [
 ]
 
 
+@pytest.mark.nightly
 async def test_an_input_of_the_wrong_shape_is_a_problem(alice: User, cloud: RunningCloud, tenant: str) -> None:
     for body in WRONG_INPUTS:
         check_problem(await alice.post("/runs", body), 422, "invalid_request")

@@ -65,6 +65,7 @@ async def test_a_thread_shows_the_run_it_is_in(alice: User, model: FaultModel) -
     assert (thread["run"], thread["lastSeq"]) == (None, seen[-1]["metadata"]["seq"])
 
 
+@pytest.mark.nightly
 async def test_threads_are_listed_newest_first_in_pages(alice: User, new_user: NewUser) -> None:
     made = [(await alice.ask(f"Thread {n}"))["sessionId"] for n in range(5)]
     await new_user("bob").ask("Not Alice's")
@@ -82,10 +83,12 @@ async def test_threads_are_listed_newest_first_in_pages(alice: User, new_user: N
     assert listed[0] == await alice.read(f"/threads/{made[-1]}")
 
 
+@pytest.mark.nightly
 async def test_a_stranger_has_no_threads(new_user: NewUser, model: FaultModel) -> None:
     assert await new_user("nobody").read("/threads") == {"items": [], "nextCursor": None}
 
 
+@pytest.mark.nightly
 async def test_the_whole_tenants_threads_need_a_permission(
     alice: User, new_user: NewUser, cloud: RunningCloud, tenant: str
 ) -> None:
@@ -137,6 +140,7 @@ async def test_foreign_and_unknown_threads_are_refused_alike(
     assert list(outcomes.values()) == [("thread.read", "not_found")] * 2
 
 
+@pytest.mark.nightly
 async def test_messages_are_paged_back_in_time_each_page_in_order(alice: User) -> None:
     thread_id = new_id()
     for number in range(4):
@@ -155,6 +159,7 @@ async def test_messages_are_paged_back_in_time_each_page_in_order(alice: User) -
     assert whole["nextCursor"] is None
 
 
+@pytest.mark.nightly
 async def test_messages_are_shown_by_role(alice: User) -> None:
     thread_id = new_id()
     for number in range(3):
@@ -169,6 +174,7 @@ async def test_messages_are_shown_by_role(alice: User) -> None:
     assert len(await alice.messages(thread_id, roles="user,assistant,tool")) == 6
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("path", "query"),
     [
@@ -195,6 +201,7 @@ async def test_a_query_that_makes_no_sense_is_a_problem(alice: User, path: str, 
     check_problem(await alice.get(path.format(thread=thread_id), **query), 422, "invalid_request")
 
 
+@pytest.mark.nightly
 async def test_a_threads_cursor_is_no_good_for_somebody_else(alice: User, new_user: NewUser) -> None:
     for _ in range(2):
         await alice.ask("Hello")
@@ -207,6 +214,7 @@ async def test_a_threads_cursor_is_no_good_for_somebody_else(alice: User, new_us
         check_problem(theirs, 422, "invalid_request")
 
 
+@pytest.mark.nightly
 async def test_events_are_replayed_after_any_number(alice: User, model: FaultModel) -> None:
     thread_id = new_id()
     model.script(answers("One two three.", delay=0.15))
@@ -247,6 +255,7 @@ async def test_events_are_followed_live_by_a_second_client(alice: User, model: F
     assert seen == followed[: len(seen)]
 
 
+@pytest.mark.nightly
 async def test_agents_are_those_the_caller_may_talk_to(alice: User, new_user: NewUser) -> None:
     listed = await alice.read("/agents")
     assert [agent["id"] for agent in listed["items"]] == [
@@ -279,6 +288,7 @@ async def test_agents_are_those_the_caller_may_talk_to(alice: User, new_user: Ne
     assert "guarded" in [agent["id"] for agent in (await chosen.read("/agents"))["items"]]
 
 
+@pytest.mark.nightly
 async def test_whole_definitions_are_for_those_who_may_change_them(new_user: NewUser) -> None:
     editor = new_user("editor", "agent:write")
     assistant = await editor.read("/agents/assistant")

@@ -135,6 +135,7 @@ async def test_an_upload_by_curl_is_ready_after_a_while_and_leaves_nothing_when_
     assert "Versions" not in desk.files.client.list_object_versions(Bucket=desk.files.bucket, Prefix=prefix)
 
 
+@pytest.mark.nightly
 async def test_a_file_that_cannot_be_read_says_why(desk: Desk) -> None:
     body = documents.pdf([("", ["secret"])], password="open sesame")
     document, upload = await desk.create("secret.pdf", documents.PDF, body)
@@ -146,6 +147,7 @@ async def test_a_file_that_cannot_be_read_says_why(desk: Desk) -> None:
     assert failed.latest.error
 
 
+@pytest.mark.nightly
 async def test_a_lost_index_is_filled_again_by_the_operators_command(desk: Desk, demo_cloud: RunningCloud) -> None:
     body = b"# Rooms\n\nThe code of room 12 is 84.\n"
     document, upload = await desk.create("rooms.md", "text/markdown", body)

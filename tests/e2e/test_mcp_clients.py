@@ -103,6 +103,7 @@ async def test_a_client_with_forms_asks_its_user(alice: User, model: FaultModel)
     assert (len(shown), after["state"], after["message"]) == (1, "completed", "Then not.")
 
 
+@pytest.mark.nightly
 async def test_a_call_that_is_given_up_stops_the_agent(line: str, alice: User, model: FaultModel) -> None:
     model.script(answers(" ".join(["word"] * 600), delay=0.05))
     answering = asyncio.Event()
@@ -141,6 +142,7 @@ async def test_two_tenants_do_not_see_each_others_conversations_and_agents(
     assert len(await alice.messages(begun["thread_id"])) == 2
 
 
+@pytest.mark.nightly
 async def test_a_repeated_call_finds_the_answer_when_its_server_was_killed(
     line: str, alice: User, model: FaultModel, killable_streams: tuple[str, ForkedProcess]
 ) -> None:
@@ -163,6 +165,7 @@ async def test_a_repeated_call_finds_the_answer_when_its_server_was_killed(
     assert [each["content"] for each in messages if each["content"]] == ["Tell me", "Found again."]
 
 
+@pytest.mark.nightly
 async def test_a_cancellation_reaches_the_run_from_another_process(
     alice: User, model: FaultModel, killable_streams: tuple[str, ForkedProcess]
 ) -> None:

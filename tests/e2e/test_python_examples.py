@@ -3,9 +3,13 @@
 import subprocess
 import sys
 
+import pytest
+
 from baton_local.root import ROOT
 from tests.e2e.cloud import RunningCloud
 from tests.environment import INITIAL_ENVIRONMENT
+
+pytestmark = pytest.mark.nightly
 
 
 def test_agents_are_asked_in_parallel_and_each_of_them_can_be_read(demo_cloud: RunningCloud) -> None:

@@ -1,7 +1,7 @@
 """Every AWS call of the end-to-end and fault suites is allowed by its function's role, and nothing else is granted.
 
 The local cloud writes calls down while those suites run (``BATON_LOCAL_RECORDINGS``); ``make test`` runs this when
-they are over. Over a part of the recordings this fails: what was not run has unused grants.
+they are over. Whether all grants are used is seen after ``make all`` only: what was not run has unused grants.
 """
 
 from __future__ import annotations
@@ -111,10 +111,17 @@ def is_check_at_start(line: dict[str, str]) -> bool:
     return not line["function"] and line["action"] in asked
 
 
-def test_every_function_was_recorded_and_every_call_belongs_to_one(decided: Decisions) -> None:
-    assert {asked.function for asked, _ in decided.recorded} == {
-        name for name, _ in template().of_type("AWS::Lambda::Function")
-    }
+def test_every_call_belongs_to_a_function(decided: Decisions) -> None:
+    assert {asked.function for asked, _ in decided.recorded} <= functions()
+
+
+@pytest.mark.nightly
+def test_every_function_was_recorded(decided: Decisions) -> None:
+    assert {asked.function for asked, _ in decided.recorded} == functions()
+
+
+def functions() -> set[str]:
+    return {name for name, _ in template().of_type("AWS::Lambda::Function")}
 
 
 def test_every_call_is_allowed(decided: Decisions) -> None:
@@ -126,6 +133,7 @@ def test_every_call_is_allowed(decided: Decisions) -> None:
     assert sorted(refused) == []
 
 
+@pytest.mark.nightly
 def test_every_grant_is_used_or_has_a_reason(decided: Decisions) -> None:
     used = set().union(*(decision.uses for _, decision in (*decided.recorded, *decided.by_services)))
     unused = {

@@ -27,11 +27,9 @@ from tests.e2e.gates import Gate
 from tests.e2e.sockets import PATIENCE_SECONDS, new_id
 from tests.e2e.users import User, run_input
 from tests.fault_model import FaultModel
-from tests.infrastructure.stack import BUILD_INPUTS, ROOT
+from tests.infrastructure.stack import ROOT
 
-pytestmark = pytest.mark.skipped_if_unchanged(
-    *(*BUILD_INPUTS, "layers", "functions", "shared", "agents", "statemachines", "events", "baton_local", "tests/e2e"),
-)
+pytestmark = pytest.mark.nightly
 
 ANSWERS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "AuthorizerFunction": ("authorizer_request", lambda answer: answer == "Exception: Unauthorized"),

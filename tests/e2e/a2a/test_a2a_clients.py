@@ -73,6 +73,7 @@ async def test_an_approval_is_asked_and_given(client: A2AClient, alice: User, mo
     assert call["toolName"] == "delete_page"
 
 
+@pytest.mark.nightly
 async def test_a_task_is_cancelled_in_the_middle_of_its_answer(
     client: A2AClient, alice: User, model: FaultModel
 ) -> None:
@@ -104,6 +105,7 @@ async def test_the_extended_card_shows_what_the_caller_may_see(client: A2AClient
     assert "skill-creation-agent" in card["skills"]
 
 
+@pytest.mark.nightly
 async def test_a_stream_goes_on_when_its_server_is_killed(
     client: A2AClient, alice: User, model: FaultModel, killable_streams: tuple[str, ForkedProcess]
 ) -> None:
@@ -125,6 +127,7 @@ async def test_a_stream_goes_on_when_its_server_is_killed(
     assert (await client.last_of(alice, "get", task_id=task_id))["history"] == ["Tell me", "Found again."]
 
 
+@pytest.mark.nightly
 async def test_a_stream_is_found_again_while_the_answer_goes_on(
     client: A2AClient, alice: User, model: FaultModel, http_client: httpx.AsyncClient
 ) -> None:

@@ -88,6 +88,7 @@ async def test_a_configuration_is_set_and_removed(
     assert {(await receiver.next()).path for _ in range(2)} == {"/hook/other"}
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("answer", [500, HANG], ids=str)
 async def test_what_fails_is_sent_again(
     running_clients: dict[str, A2AClient], alice: User, receiver: Receiver, answer: int | str
@@ -108,6 +109,7 @@ async def test_redirects_are_not_followed_and_bodies_not_read(
     assert {first.path, second.path} == {"/hook"}
 
 
+@pytest.mark.nightly
 async def test_tasks_are_listed_by_pages(running_clients: dict[str, A2AClient], alice: User) -> None:
     client = running_clients["1.x"]
     first = await client.last_of(alice, "say", text="One")
@@ -125,6 +127,7 @@ def killable(fault_model_server: FaultModel) -> Iterator[RunningCloud]:
         yield running
 
 
+@pytest.mark.nightly
 async def test_a_notification_is_sent_though_its_sender_is_killed(
     killable: RunningCloud, running_clients: dict[str, A2AClient], receiver: Receiver, tenant: str, model: FaultModel
 ) -> None:

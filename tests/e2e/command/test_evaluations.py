@@ -8,10 +8,13 @@ import sys
 from pathlib import Path
 
 import httpx
+import pytest
 
 from baton_testing.evals.results import EvaluationRecord
 from tests.e2e.fixtures import NewUser
 from tests.fault_model import FaultModel
+
+pytestmark = pytest.mark.nightly
 
 BATON = [sys.executable, "-c", "from baton_client.command import main; main()"]
 

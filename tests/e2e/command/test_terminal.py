@@ -45,6 +45,7 @@ def test_ctrl_c_stops_the_answer_and_the_conversation_goes_on(environment: dict[
         assert terminal.is_clean
 
 
+@pytest.mark.nightly
 def test_ctrl_c_twice_leaves_a_clean_terminal(environment: dict[str, str]) -> None:
     with Terminal([*BATON, "chat"], environment) as terminal:
         terminal.read_until(">")
@@ -57,6 +58,7 @@ def test_ctrl_c_twice_leaves_a_clean_terminal(environment: dict[str, str]) -> No
         assert terminal.is_clean
 
 
+@pytest.mark.nightly
 def test_ctrl_c_twice_leaves_an_answer_that_does_not_stop() -> None:
     """Of a server that begins a run, and then says nothing, not even to the request to stop it."""
     with (

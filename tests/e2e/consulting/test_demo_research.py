@@ -15,6 +15,8 @@ from tests.e2e.consulting.stored_consultations import of_type, records, results_
 from tests.e2e.sockets import PATIENCE_SECONDS, SocketClient, new_id
 from tests.e2e.users import User, run_input
 
+pytestmark = pytest.mark.nightly
+
 QUESTION = "What are the best practices for error handling in Python agents?"
 FALLBACK = "I'm working with limited resources right now, but here's what I know...\n\n"
 

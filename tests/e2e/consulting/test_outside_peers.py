@@ -55,6 +55,7 @@ async def test_the_same_over_http(alice: User, model: FaultModel) -> None:
     assert "files found rain" in set(model.requests[1].tool_results.values())
 
 
+@pytest.mark.nightly
 async def test_a_tool_server_that_dies_in_the_middle_of_a_call_does_not_fail_the_turn(
     socket: SocketClient, alice: User, model: FaultModel, peers: Peers
 ) -> None:
@@ -71,6 +72,7 @@ async def test_a_tool_server_that_dies_in_the_middle_of_a_call_does_not_fail_the
     assert call["errorMessage"]
 
 
+@pytest.mark.nightly
 async def test_a_remote_agent_that_is_killed_while_it_works_does_not_fail_the_turn(
     socket: SocketClient, alice: User, model: FaultModel, peers: Peers
 ) -> None:

@@ -33,6 +33,8 @@ SETTLE = f'[ -z "${{program:-}}" ] || {sys.executable} {TOOLS / "settled.py"} "$
 """The reader sees in the other terminal that edits were taken over."""
 
 TESTED = [page for page in pages() if any(block.mark == "test" for block in blocks(page))]
+FIRST_READ = {"README.md", "docs/tutorial/first-conversation.md"}
+"""The pages that are tested with each commit."""
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +46,13 @@ def demo_cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningClou
             yield cloud
 
 
-@pytest.mark.parametrize("page", TESTED, ids=name)
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, id=name(page), marks=() if name(page) in FIRST_READ else pytest.mark.nightly)
+        for page in TESTED
+    ],
+)
 def test_the_snippets_of_a_page_do_what_it_says(page: Path, demo_cloud: RunningCloud, tmp_path: Path) -> None:
     marked = [block for block in blocks(page) if block.mark in MARKS]
     script = "".join(_as_shell(block) for block in marked)
@@ -72,7 +80,7 @@ def test_the_snippets_of_a_page_do_what_it_says(page: Path, demo_cloud: RunningC
 def test_readme_and_tutorials_are_among_the_tested_pages() -> None:
     tutorials = {name(page) for page in pages() if "docs/tutorial/" in name(page)}
     assert len(tutorials) >= 2
-    assert {"README.md", *tutorials} <= set(map(name, TESTED))
+    assert {*FIRST_READ, *tutorials} <= set(map(name, TESTED))
 
 
 def _as_shell(block: Block) -> str:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.e2e.agui_checks import check_agrees, check_heard
 from tests.e2e.agui_clients import AgUiClient, client, clients_folder, running_clients
 from tests.e2e.handoff.workflow_states import REQUEST, STATES
 from tests.e2e.sockets import new_id
 from tests.e2e.users import User
+
+pytestmark = pytest.mark.nightly
 
 __all__ = ["client", "clients_folder", "running_clients"]
 

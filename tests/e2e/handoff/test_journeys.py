@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.e2e.fixtures import NewUser
 from tests.e2e.handoff.doors import Door, Heard, OverMessages, OverSocket
 from tests.e2e.handoff.workflow_states import REQUEST, STATES
@@ -70,6 +72,7 @@ async def test_a_skill_is_made_in_a_conversation_and_works(door: Door, new_demo_
         assert "I am following" not in (await colleague.say("Please send a Slack alert", new_id())).last
 
 
+@pytest.mark.nightly
 async def test_a_skill_that_was_given_up_waits_to_be_continued(door: Door) -> None:
     thread_id = new_id()
     await door.say(REQUEST, thread_id)
@@ -95,6 +98,7 @@ async def test_a_skill_that_was_given_up_waits_to_be_continued(door: Door) -> No
     assert heard.last == "Great, your 'Slack Alert' skill is now active."
 
 
+@pytest.mark.nightly
 async def test_a_user_who_disappears_is_welcomed_back_once(ada: User) -> None:
     first = new_id()
     async with OverSocket.of(ada) as door:
@@ -135,6 +139,7 @@ async def test_without_the_permission_the_main_agent_stays(door: Door, new_demo_
         assert len(denials) == 2
 
 
+@pytest.mark.nightly
 async def test_a_request_in_other_words_is_handed_over_by_the_main_agent(door: Door) -> None:
     heard = await door.say("could you help me automate my weekly report as a skill?", new_id())
     assert {name for name, _ in heard.said} == {SPECIALIST}
@@ -143,6 +148,7 @@ async def test_a_request_in_other_words_is_handed_over_by_the_main_agent(door: D
         assert heard.notices == [CONNECTING]
 
 
+@pytest.mark.nightly
 async def test_german_words_lead_in_and_out(door: Door) -> None:
     thread_id = new_id()
     heard = await door.say("Ich möchte einen neuen Skill", thread_id)

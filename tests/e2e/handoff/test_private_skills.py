@@ -86,6 +86,7 @@ async def test_a_maker_of_skills_replaces_nothing_and_reaches_nobody_else(
     assert "PWNED" not in (await victim.get("/users/me/export")).text
 
 
+@pytest.mark.nightly
 async def test_a_skill_is_followed_by_others_once_it_is_shared(boss: User, mallory: User, victim: User) -> None:
     await made_by(mallory, "call it Refunds")
     private = await prompt_of(boss, mallory, "please refund my order")

@@ -131,6 +131,7 @@ BODIES: dict[str, Callable[[], dict[str, Any]]] = {
 }
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", BODIES)
 async def test_bodies(heavy: Heavy, kind: str) -> None:
     body = run_input(str(uuid.uuid4()), "Hello", **BODIES[kind]())
@@ -196,6 +197,7 @@ ARGUMENTS: dict[str, Callable[[], list[str]]] = {
 }
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", ARGUMENTS)
 async def test_arguments(heavy: Heavy, model: FaultModel, kind: str) -> None:
     thread = str(uuid.uuid4())
@@ -219,6 +221,7 @@ RESULTS: dict[str, Callable[[], str]] = {
 }
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", RESULTS)
 async def test_results(heavy: Heavy, model: FaultModel, kind: str) -> None:
     thread, result = str(uuid.uuid4()), RESULTS[kind]()

@@ -12,7 +12,7 @@ from tests.e2e.cloud import RunningCloud
 from tests.e2e.users import User
 from tests.fault_model import FaultModel
 from tests.faults.processes.gated_model import GatedModel
-from tests.faults.processes.killed_workers import Conversation, killed
+from tests.faults.processes.killed_workers import STAGES, WAYS, Conversation, killed
 from tests.faults.processes.table_proxy import TableProxy
 from tests.faults.processes.viewer import PATIENCE_SECONDS
 
@@ -56,8 +56,13 @@ async def ada(killable_cloud: RunningCloud) -> AsyncIterator[User]:
 
 @pytest.fixture(scope="session")
 async def killed_workers(
-    ada: User, gated_model: GatedModel, table_proxy: TableProxy
+    request: pytest.FixtureRequest, ada: User, gated_model: GatedModel, table_proxy: TableProxy
 ) -> AsyncIterator[dict[tuple[str, str], Conversation]]:
-    """Conversations whose worker was killed; other tests go on beside them while they recover."""
-    async with killed(ada, gated_model, table_proxy) as conversations:
+    """Conversations whose worker was killed; other tests go on beside them while they recover.
+
+    They are those that tests of this run look at, and one at least.
+    """
+    parameters = [item.callspec.params for item in request.session.items if hasattr(item, "callspec")]
+    pairs = {(each["stage"], each["way"]) for each in parameters if {"stage", "way"} <= each.keys()}
+    async with killed(pairs or {(STAGES[0], WAYS[0])}, ada, gated_model, table_proxy) as conversations:
         yield conversations

@@ -7,7 +7,7 @@ ones' records come again or their leases run out.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -42,14 +42,15 @@ class Conversation:
 
 
 @asynccontextmanager
-async def killed(ada: User, model: GatedModel, proxy: TableProxy) -> AsyncIterator[dict[tuple[str, str], Conversation]]:
-    """Every conversation, right after the workers were killed; each recovers by itself."""
+async def killed(
+    pairs: Iterable[tuple[str, str]], ada: User, model: GatedModel, proxy: TableProxy
+) -> AsyncIterator[dict[tuple[str, str], Conversation]]:
+    """A conversation for each stage and way, right after the workers were killed; each recovers by itself."""
     async with AsyncExitStack() as stack:
         conversations = {}
-        for stage in STAGES:
-            for way in WAYS:
-                viewer = await stack.enter_async_context(Viewer(ada, new_id()))
-                conversations[stage, way] = prepared(stage, way, viewer, model, proxy)
+        for stage, way in pairs:
+            viewer = await stack.enter_async_context(Viewer(ada, new_id()))
+            conversations[stage, way] = prepared(stage, way, viewer, model, proxy)
         for conversation in conversations.values():
             await conversation.viewer.send("m-1", f"{conversation.stage}/{conversation.way}")
         async with asyncio.timeout(120):

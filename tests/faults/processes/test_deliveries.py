@@ -68,6 +68,7 @@ async def test_a_body_queued_again_is_one_turn(ada: User) -> None:
     sqs.close()
 
 
+@pytest.mark.nightly
 async def test_records_delivered_to_two_workers_at_once_are_one_turn_each(ada: User) -> None:
     thread_id = new_id()
     asked = {"m-1": "One", "m-2": "Two"}
@@ -82,6 +83,7 @@ async def test_records_delivered_to_two_workers_at_once_are_one_turn_each(ada: U
         await check_thread(ada, thread_id, asked, viewer.screen)
 
 
+@pytest.mark.nightly
 async def test_a_poisoned_message_ends_as_an_error_and_its_thread_goes_on(ada: User) -> None:
     thread_id = new_id()
     async with Viewer(ada, thread_id) as viewer:

@@ -42,6 +42,7 @@ async def test_a_socket_lost_after_any_event_misses_nothing(ada: User) -> None:
     assert sum(drops) >= 6
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("by", ["Last-Event-ID", "after"])
 async def test_a_stream_lost_after_any_event_is_taken_up_by_its_events(by: str, ada: User) -> None:
     async def lose(after: int) -> None:

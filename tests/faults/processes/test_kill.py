@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 
 from tests.e2e.users import User
@@ -10,8 +12,13 @@ from tests.faults.processes.killed_workers import STAGES, WAYS, Conversation
 from tests.faults.processes.viewer import check_thread
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("stage", STAGES)
+@pytest.mark.parametrize(
+    ("stage", "way"),
+    [
+        pytest.param(stage, way, marks=() if STAGES.index(stage) == WAYS.index(way) else pytest.mark.nightly)
+        for stage, way in product(STAGES, WAYS)
+    ],
+)
 async def test_a_turn_whose_worker_is_killed_is_answered_once(
     stage: str, way: str, killed_workers: dict[tuple[str, str], Conversation], gated_model: GatedModel, ada: User
 ) -> None:

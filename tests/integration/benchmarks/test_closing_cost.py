@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from benchmarks.closing_cost import measure
+
+pytestmark = pytest.mark.nightly
 
 
 async def test_a_closing_costs_at_most_nine_write_units_and_two_calls_of_a_model() -> None:

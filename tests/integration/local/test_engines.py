@@ -223,6 +223,7 @@ def _serves(process: psutil.Process, folder: Path) -> bool:
     return process.name() == "java" and any(str(folder) in part for part in process.cmdline())
 
 
+@pytest.mark.nightly
 @pytest.mark.skipped_if_unchanged(
     "baton_local/engines",
     "baton_local/errors.py",

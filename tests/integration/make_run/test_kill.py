@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
@@ -16,6 +17,8 @@ from baton_client.events import TextMessageContentEvent, seq_of
 from baton_local.root import ROOT
 from baton_testing.fakes.connections import events_in
 from tests.integration.make_run.program import kill_everything, running
+
+pytestmark = pytest.mark.nightly
 
 PATIENCE_SECONDS = 180
 THREADS = [str(uuid.uuid4()) for _ in range(4)]

@@ -25,6 +25,8 @@ from tests.forked_program import ForkedProgram
 from tests.integration.make_run.program import running
 from tests.models.standins import StandIns, stand_in_server, stand_ins
 
+pytestmark = pytest.mark.nightly
+
 __all__ = ["stand_in_server", "stand_ins"]
 
 PATIENCE_SECONDS = 60.0

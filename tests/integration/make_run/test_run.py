@@ -52,6 +52,7 @@ def stand_in_template() -> Path:
     return STAND_INS
 
 
+@pytest.mark.nightly
 def test_it_stops_cleanly_whichever_thread_is_signalled_and_its_data_stay(
     stand_in_template: Path, tmp_path: Path
 ) -> None:
@@ -70,6 +71,7 @@ def test_it_stops_cleanly_whichever_thread_is_signalled_and_its_data_stay(
     assert len(keys) == 2
 
 
+@pytest.mark.nightly
 def test_an_own_model_is_tried_after_the_start_and_a_wrong_key_is_named() -> None:
     with FaultModel(otherwise=fault.unauthorized()) as model:
         own = {"OPENAI_BASE_URL": model.base_url, "OPENAI_API_KEY": "sk-own-key", "BATON_CHAT_MODEL": "own-model"}
@@ -88,6 +90,7 @@ def test_an_own_model_is_tried_after_the_start_and_a_wrong_key_is_named() -> Non
     assert out.endswith("Stopping ...\nStopped.\n")
 
 
+@pytest.mark.nightly
 def test_ctrl_c_in_the_middle_of_answers_prints_nothing_and_a_refused_token_its_reason() -> None:
     # On a slow machine the first embedding takes longer than a turn waits, which is logged.
     with running(ROOT / "template.yaml", BATON_DEMO_DELAY_MS="100", BATON_RECALL_DEADLINE_MS="10000") as (process, url):
@@ -112,6 +115,7 @@ def test_ctrl_c_in_the_middle_of_answers_prints_nothing_and_a_refused_token_its_
         assert logged == ["Token refused: it is not a signed JWT."] * 3  # of the socket, of an answer, of a stream
 
 
+@pytest.mark.nightly
 def test_ctrl_c_while_it_starts_is_no_trouble(stand_in_template: Path) -> None:
     with running(stand_in_template, until="Starting the engines") as (process, _):
         process.send_signal(signal.SIGINT)
@@ -120,6 +124,7 @@ def test_ctrl_c_while_it_starts_is_no_trouble(stand_in_template: Path) -> None:
         assert out.endswith("Stopped.\n")
 
 
+@pytest.mark.nightly
 def test_a_taken_port_is_said_before_anything_starts(stand_in_template: Path) -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
@@ -141,6 +146,7 @@ def test_a_taken_port_is_said_before_anything_starts(stand_in_template: Path) ->
     )
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("name", "value"), [("PORT", "http"), ("PORT", "70000"), ("ENGINES", "imaginary")])
 def test_a_wrong_setting_is_named(stand_in_template: Path, name: str, value: str) -> None:
     code, said = refused(stand_in_template, **{name: value})
@@ -149,6 +155,7 @@ def test_a_wrong_setting_is_named(stand_in_template: Path, name: str, value: str
     assert "Traceback" not in said
 
 
+@pytest.mark.nightly
 def test_a_wrong_setting_of_the_functions_is_named_with_what_is_allowed(stand_in_template: Path) -> None:
     code, said = refused(stand_in_template, PORT="0", BATON_EPISODE_FACTS="maybe")
     assert code == 1
@@ -156,6 +163,7 @@ def test_a_wrong_setting_of_the_functions_is_named_with_what_is_allowed(stand_in
     assert said.endswith("true or false (it is 'maybe')\n")
 
 
+@pytest.mark.nightly
 def test_a_function_that_does_not_load_is_named(stand_in_template: Path, tmp_path: Path) -> None:
     template = tmp_path / "template.yaml"
     machines = f"DefinitionUri: {ROOT}/"
@@ -202,6 +210,7 @@ HOTEL = json.dumps({"openapi": "3.1.0", "paths": {"/rooms": {"get": {"operationI
 ISSUER = {"issuer": "http://127.0.0.1:9", "audience": "hotel"}
 
 
+@pytest.mark.nightly
 def test_what_is_broken_is_reported_at_the_start_and_to_the_user_and_nothing_waits_for_it(tmp_path: Path) -> None:
     for name, text in (("concierge.yaml", CONCIERGE), ("guide.yaml", GUIDE), ("hotel.json", HOTEL)):
         (tmp_path / name).write_text(text)
@@ -237,6 +246,7 @@ def test_what_is_broken_is_reported_at_the_start_and_to_the_user_and_nothing_wai
         assert message["content"].startswith("I'm working with limited resources right now")
 
 
+@pytest.mark.nightly
 def test_an_unknown_default_agent_is_asked_for_by_its_variable(tmp_path: Path) -> None:
     for name in ("concierge", "waiter"):
         text = CONCIERGE.partition("tools:")[0].replace("concierge", name)

@@ -14,6 +14,8 @@ from baton_local.root import ROOT
 from tests.integration.project.machine import Machine
 from tests.unit.docs.pages import block
 
+pytestmark = pytest.mark.nightly
+
 MB = 1024 * 1024
 PRODUCT = "baton_local/product"
 RELEASES = sorted((Path(__file__).parent / "releases").iterdir())

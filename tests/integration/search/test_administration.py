@@ -19,6 +19,8 @@ from baton.ports.search import IndexedSource
 from baton_testing.fakes.embedder import FakeEmbedder
 from tests.contracts.search import EMBEDDER, EPISODES, EVERYTHING, MEANING, document, ids, listed, new_scope, query
 
+pytestmark = pytest.mark.nightly
+
 AT_ONCE = Pace(texts_per_second=1e9, writers_seconds=0.2)
 
 

@@ -21,6 +21,8 @@ from baton.domain.search import IndexName
 from baton_local.root import ROOT
 from tests.environment import INITIAL_ENVIRONMENT
 
+pytestmark = pytest.mark.nightly
+
 EVENT = {
     "RequestType": "Create",
     "StackId": "stack",

@@ -20,6 +20,8 @@ from tests.contracts.search import EMBEDDER, EPISODES, EVERYTHING, document, lis
 from tests.grants.declared import DOMAIN, roles, searching
 from tests.grants.simulator import Asked, Grant, decide, grants
 
+pytestmark = pytest.mark.nightly
+
 SEARCHING = ("TurnsRole", "StreamsRole", "HttpRole", "ClosingRole", "IngestionRole", "ForgettingRole")
 PLACE = f"arn:aws:es:{REGION}:{ACCOUNT}:domain/{DOMAIN}"
 

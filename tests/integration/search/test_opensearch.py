@@ -36,6 +36,8 @@ from tests.contracts.search import (
     query,
 )
 
+pytestmark = pytest.mark.nightly
+
 
 @pytest.fixture(scope="module")
 async def index(engine: Engine) -> AsyncIterator[OpenSearchIndex]:
