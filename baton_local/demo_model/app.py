@@ -8,6 +8,7 @@ import json
 import logging
 import os
 from collections.abc import AsyncIterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from starlette.exceptions import HTTPException
 from baton.adapters.token_counter import TiktokenCounter
 from baton_local.demo_model import SCRIPT
 from baton_local.demo_model.completion import Completion
+from baton_local.demo_model.likeness import EncoderLikeness
 from baton_local.demo_model.schema_instance import structured
 from baton_local.demo_model.script import ScriptError
 from baton_local.demo_model.script_file import ScriptFile
@@ -43,11 +45,14 @@ DEFAULT_DELAY_MS = 25
 def create_app(environ: Mapping[str, str] = os.environ, encoder: SentenceEncoder | None = None) -> FastAPI:
     """Return the ASGI app. Reads ``BATON_DEMO_SCRIPT``, ``BATON_DEMO_DELAY_MS`` (ms a word), ``TIKTOKEN_CACHE_DIR``.
 
+    With another ``BATON_EMBEDDING_MODEL`` than its own, answers compare words and do not load the encoder.
     Raises ``ScriptError`` for a script that cannot be used.
     """
     app = FastAPI(title="Baton's offline demo model (a stand-in that plays a script)", docs_url=None, redoc_url=None)
     script = ScriptFile(Path(environ.get("BATON_DEMO_SCRIPT") or SCRIPT))
     encoder = encoder or SentenceEncoder()
+    is_in_use = environ.get("BATON_EMBEDDING_MODEL") in (None, "", EMBEDDING_MODEL)
+    likeness = EncoderLikeness(encoder) if is_in_use else None
     counter = TiktokenCounter(Path(environ.get("TIKTOKEN_CACHE_DIR") or TOKENIZER))
 
     @app.exception_handler(RequestValidationError)
@@ -81,8 +86,10 @@ def create_app(environ: Mapping[str, str] = os.environ, encoder: SentenceEncoder
 
     @app.post("/chat/completions", response_model=None)
     async def chat_completions(request: ChatRequest) -> JSONResponse | StreamingResponse:
+        compare = partial(likeness.compare, loop=asyncio.get_running_loop()) if likeness else None
+
         def answer() -> Completion:
-            reply = structured(script.engine().reply(Situation.of(request)), request)
+            reply = structured(script.engine().reply(Situation.of(request), compare), request)
             return Completion.of(request, reply, counter)
 
         completion = await asyncio.to_thread(answer)

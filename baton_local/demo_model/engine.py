@@ -11,7 +11,8 @@ from typing import Any
 
 from baton_local.demo_model.script import MESSAGE, RESULT, CompiledRule, Script, ScriptError, compiled
 from baton_local.demo_model.situation import Situation
-from baton_local.demo_model.templates import TemplateProblem
+from baton_local.demo_model.telling import Likeness
+from baton_local.demo_model.templates import LIKENESS, TemplateProblem
 
 MAX_READ = 4_000
 """Characters of a message in which patterns are searched: they take long over long texts."""
@@ -40,10 +41,14 @@ class Engine:
     def __init__(self, script: Script) -> None:
         self._script = script
 
-    def reply(self, situation: Situation) -> Reply:
-        """Return the answer of the first rule that fits, empty if none does. Raises ``ScriptError`` if it fails."""
+    def reply(self, situation: Situation, likeness: Likeness | None = None) -> Reply:
+        """Return the answer of the first rule that fits, empty if none does. Raises ``ScriptError`` if it fails.
+
+        ``likeness`` compares questions with statements of users; without it, their words are compared.
+        """
         scene = RESULT if situation.last_results else MESSAGE
-        reply = self._play(scene, situation, {**self._script.values, **situation.variables})
+        variables = {**self._script.values, **situation.variables, LIKENESS: likeness}
+        reply = self._play(scene, situation, variables)
         return reply or Reply("")
 
     def plays(self, task: str) -> bool:

@@ -7,32 +7,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from baton_local.demo_model.language.vocabulary import VERBS
+from baton_local.demo_model.words import CLEAR, content_words, share
 
 MAX_QUOTES = 3
 MAX_CHARS = 400
 """Characters of a quote."""
-CLEAR = 0.6
-"""The share of a question's words that a passage has if it says something about the question: both of two."""
 DEFINITION = 0.5
 """The gain of a sentence that says what the thing is that is asked for."""
 CLOSE = 0.75
 """The share of the best passage's match that others need to be quoted beside it."""
-SMALL_WORDS = frozenset(
-    """
-    a about after all also am an and any are as at be been before being best between but by can compare cons could
-    did difference do does for from get give had has have he her his how i if in into is it its list many may me
-    more most much must my need of often on or our please practice practices pros shall she should show so tell than
-    that the their them there they this to us use was we were what when where which who whom whose why will with
-    would you your explain
-    aber als am an auch auf aus bei bin bis bitte da das dass dein dem den der des die du ein eine einem einen einer
-    eines er es für gibt hat habe haben ich ihr im in ist ja kann kannst können man mein mich mir mit muss müssen nach
-    nicht noch oder oft sein sich sie sind so soll und uns unser vom von vor wann war warum was welche welchem welchen
-    welcher welches wem wen wenn wer wie wieso viel viele wird wir wo woher wohin wozu zu zum zur über
-    """.split()  # noqa: SIM905
-)
-"""Words of English and German that say nothing about what is asked."""
-_ENDINGS = frozenset(["s", "es", "d", "ed", "ing", "n", "en", "e", "er", "r", "ly", "ment", "ung"])
 _FENCE = re.compile(r"^ {0,3}```+[ \t]*(\w*).*$", re.MULTILINE)
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _LINK = re.compile(r"!?\[([^\]\n]*)\](?:\([^)\n]*(?:\)|\Z)|\[[^\]\n]*\])")
@@ -64,17 +47,17 @@ class _Piece:
 
 def quotes(recalled: Sequence[Any], question: str) -> list[dict[str, Any]]:
     """Return the recalled passages about the question, each with its ``quote``, best first."""
-    wanted = _words(question)
+    wanted = content_words(question)
     found = []
     for passage in recalled:
         if not wanted or not isinstance(passage, dict) or passage.get("kind") != "chunk":
             continue
         text, source, section = (str(passage.get(name) or "") for name in ("text", "source", "section"))
         best, quote = _quote(_without_headings(text, [source, *section.split(" > ")]), wanted)
-        share = _share(wanted, f"{text} {source} {section}")
-        if best is not None and share >= CLEAR:
+        match = share(wanted, f"{text} {source} {section}")
+        if best is not None and match >= CLEAR:
             gain = DEFINITION if _ASKS_WHAT.match(question) and _defines(best.text, wanted) else 0.0
-            found.append((share + _share(wanted, best.text) + gain, best, {**passage, "quote": quote}))
+            found.append((match + share(wanted, best.text) + gain, best, {**passage, "quote": quote}))
     found.sort(key=lambda each: -each[0])  # of equal ones the one that was ranked higher stays first
     prose = max((match for match, best, _ in found if not best.is_row), default=0.0)
     if any(best.is_whole for _, best, _ in found):
@@ -87,37 +70,10 @@ def quotes(recalled: Sequence[Any], question: str) -> list[dict[str, Any]]:
     return kept[:MAX_QUOTES]
 
 
-def mentions(text: Any, question: str) -> bool:
-    """Whether a text is about what is asked."""
-    wanted = _words(question)
-    return bool(wanted) and _share(wanted, str(text)) >= CLEAR
-
-
-def _words(text: str) -> list[str]:
-    """Return the subject of a question: its words without the small ones, each once."""
-    found = re.findall(r"\w+(?:[-.]\w+)*", text.casefold())
-    return list(dict.fromkeys(word for word in found if word not in SMALL_WORDS and len(word) > 1))
-
-
-def _share(wanted: Sequence[str], text: str) -> float:
-    there = set(re.findall(r"\w+(?:[-.]\w+)*", text.casefold())) | set(re.findall(r"\w+", text.casefold()))
-    return sum(any(_alike(word, other) for other in there) for word in wanted) / len(wanted)
-
-
-def _alike(word: str, other: str) -> bool:
-    """Return whether two words are forms of one, as "refill" and "refilled", or "say" and "said"."""
-    if word in VERBS and VERBS[word] == VERBS.get(other):
-        return True
-    shorter, longer = sorted((word, other), key=len)
-    if longer.startswith(shorter) and (shorter == longer or (len(shorter) > 2 and longer[len(shorter) :] in _ENDINGS)):
-        return True
-    return len(shorter) > 5 and shorter[:-2] == longer[: len(shorter) - 2] and len(longer) - len(shorter) < 3
-
-
 def _defines(sentence: str, wanted: Sequence[str]) -> bool:
     """Return whether a sentence begins with what is asked for, and says what it is."""
     match = _DEFINITION.match(sentence)
-    return match is not None and _share(wanted, match["term"]) == 1
+    return match is not None and share(wanted, match["term"]) == 1
 
 
 def _without_headings(text: str, headings: Sequence[str]) -> str:
@@ -140,14 +96,14 @@ def _quote(text: str, wanted: Sequence[str]) -> tuple[_Piece | None, str]:
         piece
         for piece in pieces
         if len(piece.text.split()) > 2
-        and _share(wanted, piece.text)
+        and share(wanted, piece.text)
         and not (_CODE.search(piece.text) or _ASKED.search(piece.text))
     ]
     usable = [piece for piece in usable if piece.is_whole] or usable
     if not usable:
         return None, ""
     # The first of equal ones; a row only if no sentence has as many words.
-    best = max(usable, key=lambda piece: (_share(wanted, piece.text), _defines(piece.text, wanted), not piece.is_row))
+    best = max(usable, key=lambda piece: (share(wanted, piece.text), _defines(piece.text, wanted), not piece.is_row))
     quote = best.text if len(best.text) <= MAX_CHARS else f"{best.text[:MAX_CHARS].rsplit(' ', 1)[0]} …"
     for piece in pieces[pieces.index(best) + 1 :][:1]:
         if piece.is_whole and not piece.is_row and not best.is_row and len(quote) + len(piece.text) < MAX_CHARS:

@@ -1,28 +1,62 @@
-"""The demo model acknowledges statements of users, answers from them, and notes them as facts."""
+"""Answers from what users have said of themselves: the statements that are nearest to a question, quoted."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from baton_local.demo_model.language.answering import answers, everything, unknown
-from baton_local.demo_model.language.questions import Question, questions, wants_everything
-from baton_local.demo_model.language.sentences import sentences
-from baton_local.demo_model.language.statements import Statement, conversation, statements
-from baton_local.demo_model.language.vocabulary import MOODS, REQUESTS, VERBS, words
+from baton_local.demo_model.statements import (
+    MAX_CHARS,
+    clauses,
+    is_question,
+    is_statement,
+    second_person,
+    sentences,
+    statements,
+    whole,
+)
+from baton_local.demo_model.words import CLEAR, content_words, share
 
-MAX_ACKNOWLEDGED = 600
-"""Characters of a message that is repeated to the user."""
-_CHAT = re.compile(
-    r"^(?:not )?(?:back|it|this|that|them|you|your|so|too)\b|\byou(?:r|rs)?\b|"
-    r"^(?:(?:a|an|some|another|one|two) )?(?:\w+ )?(?:questions?|problems?|issues?|ideas?|requests?|look|doubts?)\b",
+Likeness = Callable[[str, Sequence[str]], Sequence[float] | None]
+"""The similarity in meaning, at most 1, of a question to each of some sentences; None where it cannot be computed."""
+
+NEAR = 0.36
+"""The cosine similarity of MiniLM from which a sentence answers a question. Unrelated ones are below 0.3."""
+CLOSE = 0.85
+"""The share of the best sentence's similarity that others need to be quoted beside it."""
+MAX_QUOTES = 3
+
+_OWN = re.compile(r"\b(?:I|me|my|mine|myself|we|us|our|ours)\b", re.IGNORECASE)
+_NEXT_QUESTION = re.compile(r",? and (?=(?:what|who|where|when|how|which|am|do|is)\b)", re.IGNORECASE)
+_REQUEST = re.compile(
+    r"^(?:(?:do|can|could|would) you (?:still |please )*(?:know|remember|recall|tell me|remind me)|"
+    r"(?:tell|remind) me)\b",
     re.IGNORECASE,
 )
-_EMPTY = frozenset("be do have can will would like love go come".split())  # noqa: SIM905
-_END_OF_DAY = "~"
-"""A time after all others of a day."""
-_SAID = re.compile(r"^The user (?:said|told|wrote): [“\"](?P<said>.+)[”\"]\.?$", re.DOTALL)
+_HOW_TO = re.compile(r"^how (?:do|can|could|should|would) (?:I|we)\b", re.IGNORECASE)
+_WHAT_IS = re.compile(r"^what(?:'s|s| is| are| about)\b", re.IGNORECASE)
+_EVERYTHING = re.compile(
+    r"\b(?:what|anything|everything|something)\b[^?]{0,30}\byou (?:still |already )?(?:know|remember|learn\w*)"
+    r"(?: so far)? about me\b|\btell me (?:everything |something |what you know )?about (?:me|myself)\b|"
+    r"\bwhat (?:did|have) i (?:tell|told)(?: you)?(?: so far)?(?: about (?:me|myself))?\W*$",
+    re.IGNORECASE,
+)
+_SYNONYMS = [
+    (re.compile(pattern, re.IGNORECASE), words)
+    for pattern, words in (
+        (r"\bwho am i\b|\bwhat am i called\b", "what is my name"),
+        (r"\b(?:what|where)(?:'s|s| is) my (?:address|home|city|town)\b|\bwhere my home is\b", "where do I live"),
+        (r"\bwhat do i do for a living\b|\bwhat(?:'s|s| is) my (?:job|profession|occupation)\b", "what do I work as"),
+        (r"\bcall me\b|\bI(?: am|'m) called\b|\bI(?: am|'m)(?= (?-i:[A-Z])\w+(?:$|[,.!]| from\b))", "my name is"),
+        (r"\b(?:I|we)(?: have|'ve)? moved to\b", "I live in"),
+        (r"^the user's\b", "my"),
+        (r"^the user\b", "I"),
+    )
+]
+"""Words for names and homes in questions and statements that mean the same and are not similar."""
+_SUBJECT = re.compile(r"(?:my|our) .+? (?:is|are|was|were)(?: called| named)?\b|I live in\b", re.IGNORECASE)
+_FACT = re.compile(r"^The user (?:said|told|wrote): [“\"](?P<words>.+)[”\"]\.?$", re.DOTALL)
 
 
 def acknowledgement(said: str, earlier: Sequence[str] = ()) -> str:
@@ -30,171 +64,115 @@ def acknowledgement(said: str, earlier: Sequence[str] = ()) -> str:
 
     ``earlier`` has their messages of before, the newest first: they may say who "he" is.
     """
-    if len(said) > MAX_ACKNOWLEDGED or said.rstrip().endswith("?"):
+    if len(said) > MAX_CHARS:
         return ""
-    before = [str(text) for text in earlier[:1]]
-    stated = conversation([*before, said])[len(conversation(before)) :]
-    found = [each for each in stated if not each.is_implied]
-    if not any(each.is_own for each in found) or not all(_is_fact(each) for each in found):
-        return ""
-    if any(not _is_stated(sentence, found) for sentence in sentences(said)):
-        return ""
-    first, *others = found
-    rest = [each.continued for each in others]
-    return f"{', '.join([first.reply, *rest[:-1]])} and {rest[-1]}." if rest else f"{first.reply}."
-
-
-def answer_from(earlier: Sequence[str], said: str) -> str:
-    """Return statements of this message and ``earlier`` ones, the newest first, that answer its questions.
-
-    Empty if that is nothing, or if it asks nothing about the user and their things.
-    """
-    asked, is_everything = questions(said), wants_everything(said)
-    if not asked and not is_everything:
-        return ""
-    stated = conversation([*reversed([str(text) for text in earlier]), said])
-    if is_everything:
-        return _listed([each.reply for each in everything(stated)])
-    found = [(each, answers(each, stated)) for each in asked]
-    if not any(known for _, known in found):
-        return ""
-    said_of = [[f"{answer.text}." for answer in known] or _unknown(each) for each, known in found]
-    return " ".join(dict.fromkeys(part for parts in said_of for part in parts))
-
-
-def recollections(recalled: Sequence[Any], said: str) -> list[dict[str, Any]]:
-    """Return the recalled messages and facts that answer a question, each with the ``quote`` that does.
-
-    Of what changes, the newest counts. A fact that no recalled message says is the newest of its day: it knows what has
-    replaced the messages.
-    """
-    items = [each for each in recalled if isinstance(each, dict) and _is_users(each)]
-    # Of those that are of one time, the one that is ranked higher counts as later.
-    stated = [(statement, item) for item in reversed(items) for statement in _of_user(item)]
-    stated = [stated[place] for place in sorted(range(len(stated)), key=lambda place: _said_at(*stated[place], stated))]
-    every = [statement for statement, _ in stated]
-    if wants_everything(said):
-        chosen = everything(every)
-    else:
-        chosen = [answer.statement for asked in questions(said) for answer in answers(asked, every)]
-    found: list[dict[str, Any]] = []
-    for statement in chosen:
-        same = [pair for pair in stated if _is_same(pair[0], statement)]
-        newest = max(str(item.get("date", "")) for _, item in same)
-        of_that_day = [pair for pair in same if pair[1].get("date", "") == newest]
-        source, item = next((pair for pair in of_that_day if pair[1].get("kind") == "message"), of_that_day[-1])
-        quoted = {**item, "quote": _quote(source, str(item.get("text", "")))}
-        if quoted not in found:
-            found.append(quoted)
-    return found
-
-
-def untold(said: str) -> str:
-    """Return what of the user a question asks for, as in "where you live"; empty if it asks for something else."""
-    asked = questions(said)
-    return unknown(asked[0]) if asked else ""
-
-
-def _unknown(asked: Question) -> list[str]:
-    return [f"You have not told me {left} yet."] if (left := unknown(asked)) else []
+    parts = sentences(said)
+    context = " ".join(statements(str(earlier[0]))) if earlier else ""
+    for sentence in parts:
+        if not is_statement(sentence, context):
+            return ""
+        context += f" {sentence}"
+    return " ".join(second_person(whole(sentence)) for sentence in parts)
 
 
 def facts_in(text: str) -> list[str]:
     """Return the statements of a message, each as it can stand alone; the whole message if it is only one."""
-    found: list[str] = []
-    for sentence in sentences(text):
-        stated = [each for each in statements(sentence) if not each.is_implied]
-        if not stated and _means_something(sentence):
-            sentences_of_it = [sentence]
-        elif all(each.is_alone for each in stated):
-            sentences_of_it = [_sentence(each.text) for each in stated]
-        else:
-            sentences_of_it = [sentence]
-        if found and re.match(r"(?:he|she|it|they|his|her|its|their)\b", sentence, re.IGNORECASE):
-            found[-1] = f"{found[-1]} {sentence}"
-        else:
-            found += sentences_of_it
-    return found if len(found) > 1 else [text]
+    parts = clauses(text)
+    return parts if len(parts) > 1 else [text]
 
 
-def _is_fact(statement: Statement) -> bool:
-    if not statement.subject and not statement.attribute and statement.is_own:
-        if statement.verb in REQUESTS or (statement.verb in _EMPTY and not statement.rest):
-            return False
-        if statement.verb == "be" and words(statement.rest)[:1] and words(statement.rest)[0] in MOODS:
-            return False
-        return _CHAT.search(statement.rest) is None
-    return True
+def asks_everything(said: str) -> bool:
+    """Return whether a message asks for all that is known about the user."""
+    return _EVERYTHING.search(said) is not None
 
 
-def _is_stated(sentence: str, found: Sequence[Statement]) -> bool:
-    """Return whether a sentence consists of statements, or is an interjection."""
-    stated = {each.text for each in found}
-    return not _means_something(sentence) or any(text in sentence for text in stated) or bool(statements(sentence))
+def answer_from(earlier: Sequence[str], said: str, likeness: Likeness | None = None) -> str:
+    """Return the statements of ``earlier`` messages, the newest first, and of this one that answer its questions.
+
+    Of what the user has changed, the newest counts. Empty if no statement is near.
+    """
+    stated = statements("\n".join(str(text)[:MAX_CHARS] for text in (*reversed(earlier), said)))
+    if not asks_everything(said):
+        return " ".join(second_person(stated[place]) for place in _nearest(stated, said, likeness))
+    lines = [f"- {second_person(stated[place])}" for place in _newest(stated)]
+    return "\n".join(["This is what you have told me:", "", *lines]) if lines else ""
 
 
-def _means_something(sentence: str) -> bool:
-    """Return whether a sentence without statements is more than an interjection."""
-    found = words(sentence)
-    return len(found) > 3 or any(word in VERBS and word not in ("thank", "thanks") for word in found)
+def recollections(recalled: Sequence[Any], said: str, likeness: Likeness | None = None) -> list[dict[str, Any]]:
+    """Return the recalled messages and facts of the user that answer a question, each with the ``quote`` that does.
+
+    Of what the user has changed, the newest counts. A fact is as old as the message that says it; without one it is
+    the newest of its day, because it knows what has replaced the messages.
+    """
+    quotes: dict[str, tuple[str, dict[str, Any]]] = {}
+    # Of equally old ones, the one that is ranked higher counts as later. A message replaces its fact.
+    items = [item for item in reversed(recalled) if isinstance(item, dict)]
+    for item in sorted(items, key=lambda item: item.get("kind") == "message"):
+        quotes |= {statement.casefold(): (statement, item | {"quote": quote}) for statement, quote in _quotes(item)}
+    ordered = sorted(quotes.values(), key=lambda entry: _time(entry[1]))
+    stated = [statement for statement, _ in ordered]
+    places = _newest(stated) if asks_everything(said) else _nearest(stated, said, likeness)
+    return [ordered[place][1] for place in places]
 
 
-def _is_users(item: dict[str, Any]) -> bool:
-    return item.get("kind") == "fact" or (item.get("kind") == "message" and item.get("role") == "user")
+def _time(item: dict[str, Any]) -> tuple[str, str]:
+    return str(item.get("date", "")), str(item.get("at") or ("~" if item.get("kind") == "fact" else ""))
 
 
-def _of_user(item: dict[str, Any]) -> tuple[Statement, ...]:
-    return statements(_first_person(str(item.get("text", ""))))
+def _quotes(item: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the statements of a recalled item of the user, and how each is quoted."""
+    text = str(item.get("text", ""))
+    if item.get("kind") == "message" and item.get("role") == "user":
+        is_single = len(clauses(text[:MAX_CHARS])) < 2
+        yield from ((statement, text if is_single else statement) for statement in statements(text[:MAX_CHARS]))
+    elif item.get("kind") == "fact":
+        fact = _FACT.match(text.strip())
+        parts = facts_in(fact["words"]) if fact else [text]
+        yield from ((whole(part), f"The user said: “{part}”" if len(parts) > 1 else text) for part in parts)
 
 
-def _said_at(
-    statement: Statement, item: dict[str, Any], stated: Sequence[tuple[Statement, dict[str, Any]]]
-) -> tuple[str, str]:
-    """Return the day and the time of a statement, as far as they are known; a fact's time is that of its message."""
-    day = str(item.get("date", ""))
-    if item.get("kind") == "message":
-        return day, str(item.get("at", ""))
-    times = [
-        str(other.get("at", ""))
-        for said, other in stated
-        if other.get("kind") == "message" and other.get("date") == day and _is_same(said, statement)
-    ]
-    return day, max(times, default=_END_OF_DAY)
+def _nearest(stated: Sequence[str], said: str, likeness: Likeness | None) -> list[int]:
+    """Return the places of the statements that are nearest to each of a message's questions."""
+    places: list[int] = []
+    for question in _questions(said):
+        candidates = [place for place, statement in enumerate(stated) if _may_answer(statement, question)]
+        texts = [_plain(stated[place]) for place in candidates]
+        scores, least = (likeness(_plain(question), texts) if likeness and texts else None), NEAR
+        if scores is None:
+            words = content_words(_plain(question))
+            scores, least = [share(words, text) if words else 0.0 for text in texts], CLEAR
+        least = max(least, CLOSE * max(scores, default=0.0))
+        near = [place for place, score in zip(candidates, scores, strict=True) if score >= least]
+        places += [near[place] for place in _newest([stated[place] for place in near])][-MAX_QUOTES:]
+    return list(dict.fromkeys(places))
 
 
-def _is_same(statement: Statement, other: Statement) -> bool:
-    return statement.reply.casefold() == other.reply.casefold()
+def _questions(said: str) -> Iterator[str]:
+    for sentence in sentences(said):
+        if is_question(sentence):
+            yield from (_REQUEST.sub("", question).strip(" ,") for question in _NEXT_QUESTION.split(sentence))
 
 
-def _first_person(text: str) -> str:
-    """Return a fact about "the user" in the first person."""
-    if said := _SAID.match(text.strip()):
-        return said["said"]
-    if possessive := re.match(r"the user's (.+)", text, re.IGNORECASE):
-        return f"My {possessive[1]}"
-    if verb := re.match(r"the user (?P<verb>\w+)\b(?P<rest>.*)", text, re.IGNORECASE):
-        form = verb["verb"].casefold()
-        own = {"is": "am", "was": "was"}.get(form, VERBS.get(form, form) if form.endswith("s") else form)
-        return re.sub(r"\b(?:their|his|her)\b", "my", f"I {own}{verb['rest']}")
+def _may_answer(statement: str, question: str) -> bool:
+    """Return whether a statement is about what is asked: the user, or "Rex", whom they have mentioned."""
+    if _OWN.search(question):
+        return _HOW_TO.match(question) is None
+    words = content_words(question)
+    return _WHAT_IS.match(question) is None and bool(words) and share(words, statement) > 0
+
+
+def _newest(stated: Sequence[str]) -> list[int]:
+    """Return the places of the statements that no later one replaces."""
+    newest = {_subject(_plain(statement)): place for place, statement in enumerate(stated)}
+    return sorted(newest.values())
+
+
+def _subject(statement: str) -> str:
+    subject = _SUBJECT.match(statement)
+    return (subject[0] if subject else statement).casefold()
+
+
+def _plain(text: str) -> str:
+    for pattern, words in _SYNONYMS:
+        text = pattern.sub(words, text)
     return text
-
-
-def _quote(statement: Statement, text: str) -> str:
-    """Return the part of a message that says it, or all of it if it says little else."""
-    said = _SAID.match(text.strip())
-    whole = said["said"] if said else text
-    stated = [each for each in statements(_first_person(text)) if not each.is_implied]
-    if len(stated) < 2 or not statement.is_alone or statement.text not in whole:
-        return text
-    part = _sentence(statement.text)
-    return f"The user said: “{part}”" if said else part
-
-
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}."
-
-
-def _listed(listed: Sequence[str]) -> str:
-    if not listed:
-        return ""
-    return "\n".join(["This is what you have told me:", "", *(f"- {each}." for each in listed)])

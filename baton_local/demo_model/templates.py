@@ -8,14 +8,19 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
-from jinja2 import ChainableUndefined, TemplateError, TemplateSyntaxError, Undefined, meta
+from jinja2 import ChainableUndefined, TemplateError, TemplateSyntaxError, Undefined, meta, pass_context
+from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from baton_local.demo_model.language.questions import wants_everything
-from baton_local.demo_model.quoting import mentions, quotes
-from baton_local.demo_model.telling import acknowledgement, answer_from, facts_in, recollections, untold
+from baton_local.demo_model.quoting import quotes
+from baton_local.demo_model.statements import second_person
+from baton_local.demo_model.telling import acknowledgement, answer_from, asks_everything, facts_in, recollections
+from baton_local.demo_model.words import mentions
 
 Render = Callable[[Mapping[str, Any]], Any]
+
+LIKENESS = "likeness"
+"""The variable by which the filters ``answering`` and ``recollected`` compare sentences."""
 
 _VALUE = re.compile(r"\s*\{\{((?:(?!\}\}).)*)\}\}\s*", re.DOTALL)
 _SUM = re.compile(r"(?!.*\*\*)[\d\s.+\-*/()]{1,200}")
@@ -78,6 +83,16 @@ def captured(source: Any, pattern: str) -> dict[str, str]:
     return {name: found for name, found in match.groupdict().items() if found is not None} if match else {}
 
 
+@pass_context
+def _answering(context: Context, earlier: Any, said: Any) -> str:
+    return answer_from(earlier or [], str(said), context.get(LIKENESS))
+
+
+@pass_context
+def _recollected(context: Context, recalled: Any, said: Any) -> list[dict[str, Any]]:
+    return recollections(recalled or [], str(said), context.get(LIKENESS))
+
+
 def _core(source: Any) -> str:
     """Return a text without case, spaces and marks, for comparison."""
     return " ".join(re.findall(r"\w+", str(source).casefold()))
@@ -114,12 +129,12 @@ def _environment() -> ImmutableSandboxedEnvironment:
     env.filters["quotes"] = lambda found, asked: quotes(found or [], str(asked))
     env.tests["mentioning"] = mentions
     env.filters["acknowledged"] = lambda said, earlier=(): acknowledgement(str(said), earlier or ())
-    env.filters["answering"] = lambda earlier, said: answer_from(earlier or [], str(said))
-    env.filters["recollected"] = lambda found, said: recollections(found or [], str(said))
-    env.tests["wanting_everything"] = lambda said: wants_everything(str(said))
+    env.filters["answering"] = _answering
+    env.filters["recollected"] = _recollected
+    env.tests["wanting_everything"] = lambda said: asks_everything(str(said))
+    env.filters["second_person"] = lambda text: second_person(str(text))
     env.filters["naming"] = lambda said, thing: re.sub(r"\b(?:it|them)\b", lambda _: str(thing), str(said))
     env.filters["decapitalized"] = lambda found: str(found)[:1].lower() + str(found)[1:]
-    env.filters["untold"] = lambda said: untold(str(said))
     env.filters["facts"] = lambda found: facts_in(str(found))
     env.tests["overlapping"] = lambda found, core: found in core or core in found
     env.filters["escaped"] = lambda found: re.escape(str(found))

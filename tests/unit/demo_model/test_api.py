@@ -13,6 +13,8 @@ from fastapi import FastAPI
 
 from baton.adapters.token_counter import TiktokenCounter
 from baton_local.demo_model.app import create_app
+from baton_local.demo_model.sentence_encoder import SentenceEncoder
+from baton_local.errors import EngineFailed
 
 COUNTER = TiktokenCounter(Path(__file__).parents[3] / "layers" / "tokenizer")
 HELLO: dict[str, Any] = {"model": "baton-demo", "messages": [{"role": "user", "content": "Say one two three"}]}
@@ -191,3 +193,43 @@ async def test_the_light_model_answers_without_a_pause() -> None:
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://demo") as client:
         *_, finish = await events(client, HELLO | {"model": "baton-demo-light"})
     assert finish["choices"][0]["finish_reason"] == "stop"
+
+
+MARRIED: list[dict[str, Any]] = [
+    {"role": "user", "content": "My wife is Kim."},
+    {"role": "assistant", "content": "I will remember it."},
+]
+
+
+async def answer_of(app: FastAPI, question: str) -> str:
+    messages = [*MARRIED, {"role": "user", "content": question}]
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://demo") as client:
+        completion = (await client.post("/chat/completions", json=HELLO | {"messages": messages})).json()
+    return str(completion["choices"][0]["message"]["content"])
+
+
+async def test_a_statement_of_the_user_answers_a_question_in_other_words(app: FastAPI) -> None:
+    assert await answer_of(app, "Who am I married to?") == "Your wife is Kim."
+
+
+async def test_an_encoder_that_cannot_be_loaded_is_tried_once_and_words_are_compared(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def folder() -> Path:
+        raise EngineFailed("There is no package.")
+
+    broken = create_app({}, SentenceEncoder(folder))
+    for question, answer in [
+        ("Who is my wife?", "Your wife is Kim."),
+        ("Who am I married to?", "You have not told me"),
+    ]:
+        assert (await answer_of(broken, question)).startswith(answer)
+    assert caplog.text.count("There is no package.") == 1
+
+
+async def test_another_embedding_model_leaves_the_encoder_alone() -> None:
+    def folder() -> Path:
+        raise AssertionError("It was loaded.")
+
+    other = create_app({"BATON_EMBEDDING_MODEL": "off"}, SentenceEncoder(folder))
+    assert await answer_of(other, "Who is my wife?") == "Your wife is Kim."

@@ -27,6 +27,7 @@ AWAITED = {
     "shared/baton/authoring/resources.py": "OpenResources.use awaits what opens a resource",
     "shared/baton/turns/lease_keeper.py": "LeaseKeeper.__aexit__ raises the failure",
     "shared/baton/turns/run.py": "RunExecution.execute stops its steps",
+    "baton_local/demo_model/likeness.py": "EncoderLikeness.compare waits for the vectors, and cancels what is late",
     "baton_local/demo_model/sentence_encoder.py": "a TaskGroup",
     "baton_local/engines/queues/engine.py": "_unless_gone stops both",
     "baton_local/gateway/fair_gate.py": "nobody: it only measures, and ends with the last request",

@@ -1,0 +1,145 @@
+"""Statements of users about themselves: the clauses of a message that begin with "I" or "my".
+
+A few patterns have to do. A statement that they miss is quoted with its sentence, or not at all.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+MAX_CHARS = 600
+"""Characters of a message that is read for statements."""
+_SENTENCE_END = re.compile(
+    r"(?<=[!?…])\s+|(?<=\.)\s+(?=[A-ZÄÖÜ\"“]|(?:i|we|my|our|he|she|it|they)\b)|\n+|\s*;\s*",
+)
+_CLAUSE_END = re.compile(r"(?:,? (?:and|but)(?: also| now)*|,) (?=(?:I|we|my|our)\b)", re.IGNORECASE)
+_LEAD = re.compile(
+    r"^(?:(?:hi|hello|hey|hallo|good (?:morning|evening|day)|well|so|ok(?:ay)?|oh|and|but|also|yes|no|sorry|actually|"
+    r"now|then|great|by the way|thanks|thank you|please|remember|note|keep in mind|don't forget)\b"
+    r"(?: there| baton| that)?[\s,.!:-]*)+",
+    re.IGNORECASE,
+)
+_REQUEST_TO_REMEMBER = re.compile(r"\b(?:remember|note|keep in mind|don't forget)\b", re.IGNORECASE)
+_AFTERTHOUGHT = re.compile(
+    r",? (?:as you (?:might )?know|by the way|please|thanks|thank you|you know)\.?$", re.IGNORECASE
+)
+_TELLING = re.compile(
+    r"(?:my|our) [\w'-]+ \w|call me \w|(?:I|we)(?:'m|'ve|'re)? \w|"
+    r"(?!(?:that|this|it|here|there)\b)[^,?]{2,60} (?:is|are) (?:my|our) \w",
+    re.IGNORECASE,
+)
+_HELPERS = (
+    r"(?:'d|'ll|'m|'re)?"
+    r"(?: \w+ly| also| just| am| are| do| would| will| can| could| should| must| not| don't| can't)*"
+)
+_CHAT = re.compile(
+    rf"^(?:I|we){_HELPERS} (?:want|need|wish|wonder|think|guess|hope|mean|know|understand|see|agree|try|look|ask|say|"
+    r"said|tell|told|thank|believe|suppose|remember|forget|forgot|feel|find|stop|like to|sorry|sure|fine|good|well|ok|"
+    r"okay|done|ready|back|here|lost|hungry|tired|bored|happy|glad|sad|curious|confused|wrong|right|stuck|trying|"
+    r"looking|wondering|asking)\b|^(?:I|we) \w+ (?:it|this|that|them|so|too)\b|\byou(?:r|rs)?\b|"
+    r"[,:] (?:how|what|why|where|can|could)\b|"
+    r"\b(?:an?|some|another) (?:\w+ )?(?:question|problem|issue|idea|request|doubt)s?\b",
+    re.IGNORECASE,
+)
+"""Sentences that state no fact about somebody who says "I"."""
+_BARE_NOUN = re.compile(r"(?:my|our) \w+(?: \w+)?", re.IGNORECASE)
+_PRONOUN = re.compile(r"(?:he|she|it|they|his|her|its|their)\b", re.IGNORECASE)
+_NAME = re.compile(r"[A-ZÄÖÜ][\w-]+(?= \w)")
+_QUESTION = re.compile(
+    r"^(?:what|whats|who|whom|whose|(?:in )?which|where|when|why|how|is|are|am|was|were|do|does|did|can|could|will|"
+    r"would|should|may|have|has|shall|tell me|remind me)\b(?!n't)",
+    re.IGNORECASE,
+)
+_SECOND_PERSON = [
+    (re.compile(pattern, re.IGNORECASE), words)
+    for pattern, words in (
+        (r"^call me\b", "your name is"),
+        (r"\bI(?:'m| am)\b", "you are"),
+        (r"\bI was\b", "you were"),
+        (r"\b(?:I|we)'(ve|ll|d|re)\b", r"you'\1"),
+        # At the end it may be the number of a queen.
+        (r"\bI\b(?!\.?$)|\bwe\b", "you"),
+        (r"\bmyself\b", "yourself"),
+        (r"\b(?:mine|ours)\b", "yours"),
+        (r"\b(?:my|our)\b", "your"),
+        (r"\bme\b|\b(?-i:us)\b", "you"),
+    )
+]
+
+
+def statements(text: str) -> list[str]:
+    """Return the statements of a message about its author, and what they ask to be remembered."""
+    return [clause for clause, is_statement in _clauses(text) if is_statement]
+
+
+def clauses(text: str) -> list[str]:
+    """Return everything that a message says, in clauses that can stand alone: "He is four" does not."""
+    return [clause for clause, _ in _clauses(text)]
+
+
+def sentences(text: str) -> list[str]:
+    """Return the sentences of a message without what leads to them, such as a greeting."""
+    parts = _SENTENCE_END.split(text.strip())
+    return [sentence for part in parts if (sentence := _without_lead(part))]
+
+
+def is_statement(sentence: str, context: str) -> bool:
+    """Return whether a sentence is about its author, or goes on about somebody in ``context``: "Rex is four"."""
+    if is_question(sentence) or _CHAT.search(sentence):
+        return False
+    name = _NAME.match(sentence)
+    is_about_context = _PRONOUN.match(sentence) or (name and re.search(rf"\b{re.escape(name[0])}\b", context))
+    return bool(_TELLING.match(sentence) or (context and is_about_context))
+
+
+def is_question(sentence: str) -> bool:
+    """Return whether a sentence is a question, or a request for an answer."""
+    return sentence.endswith("?") or _QUESTION.match(sentence) is not None
+
+
+def second_person(text: str) -> str:
+    """Return "My name is Ada" as "Your name is Ada"."""
+    for pattern, words in _SECOND_PERSON:
+        text = pattern.sub(words, text)
+    return text[:1].upper() + text[1:]
+
+
+def whole(clause: str) -> str:
+    """Return a clause as a sentence: with a capital, and a full stop unless it has another end."""
+    return f"{clause[:1].upper()}{clause[1:]}{'' if clause.endswith(('.', '!', '?', '…')) else '.'}"
+
+
+def _clauses(text: str) -> Iterator[tuple[str, bool]]:
+    """Yield the clauses of a message as sentences, and whether each is a statement of its author."""
+    clause, is_stated = "", False
+    for part in _SENTENCE_END.split(text.strip()):
+        sentence = _without_lead(part)
+        is_to_remember = _REQUEST_TO_REMEMBER.search(part[: len(part) - len(sentence)]) is not None
+        for words in _divided(sentence):
+            if clause and _PRONOUN.match(words):
+                clause = f"{clause} {whole(words)}"
+                continue
+            if clause:
+                yield clause, is_stated
+            context = clause if is_stated else ""
+            is_stated = is_statement(words, context) or (is_to_remember and not is_question(words))
+            clause = whole(words)
+    if clause:
+        yield clause, is_stated
+
+
+def _divided(sentence: str) -> Iterator[str]:
+    """Yield the clauses of a sentence. "My wife and I" is one."""
+    begin = 0
+    for end in _CLAUSE_END.finditer(sentence):
+        if not _BARE_NOUN.fullmatch(sentence[begin : end.start()]):
+            yield sentence[begin : end.start()]
+            begin = end.end()
+    if sentence[begin:]:
+        yield sentence[begin:]
+
+
+def _without_lead(sentence: str) -> str:
+    """Return a sentence without what comes before and behind what it says, such as a greeting."""
+    return _AFTERTHOUGHT.sub("", _LEAD.sub("", sentence.strip(' "“”*-•>'), count=1))
