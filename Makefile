@@ -34,9 +34,10 @@ setup: $(filter $(PRIVATE_UV),$(UV)) ## Make the environment (.venv), or bring i
 web: setup ## Build what browsers load (clients/web), if it has changed
 	@$(BIN)/python -m baton_local.web
 
-wheels: web ## Build both distributions, server and client, into dist/
+wheels: web ## Build the three distributions, server, client and reader of documents, into dist/
 	@$(UV) build --quiet --wheel --out-dir dist .
 	@$(UV) build --quiet --wheel --out-dir dist clients/python
+	@$(UV) build --quiet --wheel --out-dir dist extraction
 	@echo "The wheels are in dist/. For other projects: export UV_FIND_LINKS=$(CURDIR)/dist PIP_FIND_LINKS=$(CURDIR)/dist"
 
 run: setup web $(if $(BUILT),build) ## Start the local cloud (PORT, ENGINES, OPENAI_BASE_URL, ... are passed on; BUILT=1 runs what is deployed)

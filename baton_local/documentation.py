@@ -14,11 +14,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from baton.adapters.extraction import markdown
 from baton.composition import deployed_ports, event_loop
+from baton.domain.chunk import Chunk
 from baton.domain.document import Document, DocumentVersion, VersionStatus
 from baton.domain.errors import BatonError
-from baton.domain.extracted import Chunk
 from baton.domain.identity import Scope
 from baton.domain.pipelines import Pipeline
 from baton.domain.search import IndexName, Vector
@@ -29,6 +28,7 @@ from baton.ports.agents import ShippedAgents
 from baton.ports.clock import Clock
 from baton.ports.documents import DocumentStore
 from baton.ports.search import Embedder, SearchIndex
+from baton_documents.text import markdown
 from baton_local.root import ROOT
 from baton_local.vector_cache import VectorCache
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from baton.domain.document import MEDIA_TYPES
-from baton.domain.media_types import type_by_name
 from baton_client import APIStatusError, Baton, ConfigurationError
 from baton_client.agent_folders import OwnedFile
 from baton_client.conditions import DocumentBusyError
+from baton_documents.formats import MEDIA_TYPES
+from baton_documents.media_types import type_by_name
 from baton_local.tokens import EmbedKey, TokenRequest
 
 TENANT, USER = "demo", "documents-folder"

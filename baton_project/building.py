@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import baton
+import baton_documents
 from baton_local.root import ROOT
 from baton_project.project import Project
 
@@ -25,6 +26,8 @@ def assemble(project: Project, folder: Path) -> None:
     shared = folder / "shared"
     shutil.copytree(Path(baton.__file__).parent, shared / "baton", ignore=NOT_COPIED)
     shutil.copyfile(ROOT / "shared" / "Makefile", shared / "Makefile")
+    reader = folder / "extraction" / "baton_documents"
+    shutil.copytree(Path(baton_documents.__file__).parent, reader, ignore=NOT_COPIED)
     shutil.copytree(project.agents, folder / "agents", ignore=NOT_COPIED)
     if project.tools.is_dir():
         shutil.copytree(project.tools, folder / "tools", ignore=NOT_COPIED)

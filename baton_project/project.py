@@ -130,4 +130,4 @@ def _project(folder: Path, read: dict[str, dict[str, object]]) -> Project:
 def _is_ours(requirement: str) -> bool:
     from packaging.requirements import Requirement
 
-    return Requirement(requirement).name.lower() in {"baton-conversations", "baton-client"}
+    return Requirement(requirement).name.lower() in {"baton-conversations", "baton-client", "baton-documents"}

@@ -23,12 +23,13 @@ from baton.adapters.dynamodb.table import Table
 from baton.adapters.s3_documents import S3Documents
 from baton.composition.app import App, build
 from baton.composition.ports import Ports
-from baton.domain.document import UPLOAD_WAIT, Document, DocumentFormat, DocumentRef, DocumentVersion, VersionStatus
+from baton.domain.document import UPLOAD_WAIT, Document, DocumentRef, DocumentVersion, VersionStatus
 from baton.domain.identity import Scope
 from baton.domain.search import Vector
 from baton.ports.clock import SystemClock
 from baton.ports.documents import ORIGINAL
 from baton.ports.search import Embedder
+from baton_documents.formats import DocumentFormat
 from baton_local.demo_model.sentence_embedder import SentenceEmbedder
 from baton_local.engines.clients import client
 from baton_local.engines.dynamodb import DynamoDBLocal

@@ -23,13 +23,11 @@ from typing import cast
 
 import yaml
 
-from baton.adapters.extraction import markdown
 from baton.adapters.token_counter import TiktokenCounter
 from baton.composition.app import build
 from baton.composition.ports import Ports
 from baton.domain.agent_settings import MemorySettings
 from baton.domain.document import Document, DocumentVersion, VersionStatus
-from baton.domain.extracted import ExtractedText
 from baton.domain.found_item import FoundItem
 from baton.domain.identity import Scope
 from baton.domain.search import IndexName
@@ -40,6 +38,8 @@ from baton.memory.recall.selecting import select
 from baton.memory.recalled import Found, Retrieval
 from baton.ports.documents import DocumentStore
 from baton.ports.search import Embedder, SearchIndex
+from baton_documents.results import ExtractedText
+from baton_documents.text import markdown
 from baton_local.demo_model.sentence_encoder import DIMENSIONS
 from baton_local.root import TOKENIZER
 from benchmarks.instruments.report import machine, table

@@ -1,4 +1,4 @@
-"""The methods of Baton's dataclasses as bytecode: ``python dataclass_methods.py FOLDER_OF_PACKAGES``.
+"""The methods of Baton's and the reader's dataclasses as bytecode: ``python dataclass_methods.py FOLDER_OF_PACKAGES``.
 
 Python writes the methods of a dataclass as text and compiles it whenever the module is imported, which is a sixth of a
 worker's start. This compiles the texts once, and ``baton/composition/dataclass_methods.py`` takes the results. A text
@@ -20,6 +20,7 @@ from typing import Any, ClassVar
 
 NAMES = {each.__name__: each for each in (ClassVar, InitVar, dataclass, field)} | {"KW_ONLY": KW_ONLY}
 """Names that the sources of dataclasses refer to."""
+PACKAGES = ("baton", "baton_documents")
 NOTHING = ast.Constant(None)
 NO_ARGUMENTS = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
 
@@ -34,7 +35,7 @@ def main(folder: Path) -> None:
         builtins.exec(code, names, results)  # noqa: S102  as the module of dataclasses does
 
     vars(dataclasses)["exec"] = execute
-    for path in sorted((folder / "baton").rglob("*.py")):
+    for path in sorted(path for name in PACKAGES for path in (folder / name).rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_bytes())):
             if isinstance(node, ast.ClassDef) and any(_refers_to(each, "dataclass") for each in node.decorator_list):
                 made = ast.fix_missing_locations(ast.Module([_with_fields_alone(node)], type_ignores=[]))

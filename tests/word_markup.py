@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from baton.adapters.extraction.extractor import Extractor
-from baton.domain.extracted import ExtractedText
+from baton_documents.reader import Extractor
+from baton_documents.results import ExtractedText
 from tests import documents
 
 

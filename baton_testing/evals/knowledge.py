@@ -9,13 +9,14 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from baton.composition.app import App, build
-from baton.domain.document import MEDIA_TYPES, Document, DocumentRef, VersionStatus
+from baton.domain.document import Document, DocumentRef, VersionStatus
 from baton.domain.errors import EmbedderUnavailable, InvalidRequest, WrongEmbeddings
 from baton.domain.identity import Scope
-from baton.domain.media_types import type_by_name
 from baton.knowledge.document_rules import check_request
 from baton.knowledge.ingestion import Part
 from baton_client.agent_folders import OwnedFile, owned_files
+from baton_documents.formats import MEDIA_TYPES
+from baton_documents.media_types import type_by_name
 from baton_testing.conversation_ports import ConversationPorts
 from baton_testing.errors import CannotRun
 from baton_testing.evals.embedding import RealTimeEmbedder

@@ -14,7 +14,7 @@ from reportlab.pdfgen.canvas import Canvas
 from reportlab.platypus import Table
 from xlsxwriter import Workbook
 
-from baton.domain.document import MEDIA_TYPES, DocumentFormat
+from baton_documents.formats import MEDIA_TYPES, DocumentFormat
 
 LINES = 46
 """The lines of a page."""

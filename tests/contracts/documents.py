@@ -11,18 +11,12 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from baton.domain.document import (
-    Document,
-    DocumentRef,
-    DocumentVersion,
-    IngestionStep,
-    PageError,
-    VersionStatus,
-)
+from baton.domain.document import Document, DocumentRef, DocumentVersion, IngestionStep, VersionStatus
 from baton.domain.errors import InvalidRequest
 from baton.domain.identity import Scope
 from baton.ports.documents import ORIGINAL, DocumentFiles, DocumentStore
 from baton.ports.files import Upload
+from baton_documents.results import PageError
 from baton_testing.fakes.clock import NOON
 
 SECOND = timedelta(seconds=1)

@@ -16,8 +16,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from baton.composition.app import build
+from baton.domain.chunk import Chunk
 from baton.domain.document import Document, DocumentVersion, VersionStatus
-from baton.domain.extracted import Chunk
 from baton.domain.identity import Scope
 from baton.domain.search import IndexName, SearchFilter, Vector
 from baton.knowledge.chunk_documents import chunk_documents, chunk_texts

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from baton.adapters.extraction.sitemaps import read_sitemap
-from baton.domain.document import DocumentFormat, PageError
 from baton.domain.errors import DocumentUnreadable
-from baton.domain.extracted import BlockKind, ExtractedText, Inspection, TextBlock
-from baton.domain.media_types import MediaType, formats_of, text_format
-from baton.domain.source import Sitemap
+from baton_documents.errors import DocumentRefused
+from baton_documents.formats import DocumentFormat
+from baton_documents.media_types import MediaType, formats_of, text_format
+from baton_documents.results import BlockKind, ExtractedText, Inspection, PageError, Sitemap, TextBlock
+from baton_documents.text.sitemaps import read_sitemap
 
 PAGES_AT_ONCE = 2
 UNREADABLE = "(unreadable)"
@@ -50,7 +50,10 @@ class PlainTextExtractor:
         return ExtractedText(tuple(blocks), None, len(pages), tuple(errors))
 
     async def sitemap(self, body: bytes, *, limit: int, charset: str | None = None) -> Sitemap:
-        return read_sitemap(body, limit=limit, charset=charset)
+        try:
+            return read_sitemap(body, limit=limit, charset=charset)
+        except DocumentRefused as problem:
+            raise DocumentUnreadable(problem.detail, reason=problem.reason) from problem
 
 
 def _pages(body: bytes, charset: str | None) -> list[str]:

@@ -8,8 +8,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
+from baton.domain.chunk import Chunk
 from baton.domain.document import Document, DocumentVersion, VersionStatus
-from baton.domain.extracted import Chunk
 from baton.domain.identity import Scope
 from baton.domain.search import IndexDocument, IndexedText, IndexName
 from baton.knowledge.chunk_documents import chunk_documents, chunk_texts

@@ -9,7 +9,7 @@ import pytest
 
 from tests.infrastructure.stack import BUILD_INPUTS, ROOT, TOOLS, Stack, read_template, run, translate
 
-BUILD_FOLDERS = ("agents", "functions", "layers", "shared", "statemachines")
+BUILD_FOLDERS = ("agents", "extraction", "functions", "layers", "shared", "statemachines")
 SHARED_LAYER = "SharedLayer"
 
 

@@ -20,8 +20,9 @@ def files(folder: Path) -> set[str]:
 
 def test_the_library_and_its_agents_are_shipped_and_nothing_else(shared_layer: Path) -> None:
     library = {
-        f"python/baton/{path.relative_to(ROOT / 'shared/baton').as_posix()}"
-        for path in (ROOT / "shared/baton").rglob("*")
+        f"python/{path.relative_to(folder.parent).as_posix()}"
+        for folder in (ROOT / "shared/baton", ROOT / "extraction/baton_documents")
+        for path in folder.rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
     agents = {path.relative_to(ROOT).as_posix() for path in (ROOT / "agents").rglob("*") if path.is_file()}
@@ -77,14 +78,18 @@ def note(event, arguments):
 compiled = set()
 sys.addaudithook(note)
 import baton.composition
-for module in pkgutil.walk_packages(baton.__path__, "baton."):
-    __import__(module.name)
+import baton_documents
+for package in (baton, baton_documents):
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        if not module.name.endswith("__main__"):
+            __import__(module.name)
 from baton.domain.identity import Scope
 assert Scope("acme", "ada") == Scope("acme", "ada") != Scope("acme", "bob")
 assert inspect.signature(Scope).return_annotation is None
 other = make_dataclass("Other", [("count", int)])
 assert inspect.signature(other).parameters["count"].annotation is int
-print(json.dumps([baton.__file__, *sorted(name for name in compiled if name.startswith("baton."))]))
+own = sorted(name for name in compiled if name.startswith(("baton.", "baton_documents.")))
+print(json.dumps([baton.__file__, *own]))
 """
 INHERITED_FIELDS = ["baton.authoring.run_context", "baton.ports.tools", "baton.turns.dry_run_ports"]
 """Modules with dataclasses that have fields of other ones."""
@@ -92,7 +97,8 @@ INHERITED_FIELDS = ["baton.authoring.run_context", "baton.ports.tools", "baton.t
 
 def test_methods_of_dataclasses_are_compiled_when_the_layer_is_built(tmp_path: Path) -> None:
     layer = tmp_path / "python"
-    shutil.copytree(ROOT / "shared/baton", layer / "baton", ignore=shutil.ignore_patterns("__pycache__"))
+    for source in (ROOT / "shared/baton", ROOT / "extraction/baton_documents"):
+        shutil.copytree(source, layer / source.name, ignore=shutil.ignore_patterns("__pycache__"))
     assert compile_layer(tmp_path).returncode == 0
     environment = {**os.environ, "PYTHONPATH": str(layer)}
     command = [sys.executable, "-c", COMPILED_METHODS]

@@ -16,7 +16,7 @@ from tests.infrastructure.stack import ROOT
 
 COMMANDS = {
     "baton.admin": "operators start it",
-    "baton.adapters.extraction.child": "the extractor starts it as a process",
+    "baton_documents.child": "the extractor starts it as a process",
 }
 """Modules of the library that are programs."""
 LOADED_BY_NAME = {
@@ -25,11 +25,12 @@ LOADED_BY_NAME = {
     "uvicorn": "the web adapter starts it as a process",
 }
 """Packages that no module imports."""
+OWN = ("baton-conversations", "baton-documents")
 
 
 @pytest.fixture(scope="module")
 def graph() -> grimp.ImportGraph:
-    return grimp.build_graph("baton", "functions", include_external_packages=True)
+    return grimp.build_graph("baton", "baton_documents", "functions", include_external_packages=True)
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +52,7 @@ def loaded(graph: grimp.ImportGraph) -> frozenset[str]:
 def test_every_module_of_the_library_is_used_by_a_function_or_a_command(
     graph: grimp.ImportGraph, loaded: frozenset[str]
 ) -> None:
-    library = {name for name in graph.modules if name.split(".")[0] == "baton"}
+    library = {name for name in graph.modules if name.split(".")[0] in ("baton", "baton_documents")}
     assert library - loaded == set()
 
 
@@ -74,7 +75,11 @@ def distributions(modules: Iterable[str]) -> set[str]:
     """The packages that have one of the modules. The library and stubs for type checkers are none."""
     owners = packages_distributions()
     found = {canonicalize_name(owner) for name in modules for owner in owners.get(name.split(".")[0], ())}
-    return {name for name in found if name != "baton-conversations" and not name.startswith("mypy-boto3-")}
+    return {
+        name
+        for name in found
+        if name not in ("baton-conversations", "baton-documents") and not name.startswith("mypy-boto3-")
+    }
 
 
 def with_dependencies(requirements: Iterable[Requirement]) -> set[str]:

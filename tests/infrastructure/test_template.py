@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from baton.adapters.child_processes import ATTACHMENTS, INGESTION, MIB, QUEUE_SECONDS, ChildLimits
+from baton.adapters.document_reader import ATTACHMENTS, INGESTION
 from baton.adapters.webhooks import SECONDS
 from baton.domain.push_config import MAX_RECEIVES
+from baton_documents.processes import MIB, QUEUE_SECONDS, ProcessLimits
 from baton_local.gateway.application import CONSOLE_HEADERS
 from baton_local.intrinsics import Intrinsics
 from baton_local.stack import Stack as LocalStack
@@ -476,7 +477,7 @@ def referred_in(value: Any) -> set[str]:
     ],
 )
 def test_a_process_that_reads_a_document_leaves_its_function_memory_and_time(
-    stack: Stack, function: str, limits: ChildLimits, own: int
+    stack: Stack, function: str, limits: ProcessLimits, own: int
 ) -> None:
     assert stack[function]["MemorySize"] - limits.memory_bytes / MIB >= own
     assert stack[function]["Timeout"] > QUEUE_SECONDS + 2 * limits.seconds

@@ -7,24 +7,32 @@ import hashlib
 import math
 import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
+from aws_lambda_powertools import Logger
 from cachetools import LRUCache
 
-from baton.adapters.child_processes import ATTACHMENTS, CHILD, INGESTION, ChildLimits, ChildProcesses
-from baton.adapters.extraction import refusals
-from baton.domain.document import DocumentFormat
 from baton.domain.errors import DocumentUnreadable, ExtractionUnavailable
-from baton.domain.extracted import DocumentText, ExtractedText, Inspection
-from baton.domain.metrics import Metric
-from baton.domain.source import Sitemap
+from baton.domain.metrics import Metric, count
+from baton_documents import refusals
+from baton_documents.errors import DocumentRefused, LibraryMissing, ReaderUnavailable
+from baton_documents.formats import DocumentFormat
+from baton_documents.processes import CHILD, ProcessLimits, ReaderProcesses
+from baton_documents.results import DocumentText, ExtractedText, Inspection, Sitemap
 
+MIB = 1024 * 1024
+INGESTION = ProcessLimits(memory_bytes=2048 * MIB, seconds=120, answer_bytes=128 * MIB)
+"""The limits of one step of a document. The function has 3,008 MB and, for its steps, ten minutes."""
+ATTACHMENTS = ProcessLimits(memory_bytes=512 * MIB, seconds=30, answer_bytes=4 * MIB)
+"""The limits of one document in a message. The functions that run turns have 1,024 MB."""
 MAX_AT_ONCE = 4
 """Documents that are read at the same time, because each may take ``INGESTION.memory_bytes``."""
-
-
 SITEMAP_SECONDS = 30.0
 """A tenth of them are enough for the largest sitemap that is not made to take long."""
+
+logger = Logger(child=True)
 
 
 class ChildProcessExtractor:
@@ -33,25 +41,54 @@ class ChildProcessExtractor:
     Each call has its own process, which never sees another document.
     """
 
-    def __init__(self, limits: ChildLimits = INGESTION, *, module: str = CHILD) -> None:
-        self._processes = ChildProcesses(limits, _at_once(), Metric.DOCUMENTS_UNREAD, module)
+    def __init__(self, limits: ProcessLimits = INGESTION, *, module: str = CHILD) -> None:
+        self._processes = ReaderProcesses(limits, _at_once(), module=module)
 
     async def inspect(self, body: bytes, name: str, content_type: str) -> Inspection:
         """See ``TextExtractor``."""
-        task = {"work": "inspect", "name": name, "contentType": content_type}
-        return await self._processes.run(Inspection, task, body)
+        with _failures("inspect", len(body), Metric.DOCUMENTS_UNREAD):
+            return await self._processes.inspect(body, name, content_type)
 
     async def extract(
         self, body: bytes, form: DocumentFormat, part: tuple[int, int], charset: str | None = None
     ) -> ExtractedText:
         """See ``TextExtractor``."""
-        task = {"work": "extract", "format": form.value, "part": list(part), "charset": charset}
-        return await self._processes.run(ExtractedText, task, body)
+        with _failures("extract", len(body), Metric.DOCUMENTS_UNREAD):
+            return await self._processes.extract(body, form, part, charset)
 
     async def sitemap(self, body: bytes, *, limit: int, charset: str | None = None) -> Sitemap:
         """See ``TextExtractor``."""
-        task = {"work": "sitemap", "limit": limit, "charset": charset}
-        return await self._processes.run(Sitemap, task, body, seconds=SITEMAP_SECONDS)
+        with _failures("sitemap", len(body), Metric.DOCUMENTS_UNREAD):
+            return await self._processes.sitemap(body, limit=limit, charset=charset, seconds=SITEMAP_SECONDS)
+
+
+@contextmanager
+def _failures(work: str, size: int, metric: Metric) -> Iterator[None]:
+    """Raise the reader's errors as those of Baton. ``metric`` counts processes that ended without an answer."""
+    try:
+        yield
+    except DocumentRefused as problem:
+        if problem.status is None:
+            logger.info("a document was refused", reason=problem.reason, cause=problem.cause, bytes=size)
+        else:
+            _note_end(work, size, problem.status, problem.reason)
+            count(metric)
+        raise DocumentUnreadable(problem.detail, reason=problem.reason) from problem
+    except LibraryMissing as problem:
+        logger.error("a library that reads documents is missing", library=problem.library)
+        raise DocumentUnreadable("Documents of this type cannot be read here.") from problem
+    except ReaderUnavailable as problem:
+        if problem.status is not None:
+            _note_end(work, size, problem.status, ExtractionUnavailable.code)
+            count(metric)
+        elif problem.__cause__ is not None:
+            logger.warning("no process can be started that reads a document", exc_info=True)
+            count(metric)
+        raise ExtractionUnavailable from problem
+
+
+def _note_end(work: str, size: int, status: int, reason: str) -> None:
+    logger.warning("a document ended the process that read it", work=work, status=status, reason=reason, bytes=size)
 
 
 def _at_once() -> int:
@@ -74,7 +111,7 @@ class ChildProcessReader:
     """
 
     def __init__(self, module: str = CHILD) -> None:
-        self._processes = ChildProcesses(ATTACHMENTS, AT_ONCE, Metric.ATTACHMENTS_UNREAD, module)
+        self._processes = ReaderProcesses(ATTACHMENTS, AT_ONCE, module=module)
         self._outcomes: LRUCache[str, _Outcome] = LRUCache(KEPT)
 
     async def read(self, body: bytes, name: str, form: DocumentFormat, *, seconds: float) -> DocumentText:
@@ -84,15 +121,17 @@ class ChildProcessReader:
         kept = self._outcomes.get(key)
         if kept is not None and time.monotonic() < kept.until:
             return kept.text
-        task = {"work": "read", "name": name, "format": form.value}
         try:
-            text = await self._processes.run(DocumentText, task, body, seconds=deadline - time.monotonic())
+            with _failures("read", len(body), Metric.ATTACHMENTS_UNREAD):
+                text = await self._processes.read(body, name, form, seconds=deadline - time.monotonic())
             outcome = _Outcome(text)
         except DocumentUnreadable as problem:
-            outcome = _Outcome(problem, time.monotonic() + KEPT_REFUSAL_SECONDS)
+            refusal = DocumentUnreadable(problem.detail, reason=problem.reason)  # without frames, which hold the file
+            outcome = _Outcome(refusal, time.monotonic() + KEPT_REFUSAL_SECONDS)
         except ExtractionUnavailable as problem:
             if time.monotonic() >= deadline:
-                raise refusals.too_slow() from problem
+                late = refusals.too_slow()
+                raise DocumentUnreadable(late.detail, reason=late.reason) from problem
             raise DocumentUnreadable(problem.detail) from problem
         self._outcomes[key] = outcome
         return outcome.text

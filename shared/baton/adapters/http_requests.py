@@ -14,10 +14,10 @@ from baton.adapters.header_values import HeaderValues
 from baton.adapters.tool_source import GRACE_SECONDS, Unreachable
 from baton.concurrency import off_loop
 from baton.domain.identity import Scope
-from baton.domain.media_types import MediaType
 from baton.domain.secret import HeaderValue
-from baton.domain.text_encoding import GUESSING, decode_text
 from baton.ports.tools import ToolFailed, ToolResult
+from baton_documents.encodings.text_encoding import GUESSING, decode_text
+from baton_documents.media_types import MediaType
 
 MAX_REDIRECTS = 5
 EXCERPT = 600

@@ -20,9 +20,9 @@ from baton.adapters.openapi_document import MAX_FETCHED_BYTES, SHIP_IT, Operatio
 from baton.adapters.tool_source import SourceTool, Unreachable, UnusableDocument
 from baton.concurrency import off_loop
 from baton.domain.schema_form import SchemaProblem, check_form
-from baton.domain.text_encoding import GUESSING
 from baton.domain.tool import OpenApiTool
 from baton.ports.tools import CallContext, ToolFailed, ToolResult
+from baton_documents.encodings.text_encoding import GUESSING
 
 FRESH_SECONDS = 600.0
 """Seconds for which a fetched document is used before it is fetched again."""

@@ -18,9 +18,9 @@ from baton.adapters import aws
 from baton.domain.content import FILE_ID, check_media_type
 from baton.domain.errors import InvalidRequest, MessageTooLarge, NotFound
 from baton.domain.identity import Scope, is_printable
-from baton.domain.media_types import MediaType, is_media_type
 from baton.ports.clock import Clock, SystemClock
 from baton.ports.files import ThreadFiles, Upload
+from baton_documents.media_types import MediaType, is_media_type
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client

@@ -17,10 +17,10 @@ from cachetools import LRUCache
 
 from baton import __version__
 from baton.adapters.egress import EgressRefused, ResponseTooLarge
-from baton.domain.media_types import MediaType
-from baton.domain.text_encoding import decode_text
 from baton.domain.web_url import is_web_url
 from baton.ports.sources import PageContent, PageUnavailable
+from baton_documents.encodings.text_encoding import decode_text
+from baton_documents.media_types import MediaType
 
 USER_AGENT = f"Baton/{__version__}"
 ROBOT = "Baton"

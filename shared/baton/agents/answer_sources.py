@@ -8,8 +8,8 @@ from itertools import islice
 from typing import Any
 
 from baton.domain.agent import AgentDefinition
+from baton.domain.chunk import AGENT_SOURCE, DOCUMENT_SOURCE, FILE_SOURCE
 from baton.domain.citations import find_definitions, find_marks
-from baton.domain.extracted import AGENT_SOURCE, DOCUMENT_SOURCE, FILE_SOURCE
 from baton.domain.numbered_passages import CONSULTED, Source, drop_citation, list_numbered, source_key
 from baton.domain.sentences import says_nothing_found
 from baton.domain.tool_call import ToolCallRecord

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from baton.agents.attempt_context import AttemptContext
+from baton.domain.chunk import FILE_SOURCE
 from baton.domain.errors import BatonError, LeaseLost, StoreUnavailable
-from baton.domain.extracted import FILE_SOURCE
 from baton.ports.tools import MAX_ATTACHED_BYTES, NewFile, ToolFailed
 
 MAX_FILES = 20

@@ -12,7 +12,7 @@ from baton.agents.hooked_calls import Judge
 from baton.agents.remote_answers import describe_file
 from baton.agents.tool_calls import ADVICE
 from baton.domain.agent import AgentDefinition
-from baton.domain.extracted import AGENT_SOURCE
+from baton.domain.chunk import AGENT_SOURCE
 from baton.domain.message import Role
 from baton.domain.task import Task, TaskMessage, TaskStatus
 from baton.domain.usage import Usage

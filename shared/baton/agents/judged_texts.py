@@ -27,11 +27,11 @@ from baton.domain.content import part_name
 from baton.domain.errors import NotFound
 from baton.domain.message import Content, Role, text_of, with_text
 from baton.domain.text import slices
-from baton.domain.text_encoding import GUESSING, decode_text
 from baton.domain.verdict import Origin
 from baton.memory.prompt.context import AssembledContext
 from baton.memory.recalled import RecalledBlock
 from baton.ports.chat_model import Prompt
+from baton_documents.encodings.text_encoding import GUESSING, decode_text
 
 MAX_PIECE = 20_000
 """Characters of prompts that are judged together, unless one alone is longer."""

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from baton.agents.call_outcome import CallOutcome
+from baton.domain.chunk import DOCUMENT_SOURCE
 from baton.domain.citations import CitationMark, replace_marks
-from baton.domain.extracted import DOCUMENT_SOURCE
 from baton.domain.numbered_passages import CONSULTED, PassageNumbers, list_numbered
 from baton.memory.prompt.quoting import quote
 

@@ -11,8 +11,8 @@ from aws_lambda_powertools import Logger
 
 from baton.agents.attempt_context import AttemptContext
 from baton.domain.agent import AgentDefinition
+from baton.domain.chunk import FILE_SOURCE
 from baton.domain.errors import BatonError, LeaseLost, StoreUnavailable
-from baton.domain.extracted import FILE_SOURCE
 from baton.domain.metrics import Metric, count
 from baton.ports.agent_client import Attachment
 

@@ -29,9 +29,9 @@ from baton.agents.tool_set import BadCall, Offer, OutOfReach, ToolSet
 from baton.agents.traced_steps import note_outcome, trace_call
 from baton.concurrency import off_loop, stop_all
 from baton.domain.agent import AgentDefinition
+from baton.domain.chunk import AGENT_SOURCE
 from baton.domain.conversation_data import DataChange
 from baton.domain.errors import LeaseLost, StoreUnavailable, Unauthorized
-from baton.domain.extracted import AGENT_SOURCE
 from baton.domain.metrics import Metric, count
 from baton.domain.numbered_passages import drop_citation
 from baton.domain.run_events import tool_call, tool_result

@@ -10,8 +10,8 @@ from baton.api.problems import responses
 from baton.domain.content import FILE_PROVIDER
 from baton.domain.errors import MessageTooLarge, ThreadUnavailable, UnsupportedPart
 from baton.domain.identity import thread_ref
-from baton.domain.media_types import MediaType
 from baton.requests.thread_access import own_thread
+from baton_documents.media_types import MediaType
 
 router = APIRouter(prefix="/v1/threads", tags=["files"])
 

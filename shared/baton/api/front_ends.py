@@ -10,7 +10,7 @@ from typing import Any
 from baton.domain.content import FILE_ID, FILE_PROVIDER
 from baton.domain.events import Event
 from baton.domain.interrupt import APPROVAL, CLIENT_TOOL
-from baton.domain.media_types import MediaType
+from baton_documents.media_types import MediaType
 
 TOOL_RESULT = "tool_call_result"
 """The name of the CUSTOM event with a result that the client has sent itself."""

@@ -9,8 +9,8 @@ from baton.api.access import KnowledgeAgentId, agent_of
 from baton.api.dependencies import Caller, UseCases
 from baton.api.problems import responses
 from baton.api.schemas import Asked, check_query
+from baton.domain.chunk import DOCUMENT_SOURCE
 from baton.domain.errors import SearchUnavailable, StoreUnavailable
-from baton.domain.extracted import DOCUMENT_SOURCE
 from baton.domain.found_item import FoundItem
 from baton.domain.wire_model import TIMESTAMP, Timestamp, WireModel
 from baton.knowledge.knowledge_search import MAX_FOUND

@@ -23,6 +23,7 @@ from baton.api.thread_schemas import RenameRequest, Thread
 from baton.composition.app import App
 from baton.domain.activity import CounterKind
 from baton.domain.branches import find_branch, tip_of
+from baton.domain.chunk import FILE_SOURCE
 from baton.domain.content import DOWNLOAD_URL, without_download_url
 from baton.domain.cursors import decode_ordinal, encode_ordinal
 from baton.domain.errors import (
@@ -34,7 +35,6 @@ from baton.domain.errors import (
     StoreUnavailable,
     ThreadUnavailable,
 )
-from baton.domain.extracted import FILE_SOURCE
 from baton.domain.feedback import Feedback
 from baton.domain.identity import Permission, Scope, thread_ref
 from baton.domain.message import Role, StoredMessage

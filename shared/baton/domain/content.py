@@ -14,9 +14,9 @@ from ag_ui.core import DataSource, DocumentPart, FileSource, ImagePart, TextPart
 from pydantic import TypeAdapter, ValidationError
 
 from baton.domain.errors import InvalidRequest, MessageTooLarge, UnsupportedPart
-from baton.domain.media_types import MediaType, is_media_type
 from baton.domain.message import Content, Part, part_as_json
 from baton.domain.web_url import CREDENTIALS, has_credentials, is_web_url
+from baton_documents.media_types import MediaType, is_media_type
 
 MAX_CONTENT_BYTES = 1024 * 1024
 MAX_PARTS = 32

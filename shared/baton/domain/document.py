@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
+
+from baton_documents.results import PageError
 
 MAX_DOCUMENT_BYTES = 50 * 1024 * 1024
 MAX_PAGE_ERRORS = 100
@@ -18,32 +19,6 @@ UPLOAD_WAIT = timedelta(minutes=30)
 STEP_WAIT = timedelta(hours=1)
 """The time without progress after which a version's pipeline counts as dead. Longer than a step with its retries."""
 DOCUMENT_ID = re.compile(r"doc_[0-9a-f]{32}")
-
-
-class DocumentFormat(StrEnum):
-    """The formats that text is extracted from. The content decides which one a file has, not its name."""
-
-    PDF = "pdf"
-    DOCX = "docx"
-    PPTX = "pptx"
-    XLSX = "xlsx"
-    HTML = "html"
-    MARKDOWN = "markdown"
-    TEXT = "text"
-    CSV = "csv"
-
-
-MEDIA_TYPES: Mapping[str, DocumentFormat] = {
-    "application/pdf": DocumentFormat.PDF,
-    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": DocumentFormat.DOCX,
-    "application/vnd.openxmlformats-officedocument.presentationml.presentation": DocumentFormat.PPTX,
-    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": DocumentFormat.XLSX,
-    "text/html": DocumentFormat.HTML,
-    "application/xhtml+xml": DocumentFormat.HTML,
-    "text/markdown": DocumentFormat.MARKDOWN,
-    "text/plain": DocumentFormat.TEXT,
-    "text/csv": DocumentFormat.CSV,
-}
 
 
 class VersionStatus(StrEnum):
@@ -73,14 +48,6 @@ class IngestionStep(StrEnum):
     """The version becomes the document's active one, in one write."""
     CLEAN = "clean"
     """Chunks and files of other versions, and everything of a deleted document, are removed."""
-
-
-@dataclass(frozen=True, slots=True)
-class PageError:
-    """The reason for which a page could not be read. The other pages are read."""
-
-    page: int
-    message: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,18 +124,6 @@ class SourceStatus(StrEnum):
     """Its list of pages could not be read. Its documents stay as they were."""
 
 
-@dataclass(slots=True)
-class Sitemap:
-    """The entries of a sitemap or of an index of sitemaps, in its order."""
-
-    urls: list[str] = field(default_factory=list)
-    """Pages."""
-    sitemaps: list[str] = field(default_factory=list)
-    """Further sitemaps, of an index."""
-    is_complete: bool = True
-    """True if everything was taken: no limit has ended it."""
-
-
 @dataclass(frozen=True, slots=True)
 class SourceError:
     """The reason for which a page or the list of pages could not be read."""

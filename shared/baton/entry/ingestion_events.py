@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from baton.domain.document import DocumentFormat, DocumentRef
+from baton.domain.document import DocumentRef
 from baton.domain.pipelines import Pipeline
 from baton.knowledge.cleaning import Cleaning
 from baton.knowledge.ingestion import Ingestion, Part
 from baton.knowledge.ingestion_starts import IngestionStarts
 from baton.pipelines.admission import Admission
 from baton.tenant_threads import work_for
+from baton_documents.formats import DocumentFormat
 
 Event = Mapping[str, Any]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from baton.domain.chunk import Chunk
 from baton.domain.document import Document, DocumentVersion, chunk_source_id
-from baton.domain.extracted import Chunk
 from baton.domain.search import IndexDocument, IndexedText, Vector
 from baton.knowledge.chunk_places import PLACES, encode_places
 from baton.knowledge.passages import MAX_PASSAGES, split_passages

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from baton.domain.extracted import ChunkPart
+from baton.domain.chunk import ChunkPart
 from baton.domain.search_words import search_form, split_words
 from baton.knowledge.passages import split_passages
 

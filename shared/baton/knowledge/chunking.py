@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
 
-from baton.domain.extracted import Chunk, ChunkPart, ExtractedText
+from baton.domain.chunk import Chunk, ChunkPart
 from baton.knowledge.text_units import MAX_UNIT, MIN_UNIT, Border, Unit, units_of
+from baton_documents.results import ExtractedText
 
 MIN_CHUNK = 800
 """Characters that a chunk should have. Only a whole document may have less, and a chunk whose neighbours are full."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 
-from baton.domain.document import DOCUMENT_ID, MAX_DOCUMENT_BYTES, MEDIA_TYPES
+from baton.domain.document import DOCUMENT_ID, MAX_DOCUMENT_BYTES
 from baton.domain.errors import DocumentTooLarge, InvalidRequest, UnsupportedDocument
 from baton.domain.identity import is_printable
-from baton.domain.media_types import MediaType, formats_of
 from baton.domain.web_url import CREDENTIALS, has_credentials, is_web_url
 from baton.knowledge.documents import Details, DocumentRequest
+from baton_documents.formats import MEDIA_TYPES
+from baton_documents.media_types import MediaType, formats_of
 
 MAX_NAME_BYTES = 255
 MAX_TITLE = 300

@@ -15,12 +15,12 @@ from dataclasses import dataclass, replace
 from aws_lambda_powertools import Logger
 
 from baton.concurrency import LARGE, off_loop
+from baton.domain.chunk import Chunk
 from baton.domain.document import (
     MAX_DOCUMENT_BYTES,
     MAX_PAGE_ERRORS,
     UPLOAD_WAIT,
     Document,
-    DocumentFormat,
     DocumentRef,
     DocumentVersion,
     IngestionStep,
@@ -34,8 +34,6 @@ from baton.domain.errors import (
     WrongEmbeddings,
     error_classes,
 )
-from baton.domain.extracted import Chunk, ExtractedText, given_title
-from baton.domain.media_types import PDF, MediaType
 from baton.domain.metrics import Metric, count
 from baton.domain.search import IndexName, SearchFilter, Vector
 from baton.knowledge.chunk_documents import chunk_documents, chunk_texts
@@ -53,6 +51,10 @@ from baton.knowledge.ingestion_files import (
 from baton.ports.clock import Clock
 from baton.ports.documents import ORIGINAL, DocumentFiles, TextExtractor
 from baton.ports.search import Embedder, EmbeddingPurpose, SearchIndex
+from baton_documents.formats import DocumentFormat
+from baton_documents.media_types import PDF, MediaType
+from baton_documents.results import ExtractedText
+from baton_documents.titles import given_title
 
 logger = Logger(child=True)
 

@@ -8,7 +8,8 @@ from functools import lru_cache
 from pydantic import TypeAdapter
 
 from baton.concurrency import off_loop
-from baton.domain.extracted import Chunk, ExtractedText
+from baton.domain.chunk import Chunk
+from baton_documents.results import ExtractedText
 
 MIN_BATCH, MAX_BATCH = 16, 64
 """Chunks that are embedded and indexed at once. The most are some requests of the embedder, four at the same time."""

@@ -10,9 +10,9 @@ from math import nextafter
 
 from aws_lambda_powertools import Logger
 
+from baton.domain.chunk import Citation
 from baton.domain.document import Document, document_of_chunk
 from baton.domain.errors import EmbedderUnavailable, WrongDimension
-from baton.domain.extracted import Citation
 from baton.domain.found_item import FoundItem, ItemSource, below_header
 from baton.domain.identity import Scope
 from baton.domain.metrics import Metric, count

@@ -8,10 +8,11 @@ from urllib.parse import urldefrag, urlsplit
 
 from baton.domain.errors import DocumentUnreadable, InvalidRequest, SourceRefused
 from baton.domain.identity import Scope
-from baton.domain.media_types import MediaType
-from baton.domain.source import MAX_SITEMAP_BYTES, MAX_SOURCE_PAGES, Sitemap, Source, SourceKind, SourceRules
+from baton.domain.source import MAX_SITEMAP_BYTES, MAX_SOURCE_PAGES, Source, SourceKind, SourceRules
 from baton.ports.documents import TextExtractor
 from baton.ports.sources import PageUnavailable, SourceObjects, WebPages
+from baton_documents.media_types import MediaType
+from baton_documents.results import Sitemap
 
 MAX_SITEMAPS = 50
 """Sitemaps that are read of one index. An index in an index is not followed: the protocol knows none."""

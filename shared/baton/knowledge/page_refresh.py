@@ -12,16 +12,17 @@ from pathlib import PurePosixPath
 from urllib.parse import unquote, urlsplit
 
 from baton.concurrency import off_loop
-from baton.domain.document import MAX_DOCUMENT_BYTES, MEDIA_TYPES, DocumentFormat, VersionStatus
+from baton.domain.document import MAX_DOCUMENT_BYTES, VersionStatus
 from baton.domain.errors import BatonError, UnknownDocument
 from baton.domain.identity import Scope
-from baton.domain.media_types import HTML, MediaType, is_page, type_of
 from baton.domain.source import Source, SourceKind, SourcePage, derive_document_id
-from baton.domain.text_encoding import GUESSING, find_encoding
 from baton.knowledge.document_rules import MAX_NAME_BYTES, MAX_TITLE
 from baton.knowledge.documents import DocumentRequest, Documents
 from baton.knowledge.page_listing import ListedPage
 from baton.ports.sources import PageContent, PageUnavailable, SourceObjects, SourceStore, WebPages
+from baton_documents.encodings.text_encoding import GUESSING, find_encoding
+from baton_documents.formats import MEDIA_TYPES, DocumentFormat
+from baton_documents.media_types import HTML, MediaType, is_page, type_of
 
 MAX_MESSAGE = 300
 PAGE_SECONDS = 120

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
-from baton.domain.extracted import BlockKind, ExtractedText, TextBlock
 from baton.knowledge.table_headers import BETWEEN, continues_table, header_rows, header_text
+from baton_documents.results import BlockKind, ExtractedText, TextBlock
 
 MAX_UNIT = 800
 """Characters of a unit. Twice as many fit a chunk, so that a short chunk can always take one more unit."""

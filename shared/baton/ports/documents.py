@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from baton.domain.document import Document, DocumentFormat, DocumentRef, IngestionStep
-from baton.domain.extracted import DocumentText, ExtractedText, Inspection
+from baton.domain.document import Document, DocumentRef, IngestionStep
 from baton.domain.identity import Scope
-from baton.domain.source import Sitemap
 from baton.ports.files import Upload
+from baton_documents.formats import DocumentFormat
+from baton_documents.results import DocumentText, ExtractedText, Inspection, Sitemap
 
 
 class DocumentStore(Protocol):

@@ -14,22 +14,22 @@ from pathlib import Path
 
 import pytest
 
-from baton.adapters import child_processes
-from baton.adapters.child_processes import MIB, ChildLimits
 from baton.adapters.document_reader import ChildProcessExtractor
 from baton.domain.document import DocumentRef, VersionStatus
 from baton.domain.errors import ExtractionUnavailable
+from baton_documents import processes
+from baton_documents.processes import MIB, ProcessLimits
 from tests.faults.counts import faults
 from tests.unit.knowledge.pipeline import Pipeline
 
-LIMITS = ChildLimits(memory_bytes=256 * MIB, seconds=1, answer_bytes=4 * MIB)
+LIMITS = ProcessLimits(memory_bytes=256 * MIB, seconds=1, answer_bytes=4 * MIB)
 REPETITIONS = 3
 """Of a step by the state machine, after it has failed."""
 
 # The child as it is, but for documents that begin with the name of a misbehaviour and the step in which it shows.
 CHILD = """
 import ctypes, os, signal, sys, time
-from baton.adapters.extraction import child
+from baton_documents import child
 
 def raw(data):
     os.write(answers, data)
@@ -162,10 +162,10 @@ async def test_a_machine_that_starts_no_processes_for_a_while_loses_nothing(
 
 PARENT = """
 import asyncio, sys
-from baton.adapters.child_processes import ChildLimits
+from baton_documents.processes import ProcessLimits
 from baton.adapters.document_reader import ChildProcessExtractor
 sys.path.insert(0, sys.argv[1])
-extractor = ChildProcessExtractor(ChildLimits(2**30, 600, 2**20), module="misbehaving_child")
+extractor = ChildProcessExtractor(ProcessLimits(2**30, 600, 2**20), module="misbehaving_child")
 asyncio.run(extractor.inspect(sys.argv[2].encode(), "a.txt", "text/plain"))
 """
 
@@ -206,5 +206,5 @@ def test_a_process_that_ended_before_it_was_written_to_leaves_a_pipe_that_can_be
     reading, writing = os.pipe()
     os.close(reading)
     pipe = os.fdopen(writing, "wb")
-    child_processes._write(pipe, b"{}\n", bytes(100_000))
+    processes._write(pipe, b"{}\n", bytes(100_000))
     pipe.close()

@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 import pytest
 
-from baton.adapters.child_processes import MIB, ChildLimits
 from baton.adapters.document_reader import ChildProcessExtractor
 from baton.domain.document import VersionStatus
+from baton_documents.processes import MIB, ProcessLimits
 from tests import documents, hostile_files
 from tests.unit.knowledge.pipeline import Pipeline, text_of
 
-LIMITS = ChildLimits(memory_bytes=512 * MIB, seconds=5, answer_bytes=32 * MIB)
+LIMITS = ProcessLimits(memory_bytes=512 * MIB, seconds=5, answer_bytes=32 * MIB)
 """Less than in use, so that the files need less time to exceed them."""
 FILES: dict[str, tuple[str, Callable[[], bytes]]] = {
     "PDF of 20 levels": (documents.PDF, lambda: hostile_files.pdf_bomb(20)),

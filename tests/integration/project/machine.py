@@ -27,9 +27,9 @@ def uv() -> str:
 
 
 def build_wheels(folder: Path) -> Path:
-    """Build both distributions, and return the wheel of the server's."""
+    """Build the distributions, and return the wheel of the server's."""
     web.build()
-    for source in (ROOT, ROOT / "clients" / "python"):
+    for source in (ROOT, ROOT / "clients" / "python", ROOT / "extraction"):
         subprocess.run([uv(), "build", "--quiet", "--wheel", "--out-dir", folder, source], check=True)
     (wheel,) = folder.glob("baton_conversations-*.whl")
     return wheel

@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import Any
 
 from baton.domain.agent import AgentDefinition
-from baton.domain.document import IngestionStep, PageError, VersionStatus
+from baton.domain.document import IngestionStep, VersionStatus
 from baton.domain.episode import EndReason
 from baton.domain.errors import ModelUnavailable
 from baton.domain.identity import Permission, Scope, thread_ref
@@ -23,6 +23,7 @@ from baton.ports.leases import LeaseRequest
 from baton.ports.messages import TurnRecord
 from baton.ports.tools import ToolFailed, ToolResult
 from baton.procedures.administration import ReadVersion
+from baton_documents.results import PageError
 from baton_testing.fakes.agent_client import Reply
 from baton_testing.fakes.clock import NOON
 from baton_testing.fakes.files import FakeFiles

@@ -8,7 +8,7 @@ import pytest
 
 from baton.domain.a2a_task import EXTENSION_URI
 from baton.domain.agent import AgentDefinition
-from baton.domain.extracted import Chunk
+from baton.domain.chunk import Chunk
 from baton.domain.tool_call import ToolCall
 from tests.fakes.chat_model import Answer
 from tests.harness.harness import ASSISTANT, Harness

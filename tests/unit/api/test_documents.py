@@ -9,9 +9,10 @@ from typing import Any
 import httpx
 import pytest
 
-from baton.domain.document import Document, DocumentRef, PageError, VersionStatus
+from baton.domain.document import Document, DocumentRef, VersionStatus
 from baton.domain.errors import StoreUnavailable
 from baton.domain.identity import Scope
+from baton_documents.results import PageError
 from baton_testing.fakes.documents import FakeDocuments
 from tests.fakes.documents import FakeIngestions
 from tests.unit.api.served import Served

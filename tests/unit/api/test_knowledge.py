@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from baton.domain.agent import AgentDefinition
+from baton.domain.chunk import Chunk
 from baton.domain.errors import SearchUnavailable
-from baton.domain.extracted import Chunk
 from baton.domain.identity import Scope
 from tests.contracts.languages import LANGUAGES
 from tests.harness.harness import Harness

@@ -6,9 +6,9 @@ import mimetypes
 
 import pytest
 
-from baton.domain.document import MEDIA_TYPES
-from baton.domain.media_types import type_by_name
 from baton_client.uploads import content_type_of
+from baton_documents.formats import MEDIA_TYPES
+from baton_documents.media_types import type_by_name
 
 DOCUMENTS = ["pdf", "docx", "pptx", "xlsx", "html", "htm", "xhtml", "md", "markdown", "txt", "csv"]
 

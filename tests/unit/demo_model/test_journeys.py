@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from baton.domain.extracted import Chunk
+from baton.domain.chunk import Chunk
 from baton.requests.parsing import continue_request
 from tests.harness.handoffs import texts
 from tests.harness.harness import Said

@@ -6,9 +6,8 @@ import re
 
 from baton.adapters import openapi_document, s3_files
 from baton.adapters.a2a import cards
-from baton.adapters.child_processes import ATTACHMENTS, INGESTION
+from baton.adapters.document_reader import ATTACHMENTS, INGESTION
 from baton.adapters.egress import pool as egress
-from baton.adapters.extraction import pdf
 from baton.adapters.models import attached_file, attachments, file_types
 from baton.agents import agent_loop, attached_files, computed_prompt, given_sources, remote_answers, tool_calls
 from baton.api import audit, middleware
@@ -47,6 +46,7 @@ from baton.ports.tools import MAX_ATTACHED_BYTES
 from baton.registry import agent_drafts, tenant_agents
 from baton.requests import client_offers, parsing, session_import
 from baton.turns import run
+from baton_documents.pdf import pdf
 from tests.unit.docs.pages import ROOT
 
 LIMITS: dict[str, tuple[int, str]] = {

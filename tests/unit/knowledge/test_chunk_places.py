@@ -6,11 +6,12 @@ from itertools import pairwise
 
 import pytest
 
+from baton.domain.chunk import Chunk, ChunkPart
 from baton.domain.document import Document, DocumentVersion, VersionStatus
-from baton.domain.extracted import BlockKind, Chunk, ChunkPart, ExtractedText, TextBlock
 from baton.knowledge.chunk_documents import chunk_documents
 from baton.knowledge.chunk_places import MAX_PLACES, MAX_SECTION, Place, find_place
 from baton.knowledge.chunking import divide_into_chunks
+from baton_documents.results import BlockKind, ExtractedText, TextBlock
 from tests.harness.remembered import MARCH
 
 VERSION = DocumentVersion(1, VersionStatus.READY, "a.pdf", "application/pdf", 9, "ada", MARCH)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given
 
-from baton.domain.extracted import BlockKind, ExtractedText, TextBlock
 from baton.knowledge.chunking import MAX_CHUNK, MIN_CHUNK, divide_into_chunks
+from baton_documents.results import BlockKind, ExtractedText, TextBlock
 from tests.unit.knowledge.texts import documents, extracted, heading, paragraph, sentences
 
 

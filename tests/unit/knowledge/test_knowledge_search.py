@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from baton.composition.app import build
+from baton.domain.chunk import Chunk, ChunkPart, Citation
 from baton.domain.document import Document
 from baton.domain.errors import EmbedderUnavailable, SearchUnavailable, StoreUnavailable
-from baton.domain.extracted import Chunk, ChunkPart, Citation
 from baton.domain.found_item import FoundItem
 from baton.domain.identity import Scope
 from baton.domain.search import IndexName

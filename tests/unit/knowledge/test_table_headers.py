@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baton.domain.extracted import Chunk, TextBlock
+from baton.domain.chunk import Chunk
 from baton.knowledge.chunking import divide_into_chunks
 from baton.knowledge.table_headers import MAX_HEADER, header_rows, header_text
+from baton_documents.results import TextBlock
 from tests.unit.knowledge.texts import TABLE, extracted, heading, paragraph, sentences
 
 HEADER = "part | supplier | lead time in days"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from baton.domain.extracted import BlockKind, ExtractedText, TextBlock
+from baton_documents.results import BlockKind, ExtractedText, TextBlock
 
 HEADING, PARAGRAPH, CODE, TABLE, ITEM = (
     BlockKind.HEADING,

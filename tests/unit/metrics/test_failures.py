@@ -39,7 +39,6 @@ from baton.composition import metrics
 from baton.composition.metrics import NAMESPACE, write_metrics
 from baton.domain import pipelines
 from baton.domain.agent import AgentDefinition
-from baton.domain.document import DocumentFormat
 from baton.domain.errors import (
     DocumentUnreadable,
     EmbedderUnavailable,
@@ -75,6 +74,7 @@ from baton.ports.connections import ConnectionBusy, FrameRefused
 from baton.ports.tools import ToolFailed
 from baton.requests.parsing import message_request
 from baton.turns.run_state import RunState
+from baton_documents.formats import DocumentFormat
 from baton_local.engines.process import free_port
 from baton_testing.fakes.clock import FakeClock
 from baton_testing.fakes.connections import FakeConnections

@@ -18,10 +18,10 @@ from baton.adapters.models.content import Media, MediaKind, Piece
 from baton.adapters.models.file_types import MAX_CHARACTERS
 from baton.adapters.models.profile import ModelProfile
 from baton.domain.content import parse_content
-from baton.domain.document import DocumentFormat
 from baton.domain.errors import DocumentUnreadable, StoreUnavailable
-from baton.domain.extracted import DocumentText
 from baton.domain.message import Part
+from baton_documents.formats import DocumentFormat
+from baton_documents.results import DocumentText
 from tests import documents
 from tests.fakes.thread_files import MemoryThreadFiles
 from tests.unit.models.parts import FILE_ID, document, image, upload

@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 import tomllib
+from typing import Any
 
+import pytest
 from packaging.requirements import Requirement
 
 from baton_local.demo_model.weights import requirement
 from baton_local.root import ROOT
 
-DECLARED = tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+def read(folder: str) -> dict[str, Any]:
+    """The declarations of a distribution."""
+    return tomllib.loads((ROOT / folder / "pyproject.toml").read_text())
 
 
-def test_a_distribution_needs_whatever_functions_and_the_reading_of_documents_need() -> None:
-    needed = set(DECLARED["project"]["dependencies"])
+DECLARED = read(".")
+
+
+def test_a_distribution_needs_whatever_functions_need() -> None:
+    assert set(DECLARED["dependency-groups"]["functions"]) <= set(DECLARED["project"]["dependencies"])
+
+
+def test_layers_have_what_the_reader_of_documents_needs() -> None:
     groups = DECLARED["dependency-groups"]
-    assert {*groups["functions"], *groups["extraction"]} <= needed
+    needed = set(read("extraction")["project"]["dependencies"])
+    assert set(groups["extraction"]) == needed - set(groups["functions"])
 
 
 def test_the_library_and_the_client_need_no_engine_of_the_local_cloud() -> None:
@@ -35,8 +47,10 @@ def test_the_model_of_embeddings_is_downloaded_with_the_checksum_of_the_lock_fil
     assert "--hash=sha256:" in line
 
 
-def test_the_client_is_of_the_same_version() -> None:
-    client = tomllib.loads((ROOT / "clients/python/pyproject.toml").read_text())
+@pytest.mark.parametrize(
+    ("folder", "requirement"), [("clients/python", "baton-client[command]"), ("extraction", "baton-documents")]
+)
+def test_the_client_and_the_reader_of_documents_are_of_the_same_version(folder: str, requirement: str) -> None:
     number = DECLARED["project"]["version"]
-    assert client["project"]["version"] == number
-    assert f"baton-client[command]=={number}" in DECLARED["project"]["dependencies"]
+    assert read(folder)["project"]["version"] == number
+    assert f"{requirement}=={number}" in DECLARED["project"]["dependencies"]

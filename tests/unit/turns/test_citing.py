@@ -11,7 +11,7 @@ import pytest
 from baton import Agent, RunContext
 from baton.authoring.functions import Functions
 from baton.domain.agent import AgentDefinition
-from baton.domain.extracted import Chunk
+from baton.domain.chunk import Chunk
 from baton.domain.search import IndexName, SearchFilter
 from baton.domain.tool_call import ToolCall
 from baton.ports.agent_client import AgentDone

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from baton.domain.agent import AgentDefinition
+from baton.domain.chunk import Chunk, ChunkPart
 from baton.domain.errors import EmbedderUnavailable, SearchUnavailable, StoreUnavailable
-from baton.domain.extracted import Chunk, ChunkPart
 from baton.domain.identity import Scope
 from baton.domain.procedure import Procedure, ProcedureDraft, ProcedureStatus, ProcedureStep
 from baton.domain.procedure_set import ProcedureSet, TriggeredProcedure

@@ -21,7 +21,7 @@ from google.protobuf.json_format import MessageToDict  # type: ignore[import-unt
 from google.protobuf.struct_pb2 import Struct  # type: ignore[import-untyped]
 
 from baton.domain.a2a_task import EXTENSION_URI
-from baton.domain.extracted import DOCUMENT_SOURCE
+from baton.domain.chunk import DOCUMENT_SOURCE
 from baton.domain.handoff import MAX_SUMMARY
 from baton.domain.numbered_passages import CONSULTED, drop_citation
 from baton.domain.web_url import is_web_url

@@ -12,9 +12,9 @@ from google.protobuf.json_format import MessageToDict, ParseDict
 from google.protobuf.struct_pb2 import Value  # type: ignore[import-untyped]
 
 from baton.adapters.a2a.failures import shortened
-from baton.domain.media_types import OCTETS, MediaType
 from baton.domain.web_url import has_credentials
 from baton.ports.agent_client import AgentData, AgentFile, Attachment
+from baton_documents.media_types import OCTETS, MediaType
 
 MAX_DATA_CHARS = 32_000
 """Characters of the JSON of one data part. A longer one is passed on as text, cut."""

@@ -11,7 +11,7 @@ from baton.adapters.models.content import Media, MediaKind, Piece
 from baton.adapters.models.file_types import FileKind, FileType
 from baton.adapters.models.profile import ModelProfile
 from baton.domain.content import part_name
-from baton.domain.media_types import DOCX, PDF, PPTX, XLSX
+from baton_documents.media_types import DOCX, PDF, PPTX, XLSX
 
 MAX_TEXT_CHARACTERS = 400_000
 """The largest number of characters of all attachments of a request (about 100,000 tokens)."""

@@ -16,14 +16,14 @@ from baton.adapters.models.file_types import FileKind, file_type
 from baton.adapters.models.profile import ModelProfile
 from baton.concurrency import gather_all, off_loop
 from baton.domain.content import part_name
-from baton.domain.document import DocumentFormat
 from baton.domain.errors import DocumentUnreadable, NotFound
-from baton.domain.extracted import DocumentText
-from baton.domain.media_types import DOCX, PDF, PPTX, XLSX
 from baton.domain.message import Content
-from baton.domain.text_encoding import GUESSING
 from baton.ports.documents import DocumentReader
 from baton.ports.files import ThreadFiles
+from baton_documents.encodings.text_encoding import GUESSING
+from baton_documents.formats import DocumentFormat
+from baton_documents.media_types import DOCX, PDF, PPTX, XLSX
+from baton_documents.results import DocumentText
 
 MAX_HELD_BYTES = 32 * 1024 * 1024
 """Bytes of the images and documents of one request, which are in memory together. Earlier ones are named only."""

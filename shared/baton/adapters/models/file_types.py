@@ -9,8 +9,8 @@ import zlib
 from dataclasses import dataclass
 from enum import StrEnum
 
-from baton.domain.media_types import DOCX, HTML, PDF, PPTX, TEXT, XLSX, MediaType, is_page, type_by_name
-from baton.domain.text_encoding import decode_text
+from baton_documents.encodings.text_encoding import decode_text
+from baton_documents.media_types import DOCX, HTML, PDF, PPTX, TEXT, XLSX, MediaType, is_page, type_by_name
 
 MAX_CHARACTERS = 200_000
 """The largest number of characters of a text (about 50,000 tokens)."""

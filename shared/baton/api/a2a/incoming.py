@@ -15,7 +15,7 @@ from baton.api.a2a.delegation import conversation_in, plain_json
 from baton.api.a2a.json_text import with_whole_numbers
 from baton.domain.identity import MAX_EXTERNAL_ID, MAX_MESSAGE_ID, is_printable
 from baton.domain.interrupt import APPROVED, AnswerStatus, PendingInterrupts
-from baton.domain.media_types import OCTETS, MediaType, standard, type_of
+from baton_documents.media_types import OCTETS, MediaType, standard, type_of
 
 DATA = "a2aData"
 """The member of a text part's metadata which says that the text is the JSON of a data part."""

@@ -1,0 +1,68 @@
+"""The format that the content of a file has."""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+
+from baton_documents import refusals
+from baton_documents.formats import DocumentFormat
+from baton_documents.media_types import TEXTS, MediaType, formats_of, is_page, text_format
+from baton_documents.text import foreign_texts, plain_text
+
+_PDF_WITHIN = 1024
+"""Bytes before the mark of a PDF that readers accept (ISO 32000-1, annex H)."""
+_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+"""The container of older Office files, and of newer ones that are protected with a password."""
+_ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
+_MACRO_SUFFIXES = frozenset({".docm", ".dotm", ".pptm", ".potm", ".ppsm", ".xlsm", ".xltm", ".xlam"})
+_IMAGES = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"II*\0", b"MM\0*", b"RIFF", b"\x1f\x8b", b"\x7fELF", b"MZ\x90")
+
+
+def detect(body: bytes, name: str, content_type: str) -> DocumentFormat:
+    """Return the format that was announced and that the content has. Raises ``DocumentRefused``.
+
+    Of a type that stands for several formats, or for none, the content and the ending of the name decide.
+    """
+    if not body.strip():
+        raise refusals.empty()
+    if PurePosixPath(name).suffix.lower() in _MACRO_SUFFIXES:
+        raise refusals.with_macros()
+    media_type = MediaType.parse(content_type)
+    formats = formats_of(media_type, name)
+    if not formats:
+        raise refusals.unsupported(content_type)
+    found = _binary_format(body) or text_format(formats, body)
+    if found is not None and not isinstance(found, DocumentFormat) and len(formats) > 1:
+        raise refusals.unsupported(found[0].upper() + found[1:])  # the type said nothing that could be wrong
+    if not isinstance(found, DocumentFormat) or found not in formats:
+        raise refusals.mislabelled(formats[0].value.upper(), _name(found, body))
+    if found in TEXTS and not plain_text.decoded(body[: 1024 * 1024], media_type).strip("\ufeff \t\n\r\f\v"):
+        raise refusals.empty()
+    return found
+
+
+def _binary_format(body: bytes) -> DocumentFormat | str | None:
+    """Return the format of content that is not text, or a word for one that is not read; None for text."""
+    if b"%PDF-" in body[:_PDF_WITHIN]:
+        return DocumentFormat.PDF
+    if body.startswith(_OLE):
+        if _ENCRYPTED in body:
+            raise refusals.encrypted()
+        return "an older Office file"
+    if body.startswith((b"PK\x03\x04", b"PK\x05\x06")):
+        from baton_documents.office import archive as office_archive
+
+        return office_archive.format_of(body)
+    if body.startswith(_IMAGES):
+        return "binary"
+    if (foreign := foreign_texts.foreign_format(body)) is not None:
+        raise refusals.other_format(*foreign)
+    return None
+
+
+def _name(found: DocumentFormat | str | None, body: bytes) -> str:
+    if isinstance(found, DocumentFormat):
+        return found.value.upper()
+    if found is not None:
+        return found
+    return "HTML" if is_page(body) else "something else"

@@ -1,0 +1,32 @@
+"""The formats of documents that are read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+
+class DocumentFormat(StrEnum):
+    """The formats that text is extracted from. The content decides which one a file has, not its name."""
+
+    PDF = "pdf"
+    DOCX = "docx"
+    PPTX = "pptx"
+    XLSX = "xlsx"
+    HTML = "html"
+    MARKDOWN = "markdown"
+    TEXT = "text"
+    CSV = "csv"
+
+
+MEDIA_TYPES: Mapping[str, DocumentFormat] = {
+    "application/pdf": DocumentFormat.PDF,
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": DocumentFormat.DOCX,
+    "application/vnd.openxmlformats-officedocument.presentationml.presentation": DocumentFormat.PPTX,
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": DocumentFormat.XLSX,
+    "text/html": DocumentFormat.HTML,
+    "application/xhtml+xml": DocumentFormat.HTML,
+    "text/markdown": DocumentFormat.MARKDOWN,
+    "text/plain": DocumentFormat.TEXT,
+    "text/csv": DocumentFormat.CSV,
+}

@@ -1,0 +1,149 @@
+"""Bounds of web pages, checked by their tags before a tree is built of them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from baton_documents import refusals
+
+MAX_DEPTH = 1_000
+"""Elements inside each other. The time to build a tree grows with the square of its depth."""
+MAX_TAGS = 1_000_000
+"""A tree takes about 300 bytes for each."""
+MAX_TABLES = 50
+"""Tables inside each other."""
+MAX_ATTRIBUTES = 1_000
+"""The largest number of attributes of one element. Each is compared with all others."""
+MAX_REPEATED = 1_000_000
+"""Elements that a parser adds, because formatting that nobody has ended continues in the next paragraphs."""
+MAX_OPTION_STEPS = 20_000_000
+"""Options of selects that a parser passes: with each option, all before it. One select may have about 6,000."""
+
+_TAG = re.compile(r"<(?:(!--)|(/?)([A-Za-z][^\s/>]*))")
+_COMMENT_END = re.compile(r"(?<=<!--)-?>|--!?>")
+_ATTRIBUTE = r"""[\s/]*+[^\s/>][^\s/>=]*+(?:\s*+=\s*+(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)|[^\s>"'][^\s>]*+)?+)?+"""
+_ATTRIBUTES = re.compile(f"(?:{_ATTRIBUTE})*+")
+_ONE_ATTRIBUTE = re.compile(_ATTRIBUTE)
+_RAW = {name: re.compile(f"</{name}", re.IGNORECASE) for name in ("script", "style")}
+_PARSED_AS_MARKUP = ("svg", "math", "select")
+"""Elements in which a script may be markup."""
+# fmt: off
+_UNCOUNTED = frozenset({
+    "area", "base", "body", "br", "caption", "col", "colgroup", "dd", "dt", "embed", "head", "hr", "html", "img",
+    "input", "li", "link", "meta", "option", "p", "param", "rb", "rp", "rt", "rtc", "source", "tbody", "td", "tfoot",
+    "th", "thead", "tr", "track", "wbr",
+})
+"""Elements that are empty, or end without an end tag."""
+_FORMATTING = frozenset({
+    "a", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u",
+})
+# fmt: on
+"""Elements that continue behind the end of a block (HTML, 13.2.4.3)."""
+_SAME = 3
+"""A parser remembers at most so many equal elements."""
+_CELLS = frozenset({"td", "th", "caption"})
+"""Formatting in them ends with them."""
+
+
+@dataclass(slots=True)
+class _Open:
+    """Elements that have begun and not ended, at some place of a page."""
+
+    names: list[str] = field(default_factory=list)
+    formatting: list[list[str]] = field(default_factory=lambda: [[]])
+    """Tags of formatting elements with their attributes: those of the page, then those of each table."""
+    repeated: int = 0
+    options: int = 0
+    option_steps: int = 0
+
+    def begin(self, name: str, tag: str) -> None:
+        if name in _FORMATTING:
+            here = self.formatting[-1]
+            if here.count(tag) < _SAME:
+                here.append(tag)
+        if name == "select":
+            self.options = 0
+        elif name == "option":
+            self.options += 1
+            self.option_steps += self.options
+            if self.option_steps > MAX_OPTION_STEPS:
+                raise refusals.bomb()
+        if name in _UNCOUNTED:
+            return
+        self.names.append(name)
+        if len(self.names) > MAX_DEPTH:
+            raise refusals.too_deep()
+        if name == "table":
+            self.formatting.append(list(self.formatting[-1]))
+            if len(self.formatting) > MAX_TABLES + 1:
+                raise refusals.too_deep()
+
+    def end(self, name: str) -> None:
+        if name in _FORMATTING:
+            here = self.formatting[-1]
+            last = next((place for place in range(len(here) - 1, -1, -1) if here[place].startswith(f"{name} ")), None)
+            if last is not None:
+                del here[last]
+            # The blocks in it stay open.
+            self._drop(name)
+        elif self.names and self.names[-1] == name:
+            self._pop()
+        elif name in self.names and name not in ("span", "label"):
+            while self._pop() != name:
+                pass
+
+    def note_border(self, name: str) -> None:
+        """Note the start or end of an element in which formatting from before it continues."""
+        if name in _CELLS and len(self.formatting) > 1:
+            self.formatting[-1].clear()
+        self.repeated += len(self.formatting[-1])
+        if self.repeated > MAX_REPEATED:
+            raise refusals.bomb()
+
+    def _drop(self, name: str) -> None:
+        for place in range(len(self.names) - 1, -1, -1):
+            if self.names[place] == name:
+                del self.names[place]
+                return
+
+    def _pop(self) -> str:
+        name = self.names.pop()
+        if name == "table":
+            self.formatting.pop()
+        return name
+
+
+def check(text: str) -> None:
+    """Raise ``DocumentRefused`` if a page has too many elements, attributes or levels."""
+    opened, place, tags = _Open(), 0, 0
+    while found := _TAG.search(text, place):
+        place = found.end()
+        if found[1]:
+            ended = _COMMENT_END.search(text, place)
+            place = ended.end() if ended else len(text)
+            continue
+        name = found[3].lower()
+        attributes = _ATTRIBUTES.match(text, place)
+        place = attributes.end() if attributes else place
+        _check_attributes(text[found.end() : place])
+        tags += 1
+        if tags > MAX_TAGS:
+            raise refusals.bomb()
+        if name not in _FORMATTING:
+            opened.note_border(name)
+        if found[2]:
+            opened.end(name)
+            continue
+        opened.begin(name, f"{name} {text[found.end() : place]}")
+        if name in _RAW and not any(each in opened.names for each in _PARSED_AS_MARKUP):
+            ended = _RAW[name].search(text, place)
+            place = ended.start() if ended else len(text)
+
+
+def _check_attributes(attributes: str) -> None:
+    if len(attributes) < 2 * MAX_ATTRIBUTES:
+        return
+    for number, _ in enumerate(_ONE_ATTRIBUTE.finditer(attributes), 1):
+        if number > MAX_ATTRIBUTES:
+            raise refusals.bomb()

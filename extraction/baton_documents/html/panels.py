@@ -1,0 +1,156 @@
+"""Parts of a web page that its reader opens by a control of the page: tabs, accordions and expanding sections."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from baton_documents.html.visibility import SheetStyle, is_hidden
+
+MAX_CONTROLS = 2_000
+"""Controls of a page that are looked at."""
+MAX_NAME = 200
+"""Characters of a control's name."""
+_MAX_NODES = 200
+"""Nodes of a control in which its name is looked for."""
+_MAX_DEPTH = 50
+"""Elements around a control that are looked at."""
+_MAX_LEVELS = 3
+"""Elements around a control, such as a heading, beside which its panel may stand."""
+_MAX_BETWEEN = 20
+"""Texts and comments between a control and its panel that are passed over."""
+_CONTROLS = "[role=tab], [aria-controls], [aria-expanded], [data-toggle], [data-bs-toggle]"
+_TOGGLES = frozenset({"collapse", "tab", "pill"})
+"""Values of ``data-toggle`` and ``data-bs-toggle`` (Bootstrap)."""
+_POPUPS = frozenset({"menu", "listbox", "tree", "grid", "dialog", "true"})
+"""Values of ``aria-haspopup``: what such a control opens is no part of the text."""
+_NAMED_IN_PLACE = frozenset({"h1", "h2", "h3", "h4", "h5", "h6", "summary", "dt"})
+"""Elements in which a control's text is read where it stands."""
+
+
+@dataclass(slots=True)
+class Panels:
+    """The panels of a page, by the ``mem_id`` of their elements."""
+
+    names: dict[int, str] = field(default_factory=dict)
+    """The text that must stand in front of a panel; empty if the control's own text stands there."""
+    tab_lists: set[int] = field(default_factory=set)
+    """The rows of tabs, whose texts stand in front of their panels."""
+
+
+def find_panels(root: Any, styles: Mapping[int, SheetStyle]) -> Panels:
+    """Return what a reader can open, by WAI-ARIA's roles and by conventions of Bootstrap and Confluence.
+
+    ``styles`` are those of elements that a style sheet may hide.
+    """
+    panels = Panels()
+    elements = {element.attributes["id"]: element for element in root.css("[id]") if element.attributes["id"]}
+    for control in root.css(_CONTROLS)[:MAX_CONTROLS]:
+        if _opens_text(control):
+            for panel in _panels_of(control, elements, styles):
+                panels.names.setdefault(panel.mem_id, _name_in_front(control))
+    for tab_list in root.css("[role=tablist]")[:MAX_CONTROLS]:
+        panels.tab_lists.add(tab_list.mem_id)
+    for panel, tab in _panels_in_order(root):
+        if panel.mem_id not in panels.names:
+            label = elements.get((panel.attributes.get("aria-labelledby") or "").strip(), tab)
+            panels.names[panel.mem_id] = _text(label) if label is not None else panel.attributes.get("aria-label") or ""
+    for panel in root.css(".expand-content")[:MAX_CONTROLS]:  # Confluence, whose control is a text in front of it
+        panels.names.setdefault(panel.mem_id, "")
+    return panels
+
+
+def _opens_text(control: Any) -> bool:
+    """Return whether a control shows a part of the text, and no menu or dialog of the site."""
+    attributes = control.attributes
+    if attributes.get("role") == "combobox" or (attributes.get("aria-haspopup") or "").lower() in _POPUPS:
+        return False
+    toggle = attributes.get("data-toggle") or attributes.get("data-bs-toggle")
+    opens = attributes.get("role") == "tab" or "aria-expanded" in attributes or toggle in _TOGGLES
+    return opens and not _is_in_site_header(control)
+
+
+def _is_in_site_header(control: Any) -> bool:
+    """Return whether an element stands in the header of a page: its menus and searches open from there."""
+    node = control.parent
+    for _ in range(_MAX_DEPTH):
+        if node is None or node.tag in ("main", "article", "section"):
+            return False
+        if node.tag in ("header", "nav", "footer"):
+            return True
+        node = node.parent
+    return False
+
+
+def _panels_of(control: Any, elements: Mapping[str, Any], styles: Mapping[int, SheetStyle]) -> Iterator[Any]:
+    attributes = control.attributes
+    ids = (attributes.get("aria-controls") or "").split()
+    for name in ("data-target", "data-bs-target", "href"):
+        ids += [attributes[name][1:]] if (attributes.get(name) or "").startswith("#") else []
+    panels = [elements[each] for each in ids if each in elements]
+    if not panels and "aria-expanded" in attributes:
+        panels = list(_hidden_next_to(control, styles))
+    yield from (panel for panel in panels if panel.attributes.get("role") not in ("dialog", "menu", "listbox"))
+
+
+def _hidden_next_to(control: Any, styles: Mapping[int, SheetStyle]) -> Iterator[Any]:
+    """Yield the hidden element behind a control without ``aria-controls``, or behind the heading of the control."""
+    for _ in range(_MAX_LEVELS):
+        sibling, passed = control.next, 0
+        while sibling is not None and sibling.tag.startswith("-") and passed < _MAX_BETWEEN:
+            sibling, passed = sibling.next, passed + 1
+        if sibling is not None and is_hidden(sibling.attributes, styles.get(sibling.mem_id)):
+            yield sibling
+            return
+        control = control.parent
+        if control is None:
+            return
+
+
+def _panels_in_order(root: Any) -> Iterator[tuple[Any, Any | None]]:
+    """Yield panels of tabs, and for each the tab that has the same place among those before it."""
+    tabs: list[Any] = []
+    used = 0
+    for element in root.css("[role=tab], [role=tabpanel]")[: 2 * MAX_CONTROLS]:
+        if element.attributes.get("role") == "tab":
+            if used:
+                tabs, used = [], 0
+            tabs.append(element)
+        else:
+            yield element, tabs[used] if used < len(tabs) else None
+            used += 1
+
+
+def _name_in_front(control: Any) -> str:
+    """Return the name of a control whose text is not read where it stands: of a tab, and of a bare button."""
+    if control.attributes.get("role") == "tab":
+        return _text(control)
+    if control.tag != "button":
+        return ""
+    parent = control.parent
+    for _ in range(_MAX_LEVELS):
+        if parent is None or parent.tag in _NAMED_IN_PLACE:
+            break
+        parent = parent.parent
+    else:
+        parent = None
+    return "" if parent is not None and parent.tag in _NAMED_IN_PLACE else _text(control)
+
+
+def _text(control: Any) -> str:
+    """Return the text of a control, or its label."""
+    texts: list[str] = []
+    open_nodes, count = [control.child], 0
+    while open_nodes and count < _MAX_NODES:
+        node = open_nodes.pop()
+        if node is None:
+            continue
+        count += 1
+        open_nodes.append(node.next)
+        if node.tag == "-text":
+            texts.append(node.text_content or "")
+        elif node.tag not in ("svg", "style", "script"):
+            open_nodes.append(node.child)
+    text = " ".join("".join(texts).split()) or (control.attributes.get("aria-label") or "").strip()
+    return text[:MAX_NAME]

@@ -1,0 +1,199 @@
+"""Rules of the style sheets in a web page, as far as they may hide or show its elements."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import tinycss2
+
+from baton_documents.html import visibility as html_visibility
+
+MAX_CHARACTERS = 200_000
+"""The largest number of characters of a page's style sheets."""
+MAX_COMPOUND = 200
+"""Characters of a selector between combinators."""
+MAX_LEVELS = 10
+"""The deepest nesting of blocks such as ``@media``."""
+_WIDTH = 1_200
+"""Pixels of a reader's window, to which queries of media are compared."""
+_MEDIUM = re.compile(r"(?:only )?(screen|all)(?: and )?", re.IGNORECASE)
+_FEATURE = re.compile(r"\((?:(min|max)-width:|width ?(>=?|<=?)) ?([0-9.]+[a-z]+)\)(?: and |\Z)", re.IGNORECASE)
+_PSEUDO_CLASSES = frozenset({"root", "first-child", "last-child", "only-child", "empty", "checked", "disabled"})
+"""Pseudo-classes that hold before a reader does anything, and that take a bounded time. Others are not applied."""
+_FUNCTIONS = frozenset({"not", "is", "where"})
+_COMBINATORS = frozenset({">", "+", "~"})
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """A selector: compounds, with the combinators between them."""
+
+    compounds: tuple[str, ...]
+    combinators: tuple[str, ...]
+    specificity: tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Declarations of a rule, either the important ones or the others."""
+
+    selectors: tuple[Selector, ...]
+    style: Mapping[str, str]
+    is_important: bool
+    is_layered: bool
+
+
+def rules(sheets: Sequence[tuple[str, str]]) -> list[Rule]:
+    """Return the rules of style sheets, each given with its media, in their order.
+
+    Sheets over ``MAX_CHARACTERS``, and those that follow, have no rules.
+    """
+    found: list[Rule] = []
+    left = MAX_CHARACTERS
+    for media, sheet in sheets:
+        left -= len(sheet)
+        if left < 0:
+            break
+        if _is_of_screen(media):
+            found += _rules(tinycss2.parse_stylesheet(sheet, skip_comments=True, skip_whitespace=True))
+    return found
+
+
+def _rules(nodes: Sequence[Any], level: int = 0, *, is_layered: bool = False) -> Iterator[Rule]:
+    for node in nodes:
+        if node.type == "qualified-rule":
+            yield from _styles(node, is_layered=is_layered)
+        elif node.type == "at-rule" and node.content is not None and level < MAX_LEVELS:
+            name, condition = node.lower_at_keyword, _format(node.prelude)
+            is_layer = name == "layer"
+            is_supported = name == "supports" and not condition.lower().startswith("not")
+            if is_layer or is_supported or (name == "media" and _is_of_screen(condition)):
+                content = tinycss2.parse_rule_list(node.content, skip_comments=True, skip_whitespace=True)
+                yield from _rules(content, level + 1, is_layered=is_layered or is_layer)
+
+
+def _styles(node: Any, *, is_layered: bool) -> Iterator[Rule]:
+    styles: tuple[dict[str, str], dict[str, str]] = {}, {}
+    for each in tinycss2.parse_blocks_contents(node.content, skip_comments=True, skip_whitespace=True):
+        if each.type == "declaration" and (value := _format(each.value)):
+            styles[each.important].update(html_visibility.declarations(f"{each.lower_name}:{value}"))
+    if any(styles) and (selectors := tuple(_selectors(node.prelude))):
+        for is_important, style in enumerate(styles):
+            if style:
+                yield Rule(selectors, style, bool(is_important), is_layered)
+
+
+def _selectors(prelude: Sequence[Any]) -> Iterator[Selector]:
+    yield from filter(None, map(_selector, _list(prelude)))
+
+
+def _list(tokens: Sequence[Any]) -> list[list[Any]]:
+    """Return the parts between commas."""
+    parts: list[list[Any]] = [[]]
+    for token in tokens:
+        if token.type == "literal" and token.value == ",":
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    return parts
+
+
+def _selector(tokens: Sequence[Any]) -> Selector | None:
+    compounds: list[list[Any]] = [[]]
+    combinators: list[str] = []
+    between = ""
+    for token in tokens:
+        if token.type == "whitespace":
+            between = between or " "
+        elif token.type == "literal" and token.value in _COMBINATORS:
+            if between.strip() or not compounds[-1]:
+                return None
+            between = token.value
+        else:
+            if between and compounds[-1]:
+                combinators.append(between)
+                compounds.append([])
+            between = ""
+            compounds[-1].append(token)
+    if between.strip() or not all(map(_is_simple, compounds)):
+        return None
+    weights = [_specificity(compound) for compound in compounds]
+    texts = tuple(map(_format, compounds))
+    if not all(0 < len(text) <= MAX_COMPOUND for text in texts):
+        return None
+    return Selector(
+        texts,
+        tuple(combinators),
+        (sum(each[0] for each in weights), sum(each[1] for each in weights), sum(each[2] for each in weights)),
+    )
+
+
+def _is_simple(compound: Sequence[Any]) -> bool:
+    """Return whether the elements of a compound can be found in a time that grows with the elements of a page."""
+    before = ""
+    for token in compound:
+        if token.type == "function":
+            if before != ":" or token.lower_name not in _FUNCTIONS:
+                return False
+            inner = [each for each in token.arguments if each.type != "whitespace"]
+            if any(each.type == "function" for each in inner) or not all(map(_is_one, _list(token.arguments))):
+                return False
+            if not all(map(_is_simple, _list(inner))):
+                return False
+        elif token.type == "ident":
+            if before == ":" and token.lower_value not in _PSEUDO_CLASSES:
+                return False
+        elif token.type not in ("hash", "[] block") and token not in (".", ":", "*"):
+            return False
+        before = token.value if token.type == "literal" else ""
+    return True
+
+
+def _is_one(tokens: Sequence[Any]) -> bool:
+    """Return whether a selector has no combinators: no white space but at its ends."""
+    kinds = [token.type == "whitespace" for token in tokens]
+    return False in kinds and True not in kinds[kinds.index(False) : len(kinds) - kinds[::-1].index(False)]
+
+
+def _specificity(compound: Sequence[Any]) -> tuple[int, int, int]:
+    ids = classes = names = 0
+    before = ""
+    for token in compound:
+        if token.type == "function":
+            heaviest = max(map(_specificity, _list(token.arguments)))
+            if token.lower_name != "where":
+                ids, classes, names = ids + heaviest[0], classes + heaviest[1], names + heaviest[2]
+        ids += token.type == "hash"
+        classes += token.type == "[] block" or (token.type == "ident" and before in (".", ":"))
+        names += token.type == "ident" and before not in (".", ":")
+        before = token.value if token.type == "literal" else ""
+    return ids, classes, names
+
+
+def _is_of_screen(media: str) -> bool:
+    """Return whether a list of media has a screen as wide as a reader's."""
+    return not media.strip() or any(_is_met(" ".join(each.split()).replace(": ", ":")) for each in media.split(","))
+
+
+def _is_met(query: str) -> bool:
+    medium = _MEDIUM.match(query)
+    place = medium.end() if medium else 0
+    while place < len(query):
+        feature = _FEATURE.match(query, place)
+        width = html_visibility.pixels(feature[3].lower()) if feature else None
+        if feature is None or width is None:
+            return False
+        if (width > _WIDTH) if (feature[1] or feature[2]).lower() in ("min", ">", ">=") else (width < _WIDTH):
+            return False
+        place = feature.end()
+    return bool(query)
+
+
+def _format(tokens: Sequence[Any]) -> str:
+    try:
+        return str(tinycss2.serialize(tokens)).strip()
+    except RecursionError:  # brackets inside each other, as no page needs them
+        return ""

@@ -1,0 +1,141 @@
+"""Tables of web pages: those that hold data, and their cells in rows and columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from baton_documents.text.plain_text import MAX_REPEATED, table_text
+
+MAX_COLUMNS = 1_000
+"""The limit of browsers. Cells behind it are left at the end of their row."""
+MAX_CELLS = 500_000
+"""The largest number of cells of one table, those that spans add included. Beyond it, spans are not followed."""
+_GROUPS = {"thead": 0, "tfoot": 2}
+"""The order in which groups of rows are shown."""
+_HEADINGS = frozenset({"h1", "h2", "h3"})
+_FLOWING = frozenset({"ul", "ol", "pre"})
+_OF_DATA = frozenset({"th", "caption", "thead"})
+
+
+def data_tables(root: Any) -> set[int]:
+    """Return the ``mem_id`` of tables that hold data, and are not there for the layout of a page."""
+    found: set[int] = set()
+    opened: list[tuple[int, set[str]]] = []
+    for node, is_start in _steps(root):
+        tag = node.tag
+        if tag != "table":
+            if opened and is_start:
+                opened[-1][1].add(tag)
+        elif is_start:
+            if opened:
+                opened[-1][1].add(tag)
+            opened.append((node.mem_id, set()))
+        else:
+            place, tags = opened.pop()
+            role = (node.attributes.get("role") or "").lower()
+            if role not in ("presentation", "none") and _is_data(tags):
+                found.add(place)
+            elif opened:
+                opened[-1][1].update(tags & (_HEADINGS | _FLOWING))
+    return found
+
+
+def _is_data(tags: set[str]) -> bool:
+    if "table" in tags or tags & _HEADINGS or not tags & {"td", "th"}:
+        return False
+    return not tags & _FLOWING or bool(tags & _OF_DATA)
+
+
+def _steps(root: Any) -> Any:
+    """Yield each node when it begins and when it ends."""
+    node = root
+    while node is not None:
+        yield node, True
+        if node.child is not None:
+            node = node.child
+            continue
+        yield node, False
+        while node.mem_id != root.mem_id and node.next is None:
+            node = node.parent
+            yield node, False
+        if node.mem_id == root.mem_id:
+            return
+        node = node.next
+
+
+@dataclass(slots=True)
+class _Cell:
+    text: str
+    columns: int
+    rows: int
+
+
+@dataclass(slots=True)
+class TableGrid:
+    """The rows of one table while it is read."""
+
+    caption: str = ""
+    _rows: list[tuple[tuple[int, int], list[_Cell]]] = field(default_factory=list)
+    _group: tuple[int, int] = (1, 0)
+
+    def begin_group(self, tag: str) -> None:
+        """Note that rows of ``thead``, ``tbody`` or ``tfoot`` follow."""
+        self._group = _GROUPS.get(tag, 1), len(self._rows)
+
+    def begin_row(self) -> None:
+        self._rows.append((self._group, []))
+
+    def add(self, text: str, attributes: Mapping[str, str | None]) -> None:
+        if not self._rows:
+            self.begin_row()
+        self._rows[-1][1].append(_Cell(text, _span(attributes, "colspan"), _span(attributes, "rowspan")))
+
+    def text(self) -> str:
+        """Return the rows. A cell over several rows is in each of them, one over several columns in its first."""
+        rows = sorted(self._rows, key=lambda row: row[0])
+        below: dict[int, tuple[int, str]] = {}  # column -> rows that a cell above still covers, and its text
+        shown: list[list[str]] = []
+        cells = 0
+        for place, (group, row) in enumerate(rows):
+            texts: list[str] = []
+            if (place and rows[place - 1][0] != group) or cells >= MAX_CELLS:
+                below.clear()
+            width = max(below, default=-1) + 1
+            ahead = iter(row)
+            cell = next(ahead, None)
+            while cell is not None or len(texts) < width:
+                column = len(texts)
+                if column in below:
+                    left, text = below.pop(column)
+                    texts.append(text)
+                    if left > 1:
+                        below[column] = left - 1, text
+                elif cell is None:
+                    texts.append("")
+                else:
+                    self._place(cell, texts, below, may_span=cells < MAX_CELLS)
+                    cell = next(ahead, None)
+            cells += len(texts)
+            shown.append(texts)
+        return table_text(shown)
+
+    @staticmethod
+    def _place(cell: _Cell, texts: list[str], below: dict[int, tuple[int, str]], *, may_span: bool) -> None:
+        start = len(texts)
+        columns = max(1, min(cell.columns, MAX_COLUMNS - start)) if may_span else 1
+        texts += [cell.text, *[""] * (columns - 1)]
+        if cell.rows > 1 and may_span and start < MAX_COLUMNS:
+            repeated = cell.text if len(cell.text) <= MAX_REPEATED else ""
+            for offset in range(columns):
+                below[start + offset] = cell.rows - 1, repeated if not offset else ""
+
+
+def _span(attributes: Mapping[str, str | None], name: str) -> int:
+    value = (attributes.get(name) or "").strip()
+    if not value.isascii() or not value.isdigit() or len(value) > 6:
+        return 1
+    if value.strip("0") == "":  # to the end of the group of rows
+        return 65_534 if name == "rowspan" else 1
+    return min(int(value), 65_534)

@@ -1,0 +1,168 @@
+"""Charts and diagrams of Office files, and the text of shapes (DrawingML)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+from baton_documents.office.equations import equation_text
+from baton_documents.office.number_words import number_text
+from baton_documents.office.xml import qname
+from baton_documents.results import BlockKind, TextBlock
+from baton_documents.text.inline_text import shifted
+from baton_documents.text.plain_text import table_text
+from baton_documents.text.symbol_fonts import symbols
+
+MAX_POINTS = 10_000
+"""Points of a series of a chart. Their places are numbers in the file."""
+MAX_SERIES = 255
+"""Series of a chart (a limit of Excel)."""
+MAX_LABEL = 1_000
+"""Characters of a label of several levels."""
+_P, _RUN, _FIELD, _BREAK = map(qname, ("a:p", "a:r", "a:fld", "a:br"))
+_FORMS = {
+    "alphaLc": "lowerLetter",
+    "alphaUc": "upperLetter",
+    "arabic": "decimal",
+    "romanLc": "lowerRoman",
+    "romanUc": "upperRoman",
+    "circleNum": "decimalEnclosedCircle",
+    "ea1": "chineseCounting",
+}
+_ENDINGS = (("ParenBoth", "({})"), ("ParenR", "{})"), ("Period", "{}."), ("Minus", "- {} -"), ("Plain", "{}"))
+
+
+def paragraphs(body: Any, inherited: Mapping[str, Any] | None = None) -> Iterator[str]:
+    """Yield the paragraphs of a shape (``a:txBody``) with their numbers, without empty ones.
+
+    ``inherited`` has the properties of levels that the layout of a slide gives.
+    """
+    counts: dict[int, tuple[str, int]] = {}
+    of_levels = {**(inherited or {}), **levels(body)}
+    for paragraph in body.iterfind(_P):
+        text = paragraph_text(paragraph).strip()
+        if not text:
+            continue
+        level, scheme, start = _list_place(paragraph, of_levels)
+        for deeper in [each for each in counts if each > level]:
+            del counts[deeper]
+        if scheme is None:
+            counts.pop(level, None)
+            yield text
+            continue
+        before, count = counts.get(level, ("", 0))
+        counts[level] = scheme, count + 1 if before == scheme else start
+        yield f"{_list_number(scheme, counts[level][1])} {text}"
+
+
+def levels(body: Any) -> dict[str, Any]:
+    """Return the properties that a shape gives to the levels of its paragraphs, by their names."""
+    return {each.tag: each for style in body.iterfind(qname("a:lstStyle")) for each in style if len(each)}
+
+
+def paragraph_text(paragraph: Any) -> str:
+    """Return the text of a paragraph (``a:p``): of runs, fields, line breaks and equations."""
+    parts: list[str] = []
+    for child in paragraph:
+        if child.tag in (_RUN, _FIELD):
+            properties = child.find(qname("a:rPr"))
+            text = symbols(child.findtext(qname("a:t")) or "", _font(properties))
+            parts.append(_shifted(text, properties, parts[-1] if parts else ""))
+        elif child.tag == _BREAK:
+            parts.append("\n")
+        elif child.tag in (qname("m:oMath"), qname("m:oMathPara")):
+            parts.append(equation_text(child))
+        elif child.tag == qname("a14:m"):
+            parts.append(paragraph_text(child))
+        elif child.tag == qname("mc:AlternateContent"):
+            parts.append(next(filter(None, map(paragraph_text, child)), ""))
+    return "".join(parts)
+
+
+def _shifted(text: str, properties: Any | None, before: str) -> str:
+    """Return a run's text with the marks of a superscript or a subscript."""
+    baseline = (properties.get("baseline") if properties is not None else None) or "0"
+    if baseline.strip("0%.") in ("", "-"):
+        return text
+    return shifted(text, before, is_raised=not baseline.startswith("-"))
+
+
+def chart(root: Any) -> Iterator[TextBlock]:
+    """Yield the title of a chart and the values of its series as a table. Values are those that it was drawn with."""
+    title = root.find(f".//{qname('c:chart')}/{qname('c:title')}")
+    if title is not None and (text := " ".join(filter(None, map(_join, title.iter(_P))))):
+        yield TextBlock(BlockKind.PARAGRAPH, text)
+    series = list(islice(root.iter(qname("c:ser")), MAX_SERIES))
+    names = [" ".join(_points(each.find(qname("c:tx"))).values()) for each in series]
+    columns = [_points(_first(each, "c:val", "c:yVal")) for each in series]
+    categories: dict[int, str] = {}
+    for each in series:
+        categories = categories or _points(_first(each, "c:cat", "c:xVal"))
+    places = sorted(set(categories).union(*columns))
+    rows = [[categories.get(place, ""), *(column.get(place, "") for column in columns)] for place in places]
+    if text := table_text([["", *names], *rows] if any(names) else rows):
+        yield TextBlock(BlockKind.TABLE, text)
+
+
+def diagram(root: Any) -> Iterator[TextBlock]:
+    """Yield the texts of a diagram (SmartArt)."""
+    for point in root.iter(qname("dgm:pt")):
+        body = point.find(qname("dgm:t"))
+        if body is not None and point.get("type", "node") in ("node", "asst"):
+            for text in paragraphs(body):
+                yield TextBlock(BlockKind.LIST_ITEM, text)
+
+
+def _join(paragraph: Any) -> str:
+    return " ".join(paragraph_text(paragraph).split())
+
+
+def _first(series: Any, *names: str) -> Any | None:
+    return next((found for name in names if (found := series.find(qname(name))) is not None), None)
+
+
+def _points(data: Any | None) -> dict[int, str]:
+    """Return the texts of a series by their places. Those of several levels are joined."""
+    found: dict[int, str] = {}
+    if data is None:
+        return found
+    for value in data.findall(qname("c:v")):
+        found[0] = value.text or ""
+    for point in data.iter(qname("c:pt")):
+        place = point.get("idx", "")
+        if place.isdecimal() and len(place) < 8 and (place_number := int(place)) < MAX_POINTS:
+            text = point.findtext(qname("c:v")) or ""
+            outer = found.get(place_number, "")
+            found[place_number] = f"{text} {outer}" if 0 < len(outer) < MAX_LABEL else outer or text
+    return found
+
+
+def _font(properties: Any | None) -> str | None:
+    if properties is None:
+        return None
+    found = (properties.find(qname(name)) for name in ("a:sym", "a:latin"))
+    return next((each.get("typeface") for each in found if each is not None), None)
+
+
+def _list_place(paragraph: Any, of_levels: Mapping[str, Any]) -> tuple[int, str | None, int]:
+    """Return the level of a paragraph, the scheme of its numbers (None without them), and their start."""
+    properties = paragraph.find(qname("a:pPr"))
+    given = properties.get("lvl", "0") if properties is not None else "0"
+    level = min(int(given), 8) if given.isdecimal() and len(given) < 3 else 0
+    inherited = of_levels.get(qname(f"a:lvl{level + 1}pPr"))
+    for each in (properties, inherited):
+        if each is None:
+            continue
+        if (numbers := each.find(qname("a:buAutoNum"))) is not None:
+            start = numbers.get("startAt", "1")
+            return level, numbers.get("type", ""), int(start) if start.isdecimal() and len(start) < 6 else 1
+        if any(each.find(qname(name)) is not None for name in ("a:buNone", "a:buChar", "a:buBlip")):
+            return level, None, 1
+    return level, None, 1
+
+
+def _list_number(scheme: str, number: int) -> str:
+    form = next((form for prefix, form in _FORMS.items() if scheme.startswith(prefix)), "decimal")
+    frame = next((frame for ending, frame in _ENDINGS if scheme.endswith(ending)), "{}")
+    return frame.format(number_text(number, form))

@@ -1,0 +1,134 @@
+"""Office files as packages of parts that refer to each other (ISO/IEC 29500-2)."""
+
+from __future__ import annotations
+
+import io
+import posixpath
+import zipfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import IO, Any
+from urllib.parse import unquote
+
+from baton_documents.office.xml import parse, qname, transitional
+
+TYPES = "[content_types].xml"
+_OFFICE_RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/"
+_CORE_PROPERTIES = "http://schemas.openxmlformats.org/package/2006/relationships/metadata/core-properties"
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A reference of a part to another one."""
+
+    kind: str
+    """The last segment of its type, such as ``styles``, for types of Office; otherwise the whole type."""
+    target: str
+    """The name of a part, in lower case."""
+
+
+class OfficePackage:
+    """The parts of a file by their names in lower case, without a slash before them.
+
+    A part that is missing or damaged raises ``KeyError`` or ``XMLSyntaxError``. Parts outside the file are never read.
+    """
+
+    def __init__(self, archive: zipfile.ZipFile) -> None:
+        self._archive = archive
+        self._relations: dict[str, dict[str, Relation]] = {}
+        self._entries = {part_name(entry.filename): entry for entry in archive.infolist()}
+
+    @classmethod
+    def opened(cls, body: bytes) -> OfficePackage:
+        """Return the package of a file that has been checked."""
+        return cls(zipfile.ZipFile(io.BytesIO(body)))
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._entries
+
+    def open(self, name: str) -> IO[bytes]:
+        """Open a part to read it as a stream."""
+        return self._archive.open(self._entries[name])
+
+    def tree(self, name: str) -> Any:
+        """Return the root of a part's tree. Only names of XML can be trees: they have been counted."""
+        if not is_xml(name):
+            raise KeyError(name)
+        with self.open(name) as content:
+            return parse(content.read())
+
+    def content_type(self, name: str) -> str:
+        """Return the content type of a part in lower case; empty if it has none."""
+        overrides, defaults = self._types
+        return overrides.get(name) or defaults.get(name.rpartition(".")[2], "")
+
+    @cached_property
+    def _types(self) -> tuple[dict[str, str], dict[str, str]]:
+        overrides: dict[str, str] = {}
+        defaults: dict[str, str] = {}
+        for each in self.tree(TYPES):
+            kind = each.get("ContentType", "").strip().lower()
+            if each.tag == qname("types:Override"):
+                overrides[part_name(each.get("PartName", ""))] = kind
+            elif each.tag == qname("types:Default"):
+                defaults[each.get("Extension", "").lower()] = kind
+        return overrides, defaults
+
+    def relations(self, name: str = "") -> dict[str, Relation]:
+        """Return the relations of a part, or of the whole package, by their ids: those to parts inside the file."""
+        if name not in self._relations:
+            self._relations[name] = self._read_relations(name)
+        return self._relations[name]
+
+    def _read_relations(self, name: str) -> dict[str, Relation]:
+        folder = name.rpartition("/")[0]
+        source = relations_name(name)
+        if source not in self._entries:
+            return {}
+        found = {}
+        for each in self.tree(source):
+            if each.tag == qname("rel:Relationship") and each.get("TargetMode", "").lower() != "external":
+                target = unquote(each.get("Target", "").partition("#")[0])
+                kind = transitional(each.get("Type", "")).removeprefix(_OFFICE_RELATIONS)
+                found[each.get("Id", "")] = Relation(kind, part_name(posixpath.join(f"/{folder}", target)))
+        return found
+
+    def related(self, name: str, kind: str) -> str | None:
+        """Return the first part of a kind that a part refers to, if it is in the file."""
+        targets = (each.target for each in self.relations(name).values() if each.kind == kind)
+        return next((target for target in targets if target in self._entries), None)
+
+    @cached_property
+    def main(self) -> str | None:
+        """The name of the part that is the document, or None unless there is exactly one."""
+        targets = {each.target for each in self.relations().values() if each.kind == "officeDocument"}
+        return targets.pop() if len(targets) == 1 else None
+
+    @property
+    def title(self) -> str | None:
+        """The title that the document gives itself."""
+        name = self.related("", _CORE_PROPERTIES)
+        return ((self.tree(name).findtext(qname("dc:title")) or "").strip() or None) if name else None
+
+
+def part_name(name: str) -> str:
+    """Return the name by which readers find an entry: they differ in case, slashes and dots."""
+    return posixpath.normpath("/" + name.replace("\\", "/").lower()).lstrip("/")
+
+
+def relations_name(name: str) -> str:
+    """Return the name of the part with the relations of a part."""
+    folder, _, last = name.rpartition("/")
+    return f"{folder}/_rels/{last}.rels".lstrip("/")
+
+
+def distinct(names: Iterable[str]) -> list[str]:
+    """Return the names with an empty one in place of each repetition: every page has its own part."""
+    seen: dict[str, int] = {}
+    return [name if seen.setdefault(name, place) == place else "" for place, name in enumerate(names)]
+
+
+def is_xml(name: str) -> bool:
+    """Return True for the name of a part that is XML."""
+    return name.lower().endswith((".xml", ".rels"))

@@ -1,0 +1,182 @@
+"""XML of Office files: what is checked of it while it streams, and trees with one set of names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import IO, Any
+from xml.parsers import expat
+
+from lxml import etree
+
+from baton_documents import refusals
+
+MAX_ELEMENTS = 1_000_000
+"""Elements of all XML that becomes trees."""
+MAX_TREE_ROOM = 256 * 1024 * 1024
+"""Bytes of memory that all XML would take as trees, as ``_ELEMENT`` and ``_ATTRIBUTE`` estimate it."""
+MAX_DEPTH = 150
+"""Elements inside each other. Walks through trees are recursive."""
+MAX_NAMES = 10_000
+"""Different names of elements and attributes in one entry. Parsers keep each of them for good."""
+MAX_TOKEN = 4 * 1024 * 1024
+"""Bytes of a tag or a comment, and between elements that are streamed: parsers keep them."""
+_ELEMENT = 128
+_ATTRIBUTE = 224
+"""Bytes of memory: an attribute and its value are nodes of libxml2 (version 2.14)."""
+_PIECE = 256 * 1024
+
+_STRICT = "http://purl.oclc.org/ooxml/"
+_TRANSITIONAL = "http://schemas.openxmlformats.org/"
+_PREFIXES = {
+    "a": "http://schemas.openxmlformats.org/drawingml/2006/main",
+    "a14": "http://schemas.microsoft.com/office/drawing/2010/main",
+    "c": "http://schemas.openxmlformats.org/drawingml/2006/chart",
+    "cx": "http://schemas.microsoft.com/office/drawing/2014/chartex",
+    "dc": "http://purl.org/dc/elements/1.1/",
+    "dgm": "http://schemas.openxmlformats.org/drawingml/2006/diagram",
+    "m": "http://schemas.openxmlformats.org/officeDocument/2006/math",
+    "mc": "http://schemas.openxmlformats.org/markup-compatibility/2006",
+    "o": "urn:schemas-microsoft-com:office:office",
+    "p": "http://schemas.openxmlformats.org/presentationml/2006/main",
+    "r": "http://schemas.openxmlformats.org/officeDocument/2006/relationships",
+    "rel": "http://schemas.openxmlformats.org/package/2006/relationships",
+    "s": "http://schemas.openxmlformats.org/spreadsheetml/2006/main",
+    "types": "http://schemas.openxmlformats.org/package/2006/content-types",
+    "v": "urn:schemas-microsoft-com:vml",
+    "w": "http://schemas.openxmlformats.org/wordprocessingml/2006/main",
+    "xdr": "http://schemas.openxmlformats.org/drawingml/2006/spreadsheetDrawing",
+    "w14": "http://schemas.microsoft.com/office/word/2010/wordml",
+}
+"""Name spaces of ISO/IEC 29500, transitional form, and of Microsoft's extensions."""
+
+
+@lru_cache(maxsize=512)
+def qname(name: str) -> str:
+    """Return the full name of an element or attribute, such as ``w:p``."""
+    prefix, _, local = name.partition(":")
+    return f"{{{_PREFIXES[prefix]}}}{local}"
+
+
+def transitional(uri: str) -> str:
+    """Return the transitional form of a name space, or of a type of relation, of strict files."""
+    if not uri.startswith(_STRICT):
+        return uri
+    family, _, rest = uri.removeprefix(_STRICT).partition("/")
+    return f"{_TRANSITIONAL}{family}/2006/{rest}"
+
+
+def parse(content: bytes) -> Any:
+    """Return the root of a tree with transitional names. Raises ``XMLSyntaxError``."""
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True)
+    root = etree.fromstring(content, parser)
+    if root.tag.startswith("{" + _STRICT):
+        for element in root.iter():
+            element.tag = _rename(element.tag)
+            for name, value in element.attrib.items():
+                if name.startswith("{" + _STRICT):
+                    del element.attrib[name]
+                    element.set(_rename(name), value)
+    return root
+
+
+def stream(content: IO[bytes], *names: str) -> Iterator[Any]:
+    """Yield the elements with these local names as they end, whole, and forget them then.
+
+    Raises ``DocumentRefused`` if there is too much between them, and ``XMLSyntaxError``.
+    """
+    tags = [f"{{*}}{name}" for name in names]
+    parser = etree.XMLPullParser(
+        events=("end",), tag=tags, resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True
+    )
+    since = 0
+    while piece := content.read(_PIECE):
+        parser.feed(piece)
+        since += len(piece)
+        for _, element in parser.read_events():
+            since = 0
+            yield element
+            element.clear(keep_tail=True)
+            # The last element stays: libxml2 may be about to add the text behind it.
+            while element.getprevious() is not None:
+                del element.getparent()[0]
+        if since > MAX_TOKEN:
+            raise refusals.bomb()
+    parser.close()
+
+
+def _rename(name: str) -> str:
+    uri, _, local = name.removeprefix("{").rpartition("}")
+    return f"{{{transitional(uri)}}}{local}" if uri else name
+
+
+class XmlRoom:
+    """The room that the XML of a file takes as trees. Entries are added before a tree is made.
+
+    The parser keeps nothing but one token, and bounds that and the depth.
+    """
+
+    def __init__(self) -> None:
+        self._elements = 0
+        self._attributes = 0
+        self._texts = 0
+
+    def add(self, content: IO[bytes]) -> str:
+        """Return the root's full name. Raises ``DocumentRefused`` for XML that is damaged, unsafe or too large."""
+        root = ""
+        depth = 0
+
+        def start(name: str, attributes: dict[str, str]) -> None:
+            nonlocal root, depth
+            root = root or name
+            depth += 1
+            if depth > MAX_DEPTH:
+                raise refusals.too_deep()
+            self._elements += 1
+            self._attributes += len(attributes)
+
+        def end(name: str) -> None:
+            nonlocal depth
+            depth -= 1
+
+        def start_name_space(prefix: str | None, uri: str | None) -> None:
+            self._attributes += 1
+
+        def text(data: str) -> None:
+            self._texts += 1
+
+        def refuse(*_: object) -> None:
+            raise refusals.unsafe()
+
+        parser = expat.ParserCreate(namespace_separator=" ")
+        parser.buffer_text = True
+        parser.StartElementHandler = start
+        parser.EndElementHandler = end
+        parser.StartNamespaceDeclHandler = start_name_space
+        parser.CharacterDataHandler = text
+        parser.StartDoctypeDeclHandler = refuse
+        try:
+            since, before = 0, 0
+            while piece := content.read(_PIECE):
+                parser.Parse(piece, False)  # noqa: FBT003 - takes no names
+                parsed = self._elements + self._texts
+                since = since + len(piece) if parsed == before else 0
+                before = parsed
+                if since > MAX_TOKEN or len(parser.intern) > MAX_NAMES or self._is_full:
+                    raise refusals.bomb()
+            parser.Parse(b"", True)  # noqa: FBT003
+        except expat.ExpatError:
+            raise refusals.damaged() from None
+        uri, _, local = root.rpartition(" ")
+        return f"{{{transitional(uri)}}}{local}"
+
+    @property
+    def _is_full(self) -> bool:
+        room = (self._elements + self._texts) * _ELEMENT + self._attributes * _ATTRIBUTE
+        return self._elements > MAX_ELEMENTS or room > MAX_TREE_ROOM
+
+
+def toggle(properties: Any | None, name: str) -> bool | None:
+    """Return True or False as a property says; None if it is not set."""
+    child = properties.find(qname(name)) if properties is not None else None
+    return child.get(qname("w:val"), "1") not in ("0", "off", "false") if child is not None else None

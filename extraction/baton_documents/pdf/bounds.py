@@ -1,0 +1,167 @@
+"""The objects of PDF files, walked within bounds before PDFium reads them."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pdfminer.pdfdocument import PDFDocument, PDFPasswordIncorrect
+from pdfminer.pdfparser import PDFParser
+from pdfminer.pdftypes import PDFObjRef, PDFStream
+from pdfminer.psparser import PSLiteral
+
+from baton_documents import refusals
+from baton_documents.pdf.streams import PROBLEMS, unpacked
+
+MAX_PAGES = 5_000
+_MAX_NODES = 20_000
+"""Nodes of the trees of pages and of form fields."""
+MAX_TREE = 64
+"""Levels of these trees, and of calls that are followed."""
+_HOPS = 20
+"""References to references."""
+CALL = re.compile(rb"(?:/([^\s\0/<>\[\](){}%#]+)[\s\0]+)?(?<![^\s\0<>\[\](){}/%])Do(?![^\s\0<>\[\](){}/%])")
+"""A call of an XObject. It has no name if that is written in an unusual way."""
+
+
+class _BoundedDocument(PDFDocument):
+    """A document whose streams of objects are bounded."""
+
+    def _get_objects(self, stream: PDFStream) -> tuple[list[object], int]:
+        if unpacked(stream) is None:
+            raise refusals.bomb()
+        return super()._get_objects(stream)
+
+
+@dataclass(slots=True)
+class PdfGraph:
+    """The objects of one file."""
+
+    document: PDFDocument
+    _pages: list[Mapping[str, Any]] = field(default_factory=list)
+    _small: set[int] = field(default_factory=set)
+    """Numbers of objects that are not too large."""
+
+    @classmethod
+    def of(cls, body: bytes) -> PdfGraph | None:
+        """Return the graph of a file, None if only PDFium can read it. Raises ``DocumentRefused``."""
+        try:
+            return cls(_BoundedDocument(PDFParser(io.BytesIO(body))))
+        except PDFPasswordIncorrect:
+            raise refusals.encrypted() from None
+        except PROBLEMS:
+            return None
+
+    @property
+    def catalog(self) -> Mapping[str, Any]:
+        return self.dictionary(self.document.catalog)
+
+    def check_fields(self) -> None:
+        """Raise ``DocumentRefused`` if a form has too many fields, or fields in a circle."""
+        form = self.dictionary(self.catalog.get("AcroForm"))
+        for _ in self._tree(self.array(form.get("Fields")), {}):
+            pass
+
+    def pages(self) -> Iterator[Mapping[str, Any]]:
+        """Yield the pages in their order, with what they inherit. Raises ``DocumentRefused``."""
+        count = 0
+        root = self.catalog.get("Pages")
+        for node in self._tree([root], {}, inherited=("Resources", "MediaBox", "CropBox", "Rotate")):
+            if "Kids" in node:
+                continue
+            count += 1
+            if count > MAX_PAGES:
+                raise refusals.too_long()
+            yield node
+
+    def page(self, number: int) -> Mapping[str, Any]:
+        """Return a page, an empty one if there is none. Raises ``DocumentRefused``."""
+        self._pages = self._pages or list(self.pages())
+        return self._pages[number - 1] if number <= len(self._pages) else {}
+
+    def _tree(
+        self, roots: list[Any], above: Mapping[str, Any], inherited: tuple[str, ...] = ()
+    ) -> Iterator[Mapping[str, Any]]:
+        """Yield the nodes of a tree, each as often as it is referred to."""
+        ahead = [(each, above, 1) for each in reversed(roots)]
+        nodes = 0
+        while ahead:
+            node, above, level = ahead.pop()
+            own = self.dictionary(node)
+            nodes += 1
+            if nodes > _MAX_NODES or level > MAX_TREE:
+                raise refusals.too_long() if nodes > _MAX_NODES else refusals.too_deep()
+            merged = {**{key: above[key] for key in inherited if key in above}, **own}
+            yield merged
+            if "Kids" in own:
+                kids = self.array(own["Kids"])
+                if len(ahead) + len(kids) > _MAX_NODES:
+                    raise refusals.too_long()
+                ahead += [(kid, merged, level + 1) for kid in reversed(kids)]
+
+    def has_bomb(self, resources: Any) -> bool:
+        """Return whether a font, a colour space or anything else of resources is too large when it is unpacked.
+
+        Pictures may be large. PDFium does not unpack them for their text.
+        """
+        ahead = [resources]
+        while ahead:
+            value = ahead.pop()
+            if isinstance(value, PDFObjRef):
+                if value.objid in self._small:
+                    continue
+                self._small.add(value.objid)
+                value = self.resolved(value)
+            if isinstance(value, PDFStream):
+                is_picture = name_of(self.resolved(value.attrs.get("Subtype"))) == "Image"
+                if not is_picture and unpacked(value) is None:
+                    self._small.clear()
+                    return True
+                value = value.attrs
+            if isinstance(value, dict):
+                ahead += [each for key, each in value.items() if key not in ("Parent", "P", "StructParent")]
+            elif isinstance(value, list):
+                ahead += [each for each in value if isinstance(each, (PDFObjRef, PDFStream, dict, list))]
+        return False
+
+    def forms(self, resources: Any) -> Iterator[tuple[str, Any]]:
+        """Yield the names of form XObjects, and references to them."""
+        for name, each in self.dictionary(self.dictionary(resources).get("XObject")).items():
+            stream = self.resolved(each)
+            if isinstance(stream, PDFStream) and name_of(self.resolved(stream.attrs.get("Subtype"))) != "Image":
+                yield str(name), each
+
+    def resolved(self, value: Any) -> Any:
+        """Return an object in place of a reference to it, None if there is none."""
+        for _ in range(_HOPS):
+            if not isinstance(value, PDFObjRef):
+                return value
+            try:
+                value = self.document.getobj(value.objid)
+            except PROBLEMS:
+                return None
+        return None
+
+    def dictionary(self, value: Any) -> Mapping[str, Any]:
+        """Return a dictionary, or an empty one in place of anything else."""
+        value = self.resolved(value)
+        if isinstance(value, PDFStream):
+            return dict(value.attrs)
+        return value if isinstance(value, dict) else {}
+
+    def array(self, value: Any) -> list[Any]:
+        """Return an array, or an empty one in place of anything else."""
+        value = self.resolved(value)
+        return value if isinstance(value, list) else []
+
+
+def identity(value: Any) -> object:
+    return value.objid if isinstance(value, PDFObjRef) else f"object {id(value)}"
+
+
+def name_of(value: Any) -> str:
+    """Return the text of a name, an empty one in place of anything else."""
+    return str(value.name) if isinstance(value, PSLiteral) else ""

@@ -1,0 +1,285 @@
+"""Columns of a page of a PDF file, which are read one after the other.
+
+A file may draw columns row by row. A gap that goes through many lines parts columns only if there is running text on
+both sides: lines that are as full as their words let them be, and that continue in the next one. The cells of a table
+without drawn lines have none of that, and are read row by row, as the file has them.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from statistics import median
+
+from baton_documents.pdf.places import Box
+from baton_documents.pdf.words import DIVIDED, Line, Word
+
+MAX_LINES = 2_000
+"""Lines of a page that are compared with each other."""
+_GAP = 0.7
+"""The least distance between columns, in sizes of letters."""
+_NEAR = 3.0
+"""Points by which the left edges of a column's lines differ."""
+_INDENT = 3.0
+"""The indent of a paragraph's first line, in sizes of letters."""
+_FEWEST = 3
+"""Lines of a column."""
+_NARROWEST = 6.0
+"""Width of a column, in sizes of letters."""
+_FULL = 0.7
+"""The share of lines that have no room for the next word."""
+_ENDS = (".", "!", "?", ":", ";", "\u2026", "\u3002", "\u201d", '"', ")")
+_EVEN = 1.5
+"""The ratio of a gap that parts paragraphs to the usual gap between lines."""
+
+_LONG_CELL = 4
+"""Lines of a paragraph from which on it is more likely one of a column than a cell."""
+_APART = 1.0
+"""The height of an empty line over all columns, in sizes of letters, that parts what is not of them."""
+_MOST_APART = 3
+"""Rows that are not lines of the columns, and pieces of one of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A part of a line without a wide gap in it."""
+
+    line: Line
+    words: tuple[Word, ...]
+    box: Box
+    order: int
+    """The place in the file's order."""
+
+    @property
+    def is_text(self) -> bool:
+        return self.line.is_upright and not all(word.is_value for word in self.words)
+
+
+def in_reading_order(lines: Sequence[Line]) -> list[Line]:
+    """Return the lines of a page, parted where columns are."""
+    lefts = sorted(left for line in lines for left in _gaps(line))
+    pieces = [piece for line in lines for piece in _pieces(line, lefts)]
+    pieces = [replace(piece, order=order) for order, piece in enumerate(pieces)]
+    if len(pieces) > MAX_LINES:
+        return list(lines)
+    return _join(_order(pieces, 0))
+
+
+def _gaps(line: Line) -> Iterator[float]:
+    """Yield the left edges of a line, and of its words behind wide gaps."""
+    yield line.words[0].box.left
+    if line.is_upright and line.size:
+        for before, word in pairwise(line.words):
+            if not -_GAP * line.size < word.box.left - before.box.right < _GAP * line.size:
+                yield word.box.left
+
+
+def _pieces(line: Line, lefts: list[float]) -> Iterator[_Piece]:
+    """Yield the parts of a line between gaps behind which other lines begin, too. Justified text has other gaps."""
+    words: list[Word] = []
+    gaps = set(_gaps(line))
+    for word in line.words:
+        left = word.box.left
+        if words and left in gaps and bisect(lefts, left + _NEAR) - bisect(lefts, left - _NEAR) >= _FEWEST:
+            yield _piece(line, words)
+            words = []
+        words.append(word)
+    yield _piece(line, words)
+
+
+def _piece(line: Line, words: list[Word]) -> _Piece:
+    return _Piece(line, tuple(words), Line(words, line.size).box, 0)
+
+
+def _join(pieces: Iterable[_Piece]) -> list[Line]:
+    """Return lines of pieces. Neighbours of one line are put together again."""
+    found: list[Line] = []
+    before: _Piece | None = None
+    for piece in pieces:
+        if before is not None and before.line is piece.line:
+            found[-1].words.extend(piece.words)
+        else:
+            found.append(replace(piece.line, words=list(piece.words)))
+        before = piece
+    return found
+
+
+def _order(pieces: list[_Piece], level: int) -> list[_Piece]:
+    found = _columns(pieces) if level < 8 and len(pieces) >= 2 * _FEWEST else None
+    if found is None:
+        return sorted(pieces, key=lambda piece: piece.order)
+    above, left, right, below = found
+    return [piece for part in (above, left, right, below) for piece in _order(part, level + 1)]
+
+
+_Parts = tuple[list[_Piece], list[_Piece], list[_Piece], list[_Piece]]
+
+
+def _columns(pieces: list[_Piece]) -> _Parts | None:
+    """Return what is above two columns, the columns, and what is below; None without columns."""
+    by_top = sorted(pieces, key=lambda piece: (piece.box.top, piece.box.left))
+    best: _Parts | None = None
+    for edge in _edges(by_top):
+        for first, last in _runs(by_top, edge):
+            parts = _parts(by_top, first, last, edge)
+            if parts is not None and (best is None or _size(parts) > _size(best)):
+                best = parts
+    return best
+
+
+def _size(parts: _Parts) -> int:
+    return len(parts[1]) + len(parts[2])
+
+
+def _edges(pieces: list[_Piece]) -> list[float]:
+    """Return the left edges that several lines have in common."""
+    lefts = sorted(piece.box.left for piece in pieces if piece.is_text)
+    groups: list[list[float]] = []
+    for left in lefts:
+        if groups and left - groups[-1][0] <= _NEAR:
+            groups[-1].append(left)
+        else:
+            groups.append([left])
+    return [group[0] for group in groups[1:] if len(group) >= _FEWEST]
+
+
+def _runs(pieces: list[_Piece], edge: float) -> list[tuple[int, int]]:
+    """Return ranges of pieces of which none crosses the gap before an edge."""
+    found, start = [], 0
+    for place, piece in enumerate([*pieces, None]):
+        if piece is None or (piece.box.left < edge - 1 and piece.box.right > edge - _GAP * (piece.line.size or 10)):
+            if place - start >= 2 * _FEWEST:
+                found.append((start, place))
+            start = place + 1
+    return found
+
+
+def _parts(pieces: list[_Piece], first: int, last: int, edge: float) -> _Parts | None:
+    run = pieces[first:last]
+    left = [piece for piece in run if piece.box.left < edge - 1]
+    right = [piece for piece in run if piece.box.left >= edge - 1]
+    if min(len(left), len(right)) < _FEWEST:
+        return None
+    start, end = _beginning(run), _ending(run, is_followed=last < len(pieces))
+    left = [piece for piece in left if start <= piece.box.middle <= end]
+    right = [piece for piece in right if start <= piece.box.middle <= end]
+    if not _are_columns(left, right, edge):
+        return None
+    above = pieces[:first] + [piece for piece in run if piece.box.middle < start]
+    below = [piece for piece in run if piece.box.middle > end] + pieces[last:]
+    return above, left, right, below
+
+
+def _beginning(run: list[_Piece]) -> float:
+    """Return the height below rows that stand apart over the columns and do not reach over the gap: headers."""
+    rest = sorted(run, key=lambda piece: piece.box.top)
+    for _ in range(_MOST_APART):
+        row = [piece for piece in rest if piece.box.top < rest[0].box.middle]
+        if len(row) > _MOST_APART or len(row) == len(rest):
+            break
+        after = rest[len(row)]
+        if after.box.top - max(piece.box.bottom for piece in row) < _APART * after.line.size:
+            break
+        rest = rest[len(row) :]
+    return rest[0].box.top
+
+
+def _ending(run: list[_Piece], *, is_followed: bool) -> float:
+    """Return the height above rows that stand apart under the columns: footers, and headings of what follows."""
+    rest = sorted(run, key=lambda piece: piece.box.bottom, reverse=True)
+    for _ in range(_MOST_APART):
+        row = [piece for piece in rest if piece.box.bottom > rest[0].box.middle]
+        if len(row) > _MOST_APART or len(row) == len(rest):
+            break
+        before = rest[len(row)]
+        is_apart = min(piece.box.top for piece in row) - before.box.bottom >= _APART * before.line.size
+        if not is_apart and not (is_followed and len(row) == 1 and _differ(row[0], before)):
+            break
+        rest = rest[len(row) :]
+    return rest[0].box.bottom
+
+
+def _differ(one: _Piece, other: _Piece) -> bool:
+    sizes = one.line.size, other.line.size
+    return max(sizes) > 1.1 * min(sizes)
+
+
+def _step(pieces: list[_Piece]) -> float:
+    """Return the usual distance from line to line."""
+    tops = sorted(piece.box.top for piece in pieces)
+    steps = [below - above for above, below in pairwise(tops) if below - above > 1]
+    return median(steps) if steps else 0.0
+
+
+def _are_columns(left: list[_Piece], right: list[_Piece], edge: float) -> bool:
+    one = _running(left, max(_edges_of(left), default=0.0))
+    other = _running(right, edge)
+    if one is None or other is None:
+        return False
+    if _rows_in_common(one, other):
+        return False
+    starts = [piece.words[0].text[0] for column in (one, other) for piece in column[1:]]
+    cased = [letter for letter in starts if letter.isupper() or letter.islower()]
+    return len(cased) < len(starts) / 2 or sum(map(str.islower, cased)) >= 0.25 * len(starts)
+
+
+def _edges_of(pieces: list[_Piece]) -> list[float]:
+    """Return the left edges of lines that several have in common."""
+    edges = [min((piece.box.left for piece in pieces), default=0.0), *_edges(pieces)]
+    return [edge for edge in edges if sum(abs(piece.box.left - edge) <= _NEAR for piece in pieces) >= _FEWEST]
+
+
+def _running(pieces: list[_Piece], edge: float) -> list[_Piece] | None:
+    """Return the lines of a column that begins at an edge, if they are running text."""
+    column = [
+        piece
+        for piece in pieces
+        if piece.is_text and -_NEAR <= piece.box.left - edge <= _INDENT * (piece.line.size or 10)
+    ]
+    column.sort(key=lambda piece: piece.box.top)
+    if len(column) < _FEWEST:
+        return None
+    size = median(piece.line.size for piece in column)
+    right = max(piece.box.right for piece in column)
+    words = [word.text for piece in column for word in piece.words]
+    numbers = sum(any(letter.isdigit() for letter in word) for word in words)
+    if right - edge < _NARROWEST * size or numbers > len(words) / 2:
+        return None
+    return column if _are_full(column, right, size) else None
+
+
+def _are_full(column: list[_Piece], right: float, size: float) -> bool:
+    """Return whether lines have no room for the first word of the next one, by their widths or by their letters."""
+    step = _step(column)
+    letters = [len(" ".join(word.text for word in piece.words)) for piece in column]
+    looked_at = by_width = by_letters = 0
+    for place, (piece, after) in enumerate(pairwise(column)):
+        last, first = piece.words[-1].text, after.words[0]
+        is_divided = last.endswith(("-", DIVIDED))
+        has_width = not is_divided and right - piece.box.right >= first.box.width + 0.7 * size
+        has_letters = not is_divided and max(letters) - letters[place] > len(first.text)
+        is_end = last.endswith(_ENDS) or (step and after.box.top - piece.box.top > _EVEN * step)
+        if is_end and has_width and has_letters:
+            continue
+        looked_at += 1
+        by_width += not has_width
+        by_letters += not has_letters
+    return looked_at >= 2 and max(by_width, by_letters) >= _FULL * looked_at
+
+
+def _rows_in_common(left: list[_Piece], right: list[_Piece]) -> bool:
+    """Return whether paragraphs begin side by side, as cells of a table do."""
+    one, other = _starts(left), _starts(right)
+    common = sum(any(abs(top - each) <= 2 for each in other) for top in one)
+    is_short = len(left) <= _LONG_CELL * (len(one) + 1)
+    return is_short and common >= 2 and common >= 0.6 * max(len(one), len(other))
+
+
+def _starts(column: list[_Piece]) -> list[float]:
+    """Return the tops of lines below a larger gap than usual."""
+    tops = [piece.box.top for piece in column]
+    steps = [below - above for above, below in pairwise(tops)]
+    usual = min((step for step in steps if step > 1), default=0.0)
+    return [top for top, step in zip(tops[1:], steps, strict=True) if step > 1.2 * usual]

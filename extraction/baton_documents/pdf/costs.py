@@ -1,0 +1,201 @@
+"""Costs of pages of PDF files, counted before PDFium reads them.
+
+PDFium makes objects of all that a page draws, and again each time a form XObject is called: some kilobytes may stand
+for gigabytes. Here nothing is carried out: calls are counted in the streams, and multiplied along each path. The glyphs
+of Type 3 fonts are streams too; PDFium carries each of them out once, however often and from wherever it is shown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from pdfminer.pdftypes import PDFStream
+
+from baton_documents.pdf.bounds import CALL, MAX_TREE, PdfGraph, identity, name_of
+from baton_documents.pdf.streams import unpacked
+
+MAX_EXECUTIONS = 10_000
+"""Streams that one page carries out: its own, glyphs, and form XObjects as often as they are called."""
+MAX_MARKERS = 100_000
+"""Calls that a page itself writes of form XObjects that call nothing. A chart has one for each of its points."""
+MAX_LEVELS = 25
+"""Form XObjects inside each other. A browser makes one of each transparent element. PDFium follows 40."""
+MAX_CONTENT = 32 * 1024 * 1024
+"""Bytes of streams that one page carries out. PDFium needs up to 40 times as much memory."""
+MAX_CHARACTERS = 1_000_000
+"""Bytes of strings that one page carries out. PDFium needs up to 700 bytes for a character."""
+MAX_ANNOTATIONS = 2_000
+"""Notes, links and fields of one page."""
+MAX_WRITTEN_GLYPHS = 10
+"""Fonts of a page with glyphs that show text in other fonts, or in each other."""
+_STRING = re.compile(rb"\((?:[^()\\]|\\.)*+\)|<[0-9A-Fa-f\s]*+>", re.DOTALL)
+_SHOWN = re.compile(rb"T[jJ]|['\"]")
+"""Operators that show a string."""
+
+
+class Cost(NamedTuple):
+    """Resources that carrying out a stream takes, with all that it calls."""
+
+    executions: int = 0
+    content: int = 0
+    """Bytes."""
+    characters: int = 0
+    levels: int = 0
+    markers: int = 0
+
+    @property
+    def is_too_high(self) -> bool:
+        return (
+            self.executions > MAX_EXECUTIONS
+            or self.content > MAX_CONTENT
+            or self.characters > MAX_CHARACTERS
+            or self.levels > MAX_LEVELS
+            or self.markers > MAX_MARKERS
+        )
+
+    def plus(self, other: Cost, times: int = 1) -> Cost:
+        """Return the cost with that of another stream that is called so many times."""
+        return Cost(
+            self.executions + times * other.executions,
+            self.content + times * other.content,
+            self.characters + times * other.characters,
+            max(self.levels, other.levels),
+            self.markers + times * other.markers,
+        )
+
+
+BOUNDLESS = Cost(executions=MAX_EXECUTIONS + 1)
+
+
+@dataclass(slots=True)
+class PageCosts:
+    """The costs of the pages of one file."""
+
+    graph: PdfGraph
+    count: int = 0
+    """Pages that were looked at."""
+    _streams: dict[tuple[object, object], Cost] = field(default_factory=dict)
+    _fonts: dict[object, tuple[Cost, bool]] = field(default_factory=dict)
+    """The costs of the glyphs of fonts, and whether some of them show text."""
+    _around: set[tuple[object, object]] = field(default_factory=set)
+    """Forms whose cost is being counted. One that calls itself has none."""
+
+    def costly_pages(self, first: int, last: int) -> set[int]:
+        """Return those of a range of pages that are too large to be read. Raises ``DocumentRefused``."""
+        found = set()
+        for number, page in enumerate(self.graph.pages(), 1):
+            if number > last:
+                break
+            self.count = number
+            if number >= first and self._page_cost(page).is_too_high:
+                found.add(number)
+        return found
+
+    def _page_cost(self, page: Mapping[str, Any]) -> Cost:
+        contents = self.graph.resolved(page.get("Contents"))
+        streams = contents if isinstance(contents, list) else [contents]
+        by_identity = {identity(stream): stream for stream in streams}
+        resources = page.get("Resources")
+        if len(self.graph.array(page.get("Annots"))) > MAX_ANNOTATIONS or self.graph.has_bomb(resources):
+            return BOUNDLESS
+        total = self._glyphs_cost(resources)
+        for key, times in Counter(map(identity, streams)).items():
+            if total.is_too_high:
+                break
+            total = total.plus(self._stream_cost(by_identity[key], resources, 0), times)
+        return total
+
+    def _stream_cost(self, reference: Any, resources: Any, level: int) -> Cost:
+        """Return the cost of a stream at a level of calls. The resources of a form are its own or the caller's."""
+        stream = self.graph.resolved(reference)
+        if not isinstance(stream, PDFStream):
+            return Cost()
+        resources = stream.attrs.get("Resources", resources) if level else resources
+        key = identity(reference), identity(resources)
+        if key in self._streams:
+            return self._streams[key]
+        if key in self._around or level > MAX_TREE:
+            return BOUNDLESS
+        self._around.add(key)
+        content = unpacked(stream)
+        if content is None:
+            cost = BOUNDLESS
+        else:
+            characters = len(content)
+            if level or characters > MAX_CHARACTERS // 100:  # fewer hardly count, unless they are drawn many times
+                characters = sum(found.end() - found.start() for found in _STRING.finditer(content))
+            cost = Cost(1, len(content), characters).plus(self._calls_cost(content, resources, level))
+        self._around.discard(key)
+        self._streams[key] = cost
+        return cost
+
+    def _calls_cost(self, content: bytes, resources: Any, level: int) -> Cost:
+        calls = Counter(found[1] for found in CALL.finditer(content))
+        forms = {
+            name.encode("latin-1", "replace"): form
+            for name, form in (self.graph.forms(resources) if calls else ())
+        }  # fmt: skip
+        costs = {name: self._stream_cost(form, resources, level + 1) for name, form in forms.items()}
+        if not level:
+            costs = {name: _as_marker(cost) for name, cost in costs.items()}
+        total = Cost()
+        for name, times in calls.items():
+            if name in costs:
+                total = total.plus(costs[name], times)
+            elif name is None and costs:  # a name that is written in another way may be any
+                total = total.plus(max(costs.values()), times)
+        return total._replace(levels=total.levels + 1) if calls and costs else total
+
+    def _glyphs_cost(self, resources: Any) -> Cost:
+        """Return the cost of the glyphs of all Type 3 fonts that a page, its forms or other glyphs may use."""
+        total, written = Cost(), 0
+        passed: set[object] = set()
+        ahead = [resources]
+        while ahead and not total.is_too_high:
+            resources = ahead.pop()
+            if identity(resources) in passed:
+                continue
+            passed.add(identity(resources))
+            for reference, font in self._glyph_fonts(resources):
+                if identity(reference) in passed:
+                    continue
+                passed.add(identity(reference))
+                # A font may have none. Then it has those of the page, itself among them.
+                own = font.get("Resources", resources)
+                cost, is_written = self._font_cost(reference, font, own)
+                total, written = total.plus(cost), written + is_written
+                ahead.append(own)
+            for _, form in self.graph.forms(resources):
+                ahead.append(self.graph.dictionary(form).get("Resources"))
+        return BOUNDLESS if written > MAX_WRITTEN_GLYPHS else total
+
+    def _glyph_fonts(self, resources: Any) -> Iterator[tuple[Any, Mapping[str, Any]]]:
+        """Yield references to Type 3 fonts, and the fonts."""
+        for reference in self.graph.dictionary(self.graph.dictionary(resources).get("Font")).values():
+            font = self.graph.dictionary(reference)
+            if name_of(self.graph.resolved(font.get("Subtype"))) == "Type3":
+                yield reference, font
+
+    def _font_cost(self, reference: Any, font: Mapping[str, Any], resources: Any) -> tuple[Cost, bool]:
+        key = identity(reference), identity(resources)
+        if key not in self._fonts:
+            total, is_written = Cost(), False
+            for glyph in self.graph.dictionary(font.get("CharProcs")).values():
+                total = total.plus(self._stream_cost(glyph, resources, 1))
+                if total.is_too_high:
+                    break
+                is_written = is_written or self._shows_text(glyph)
+            self._fonts[key] = total, is_written
+        return self._fonts[key]
+
+    def _shows_text(self, glyph: Any) -> bool:
+        stream = self.graph.resolved(glyph)
+        return isinstance(stream, PDFStream) and _SHOWN.search(unpacked(stream) or b"") is not None
+
+
+def _as_marker(cost: Cost) -> Cost:
+    return cost._replace(executions=0, markers=1) if cost.executions == 1 else cost

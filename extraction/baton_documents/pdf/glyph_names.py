@@ -1,0 +1,78 @@
+"""Letters of fonts that say by the names of their glyphs alone which letters they show."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pdfminer.encodingdb import name2unicode
+from pdfminer.psparser import PSLiteral
+
+from baton_documents.pdf.bounds import PdfGraph, identity, name_of
+
+MAX_FONTS = 1_000
+"""Fonts of a page that are looked at."""
+_NUMBERED = re.compile(r"[A-Za-z]{1,2}(\d{1,3})")
+"""A name that only says the code of its letter. TeX has them for fonts of dots."""
+
+
+@dataclass(slots=True)
+class GlyphNames:
+    """The names of the glyphs of a page's fonts."""
+
+    graph: PdfGraph | None
+    page_number: int
+    _fonts: dict[str, dict[int, str]] | None = field(default=None)
+
+    def letter(self, font: str, code: int) -> str:
+        """Return the letter of a code of a font, nothing if it is unknown, or if fonts of a name differ."""
+        if self._fonts is None:
+            self._fonts = {}
+            for name, differences in self._named_fonts():
+                letters = self._fonts.setdefault(name, {})
+                for each, letter in _letters(differences):
+                    letters[each] = letter if letters.get(each, letter) == letter else ""
+        return self._fonts.get(font, {}).get(code, "")
+
+    def _named_fonts(self) -> Iterator[tuple[str, list[Any]]]:
+        """Yield the names of fonts, and the codes and names of their glyphs."""
+        graph = self.graph
+        if graph is None:
+            return
+        ahead = [graph.page(self.page_number).get("Resources")]
+        passed: set[object] = set()
+        while ahead and len(passed) < MAX_FONTS:
+            resources = ahead.pop()
+            if identity(resources) in passed:
+                continue
+            passed.add(identity(resources))
+            ahead += [graph.dictionary(form).get("Resources") for _, form in graph.forms(resources)]
+            for reference in graph.dictionary(graph.dictionary(resources).get("Font")).values():
+                font: Mapping[str, Any] = graph.dictionary(reference)
+                encoding = graph.dictionary(font.get("Encoding"))
+                if "ToUnicode" not in font and "Differences" in encoding:
+                    yield name_of(graph.resolved(font.get("BaseFont"))), graph.array(encoding["Differences"])
+
+
+def _letters(differences: list[Any]) -> Iterator[tuple[int, str]]:
+    code = 0
+    for each in differences:
+        if isinstance(each, int):
+            code = each
+        elif isinstance(each, PSLiteral):
+            letter = _letter(str(each.name), code)
+            if letter:
+                yield code, letter
+            code += 1
+
+
+def _letter(name: str, code: int) -> str:
+    numbered = _NUMBERED.fullmatch(name)
+    if numbered is not None and int(numbered[1]) == code:
+        return chr(code) if 0x20 < code < 0x7F else ""
+    try:
+        return str(name2unicode(name))
+    except (KeyError, ValueError):
+        return ""

@@ -1,0 +1,172 @@
+"""The glyphs of a page of a PDF file with their places, in the order in which the file draws them.
+
+PDFium reverses what it takes to run from the right, by rules that only hold for lines of one script. That is undone
+here. Glyphs that show several letters, and letters that several glyphs show, come whole.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import unicodedata
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
+from itertools import groupby
+
+import pypdfium2.raw as pdfium_c
+
+from baton_documents.pdf.bidi import mirrored
+from baton_documents.pdf.letters import REST, Reader
+from baton_documents.pdf.objects import Span, address_of
+from baton_documents.pdf.places import Box, Flow
+from baton_documents.pdf.words import PageText
+
+_LETTERS, _WEAK, _RIGHT, _NEUTRAL = "letters", "weak", "right", "neutral"
+_KINDS = {
+    "L": _LETTERS,
+    **dict.fromkeys(("AN", "EN", "NSM", "CS", "ES", "ET", "BN"), _WEAK),
+    **dict.fromkeys(("R", "AL"), _RIGHT),
+}
+_FORMS = (0xFB1D, 0xFE00), (0xFE70, 0xFF00)
+"""Ranges of presentation forms. PDFium writes the letters of each, and does not reverse them."""
+_FULL = re.compile("[\u2e80-\u9fff\uf900-\ufaff\ufe30-\ufe4f\uff01-\uff60\U00020000-\U0003ffff]")
+_QUOTES = str.maketrans("\u2018\u2019\u201c\u201d", "\u2019\u2018\u201d\u201c")
+"""Quotes that PDFium turns, too."""
+_HEIGHT = 0.8
+"""The share of a letter's size above the line on which it stands."""
+
+
+@dataclass(frozen=True, slots=True)
+class Glyph:
+    """One or more glyphs that belong together, and the letters that they show."""
+
+    text: str
+    box: Box
+    pen: float
+    """The place across the line at which it is drawn."""
+    level: float
+    """The place of its line: the height on which it stands, or the middle of a vertical line."""
+    size: float
+    """Points."""
+    owner: int = 0
+    """The address of its text object, 0 without one."""
+    first: int = -1
+    """Its place in PDFium's text."""
+    is_upright: bool = True
+    is_as_read: bool = False
+    """True if the file says how it is read. Then brackets are as they are in the text, and not as they are seen."""
+
+    @property
+    def is_mark(self) -> bool:
+        """Whether it stands above or below a letter."""
+        return _is_mark(self.text)
+
+    @property
+    def is_letter(self) -> bool:
+        """Whether it stands by itself on its line."""
+        return not _is_mark(self.text) and not self.text.isspace()
+
+
+def drawn(text: str, start: int, end: int, *, is_from_right: bool) -> list[tuple[int, str]]:
+    """Return the places and the letters of a line of PDFium's text as they were before PDFium reversed parts of it.
+
+    ``is_from_right`` says that the document asks for all lines to run from the right.
+    """
+    segments = [
+        (kind, [place for place, _ in part])
+        for kind, part in groupby(
+            ((place, text[place]) for place in range(start, end)), lambda pair: _kind_of(pair[1])
+        )
+    ]  # fmt: skip
+    kinds = [kind for kind, _ in segments]
+    is_from_right = is_from_right or kinds.count(_RIGHT) > kinds.count(_LETTERS)
+    is_reversed, parts = is_from_right, []
+    for kind, places in segments:
+        if kind in (_LETTERS, _RIGHT):
+            is_reversed = kind == _RIGHT
+        if kind == _RIGHT or (kind == _NEUTRAL and is_reversed):
+            parts.append([(place, mirrored(text[place]).translate(_QUOTES)) for place in reversed(places)])
+        else:
+            parts.append([(place, text[place]) for place in places])
+    return [pair for part in (reversed(parts) if is_from_right else parts) for pair in part]
+
+
+@lru_cache(4096)
+def _is_mark(text: str) -> bool:
+    return all(unicodedata.category(letter) in ("Mn", "Me") for letter in text)
+
+
+def _kind_of(char: str) -> str:
+    return _KINDS.get(unicodedata.bidirectional(char), _NEUTRAL)
+
+
+def read(reader: Reader, start: int, end: int, found: PageText) -> list[Glyph]:
+    """Return the glyphs of a line of PDFium's text that are shown. Their letters are counted."""
+    groups: dict[tuple[float, ...], list[tuple[int, str]]] = {}
+    owners: dict[tuple[float, ...], int] = {}
+    for place, char in drawn(reader.text, start, end, is_from_right=reader.is_from_right):
+        item = pdfium_c.FPDFText_GetTextObject(reader.page.raw, place)
+        if not item or char == REST:  # white space that PDFium has added has no object
+            continue
+        owner = address_of(item)
+        if owner in reader.left_out:
+            continue
+        span = reader.objects.spans.get(owner)
+        key: tuple[float, ...] = (owner, *reader.origin(place)) if span is None else (id(span),)
+        groups.setdefault(key, []).append((place, char))
+        owners.setdefault(key, owner)
+    glyphs = []
+    for key, group in groups.items():
+        span = reader.objects.spans.get(owners[key])
+        if span is None:
+            text = "".join(char if char.isspace() else reader.shown(place, char, found) for place, char in group)
+        else:
+            text = span.text
+        if text:
+            glyphs.append(_glyph(reader, owners[key], [place for place, _ in group], text, span))
+    return glyphs
+
+
+def _glyph(reader: Reader, owner: int, places: list[int], text: str, span: Span | None) -> Glyph:
+    first = places[0] if len(places) == 1 else min(places)
+    flow = reader.places.flow
+    size, is_upright = reader.style(owner, first)
+    if span is not None:
+        box = span.box
+    elif len(places) == 1:
+        box = _ink(reader, first) if _is_mark(text) else reader.box(first)
+    else:
+        text = text[::-1] if text not in _decomposed() and text[::-1] in _decomposed() else text
+        box = reader.box(first)
+        for place in places[1:]:
+            box = box.around(reader.box(place))
+    x, y = reader.places.point(*reader.origin(first))
+    if flow is Flow.VERTICAL:
+        if is_full(text):
+            box = replace(box, left=x - _HEIGHT * size, right=x + (1 - _HEIGHT) * size)
+        x, y = box.left, (box.top + box.bottom) / 2
+        box = replace(box, top=y - size / 2, bottom=y + size / 2)
+    elif span is not None:
+        x = box.right if flow is Flow.FROM_RIGHT else box.left
+    if is_upright and box.height < _HEIGHT * size:  # some fonts only say where ink is
+        box = replace(box, top=y - _HEIGHT * size, bottom=y + (1 - _HEIGHT) * size)
+    is_upright = is_upright or flow is Flow.VERTICAL
+    return Glyph(text, box, x, y, size, owner, first, is_upright, span is not None)
+
+
+def is_full(text: str) -> bool:
+    """Return whether the first letter of a text is as wide as it is high, with all white space around it."""
+    return _FULL.match(text) is not None
+
+
+def _ink(reader: Reader, place: int) -> Box:
+    left, right, bottom, top = (ctypes.c_double() for _ in range(4))
+    pdfium_c.FPDFText_GetCharBox(reader.page.raw, place, left, right, bottom, top)
+    return reader.places.box(left.value, bottom.value, right.value, top.value)
+
+
+@cache
+def _decomposed() -> frozenset[str]:
+    """Return the letters of presentation forms that stand for several."""
+    forms = (unicodedata.normalize("NFKC", chr(code)) for first, end in _FORMS for code in range(first, end))
+    return frozenset(letters for letters in forms if len(letters) > 1)

@@ -1,0 +1,247 @@
+"""The letters of a page of a PDF file, as PDFium has them."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pypdfium2.raw as pdfium_c
+
+from baton_documents.pdf.glyph_names import GlyphNames
+from baton_documents.pdf.objects import PageObjects, address_of
+from baton_documents.pdf.places import Box, PagePlaces
+from baton_documents.pdf.words import DIVIDED, HYPHENS, Line, PageText, Word
+from baton_documents.text.symbol_fonts import is_symbol_font, symbols
+
+MAX_CHARACTERS = 1_000_000
+"""The largest number of characters of one page."""
+SMALLEST = 1.0
+"""Points below which nobody can read letters."""
+_JOINTS = ("\ufffe", DIVIDED)
+"""Hyphens at which PDFium has put two lines together."""
+_ENDS_OF_LINES = re.compile("\r\n|[\r\n\ufffe\x02]")
+_WORD = re.compile(r"[^\s\0]+")
+_LIGATURES = re.compile("[\u2e9f\u2ef3\u2f00-\u2fd5\ufb00-\ufb06\ufb1d-\ufdff\ufe70-\ufefc]")
+REST = "\ufdd0"
+"""It stands in place of the second half of a letter that PDFium takes for two. It is in no text."""
+NOTHING = "\ufdd1"
+"""It stands in place of a letter for which PDFium has nothing. It is in no text."""
+_PAIRS = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+_HALVES = re.compile("[\ud800-\udfff]")
+_PLACES = str.maketrans({"\u00ad": None, "\ufffe": None, REST: None, "\u200e": None, "\u200f": None})
+"""Places for hyphens, rests of letters, and marks of directions."""
+_PRIVATE = re.compile("[\uf000-\uf0ff]")
+_BULLET = "\uf0b7"
+_USUAL = frozenset("\uf0a7\uf0d8\uf06f\uf0a8\uf0fe\uf0fd\uf0fc\uf0fb")
+"""Bullets and boxes of Wingdings. In fonts of unknown names they have hardly any other meaning."""
+_FONT = re.compile(r"(?:[A-Z]{6}\+)?([A-Za-z]+?)(?:MT|PS)* ?([23]?)(?:[-,].*)?")
+_LONGEST_NAME = 128
+_UPRIGHT = math.radians(10)
+
+
+def letters(text_page: Any) -> str:
+    """Return the letters of a page in PDFium's order, one for each of its numbers."""
+    count = max(0, min(text_page.count_chars(), MAX_CHARACTERS))
+    text = text_page.get_text_range(0, count) if count else ""
+    if len(text) != count:  # otherwise letters have no place among those of the page
+        text = "".join(_letter(text_page.raw, number) for number in range(count))
+        text = _PAIRS.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16") + REST, text)
+        text = _HALVES.sub("\ufffd", text)
+    if "\0" in text:
+        text = re.sub("\0", lambda found: _nothing(text_page, found.start()), text)
+    return text
+
+
+def _nothing(text_page: Any, number: int) -> str:
+    return NOTHING if pdfium_c.FPDFText_GetTextObject(text_page.raw, number) else "\0"
+
+
+def _is_private(letter: str) -> bool:
+    return unicodedata.category(letter) == "Co"
+
+
+@dataclass(slots=True)
+class Reader:
+    """The letters of a page, and their places."""
+
+    page: Any
+    text: str
+    """Its letters as PDFium orders them."""
+    places: PagePlaces
+    objects: PageObjects
+    names: GlyphNames
+    is_from_right: bool = False
+    """True if the document asks for all lines to run from the right."""
+    left_out: set[int] = field(default_factory=set)
+    """Addresses of text objects that are not read."""
+    whole: Box = field(init=False)
+    _styles: dict[int, tuple[float, bool]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.whole = self.places.whole
+
+    def line_ranges(self) -> Iterator[tuple[int, int]]:
+        start = 0
+        for found in _ENDS_OF_LINES.finditer(self.text):
+            if found[0] not in _JOINTS:
+                yield start, found.start()
+            elif self._is_end_of_line(found.start()):
+                yield start, found.end()
+            else:
+                continue
+            start = found.end()
+        yield start, len(self.text)
+
+    def _is_end_of_line(self, hyphen: int) -> bool:
+        """Return whether the letter behind a hyphen stands elsewhere: PDFium makes one word of both halves."""
+        if hyphen + 1 == len(self.text):
+            return False
+        before, after = self.box(hyphen), self.box(hyphen + 1)
+        return abs(after.middle - before.middle) > 0.5 * before.height or after.right < before.left
+
+    def words(self, start: int, end: int, found: PageText) -> Iterator[Word]:
+        for match in _WORD.finditer(self.text, start, end):
+            for first, last in self._visible(match.start(), match.end()):
+                box = self.box(first).around(self.box(last - 1))
+                if self.is_seen(box):
+                    text = self.shown(first, self.text[first:last], found)
+                    if text:
+                        yield Word(self.write(text, is_last=last == end), box)
+
+    def is_seen(self, box: Box) -> bool:
+        """Return whether letters are large enough to be read, and on the page."""
+        if min(box.height, box.width) <= 0 or box.height < SMALLEST:
+            return False
+        return bool(box.within(self.whole).area >= 0.2 * box.area)
+
+    def shown(self, first: int, text: str, found: PageText) -> str:
+        """Return letters from a place on as they are shown, and count them. Letters without a meaning are left out."""
+        text = self._symbols(first, text)
+        found.letters += len(text)
+        if text.isalnum() and text.isascii() and not self._is_unknown(first, text[0]):  # of one font
+            return text
+        letters = []
+        for place, letter in enumerate(text, first):
+            if self._is_unknown(place, letter):
+                letter = self._named(place, letter)
+                found.unknown += letter == "" or _is_private(letter)
+                found.lost += letter == ""
+            letters.append(letter)
+        return "".join(letters)
+
+    def line(self, words: list[Word], start: int, end: int) -> Line:
+        first = max(_WORD.finditer(self.text, start, end), key=lambda word: word.end() - word.start()).start()
+        is_upright = self.is_upright(first)
+        return Line(words, self.size(first) if is_upright else 0.0, is_upright)
+
+    def size(self, number: int) -> float:
+        """Return the size of a letter in points. Its box is as high as its font draws it."""
+        matrix = pdfium_c.FS_MATRIX()
+        pdfium_c.FPDFText_GetMatrix(self.page.raw, number, matrix)
+        return float(pdfium_c.FPDFText_GetFontSize(self.page.raw, number)) * math.hypot(matrix.c, matrix.d)
+
+    def origin(self, number: int) -> tuple[float, float]:
+        """Return the point of the file at which a letter is drawn."""
+        x, y = ctypes.c_double(), ctypes.c_double()
+        pdfium_c.FPDFText_GetCharOrigin(self.page.raw, number, x, y)
+        return round(x.value, 2), round(y.value, 2)
+
+    def place_along(self, number: int) -> float:
+        """Return how far along its line a letter stands, however the line is turned."""
+        x, y = self.origin(number)
+        angle = pdfium_c.FPDFText_GetCharAngle(self.page.raw, number)
+        return float(x * math.cos(angle) - y * math.sin(angle))
+
+    def style(self, owner: int, number: int) -> tuple[float, bool]:
+        """Return the size of the letters of a text object, and whether they stand upright."""
+        if owner not in self._styles:
+            self._styles[owner] = self.size(number), self.is_upright(number)
+        return self._styles[owner]
+
+    def is_upright(self, number: int) -> bool:
+        """Return whether a letter stands upright on the page as it is shown."""
+        angle = pdfium_c.FPDFText_GetCharAngle(self.page.raw, number)
+        turned = (angle + self.places.turns * math.pi / 2 + math.pi) % (2 * math.pi) - math.pi
+        return bool(abs(turned) < _UPRIGHT)
+
+    def _visible(self, start: int, end: int) -> Iterator[tuple[int, int]]:
+        """Yield the parts of a word that are shown."""
+        if not self.left_out:
+            yield start, end
+            return
+        first = start
+        for number in range(start, end + 1):
+            if number == end or self._is_left_out(number):
+                if number > first:
+                    yield first, number
+                first = number + 1
+
+    def _is_left_out(self, number: int) -> bool:
+        item = pdfium_c.FPDFText_GetTextObject(self.page.raw, number)
+        return bool(item) and address_of(item) in self.left_out
+
+    def box(self, number: int) -> Box:
+        rectangle = pdfium_c.FS_RECTF()
+        if not pdfium_c.FPDFText_GetLooseCharBox(self.page.raw, number, ctypes.byref(rectangle)):
+            return Box(0.0, 0.0, 0.0, 0.0)
+        return self.places.box(rectangle.left, rectangle.bottom, rectangle.right, rectangle.top)
+
+    def _symbols(self, first: int, text: str) -> str:
+        """Return a word with the pictures that its letters stand for."""
+        font = self._font(first)
+        if not is_symbol_font(font) and not _PRIVATE.search(text):
+            return text
+        return "".join(self._symbol(first + place, letter) for place, letter in enumerate(text))
+
+    def _symbol(self, number: int, letter: str) -> str:
+        font = self._font(number)
+        is_private = _PRIVATE.match(letter) is not None
+        if is_symbol_font(font):
+            # PDFium knows the letters of Symbol.
+            is_code = is_private or ("\x20" < letter < "\u0100" and font != "symbol" and letter != "\u00ad")
+            return symbols(letter, font) if is_code else letter
+        if letter == _BULLET:
+            return "\u2022"
+        return symbols(letter, "wingdings") if letter in _USUAL else letter
+
+    def _font(self, number: int) -> str:
+        """Return the name of a letter's font as office files have it."""
+        found = _FONT.fullmatch(self._font_name(number))
+        return f"{found[1]} {found[2]}".strip().lower() if found else ""
+
+    def _font_name(self, number: int) -> str:
+        name, flags = ctypes.create_string_buffer(_LONGEST_NAME), ctypes.c_int()
+        pdfium_c.FPDFText_GetFontInfo(self.page.raw, number, name, _LONGEST_NAME, ctypes.byref(flags))
+        return name.value.decode("latin-1")
+
+    def _named(self, number: int, letter: str) -> str:
+        """Return an unknown letter by the name of its glyph, nothing without one."""
+        if _is_private(letter):
+            return letter
+        code = 0 if letter == NOTHING else ord(letter)
+        return self.names.letter(self._font_name(number), code) if code < 256 else ""
+
+    def _is_unknown(self, number: int, letter: str) -> bool:
+        if letter.isascii() and letter > "\x1f":
+            return bool(pdfium_c.FPDFText_HasUnicodeMapError(self.page.raw, number) == 1)
+        if letter in (DIVIDED, REST, "\u00ad", "\ufffe", "\u200b", "\u200c", "\u200d", "\u200e", "\u200f"):
+            return False
+        return letter in ("\ufffd", NOTHING) or unicodedata.category(letter) in ("Co", "Cc", "Cn", "Cs")
+
+    def write(self, text: str, *, is_last: bool) -> str:
+        """Return the text of a word as it is written, ``is_last`` on its line."""
+        is_divided = is_last and len(text) > 1 and text[-1] in HYPHENS and text[-2].isalpha()
+        text = _LIGATURES.sub(lambda found: unicodedata.normalize("NFKC", found[0]), text).translate(_PLACES)
+        if is_divided:
+            return text if text.endswith(("-", "\u2010")) else text.rstrip(DIVIDED) + DIVIDED
+        return text.replace(DIVIDED, "-")
+
+
+def _letter(raw: Any, number: int) -> str:
+    code = pdfium_c.FPDFText_GetUnicode(raw, number)
+    return chr(code) if 0 < code < 0x110000 else "\0" if not code else "\ufffd"

@@ -1,0 +1,63 @@
+"""The lines of a page of a PDF file, in the order of the file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from baton_documents.pdf.letters import Reader
+from baton_documents.pdf.words import Line, PageText, Word
+
+_SCANNED = 0.5
+"""The share of a scanned page from which on its picture covers it."""
+_ADJACENT = 0.1
+"""The distance of letters of one word, in their sizes."""
+_HARDLY = 5
+"""A stamp or a footer on a scanned page is less than one letter of so many."""
+
+
+def read(reader: Reader, find_lines: Callable[[Reader, PageText], None]) -> PageText:
+    """Return the words of a page. Text that is not shown is left out.
+
+    Text without ink is left out, too, unless it is that of a scan: a picture of the page with hardly any other text.
+    """
+    objects = reader.objects
+    if objects.invisible and objects.covered(reader.places.whole) > _SCANNED:
+        whole = _read(replace(reader, left_out=objects.hidden), find_lines)
+        shown = _read(replace(reader, left_out=objects.hidden | objects.invisible), find_lines)
+        return whole if shown.letters * _HARDLY < whole.letters else shown
+    return _read(replace(reader, left_out=objects.hidden | objects.invisible), find_lines)
+
+
+def _read(reader: Reader, find_lines: Callable[[Reader, PageText], None]) -> PageText:
+    found = PageText()
+    find_lines(reader, found)
+    return found
+
+
+def find_lines(reader: Reader, found: PageText) -> None:
+    """Add the lines of a page as PDFium has them."""
+    for start, end in reader.line_ranges():
+        words = list(reader.words(start, end, found))
+        if not words:
+            continue
+        line = reader.line(words, start, end)
+        if found.lines and _goes_on(found.lines[-1], line):
+            last, first = found.lines[-1].words[-1], words[0]
+            if first.box.left - last.box.right < _ADJACENT * line.size:
+                found.lines[-1].words[-1] = Word(last.text + first.text, last.box.around(first.box))
+                words = words[1:]
+            found.lines[-1].words.extend(words)
+        else:
+            found.lines.append(line)
+
+
+def _goes_on(before: Line, line: Line) -> bool:
+    """Return whether a line is the rest of the one before it: PDFium parts them at wide gaps."""
+    last, first = before.words[-1].box, line.words[0].box
+    if not before.is_upright or not line.is_upright or first.left < last.right - 1:
+        return False
+    if abs(last.middle - first.middle) < 0.2 * before.size:
+        return True
+    common = min(last.bottom, first.bottom) - max(last.top, first.top)  # of a letter above or below the line
+    return first.left - last.right < 0.2 * before.size and common > 0.4 * min(last.height, first.height)

@@ -1,0 +1,287 @@
+"""The objects that a page of a PDF file draws: hidden text, pictures, and the lines around cells of tables."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pypdfium2.raw as pdfium_c
+from pdfminer.utils import decode_text
+
+from baton_documents.pdf.layers import FormCall, Layers
+from baton_documents.pdf.places import Box, PagePlaces
+
+MAX_OBJECTS = 50_000
+"""Objects of a page that are looked at. With more, it is a drawing, and its text is read as if all were visible."""
+MAX_POINTS = 200_000
+"""Points of paths and clips of a page that are looked at."""
+MAX_GROUNDS = 300
+"""Coloured areas of a page among which one below white text is looked for. With more, it is taken to be visible."""
+MAX_LINES = 1_500
+"""With more drawn lines, a page shows a picture. The time to find tables grows with their square."""
+_MAX_LEVELS = 25
+_LONG = 4.0
+"""Points from which on a line may be one of a table."""
+_WHITE = 250
+_LONGEST_SPAN = 16
+"""Letters that some glyphs show together."""
+_INVISIBLE = frozenset({pdfium_c.FPDF_TEXTRENDERMODE_INVISIBLE, pdfium_c.FPDF_TEXTRENDERMODE_CLIP})
+_Matrix = tuple[float, float, float, float, float, float]
+_SAME: _Matrix = (1.0, 0.0, 0.0, 1.0, 0.0, 0.0)
+
+
+@dataclass(slots=True)
+class Span:
+    """Text objects that show a text together, as the file says."""
+
+    text: str
+    box: Box
+
+
+@dataclass(slots=True)
+class PageObjects:
+    """Objects of one page, by their addresses in memory."""
+
+    hidden: set[int] = field(default_factory=set)
+    """Text that is not shown, whatever else the page has."""
+    invisible: set[int] = field(default_factory=set)
+    """Text that is drawn without ink, as programs do that read scans."""
+    pictures: list[Box] = field(default_factory=list)
+    points: int = 0
+    """Points of paths and clips that were looked at."""
+    shapes: int = 0
+    """Filled paths."""
+    lines: list[Box] = field(default_factory=list)
+    """Drawn lines and edges, each without width or height."""
+    spans: dict[int, Span] = field(default_factory=dict)
+    """The spans of text objects that are in one. Objects of one span have the same."""
+
+    def covered(self, page: Box) -> float:
+        """Return the share of the page that its largest picture covers."""
+        return max((picture.within(page).area for picture in self.pictures), default=0.0) / max(page.area, 1.0)
+
+
+def read(page: Any, places: PagePlaces, layers: Layers, *, with_spans: bool = False) -> PageObjects:
+    """Return the objects of a page. Text in ``layers`` is hidden."""
+    found = PageObjects()
+    spans: dict[int, Span] = {}
+    """By the addresses of their marks."""
+    white: list[tuple[int, Box]] = []
+    grounds: list[Box] = []
+    for number, (item, matrix, is_off) in enumerate(_objects(page, layers)):
+        if number >= MAX_OBJECTS:
+            return PageObjects(pictures=found.pictures)
+        kind = pdfium_c.FPDFPageObj_GetType(item)
+        if kind == pdfium_c.FPDF_PAGEOBJ_TEXT:
+            address = address_of(item)
+            if with_spans:
+                _add_span(item, matrix, places, spans, found)
+            color = _fill(item)
+            if is_off or color[3] == 0 or _is_clipped(item, found):
+                found.hidden.add(address)
+            elif pdfium_c.FPDFTextObj_GetTextRenderMode(item) in _INVISIBLE:
+                found.invisible.add(address)
+            elif min(color[:3]) >= _WHITE and pdfium_c.FPDFTextObj_GetTextRenderMode(item) == 0:
+                box = _bounds(item, matrix, places)
+                if len(grounds) <= MAX_GROUNDS and not any(ground.holds(box) for ground in grounds):
+                    white.append((address, box))
+        elif is_off:
+            continue
+        elif kind == pdfium_c.FPDF_PAGEOBJ_PATH:
+            _read_path(item, matrix, places, found)
+            if _is_filled(item):
+                found.shapes += 1
+                if min(_fill(item)[:3]) < _WHITE:
+                    grounds.append(_bounds(item, matrix, places))
+        elif kind in (pdfium_c.FPDF_PAGEOBJ_IMAGE, pdfium_c.FPDF_PAGEOBJ_SHADING):
+            box = _bounds(item, matrix, places)
+            grounds.append(box)
+            if kind == pdfium_c.FPDF_PAGEOBJ_IMAGE:
+                found.pictures.append(box)
+    found.hidden.update(address for address, _ in white)
+    return found
+
+
+def address_of(item: Any) -> int:
+    """Return the address of an object, by which it is known again."""
+    return ctypes.cast(item, ctypes.c_void_p).value or 0
+
+
+@dataclass(slots=True)
+class _Level:
+    """Objects of a page or of a form, as far as they were passed."""
+
+    parent: Any
+    getter: Callable[[Any, int], Any]
+    count: int
+    matrix: _Matrix = _SAME
+    is_off: bool = False
+    calls: tuple[FormCall, ...] = ()
+    place: int = 0
+    forms: int = 0
+
+    def next_call(self) -> FormCall:
+        """Return the call that has made the next form. Without a form that is hidden, there are none."""
+        self.forms += 1
+        return self.calls[self.forms - 1] if self.forms <= len(self.calls) else FormCall(is_hidden=False)
+
+
+def _objects(page: Any, layers: Layers) -> Iterator[tuple[Any, _Matrix, bool]]:
+    """Yield objects in the order of drawing, with the matrix of what they are in. Those of forms follow them."""
+    raw = page.raw
+    count = pdfium_c.FPDFPage_CountObjects(raw)
+    ahead = [_Level(raw, pdfium_c.FPDFPage_GetObject, count, calls=layers.calls)]
+    while ahead:
+        level = ahead[-1]
+        if level.place >= level.count:
+            ahead.pop()
+            continue
+        item = level.getter(level.parent, level.place)
+        level.place += 1
+        is_off = level.is_off or (bool(layers.names) and _is_in_layer(item, layers.names))
+        yield item, level.matrix, is_off
+        if pdfium_c.FPDFPageObj_GetType(item) == pdfium_c.FPDF_PAGEOBJ_FORM and len(ahead) <= _MAX_LEVELS:
+            call = level.next_call()
+            inside = _times(_matrix(item), level.matrix)
+            count = pdfium_c.FPDFFormObj_CountObjects(item)
+            is_off = is_off or call.is_hidden
+            ahead.append(_Level(item, pdfium_c.FPDFFormObj_GetObject, count, inside, is_off, call.inner))
+
+
+def _add_span(item: Any, matrix: _Matrix, places: PagePlaces, spans: dict[int, Span], found: PageObjects) -> None:
+    """Add the innermost span of a text object. In a longer text, the places of its letters would be lost."""
+    for number in reversed(range(pdfium_c.FPDFPageObj_CountMarks(item))):
+        mark = pdfium_c.FPDFPageObj_GetMark(item, number)
+        if pdfium_c.FPDFPageObjMark_GetParamValueType(mark, b"ActualText") != pdfium_c.FPDF_OBJECT_STRING:
+            continue
+        text = _parameter(mark, b"ActualText")
+        if len(text) <= _LONGEST_SPAN and not any(map(str.isspace, text)):
+            box = _bounds(item, matrix, places)
+            span = spans.setdefault(address_of(mark), Span(text, box))
+            span.box = span.box.around(box)
+            found.spans[address_of(item)] = span
+        return
+
+
+def _is_in_layer(item: Any, hidden_layers: frozenset[str]) -> bool:
+    for number in range(pdfium_c.FPDFPageObj_CountMarks(item)):
+        mark = pdfium_c.FPDFPageObj_GetMark(item, number)
+        if _name(mark) == "OC" and _parameter(mark, b"Name") in hidden_layers:
+            return True
+    return False
+
+
+def _parameter(mark: Any, key: bytes) -> str:
+    """Return a text of a mark. PDFium has its bytes; as a text, it would take them for UTF-8."""
+    size = ctypes.c_ulong()
+    if not pdfium_c.FPDFPageObjMark_GetParamBlobValue(mark, key, None, 0, size) or not size.value:
+        return ""
+    buffer = (ctypes.c_ubyte * size.value)()
+    pdfium_c.FPDFPageObjMark_GetParamBlobValue(mark, key, buffer, size.value, size)
+    return str(decode_text(bytes(buffer)))
+
+
+def _name(mark: Any) -> str:
+    size = ctypes.c_ulong()
+    if not pdfium_c.FPDFPageObjMark_GetName(mark, None, 0, size) or not size.value:
+        return ""
+    buffer = (pdfium_c.FPDF_WCHAR * (size.value // 2 + 1))()
+    pdfium_c.FPDFPageObjMark_GetName(mark, buffer, size.value, size)
+    return bytes(buffer)[: size.value].decode("utf-16-le", "replace").rstrip("\0")
+
+
+def _matrix(item: Any) -> _Matrix:
+    matrix = pdfium_c.FS_MATRIX()
+    if not pdfium_c.FPDFPageObj_GetMatrix(item, matrix):
+        return _SAME
+    return matrix.a, matrix.b, matrix.c, matrix.d, matrix.e, matrix.f
+
+
+def _times(first: _Matrix, then: _Matrix) -> _Matrix:
+    a, b, c, d, e, f = first
+    g, h, i, j, k, m = then
+    return a * g + b * i, a * h + b * j, c * g + d * i, c * h + d * j, e * g + f * i + k, e * h + f * j + m
+
+
+def _at(x: float, y: float, matrix: _Matrix) -> tuple[float, float]:
+    a, b, c, d, e, f = matrix
+    return a * x + c * y + e, b * x + d * y + f
+
+
+def _corners(item: Any) -> tuple[float, float, float, float]:
+    left, bottom, right, top = (ctypes.c_float() for _ in range(4))
+    pdfium_c.FPDFPageObj_GetBounds(item, left, bottom, right, top)
+    return left.value, bottom.value, right.value, top.value
+
+
+def _bounds(item: Any, matrix: _Matrix, places: PagePlaces) -> Box:
+    left, bottom, right, top = _corners(item)
+    points = [_at(x, y, matrix) for x in (left, right) for y in (bottom, top)]
+    xs, ys = [x for x, _ in points], [y for _, y in points]
+    return places.box(min(xs), min(ys), max(xs), max(ys))
+
+
+def _fill(item: Any) -> tuple[int, int, int, int]:
+    values = [ctypes.c_uint() for _ in range(4)]
+    if not pdfium_c.FPDFPageObj_GetFillColor(item, *values):
+        return 0, 0, 0, 255
+    red, green, blue, alpha = (value.value for value in values)
+    return red, green, blue, alpha
+
+
+def _is_filled(item: Any) -> bool:
+    mode, stroke = ctypes.c_int(), pdfium_c.FPDF_BOOL()
+    return bool(pdfium_c.FPDFPath_GetDrawMode(item, mode, stroke)) and mode.value != pdfium_c.FPDF_FILLMODE_NONE
+
+
+def _is_clipped(item: Any, found: PageObjects) -> bool:
+    """Return whether nothing of an object is left by its clip. PDFium leaves out clips that hold all of it."""
+    clip = pdfium_c.FPDFPageObj_GetClipPath(item)
+    count = pdfium_c.FPDFClipPath_CountPaths(clip) if clip else 0
+    left, bottom, right, top = _corners(item)
+    for number in range(max(count, 0)):
+        segments = max(pdfium_c.FPDFClipPath_CountPathSegments(clip, number), 0)
+        found.points += segments
+        if found.points > MAX_POINTS:
+            return False
+        points = [_point(pdfium_c.FPDFClipPath_GetPathSegment(clip, number, place)) for place in range(segments)]
+        if points:
+            left, right = max(left, min(x for x, _ in points)), min(right, max(x for x, _ in points))
+            bottom, top = max(bottom, min(y for _, y in points)), min(top, max(y for _, y in points))
+    return count > 0 and (left >= right or bottom >= top)
+
+
+def _point(segment: Any) -> tuple[float, float]:
+    x, y = ctypes.c_float(), ctypes.c_float()
+    pdfium_c.FPDFPathSegment_GetPoint(segment, x, y)
+    return x.value, y.value
+
+
+def _read_path(item: Any, matrix: _Matrix, places: PagePlaces, found: PageObjects) -> None:
+    """Add the lines of a path that are horizontal or vertical."""
+    lines, count = found.lines, pdfium_c.FPDFPath_CountSegments(item)
+    found.points += max(count, 0)
+    if len(lines) > MAX_LINES or found.points > MAX_POINTS:
+        return
+    own = _times(_matrix(item), matrix)
+    start = before = (0.0, 0.0)
+    for number in range(count):
+        segment = pdfium_c.FPDFPath_GetPathSegment(item, number)
+        point = places.point(*_at(*_point(segment), own))
+        kind = pdfium_c.FPDFPathSegment_GetType(segment)
+        if kind == pdfium_c.FPDF_SEGMENT_MOVETO:
+            start = point
+        elif kind == pdfium_c.FPDF_SEGMENT_LINETO:
+            _add_line(before, point, lines)
+        before = point
+        if pdfium_c.FPDFPathSegment_GetClose(segment):
+            _add_line(before, start, lines)
+            before = start
+
+
+def _add_line(start: tuple[float, float], end: tuple[float, float], lines: list[Box]) -> None:
+    width, height = abs(start[0] - end[0]), abs(start[1] - end[1])
+    if (width < 1) != (height < 1) and max(width, height) >= _LONG:
+        lines.append(Box(min(start[0], end[0]), min(start[1], end[1]), max(start[0], end[0]), max(start[1], end[1])))

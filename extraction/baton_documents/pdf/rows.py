@@ -1,0 +1,175 @@
+"""Rows of glyphs on pages that PDFium cannot put in order, with the white space between them."""
+
+from __future__ import annotations
+
+import unicodedata
+from bisect import bisect
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+from baton_documents.pdf import bidi as pdf_bidi
+from baton_documents.pdf.glyphs import Glyph, is_full
+from baton_documents.pdf.places import Box, Flow
+
+MAX_GLYPHS = 1_000
+"""Glyphs of one row. The time to put them in order grows with their square."""
+GAP = "\t"
+"""The text of white space between cells or columns."""
+_SLOPE = 1.7
+"""The largest distance of letters on one line from each other, in their sizes."""
+_SPACE = 0.2
+"""The width of the narrowest white space, in sizes of letters."""
+_FULL_SPACE = 0.4
+"""The same beside characters that are as wide as they are high."""
+_TRACKED = 0.1
+"""The distance of letters, in their sizes, from which on a line is set with wider distances than usual."""
+_CELLS = 2.5
+"""The width from which on white space parts cells or columns."""
+
+
+@dataclass(slots=True)
+class Row:
+    """Glyphs on one line."""
+
+    flow: Flow
+    glyphs: list[Glyph] = field(default_factory=list)
+    largest: Glyph | None = None
+    box: Box = field(default_factory=lambda: Box(0.0, 0.0, 0.0, 0.0))
+
+    def takes(self, glyph: Glyph) -> bool:
+        """Return whether a glyph stands on the line, too."""
+        if len(self.glyphs) >= MAX_GLYPHS:
+            return False
+        if self.largest is None or not glyph.is_letter:
+            return True
+        size, distance = max(glyph.size, self.largest.size), abs(glyph.level - self.largest.level)
+        return distance < 0.5 * size or (distance < _SLOPE * size and self._is_beside(glyph))
+
+    def _is_beside(self, glyph: Glyph) -> bool:
+        """Return whether a letter stands before or behind the others. Nastaliq writes words down a slope."""
+        common = min(self.box.bottom, glyph.box.bottom) - max(self.box.top, glyph.box.top)
+        if pdf_bidi.direction(glyph.text) != "AL" or common < glyph.box.height / 2:
+            return False
+        middle, size = (glyph.box.left + glyph.box.right) / 2, glyph.size
+        start, end = self.box.left, self.box.right
+        is_inside = start + size / 2 <= middle <= end - size / 2
+        return not is_inside and start - size < middle < end + size
+
+    def add(self, glyph: Glyph) -> None:
+        """Add a glyph."""
+        self.glyphs.append(glyph)
+        if glyph.is_letter:
+            self.box = glyph.box if self.largest is None else self.box.around(glyph.box)
+            if self.largest is None or glyph.size > self.largest.size:
+                self.largest = glyph
+
+    @property
+    def in_order(self) -> list[Glyph]:
+        """Its glyphs from the left to the right as they are seen, each with the marks above and below it."""
+        sign = -1 if self.flow is Flow.FROM_RIGHT else 1
+        return sorted(_with_marks(self.glyphs), key=lambda glyph: (round(sign * glyph.pen, 1), -glyph.level))
+
+    def items(self, rules: Sequence[Box]) -> Iterator[Glyph]:
+        """Yield its glyphs from the left to the right, and white space between them.
+
+        ``rules`` are drawn lines that go down, in their order. Both sides of one are parted.
+        """
+        glyphs = self.in_order
+        usual = self._tracking(glyphs)
+        before: Glyph | None = None
+        space: Glyph | None = None
+        for glyph in glyphs:
+            if glyph.text.isspace():
+                space = glyph
+                continue
+            if before is not None:
+                yield from _space(before, glyph, space, usual, rules)
+            before, space = glyph, None
+            yield glyph
+
+    def _tracking(self, glyphs: Sequence[Glyph]) -> float:
+        """Return the distance of the letters of words, if it is wider than usual."""
+        letters = [glyph for glyph in glyphs if not glyph.text.isspace()]
+        gaps = sorted(_gap(one, other) for one, other in pairwise(letters))
+        distance = gaps[len(gaps) // 4] if len(gaps) > 5 else 0.0
+        return distance if self.largest is not None and distance > _TRACKED * self.largest.size else 0.0
+
+
+def _gap(one: Glyph, other: Glyph) -> float:
+    return max(other.box.left - one.box.right, one.box.left - other.box.right)
+
+
+def _space(one: Glyph, other: Glyph, space: Glyph | None, usual: float, rules: Sequence[Box]) -> Iterator[Glyph]:
+    width, size = _gap(one, other), max(one.size, other.size)
+    least = _FULL_SPACE if is_full(one.text) or is_full(other.text) else _SPACE
+    is_space = space is not None or width > usual + least * size
+    found = space or Glyph(" ", one.box, one.pen, one.level, size)
+    if width > _CELLS * size or (is_space and _are_parted(one.box, other.box, rules)):
+        yield replace(found, text=GAP)
+    elif is_space:
+        yield found
+
+
+def _are_parted(one: Box, other: Box, rules: Sequence[Box]) -> bool:
+    start, end = sorted((one, other), key=lambda box: box.left)
+    first = bisect(rules, start.right - 1, key=lambda rule: rule.left)
+    last = bisect(rules, end.left + 1, key=lambda rule: rule.left)
+    return any(rule.top <= start.middle <= rule.bottom for rule in rules[first:last])
+
+
+def _with_marks(glyphs: Sequence[Glyph]) -> list[Glyph]:
+    """Return glyphs, each with the marks above and below it."""
+    letters = [glyph for glyph in glyphs if not glyph.is_mark]
+    bases = sorted(
+        (_middle(glyph), place) for place, glyph in enumerate(letters) if not glyph.text.isspace()
+    )  # fmt: skip
+    marks: dict[int, str] = defaultdict(str)
+    for mark in glyphs:
+        if mark.is_mark and bases:
+            place = bisect(bases, (_middle(mark), 0))
+            near = bases[max(place - 2, 0) : place + 2]
+            _, base = min(near, key=lambda pair: _distance(letters[pair[1]], _middle(mark)))
+            marks[base] += mark.text
+    for base, texts in marks.items():
+        joined = "".join(sorted(texts, key=unicodedata.combining))
+        letters[base] = replace(letters[base], text=letters[base].text + joined)
+    return letters
+
+
+def _middle(glyph: Glyph) -> float:
+    return (glyph.box.left + glyph.box.right) / 2
+
+
+def _distance(glyph: Glyph, middle: float) -> tuple[float, float]:
+    return max(glyph.box.left - middle, middle - glyph.box.right, 0.0), abs(_middle(glyph) - middle)
+
+
+def turn_brackets(rows: Sequence[Row]) -> None:
+    """Turn brackets in text from the right if the file names them as they are read, and not as they are seen.
+
+    Which of both it does is seen by the pairs of a kind on a page.
+    """
+    places: dict[str, list[tuple[Row, Glyph]]] = defaultdict(list)
+    pairs: Counter[str] = Counter()
+    for row in rows:
+        if not any(map(_is_bracket, row.glyphs)):
+            continue
+        glyphs = row.in_order
+        kinds: dict[str, list[tuple[str, bool]]] = defaultdict(list)
+        for glyph, is_inside in zip(glyphs, pdf_bidi.inside_from_left([each.text for each in glyphs]), strict=True):
+            if _is_bracket(glyph) and not is_inside:
+                kind = min(glyph.text, pdf_bidi.mirrored(glyph.text))
+                kinds[kind].append((glyph.text, glyph.is_as_read))
+                places[kind] += [] if glyph.is_as_read else [(row, glyph)]
+        pairs.update({kind: pdf_bidi.pairs(brackets) for kind, brackets in kinds.items()})
+    total = pairs.total()
+    for kind, count in pairs.items():
+        if count < 0 or (not count and total < 0):
+            for row, glyph in places[kind]:
+                row.glyphs[row.glyphs.index(glyph)] = replace(glyph, text=pdf_bidi.mirrored(glyph.text))
+
+
+def _is_bracket(glyph: Glyph) -> bool:
+    return len(glyph.text) == 1 and unicodedata.mirrored(glyph.text) == 1

@@ -1,0 +1,91 @@
+"""Tables on pages of PDF files, by the lines that are drawn around their cells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pdfplumber.table import Table, cells_to_tables, edges_to_intersections, intersections_to_cells, merge_edges
+
+from baton_documents.pdf.objects import MAX_LINES
+from baton_documents.pdf.places import Box
+from baton_documents.pdf.words import Line, Word, joined
+from baton_documents.text.plain_text import table_text
+
+FEWEST_LINES = 4
+"""Drawn lines of a page from which on it may have a table."""
+MAX_CROSSINGS = 2_500
+"""The largest number of crossings of drawn lines. The time to find cells grows with their square."""
+_TOLERANCE = 3.0
+"""Points, as pdfplumber has it by default."""
+_Rows = list[list[Box | None]]
+
+
+def put_in(lines: list[Line], edges: Sequence[Box]) -> list[Line]:
+    """Return lines with each table as one line, in place of its first words."""
+    if not FEWEST_LINES <= len(edges) <= MAX_LINES:
+        return lines
+    for rows in sorted(_grids(edges), key=lambda rows: _around(rows).area):
+        lines = _with_table(lines, rows)
+    return lines
+
+
+def _grids(edges: Sequence[Box]) -> Iterator[_Rows]:
+    found = merge_edges([_edge(each) for each in edges], *[_TOLERANCE] * 4)
+    horizontal = sum(each["orientation"] == "h" for each in found)
+    if horizontal * (len(found) - horizontal) > MAX_CROSSINGS * 10:
+        return
+    crossings = edges_to_intersections(found, _TOLERANCE, _TOLERANCE)
+    if len(crossings) > MAX_CROSSINGS:
+        return
+    for cells in cells_to_tables(intersections_to_cells(crossings)):
+        # Only its cells are asked for, which need no page.
+        yield [[Box(*cell) if cell else None for cell in row.cells] for row in Table(None, cells).rows]  # type: ignore[arg-type]
+
+
+def _edge(line: Box) -> dict[str, Any]:
+    return {
+        "orientation": "h" if line.width > line.height else "v",
+        "object_type": "line",
+        "x0": line.left,
+        "x1": line.right,
+        "top": line.top,
+        "bottom": line.bottom,
+        "width": line.width,
+        "height": line.height,
+    }
+
+
+def _around(rows: _Rows) -> Box:
+    first, *others = (cell for row in rows for cell in row if cell is not None)
+    for cell in others:
+        first = first.around(cell)
+    return first
+
+
+def _with_table(lines: list[Line], rows: _Rows) -> list[Line]:
+    whole = _around(rows)
+    cells = [cell for row in rows for cell in row if cell is not None]
+    texts: dict[Box, list[str]] = {cell: [] for cell in cells}
+    rest: list[Line] = []
+    place: int | None = None
+    for line in lines:
+        outside: list[Word] = []
+        inside: dict[Box, list[Word]] = {}
+        for word in line.words:
+            cell = next((cell for cell in cells if cell.holds(word.box)), None) if whole.holds(word.box) else None
+            if cell is None:
+                outside.append(word)
+            else:
+                inside.setdefault(cell, []).append(word)
+        for cell, words in inside.items():
+            texts[cell].append(" ".join(word.text for word in words))
+        if inside and place is None:
+            place = len(rest)
+        if outside:
+            rest.append(line if not inside else Line(outside, line.size, line.is_upright, line.is_table))
+    table = [[joined(texts[cell]) if cell is not None else "" for cell in row] for row in rows]
+    if place is None or sum(sum(map(bool, row)) > 1 for row in table) < 2:  # a frame around text
+        return lines
+    rest.insert(place, Line([Word(table_text(table), whole, is_value=True)], 0.0, is_table=True))
+    return rest

@@ -1,0 +1,112 @@
+"""Extraction of text from documents, in the process of the caller. The program ``child`` is what calls it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from baton_documents import detection, refusals
+from baton_documents.errors import DocumentRefused
+from baton_documents.formats import DocumentFormat
+from baton_documents.results import ExtractedText, Inspection
+
+PAGES_AT_ONCE = 20
+"""Pages of a PDF in one part: some seconds, even if each has tables."""
+SLIDES_AT_ONCE = 250
+"""Slides in one part. Each part lists all slides of the file first, so that few of them keep the whole linear."""
+SHEETS_AT_ONCE = 4
+MAX_BLOCKS = 500_000
+"""Blocks of text in one part, because each takes memory, also where it has one character."""
+
+
+class Extractor:
+    """A reader of files of all formats. The libraries of a format are loaded with its first document.
+
+    Methods raise ``DocumentRefused``.
+    """
+
+    def inspect(self, body: bytes, name: str, content_type: str) -> Inspection:
+        """Return the format that the content has, and its parts."""
+        form = self.detect(body, name, content_type)
+        return Inspection(form, tuple(self.parts(body, form)))
+
+    def detect(self, body: bytes, name: str, content_type: str) -> DocumentFormat:
+        return detection.detect(body, name, content_type)
+
+    def parts(self, body: bytes, form: DocumentFormat) -> Sequence[tuple[int, int]]:
+        with _damages():
+            return self._parts(body, form)
+
+    def extract(
+        self, body: bytes, form: DocumentFormat, part: tuple[int, int], charset: str | None = None
+    ) -> ExtractedText:
+        with _damages():
+            text = self._extract(body, form, part, charset)
+        if len(text.blocks) > MAX_BLOCKS:
+            raise refusals.too_long()
+        return text
+
+    def _parts(self, body: bytes, form: DocumentFormat) -> Sequence[tuple[int, int]]:
+        match form:
+            case DocumentFormat.PDF:
+                from baton_documents.pdf import pdf
+
+                return _ranges(pdf.pages(body), PAGES_AT_ONCE)
+            case DocumentFormat.PPTX:
+                from baton_documents.slides import pptx
+
+                return _ranges(pptx.pages(body), SLIDES_AT_ONCE)
+            case DocumentFormat.XLSX:
+                from baton_documents.sheets import xlsx
+
+                return _ranges(xlsx.pages(body), SHEETS_AT_ONCE)
+        return [(1, 1)]
+
+    def _extract(self, body: bytes, form: DocumentFormat, part: tuple[int, int], charset: str | None) -> ExtractedText:
+        match form:
+            case DocumentFormat.PDF:
+                from baton_documents.pdf import pdf
+
+                return pdf.extract(body, *part)
+            case DocumentFormat.DOCX:
+                from baton_documents.word import docx
+
+                return docx.extract(body)
+            case DocumentFormat.PPTX:
+                from baton_documents.slides import pptx
+
+                return pptx.extract(body, *part)
+            case DocumentFormat.XLSX:
+                from baton_documents.sheets import xlsx
+
+                return xlsx.extract(body, *part)
+            case DocumentFormat.HTML:
+                from baton_documents.html import page as html_page
+
+                return html_page.extract(body, charset)
+            case DocumentFormat.MARKDOWN:
+                from baton_documents.text import markdown
+
+                return markdown.extract(body, charset)
+            case DocumentFormat.CSV:
+                from baton_documents.text import csv_table
+
+                return csv_table.extract(body, charset)
+        from baton_documents.text import plain_text
+
+        return plain_text.extract(body, charset)
+
+
+def _ranges(pages: int, at_once: int) -> list[tuple[int, int]]:
+    return [(first, min(first + at_once - 1, pages)) for first in range(1, pages + 1, at_once)] or [(1, 0)]
+
+
+@contextmanager
+def _damages() -> Iterator[None]:
+    """Refuse a file as damaged if a library fails in the block."""
+    try:
+        yield
+    except (DocumentRefused, MemoryError, ImportError):
+        raise
+    except Exception as error:  # libraries raise anything for files that are not as they should be
+        raise refusals.damaged() from error

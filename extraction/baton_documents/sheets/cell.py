@@ -1,0 +1,91 @@
+"""A cell of a sheet as the file stores it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from baton_documents.sheets.shared_texts import rich_text
+
+_INTEGER_DIGITS = 9
+
+
+@dataclass(slots=True)
+class SheetCell:
+    """A cell of a row (ISO/IEC 29500-1 section 18.3.1.4)."""
+
+    row: int
+    column: int
+    kind: str
+    """Its kind: ``n`` number, ``s`` shared text, ``inlineStr``, ``str``, ``b``, ``e`` error, ``d`` date."""
+    style: int
+    value: str | None = None
+    text: str = ""
+    """The text of an ``inlineStr``."""
+    formula: str | None = None
+    formula_kind: str = ""
+    formula_key: str = ""
+    """The number of a shared formula, the range of an array."""
+
+    @property
+    def address(self) -> str:
+        return f"{column_letters(self.column)}{self.row}"
+
+    def read(self, element: Any) -> None:
+        """Take the value and the formula from a cell's element."""
+        for child in element:
+            tag = child.tag
+            if tag.endswith("}v"):
+                self.value = child.text or ""
+            elif tag.endswith("}f"):
+                self.formula = (child.text or "").strip()
+                self.formula_kind = child.get("t", "normal")
+                self.formula_key = child.get("ref" if self.formula_kind == "array" else "si", "")
+            elif tag.endswith("}is"):
+                self.text = rich_text(child)
+
+    def is_without_result(self, *, is_stale: bool) -> bool:
+        """Return True for a formula whose result is not stored.
+
+        A text may be empty as a result. Some programs store zero in place of all results, and then let Excel calculate
+        them: ``is_stale``.
+        """
+        if self.kind == "inlineStr":
+            return not self.text
+        if self.kind == "str" and self.value is not None:
+            return False
+        value = (self.value or "").strip()
+        return not value or (is_stale and value == "0")
+
+
+def integer(digits: str | None) -> int:
+    """Return a number of fewer than ten digits; 0 for any other text."""
+    return int(digits) if digits is not None and digits.isdecimal() and len(digits) <= _INTEGER_DIGITS else 0
+
+
+def place_of(address: str) -> tuple[int, int]:
+    """Return the row and the column, from 1, of an address such as ``B2``; 0 for a missing part."""
+    letters = address.rstrip("0123456789")
+    return integer(address[len(letters) :]), column_number(letters)
+
+
+@lru_cache(maxsize=1024)
+def column_number(letters: str) -> int:
+    """Return the number of a column from 1; 0 for any other text. No sheet has columns of four letters."""
+    if not (letters.isascii() and letters.isalpha()):
+        return 0
+    number = 0
+    for letter in letters[:4].upper():
+        number = number * 26 + ord(letter) - 64
+    return number
+
+
+@lru_cache(maxsize=16_384)
+def column_letters(number: int) -> str:
+    """Return the letters of a column."""
+    letters = ""
+    while number > 0:
+        number, rest = divmod(number - 1, 26)
+        letters = chr(65 + rest) + letters
+    return letters

@@ -1,0 +1,172 @@
+"""The rows of a sheet, read as a stream: what is in a file takes room, what it speaks of does not."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import IO, Any
+
+from baton_documents import refusals
+from baton_documents.office.xml import stream
+from baton_documents.sheets.cell import SheetCell, integer, place_of
+from baton_documents.sheets.number_formats import NumberFormat
+from baton_documents.sheets.shared_formulas import MAX_COLUMNS, MAX_ROWS, SheetFormulas
+from baton_documents.sheets.shared_texts import SharedTexts, unescaped
+
+MAX_CELLS = 20_000_000
+"""Cells of a sheet from its first to its last one, empty ones too."""
+MAX_TEXT_ROOM = 128 * 1024 * 1024
+"""Bytes of memory of the texts of cells, and of the lines made of them, that are read at once."""
+_ON = ("1", "true")
+_NOTHING = ("0", "0.0")
+_BOOLEANS = {"1": "TRUE", "true": "TRUE", "0": "FALSE", "false": "FALSE"}
+_GENERAL = NumberFormat("General")
+
+
+class TextRoom:
+    """The memory that texts of cells take."""
+
+    def __init__(self) -> None:
+        self.used = 0
+
+    def take(self, text: str) -> None:
+        """Note the memory of a text. Raises ``DocumentRefused`` above ``MAX_TEXT_ROOM``."""
+        self.used += len(text) if text.isascii() else sys.getsizeof(text)
+        if self.used > MAX_TEXT_ROOM:
+            raise refusals.too_long()
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row with the cells that show something, by their places from 0 among the columns that are not hidden."""
+
+    number: int
+    cells: dict[int, str]
+
+
+class SheetRows:
+    """The visible rows of one sheet."""
+
+    def __init__(
+        self, shared: SharedTexts, formats: list[NumberFormat], room: TextRoom, *, is_stale: bool = False
+    ) -> None:
+        self._shared = shared
+        self._formats = formats
+        self._room = room
+        self._is_stale = is_stale
+        self._formulas = SheetFormulas()
+        self._is_column_hidden = bytearray(MAX_COLUMNS)
+        self._places: list[int] = []
+        """The place of each column among the visible ones; -1 for hidden ones."""
+        self._rows = 0
+        self._row = self._last_row = self._last_column = 0
+        self.missing: list[str] = []
+        """Addresses of cells whose values are missing, the first ones."""
+        self.missing_count = 0
+
+    def read(self, content: IO[bytes]) -> Iterator[Row]:
+        """Yield the rows that are neither hidden nor empty. Raises ``DocumentRefused`` and ``XMLSyntaxError``."""
+        for element in stream(content, "col", "row", "sheetData"):
+            if element.tag.endswith("}row"):
+                cells = self._cells(element)
+                if cells:
+                    yield Row(self._row, cells)
+            elif element.tag.endswith("}col"):
+                self._set_width(element)
+            else:
+                return
+        raise refusals.damaged()  # it is not a sheet
+
+    def _set_width(self, column: Any) -> None:
+        if column.get("hidden") not in _ON and column.get("width") not in _NOTHING:
+            return
+        first, last = integer(column.get("min")), min(integer(column.get("max")), MAX_COLUMNS)
+        if 0 < first <= last:
+            self._is_column_hidden[first - 1 : last] = b"\1" * (last - first + 1)
+
+    def _place_columns(self) -> None:
+        visible = -1
+        self._places = [-1 if is_hidden else (visible := visible + 1) for is_hidden in self._is_column_hidden]
+
+    def _cells(self, row: Any) -> dict[int, str]:
+        if not self._places:  # columns are described before all rows
+            self._place_columns()
+        self._rows += 1
+        if self._rows > MAX_ROWS:
+            raise refusals.too_long()
+        self._row = integer((row.get("r") or "").strip()) or self._row + 1
+        is_hidden = row.get("hidden") in _ON or row.get("ht") in _NOTHING
+        found: dict[int, str] = {}
+        column = 0
+        for element in row.iterchildren("{*}c"):
+            # A cell without an address is to the right of the one before it.
+            line, given = place_of((element.get("r") or "").strip())
+            line, column = line or self._row, given or column + 1
+            if column > MAX_COLUMNS or line > MAX_ROWS:
+                raise refusals.damaged()
+            cell = SheetCell(line, column, element.get("t") or "n", integer(element.get("s")))
+            cell.read(element)
+            if cell.formula:
+                self._formulas.note(cell)
+            place = self._places[column - 1]
+            if not is_hidden and place >= 0 and (text := self._to_text(cell)):
+                self._take(cell, text)
+                found[place] = text
+                self._row = self._row if len(found) > 1 else line
+        return found
+
+    def _take(self, cell: SheetCell, text: str) -> None:
+        """Note the room that a cell takes."""
+        self._room.take(text)
+        if cell.row > self._last_row or cell.column > self._last_column:
+            self._last_row, self._last_column = max(self._last_row, cell.row), max(self._last_column, cell.column)
+            if self._last_row * self._last_column > MAX_CELLS:
+                raise refusals.too_wide(self._last_column, self._last_row)
+
+    def _to_text(self, cell: SheetCell) -> str:
+        """Return the text of a cell as a reader of the sheet sees it."""
+        if cell.formula is not None and cell.is_without_result(is_stale=self._is_stale):
+            return self._formula(cell)
+        value = (cell.value or "").strip()
+        match cell.kind:
+            case "s":
+                return self._shared_text(cell, value) if value else ""
+            case "inlineStr":
+                return self._format(cell).shown_text(cell.text)
+            case "str":
+                return self._format(cell).shown_text(unescaped(cell.value or ""))
+            case "b":
+                return _BOOLEANS.get(value, value)
+            case "e":
+                return value
+            case "d":
+                return value.removesuffix("Z").replace("T00:00:00", "").replace("T", " ")
+        return self._format(cell).format(value) if value else self._array_formula(cell)
+
+    def _formula(self, cell: SheetCell) -> str:
+        formula = self._formulas.text(cell)
+        if formula:
+            return f"={formula}"
+        self._note_missing(cell)
+        return ""
+
+    def _array_formula(self, cell: SheetCell) -> str:
+        """Return the formula of the range that an empty cell is in, if the range has no results."""
+        formula = self._formulas.covering(cell)
+        return f"={formula}" if formula else ""
+
+    def _shared_text(self, cell: SheetCell, value: str) -> str:
+        number = integer(value)
+        if not value.isdecimal() or number >= len(self._shared):
+            self._note_missing(cell)
+            return ""
+        return self._format(cell).shown_text(self._shared.text(number))
+
+    def _format(self, cell: SheetCell) -> NumberFormat:
+        return self._formats[cell.style] if cell.style < len(self._formats) else _GENERAL
+
+    def _note_missing(self, cell: SheetCell) -> None:
+        self.missing_count += 1
+        if len(self.missing) < 5:
+            self.missing.append(cell.address)

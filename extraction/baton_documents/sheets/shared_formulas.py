@@ -1,0 +1,122 @@
+"""Formulas that cells of a sheet share: stored for one cell, moved for the others."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from baton_documents import refusals
+from baton_documents.sheets.cell import SheetCell, column_letters, column_number, place_of
+
+MAX_COLUMNS = 16_384
+MAX_ROWS = 1_048_576
+MAX_FORMULAS = 16 * 1024 * 1024
+"""Characters of the formulas of a sheet that are kept or moved, which takes time."""
+MAX_ARRAYS = 100
+"""Ranges without results that are looked at for each empty cell."""
+_REFERENCE = re.compile(
+    r"""("(?:[^"]|"")*"|'(?:[^']|'')*'(?=!)|\[[^\[\]]*\])"""  # texts, names of sheets, columns of tables
+    r"""|(?<![\w.$\\])(\$?)([A-Za-z]{1,3})(\$?)(\d{1,7})(?![\w.(!])"""
+    r"""|(?<![\w.$\\])(\$?)([A-Za-z]{1,3}):(\$?)([A-Za-z]{1,3})(?![\w.(!$])"""
+    r"""|(?<![\w.$\\:])(\$?)(\d{1,7}):(\$?)(\d{1,7})(?![\w.(!$])"""
+)
+
+
+class SheetFormulas:
+    """The formulas of a sheet that stand for more than one cell."""
+
+    def __init__(self) -> None:
+        self._shared: dict[str, tuple[MovableFormula, int, int]] = {}
+        self._arrays: list[tuple[int, int, int, int, str]] = []
+        self._size = 0
+
+    def note(self, cell: SheetCell) -> None:
+        """Note the formula of a cell, also of a hidden one, if others use it. Raises ``DocumentRefused``."""
+        if not cell.formula or cell.formula_kind == "normal":
+            return
+        self._count(len(cell.formula))
+        if cell.formula_kind == "shared":
+            self._shared.setdefault(cell.formula_key, (MovableFormula(cell.formula), cell.row, cell.column))
+        elif ":" in cell.formula_key and cell.is_without_result(is_stale=False) and len(self._arrays) < MAX_ARRAYS:
+            self._arrays.append((*_area(cell.formula_key), cell.formula))
+
+    def text(self, cell: SheetCell) -> str:
+        """Return the formula of a cell; empty if it is not in the file."""
+        if cell.formula or cell.formula_kind != "shared" or cell.formula_key not in self._shared:
+            return cell.formula or ""
+        formula, row, column = self._shared[cell.formula_key]
+        self._count(formula.length)
+        return formula.moved(cell.row - row, cell.column - column)
+
+    def _count(self, characters: int) -> None:
+        self._size += characters
+        if self._size > MAX_FORMULAS:
+            raise refusals.too_long()
+
+    def covering(self, cell: SheetCell) -> str:
+        """Return the formula of the range without results that a cell is in; empty if there is none."""
+        for top, left, bottom, right, formula in self._arrays:
+            if top <= cell.row <= bottom and left <= cell.column <= right:
+                return formula
+        return ""
+
+
+class MovableFormula:
+    """A formula whose relative references move with the cell."""
+
+    def __init__(self, formula: str) -> None:
+        self.length = len(formula)
+        self._pieces: list[str | int | _Row] = []
+        """Texts that stay, relative columns as numbers, and relative rows."""
+        end = 0
+        for found in _REFERENCE.finditer(formula):
+            self._pieces.append(formula[end : found.start()])
+            end = found.end()
+            self._add(found)
+        self._pieces.append(formula[end:])
+
+    def moved(self, rows: int, columns: int) -> str:
+        """Return the formula as it is ``rows`` further down and ``columns`` further right."""
+        texts = []
+        for piece in self._pieces:
+            # References beyond an edge continue at the other one.
+            if isinstance(piece, str):
+                texts.append(piece)
+            elif isinstance(piece, int):
+                texts.append(column_letters((piece + columns - 1) % MAX_COLUMNS + 1))
+            else:
+                texts.append(str((piece.number + rows - 1) % MAX_ROWS + 1))
+        return "".join(texts)
+
+    def _add(self, found: re.Match[str]) -> None:
+        verbatim, *groups = found.groups()
+        if verbatim is not None:
+            self._pieces.append(verbatim)
+        elif groups[1] is not None:
+            self._add_column(groups[0], groups[1])
+            self._add_row(groups[2], groups[3])
+        elif groups[5] is not None:
+            self._add_column(groups[4], groups[5])
+            self._pieces.append(":")
+            self._add_column(groups[6], groups[7])
+        else:
+            self._add_row(groups[8], groups[9])
+            self._pieces.append(":")
+            self._add_row(groups[10], groups[11])
+
+    def _add_column(self, mark: str, letters: str) -> None:
+        self._pieces.append(f"{mark}{letters}" if mark else column_number(letters))
+
+    def _add_row(self, mark: str, digits: str) -> None:
+        self._pieces.append(f"{mark}{digits}" if mark else _Row(int(digits)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    number: int
+
+
+def _area(reference: str) -> tuple[int, int, int, int]:
+    """Return the first row, first column, last row and last column of a range such as ``A1:B2``."""
+    first, _, last = reference.replace("$", "").partition(":")
+    return *place_of(first), *place_of(last)

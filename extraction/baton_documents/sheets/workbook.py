@@ -1,0 +1,156 @@
+"""Workbooks as a whole: their sheets, formats and shared texts."""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import IO, Any
+
+from lxml import etree
+
+from baton_documents import refusals
+from baton_documents.office import drawings
+from baton_documents.office.package import OfficePackage, distinct, relations_name
+from baton_documents.office.xml import XmlRoom, qname
+from baton_documents.results import BlockKind, TextBlock
+from baton_documents.sheets.number_formats import NumberFormat, format_of
+from baton_documents.sheets.shared_texts import SharedTexts
+
+PROBLEMS = (KeyError, ValueError, EOFError, zlib.error, zipfile.BadZipFile, etree.LxmlError)
+"""Exceptions for parts that are missing or damaged."""
+MAX_SHEETS = 5_000
+MAX_FORMATS = 100_000
+"""Formats of cells (Excel takes 65,490)."""
+_ON = ("1", "true")
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """A visible sheet with cells."""
+
+    name: str
+    part: str
+
+
+class Workbook:
+    """A workbook that has been checked."""
+
+    def __init__(self, body: bytes) -> None:
+        try:
+            self._package = OfficePackage.opened(body)
+            self._room = XmlRoom()
+            self._main = self._package.main or ""
+            self._root = self._package.tree(self._main)
+            self.sheets = self._visible_sheets()
+        except PROBLEMS:
+            raise refusals.damaged() from None
+
+    def open(self, sheet: Sheet) -> IO[bytes]:
+        """Open the cells of a sheet to read them as a stream."""
+        return self._package.open(sheet.part)
+
+    def drawn(self, sheet: Sheet) -> Iterator[TextBlock]:
+        """Yield the texts of shapes and the titles of charts that are drawn on a sheet.
+
+        The values of charts are those of cells. Raises what ``PROBLEMS`` has.
+        """
+        for name in self._relations(sheet.part, "drawing")[:1]:
+            yield from _shape_texts(self._tree(name))
+            for chart in self._relations(name, "chart"):
+                blocks = drawings.chart(self._tree(chart))
+                yield from (block for block in blocks if block.kind is not BlockKind.TABLE)
+
+    def _relations(self, name: str, kind: str) -> list[str]:
+        """Return the parts of a kind that a part refers to, once its relations have been counted."""
+        relations = relations_name(name)
+        if relations not in self._package:
+            return []
+        self._count(relations)
+        return [each.target for each in self._package.relations(name).values() if each.kind == kind]
+
+    def _tree(self, name: str) -> Any:
+        self._count(name)
+        return self._package.tree(name)
+
+    def _count(self, name: str) -> None:
+        """Count a part before it becomes a tree: only those of the workbook itself have been counted."""
+        with self._package.open(name) as content:
+            self._room.add(content)
+
+    @cached_property
+    def shared_texts(self) -> SharedTexts:
+        name = self._package.related(self._main, "sharedStrings")
+        if name is None:
+            return SharedTexts()
+        with self._package.open(name) as content:
+            return SharedTexts.read(content)
+
+    @cached_property
+    def formats(self) -> list[NumberFormat]:
+        """The formats of cells by their numbers (``s``)."""
+        name = self._package.related(self._main, "styles")
+        root = self._package.tree(name) if name is not None else None
+        if root is None:
+            return []
+        codes = {
+            _number(each.get("numFmtId")): each.get("formatCode", "")
+            for each in root.iterfind(f"{qname('s:numFmts')}/{qname('s:numFmt')}")
+        }
+        made: dict[int, NumberFormat] = {}
+        found: list[NumberFormat] = []
+        for each in root.iterfind(f"{qname('s:cellXfs')}/{qname('s:xf')}"):
+            number = _number(each.get("numFmtId"))
+            if number not in made:
+                made[number] = format_of(number, codes, from_1904=self._counts_from_1904)
+            found.append(made[number])
+            if len(found) >= MAX_FORMATS:
+                break
+        return found
+
+    @property
+    def is_stale(self) -> bool:
+        """True if results are to be calculated when the file is opened: they may never have been."""
+        properties = self._root.find(qname("s:calcPr"))
+        return properties is not None and properties.get("fullCalcOnLoad") in _ON
+
+    @property
+    def _counts_from_1904(self) -> bool:
+        properties = self._root.find(qname("s:workbookPr"))
+        return properties is not None and properties.get("date1904") in _ON
+
+    def _visible_sheets(self) -> list[Sheet]:
+        relations = self._package.relations(self._main)
+        found = []
+        for each in self._root.iterfind(f"{qname('s:sheets')}/{qname('s:sheet')}"):
+            relation = relations.get(each.get(qname("r:id"), ""))
+            is_visible = each.get("state", "visible") == "visible"
+            if is_visible and relation is not None and relation.kind == "worksheet":
+                found.append((each.get("name", ""), relation.target))
+        if len(found) > MAX_SHEETS:
+            raise refusals.too_long()
+        parts = distinct(part for _, part in found)
+        return [Sheet(name, part) for (name, _), part in zip(found, parts, strict=True)]
+
+
+def _shape_texts(container: Any) -> Iterator[TextBlock]:
+    """Yield the texts of visible shapes. Of several forms of one, the newest is taken."""
+    for child in container:
+        if child.tag == qname("mc:Fallback") or _is_hidden(child):
+            continue
+        if child.tag == qname("xdr:txBody"):
+            for text in drawings.paragraphs(child):
+                yield TextBlock(BlockKind.PARAGRAPH, text)
+        else:
+            yield from _shape_texts(child)
+
+
+def _is_hidden(shape: Any) -> bool:
+    properties = shape[0].find(qname("xdr:cNvPr")) if len(shape) else None
+    return properties is not None and properties.get("hidden") in _ON
+
+
+def _number(value: Any) -> int:
+    return int(value) if value is not None and value.isdecimal() and len(value) < 10 else 0

@@ -1,0 +1,87 @@
+"""Workbooks: every visible sheet is a page with one table, or several where rows are empty."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from baton_documents import refusals
+from baton_documents.errors import DocumentRefused
+from baton_documents.results import BlockKind, ExtractedText, PageError, TextBlock
+from baton_documents.sheets.rows import Row, SheetRows, TextRoom
+from baton_documents.sheets.workbook import PROBLEMS, Sheet, Workbook
+from baton_documents.text.plain_text import BETWEEN, row_text
+
+
+def pages(body: bytes) -> int:
+    """Return the number of visible sheets."""
+    return len(Workbook(body).sheets)
+
+
+def extract(body: bytes, first: int, last: int) -> ExtractedText:
+    """Return the tables of sheets, below their names: values as they are shown, formulas without stored results.
+
+    Hidden rows and columns are left out.
+    """
+    workbook = Workbook(body)
+    blocks: list[TextBlock] = []
+    errors: list[PageError] = []
+    room = TextRoom()
+    for number, sheet in enumerate(workbook.sheets[first - 1 : last], first):
+        try:
+            rows = SheetRows(workbook.shared_texts, workbook.formats, room, is_stale=workbook.is_stale)
+            with workbook.open(sheet) as content:
+                found = [TextBlock(BlockKind.TABLE, table, number) for table in _tables(rows.read(content), room)]
+            found += _drawn(workbook, sheet, number, errors)
+        except PROBLEMS:
+            errors.append(PageError(number, "The sheet is damaged."))
+            continue
+        except DocumentRefused as problem:
+            if problem.reason != refusals.damaged().reason:
+                raise
+            errors.append(PageError(number, "The sheet is damaged."))
+            continue
+        if found:
+            blocks += [TextBlock(BlockKind.HEADING, sheet.name, number, 1), *found]
+        if rows.missing:
+            errors.append(PageError(number, _missing(rows)))
+    return ExtractedText(tuple(blocks), None, len(workbook.sheets), tuple(errors))
+
+
+def _drawn(workbook: Workbook, sheet: Sheet, number: int, errors: list[PageError]) -> list[TextBlock]:
+    """Return the texts of shapes and the charts on a sheet. The cells are read even if these are damaged or large."""
+    try:
+        return [replace(block, page=number) for block in workbook.drawn(sheet)]
+    except (*PROBLEMS, DocumentRefused):
+        errors.append(PageError(number, "A drawing on the sheet cannot be read."))
+        return []
+
+
+def _missing(rows: SheetRows) -> str:
+    cells = ", ".join(rows.missing) + (" and others" if rows.missing_count > len(rows.missing) else "")
+    return f"The file has no values for cells with {cells}. Calculate and save the workbook in Excel again."
+
+
+def _tables(rows: Iterator[Row], room: TextRoom) -> Iterator[str]:
+    """Yield the tables that empty rows part, each from its first column that is not empty."""
+    lines: list[str] = []
+    margin = before = 0
+    for row in rows:
+        cells = [row.cells.get(place, "") for place in range(max(row.cells) + 1)]
+        line = row_text(cells)
+        if not line:
+            continue
+        if lines and row.number > before + 1:
+            yield _table(lines, margin)
+            lines = []
+        room.take(line)
+        empty = next(place for place, cell in enumerate(cells) if cell.strip())
+        margin = min(margin, empty) if lines else empty
+        lines.append(line)
+        before = row.number
+    if lines:
+        yield _table(lines, margin)
+
+
+def _table(lines: list[str], margin: int) -> str:
+    return "\n".join(line[margin * len(BETWEEN) :] for line in lines)

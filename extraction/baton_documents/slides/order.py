@@ -1,0 +1,64 @@
+"""The order in which a person reads the shapes of a slide: rows from the top, from left to right in a row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from baton_documents.office.xml import qname
+
+_TRANSFORMS = (
+    f"{qname('p:spPr')}/{qname('a:xfrm')}",
+    qname("p:xfrm"),
+    f"{qname('p:grpSpPr')}/{qname('a:xfrm')}",
+)
+"""The elements that have the places of shapes, tables and groups."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The place of a shape in EMU (914,400 in an inch), from the top left of the slide or of its group."""
+
+    left: int
+    top: int
+    height: int
+
+
+def place_of(shape: Any) -> Place | None:
+    """Return the place that a shape has itself; None if its layout decides."""
+    for path in _TRANSFORMS:
+        transform = shape.find(path)
+        if transform is not None:
+            offset, extent = transform.find(qname("a:off")), transform.find(qname("a:ext"))
+            left, top, height = _number(offset, "x"), _number(offset, "y"), _number(extent, "cy")
+            if left is not None and top is not None:
+                return Place(left, top, max(height or 0, 0))
+    return None
+
+
+def in_reading_order(shapes: Iterable[tuple[Place | None, Any]]) -> list[Any]:
+    """Return shapes in rows; those without a place last, in their order.
+
+    A shape belongs to a row if it begins above the middle of the row's lowest shape. Lines have no middle.
+    """
+    shapes = list(shapes)
+    placed = sorted(((place, shape) for place, shape in shapes if place is not None), key=lambda pair: pair[0].top)
+    rows: list[list[tuple[Place, Any]]] = []
+    end = 0.0
+    least = 0
+    for place, shape in placed:
+        if not rows or place.top >= end:
+            rows.append([])
+            least = 0
+        rows[-1].append((place, shape))
+        if place.height and (not least or place.height < least):
+            least = place.height
+        end = rows[-1][0][0].top + max(least / 2, 1)
+    ordered = [shape for row in rows for _, shape in sorted(row, key=lambda pair: pair[0].left)]
+    return ordered + [shape for place, shape in shapes if place is None]
+
+
+def _number(element: Any | None, name: str) -> int | None:
+    value = element.get(name, "") if element is not None else ""
+    return int(value) if value.removeprefix("-").isdecimal() and len(value) < 12 else None

@@ -1,0 +1,57 @@
+"""Plain text, and tables as text: rows as lines, cells parted by " | "."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from baton_documents import refusals
+from baton_documents.encodings.text_encoding import decode_text
+from baton_documents.media_types import UNKNOWN, MediaType
+from baton_documents.results import BlockKind, ExtractedText, TextBlock
+
+BETWEEN = " | "
+_DAMAGED = 1000
+"""The number of characters of which one may be a zero byte, as in logs that a crash has left."""
+MAX_REPEATED = 200
+"""Characters of a cell that is repeated in each of its rows. A longer one is in the first."""
+
+
+def table_text(rows: Iterable[Sequence[str | None]]) -> str:
+    """Return the text of a table, without empty rows."""
+    return "\n".join(filter(None, map(row_text, rows)))
+
+
+def row_text(cells: Sequence[str | None]) -> str:
+    """Return the line of a row, empty if all its cells are. Line breaks in cells become spaces."""
+    texts = [" ".join((cell or "").split()) for cell in cells]
+    while texts and not texts[-1]:
+        texts.pop()
+    return BETWEEN.join(texts)
+
+
+_PARAGRAPH = re.compile(r"\S.*(?:\n.*\S.*)*")
+"""Lines without a blank one between them."""
+
+
+def decoded(body: bytes, media_type: MediaType = UNKNOWN) -> str:
+    """Return a file as text, with its lines ended by line feeds. Raises ``DocumentRefused`` for binary content."""
+    text = decode_text(body, media_type)
+    if text.count("\0") * _DAMAGED > len(text):
+        raise refusals.mislabelled("text", "binary")
+    return text.replace("\0", "\ufffd").replace("\r\n", "\n").replace("\r", "\n")
+
+
+def extract(body: bytes, charset: str | None = None) -> ExtractedText:
+    """Return the paragraphs of a text, which blank lines part."""
+    return ExtractedText(tuple(paragraphs(decoded(body, MediaType("text/plain", charset)))))
+
+
+def paragraphs(text: str) -> list[TextBlock]:
+    """Return the paragraphs of a text, verbatim."""
+    found: list[TextBlock] = []
+    end = 0
+    for match in _PARAGRAPH.finditer(text):
+        found.append(TextBlock(BlockKind.PARAGRAPH, match[0].rstrip(), space=text[end : match.start()]))
+        end = match.start() + len(found[-1].text)
+    return found

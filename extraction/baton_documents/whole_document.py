@@ -1,0 +1,71 @@
+"""A document as one text, as a model reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from baton_documents import refusals
+from baton_documents.formats import MEDIA_TYPES, DocumentFormat
+from baton_documents.reader import Extractor
+from baton_documents.results import BlockKind, DocumentText, ExtractedText, TextBlock
+
+MAX_CHARACTERS = 200_000
+"""The largest number of characters of one document (about 50,000 tokens)."""
+_PAGES = {DocumentFormat.PPTX: "slide", DocumentFormat.XLSX: "sheet"}
+"""The words for pages in formats that have none."""
+
+
+def read(body: bytes, name: str, form: DocumentFormat) -> DocumentText:
+    """Return the text of a document up to ``MAX_CHARACTERS``. Later pages are not read.
+
+    Raises ``DocumentRefused``.
+    """
+    extractor = Extractor()
+    media_type = next(media_type for media_type, each in MEDIA_TYPES.items() if each is form)
+    inspection = extractor.inspect(body, name, media_type)
+    pieces: list[str] = []
+    length = 0
+    pages = None
+    has_text = False
+    for part in inspection.parts:
+        extracted = extractor.extract(body, form, part)
+        pages = extracted.pages
+        has_text = has_text or bool(extracted.blocks)
+        for piece in _pieces(extracted, _PAGES.get(form, "page")):
+            pieces.append(piece)
+            length += len(piece) + 2
+            if length > MAX_CHARACTERS:
+                return DocumentText("\n\n".join(pieces)[:MAX_CHARACTERS], pages, is_cut=True)
+    if not has_text:
+        raise refusals.without_text(form)
+    return DocumentText("\n\n".join(pieces), pages)
+
+
+def _pieces(extracted: ExtractedText, page_word: str) -> Iterator[str]:
+    """Yield blocks as text, after a line for each page. A page that cannot be read is a line that says so."""
+    errors = sorted(extracted.page_errors, key=lambda error: error.page)
+    page: int | None = None
+    for block in extracted.blocks:
+        if block.page is not None and block.page != page:
+            while errors and errors[0].page < block.page:
+                yield _line(page_word, errors[0].page, errors.pop(0).message)
+            page = block.page
+            yield _line(page_word, page)
+        yield _text(block)
+    for error in errors:
+        yield _line(page_word, error.page, error.message)
+
+
+def _line(page_word: str, page: int, message: str | None = None) -> str:
+    return f"[{page_word} {page}: {message}]" if message else f"[{page_word} {page}]"
+
+
+def _text(block: TextBlock) -> str:
+    if block.source is not None:
+        return block.source
+    match block.kind:
+        case BlockKind.HEADING:
+            return f"{'#' * max(1, min(block.level or 1, 6))} {block.text}"
+        case BlockKind.LIST_ITEM:
+            return f"- {block.text}"
+    return block.text

@@ -1,0 +1,287 @@
+"""Word documents: what Word shows of them without the marks of changes, in the order of reading."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from lxml import etree
+
+from baton_documents import refusals
+from baton_documents.office import drawings
+from baton_documents.office.package import OfficePackage
+from baton_documents.office.xml import qname, toggle
+from baton_documents.results import BlockKind, ExtractedText, PageError, TextBlock
+from baton_documents.text.plain_text import MAX_REPEATED, table_text
+from baton_documents.word import headers as word_headers
+from baton_documents.word.numbering import WordNumbering
+from baton_documents.word.paragraphs import Note, ParagraphText, WordTextReader
+from baton_documents.word.styles import WordStyle, WordStyles, number_of, value_of
+
+MAX_PROBLEMS = 100
+"""Sentences about what cannot be read."""
+MAX_SPAN = 63
+"""Columns of a table (a limit of Word)."""
+_P, _TABLE, _ROW, _CELL = map(qname, ("w:p", "w:tbl", "w:tr", "w:tc"))
+_ALTERNATIVES = qname("mc:AlternateContent")
+_LEFT_OUT = frozenset(
+    map(qname, ("w:sdtPr", "w:sdtEndPr", "w:customXmlPr", "w:smartTagPr", "w:del", "w:moveFrom", "w:sectPr", "w:tblPr"))
+)
+_PAGE = 1
+"""The page of what cannot be read: a document has no pages before a program lays it out."""
+
+
+def extract(body: bytes) -> ExtractedText:
+    """Return paragraphs, lists and tables in their order, then the notes that they refer to."""
+    try:
+        document = _Document(OfficePackage.opened(body))
+        blocks = tuple(document.read())
+        errors = tuple(PageError(_PAGE, message) for message in document.problems)
+        return ExtractedText(blocks, document.package.title, page_errors=errors)
+    except (KeyError, ValueError, etree.LxmlError):
+        # Parts are missing, or are not XML.
+        raise refusals.damaged() from None
+
+
+class _Document:
+    """The stories of a document: the body and its notes."""
+
+    def __init__(self, package: OfficePackage) -> None:
+        if package.main is None:
+            raise KeyError("officeDocument")
+        self.package = package
+        self.problems: list[str] = []
+        self._charts: set[str] = set()
+        self._styles = WordStyles(self._related("styles"))
+        self._numbering = WordNumbering(self._related("numbering"), self._styles)
+        self._reader = WordTextReader(self._styles)
+        self._part = package.main
+        self._notes: dict[Note, None] = {}
+        self._merged = ""
+        """Text of a paragraph whose end was deleted: it belongs to the next one."""
+
+    def read(self) -> Iterator[TextBlock]:
+        """Yield the blocks of the body, then those of the notes in the order of their references."""
+        body = self.package.tree(self._part).find(qname("w:body"))
+        if body is None:
+            raise KeyError("w:body")
+        yield from self._headers(body)
+        self._note_left_out(body)
+        self._part = self.package.main or ""
+        yield from self._story(body)
+        stories = {kind: self._note_elements(f"{kind}s") for kind in {note.kind for note in self._notes}}
+        for note in list(self._notes):
+            element = stories[note.kind][1].get(note.note_id)
+            if element is not None:
+                self._part = stories[note.kind][0]
+                yield from self._story(element)
+
+    def _headers(self, body: Any) -> Iterator[TextBlock]:
+        """Yield headers and footers, equal ones once."""
+        read: set[str] = set()
+        relations = self.package.relations(self._part)
+        for name in word_headers.used_parts(body, self._related("settings"), relations):
+            try:
+                root = self.package.tree(name)
+            except (KeyError, etree.LxmlError):
+                self._note("A header or footer cannot be read.")
+                continue
+            self._part = name
+            word_headers.leave_out_counts(root)
+            for block in self._story(root):
+                if block.text not in read:
+                    read.add(block.text)
+                    yield block
+
+    def _note_left_out(self, body: Any) -> None:
+        comments = self._related("comments")
+        for count, noun in (
+            (sum(1 for _ in body.iter("{*}blip", "{*}imagedata")), "picture"),
+            (sum(1 for _ in comments.iter(qname("w:comment"))) if comments is not None else 0, "comment"),
+        ):
+            if count:
+                self._note(refusals.left_out(count, noun))
+
+    def _related(self, kind: str) -> Any | None:
+        name = self.package.related(self.package.main or "", kind)
+        return self.package.tree(name) if name is not None else None
+
+    def _note_elements(self, kind: str) -> tuple[str, dict[str, Any]]:
+        name = self.package.related(self.package.main or "", kind)
+        notes = self.package.tree(name) if name is not None else ()
+        return name or "", {note.get(qname("w:id"), ""): note for note in notes}
+
+    def _story(self, story: Any) -> Iterator[TextBlock]:
+        self._reader.begin(story)
+        yield from self._blocks(story)
+        if self._merged.strip():
+            yield TextBlock(BlockKind.PARAGRAPH, self._merged.strip())
+        self._merged = ""
+
+    def _blocks(self, container: Any, *, is_hidden: bool = False) -> Iterator[TextBlock]:
+        for element in _content(container):
+            if element.tag == _P:
+                yield from self._paragraph(element, is_hidden=is_hidden)
+            elif element.tag == _TABLE:
+                yield from self._table(element)
+            else:
+                self._note("An embedded document cannot be read.")
+
+    def _paragraph(self, element: Any, *, is_hidden: bool) -> Iterator[TextBlock]:
+        properties = element.find(qname("w:pPr"))
+        style_id, style = self._styles.paragraph_style(properties)
+        found = self._read_paragraph(element, style, is_hidden=is_hidden)
+        text = (self._merged + found.text).strip()
+        if _end_is_deleted(properties):
+            self._merged += found.text
+        else:
+            self._merged = ""
+            place = self._numbering.place(properties, style_id)
+            number = self._numbering.number(place) if place is not None and not self._is_gone(properties, text) else ""
+            if text:
+                yield _block(text, number, style, properties, is_item=place is not None)
+        yield from self._attached(found)
+
+    def _read_paragraph(self, element: Any, style: WordStyle, *, is_hidden: bool) -> ParagraphText:
+        found = self._reader.paragraph(element, style, is_hidden_by_table=is_hidden)
+        self._notes.update(dict.fromkeys(found.notes))
+        start = " ".join(found.text.split())[:40]
+        for problem in found.problems:
+            self._note(f'{problem[:-1]} (at "{start}").' if start else problem)
+        return found
+
+    def _note(self, problem: str) -> None:
+        if len(self.problems) < MAX_PROBLEMS:
+            self.problems.append(problem)
+
+    def _attached(self, found: ParagraphText) -> Iterator[TextBlock]:
+        """Yield the text boxes and charts of a paragraph."""
+        for box in found.boxes:
+            yield from self._blocks(box)
+        for kind, relation_id in found.charts:
+            try:
+                name = self.package.relations(self._part)[relation_id].target
+                if name not in self._charts:  # each has its own part
+                    self._charts.add(name)
+                    root = self.package.tree(name)
+                    yield from drawings.chart(root) if kind == "chart" else drawings.diagram(root)
+            except (KeyError, etree.LxmlError):
+                self._note(f"A {kind} cannot be read.")
+
+    def _is_gone(self, properties: Any | None, text: str) -> bool:
+        """Return True for a paragraph that is not shown at all, and not counted: its end is hidden, too."""
+        marks = properties.find(qname("w:rPr")) if properties is not None else None
+        return not text and bool(toggle(marks, "w:vanish"))
+
+    def _table(self, table: Any) -> Iterator[TextBlock]:
+        attached: list[TextBlock] = []
+        text = table_text(self._rows(table, attached))
+        if text:
+            yield TextBlock(BlockKind.TABLE, text)
+        yield from attached
+
+    def _rows(self, table: Any, attached: list[TextBlock]) -> Iterator[list[str]]:
+        """Yield the texts of a table's cells, one for each column. What hangs on them is added to ``attached``."""
+        is_hidden = bool(self._styles.style(value_of(table.find(qname("w:tblPr")), "w:tblStyle")).is_hidden)
+        above: dict[int, str] = {}
+        for row in _wrapped(table, _ROW):
+            properties = row.find(qname("w:trPr"))
+            if properties is not None and (
+                toggle(properties, "w:hidden") or properties.find(qname("w:del")) is not None
+            ):
+                continue
+            cells = [""] * _span(number_of(properties, "w:gridBefore"), 0)
+            for cell in _wrapped(row, _CELL):
+                cells += self._cell(cell, attached, above.get(len(cells), ""), is_hidden=is_hidden)
+            above = {column: text for column, text in enumerate(cells) if len(text) <= MAX_REPEATED}
+            yield cells
+
+    def _cell(self, cell: Any, attached: list[TextBlock], above: str, *, is_hidden: bool) -> list[str]:
+        """Return the text of a cell, and empty ones for the other columns that it spans.
+
+        A cell over several rows has the text of the one ``above`` in each of them.
+        """
+        properties = cell.find(qname("w:tcPr"))
+        if properties is not None and properties.find(qname("w:cellDel")) is not None:
+            return []
+        if merged := _merge(properties):
+            text = above if merged == "w:vMerge" else ""
+        else:
+            text = " ".join(filter(None, self._cell_texts(cell, attached, is_hidden=is_hidden)))
+        return [text] + [""] * (_span(number_of(properties, "w:gridSpan"), 1) - 1)
+
+    def _cell_texts(self, cell: Any, attached: list[TextBlock], *, is_hidden: bool) -> Iterator[str]:
+        """Yield the texts of paragraphs and tables in a cell."""
+        for element in _content(cell):
+            if element.tag == _TABLE:
+                rows = (", ".join(filter(None, cells)) for cells in self._rows(element, attached))
+                yield "; ".join(filter(None, rows))
+            elif element.tag == _P:
+                properties = element.find(qname("w:pPr"))
+                style_id, style = self._styles.paragraph_style(properties)
+                found = self._read_paragraph(element, style, is_hidden=is_hidden)
+                text = found.text.strip()
+                place = self._numbering.place(properties, style_id)
+                if place is not None and not self._is_gone(properties, text):
+                    text = f"{self._numbering.number(place)} {text}".strip()
+                yield text
+                attached += self._attached(found)
+
+
+def _block(text: str, number: str, style: WordStyle, properties: Any | None, *, is_item: bool) -> TextBlock:
+    numbered = f"{number} {text}" if number else text
+    level = style.heading_level
+    direct = number_of(properties, "w:outlineLvl")
+    if level is None and direct is not None and direct < 9:
+        level = direct + 1
+    if level is not None:
+        return TextBlock(BlockKind.HEADING, numbered, level=level)
+    if number:
+        # A list item whose mark is part of its text needs no other one.
+        return TextBlock(BlockKind.LIST_ITEM, numbered, source=numbered)
+    is_list = is_item or (style.name.lower().startswith("list") and not _is_taken_out(properties))
+    return TextBlock(BlockKind.LIST_ITEM if is_list else BlockKind.PARAGRAPH, text)
+
+
+def _is_taken_out(properties: Any | None) -> bool:
+    """Return True for a paragraph that is in no list although its style is."""
+    numbers = properties.find(qname("w:numPr")) if properties is not None else None
+    return value_of(numbers, "w:numId") == "0"
+
+
+def _end_is_deleted(properties: Any | None) -> bool:
+    marks = properties.find(qname("w:rPr")) if properties is not None else None
+    return marks is not None and any(marks.find(qname(name)) is not None for name in ("w:del", "w:moveFrom"))
+
+
+def _content(container: Any) -> Iterator[Any]:
+    """Yield the paragraphs, tables and embedded documents in a container, also those in elements around them."""
+    for child in container:
+        if child.tag in (_P, _TABLE, qname("w:altChunk"), qname("w:subDoc")):
+            yield child
+        elif child.tag == _ALTERNATIVES:
+            yield from next(filter(None, (list(_content(form)) for form in child)), [])
+        elif child.tag not in _LEFT_OUT:
+            yield from _content(child)
+
+
+def _wrapped(container: Any, name: str) -> Iterator[Any]:
+    """Yield the rows of a table or the cells of a row, also those in elements around them."""
+    for child in container:
+        if child.tag == name:
+            yield child
+        elif child.tag not in _LEFT_OUT:
+            yield from _wrapped(child, name)
+
+
+def _merge(properties: Any | None) -> str | None:
+    """Return the property by which a cell is merged into the one before it or above it, or None."""
+    for name in ("w:hMerge", "w:vMerge"):
+        merge = properties.find(qname(name)) if properties is not None else None
+        if merge is not None and merge.get(qname("w:val"), "continue") == "continue":
+            return name
+    return None
+
+
+def _span(columns: int | None, default: int) -> int:
+    return min(default if columns is None else columns, MAX_SPAN)

@@ -1,0 +1,196 @@
+"""Numbers of lists and headings in Word documents (ISO/IEC 29500-1 section 17.9)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from baton_documents.office.number_words import number_text
+from baton_documents.office.xml import qname, toggle
+from baton_documents.text.symbol_fonts import MARKS, symbols
+from baton_documents.word.styles import WordStyles, font_of, number_of, value_of
+
+LEVELS = 9
+MAX_TEXT = 255
+"""Characters of the text around the numbers of a level."""
+_PLACE = re.compile(r"%([1-9])")
+_MAX_LINKS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class ListPlace:
+    """The place of a paragraph in a list: a list's id (``w:numId``) and a level from 0."""
+
+    list_id: str
+    level: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Level:
+    """The format of the numbers of one level."""
+
+    start: int = 1
+    form: str = "decimal"
+    zeros: int = 0
+    """Digits of a custom format such as ``001``."""
+    text: str = ""
+    font: str | None = None
+    restarts_below: int | None = None
+    """The levels whose numbers restart this one: those below this index. All that are above it unless given."""
+    is_decimal_throughout: bool = False
+    is_hidden: bool = False
+
+
+class WordNumbering:
+    """The lists of a document, and how far their numbers have come. Paragraphs are numbered in their order."""
+
+    def __init__(self, root: Any | None, styles: WordStyles) -> None:
+        self._styles = styles
+        self._lists: dict[str, Any] = {}
+        self._definitions: dict[str, Any] = {}
+        self._levels: dict[tuple[str, int], _Level] = {}
+        self._counts: dict[str, list[int | None]] = {}
+        self._begun: set[tuple[str, int]] = set()
+        self._definition_ids: dict[str, str] = {}
+        self._style_levels: dict[tuple[str, str | None], int | None] = {}
+        if root is not None:
+            for element in root.iterfind(qname("w:num")):
+                self._lists[element.get(qname("w:numId"), "")] = element
+            for element in root.iterfind(qname("w:abstractNum")):
+                self._definitions[element.get(qname("w:abstractNumId"), "")] = element
+
+    def place(self, properties: Any | None, style_id: str | None) -> ListPlace | None:
+        """Return the place of a paragraph with these properties and this style, or None outside lists."""
+        style = self._styles.style(style_id)
+        numbers = properties.find(qname("w:numPr")) if properties is not None else None
+        direct, level = value_of(numbers, "w:numId"), number_of(numbers, "w:ilvl")
+        list_id = style.list_id if direct is None else direct
+        if list_id is None or list_id == "0" or self._definition(list_id) is None:
+            return None
+        if level is None:
+            level = self._level_of_style(list_id, style_id) if direct is None else 0
+        if level is None:
+            level = style.list_level or 0
+        return ListPlace(list_id, min(level, LEVELS - 1))
+
+    def number(self, place: ListPlace) -> str:
+        """Count a paragraph, and return its number as it is shown. A bullet is shown only if it is a box or a tick."""
+        key = self._definition_id(place.list_id)
+        counts = self._counts.setdefault(key, [None] * LEVELS)
+        for level in range(LEVELS):
+            self._begin(place.list_id, level, counts)
+        level = place.level
+        for above in range(level):
+            if counts[above] is None:
+                counts[above] = self._level(place.list_id, above).start
+        before = counts[level]
+        counts[level] = self._level(place.list_id, level).start if before is None else before + 1
+        for below in range(level + 1, LEVELS):
+            restarts_below = self._level(place.list_id, below).restarts_below
+            if restarts_below is None or level < restarts_below:
+                counts[below] = None
+        return self._format(place, counts)
+
+    def _begin(self, list_id: str, level: int, counts: list[int | None]) -> None:
+        """Restart a level when a list that says so is used for the first time."""
+        if (list_id, level) in self._begun:
+            return
+        self._begun.add((list_id, level))
+        override = self._override(list_id, level)
+        if number_of(override, "w:startOverride") is not None:
+            counts[level] = None
+
+    def _format(self, place: ListPlace, counts: list[int | None]) -> str:
+        own = self._level(place.list_id, place.level)
+        if own.is_hidden:
+            return ""
+        if own.form == "bullet":
+            mark = symbols(own.text, own.font).strip()
+            return mark if mark in MARKS else ""
+
+        def number(found: re.Match[str]) -> str:
+            level = int(found[1]) - 1
+            each = self._level(place.list_id, level)
+            count = counts[level] if counts[level] is not None else each.start
+            form = "decimal" if own.is_decimal_throughout and each.form != "none" else each.form
+            return str(count).zfill(each.zeros) if each.zeros else number_text(count or 0, form)
+
+        return symbols(_PLACE.sub(number, own.text), own.font).strip()
+
+    def _level(self, list_id: str, level: int) -> _Level:
+        key = (list_id, level)
+        if key not in self._levels:
+            self._levels[key] = self._read_level(list_id, level)
+        return self._levels[key]
+
+    def _read_level(self, list_id: str, level: int) -> _Level:
+        override = self._override(list_id, level)
+        element = override.find(qname("w:lvl")) if override is not None else None
+        if element is None:
+            element = _child_at(self._definition(list_id), "w:lvl", level)
+        start = number_of(override, "w:startOverride")
+        if element is None:
+            return _Level(start=1 if start is None else start)
+        own_start = number_of(element, "w:start")
+        form = next(element.iter(qname("w:numFmt")), None)  # perhaps within alternatives
+        kind = form.get(qname("w:val"), "decimal") if form is not None else "decimal"
+        custom = form.get(qname("w:format"), "") if form is not None and kind == "custom" else ""
+        properties = element.find(qname("w:rPr"))
+        return _Level(
+            start=start if start is not None else own_start if own_start is not None else 0,
+            form=kind,
+            zeros=len(custom.partition(",")[0]) if custom.startswith("0") else 0,
+            text=(value_of(element, "w:lvlText") or "")[:MAX_TEXT],
+            font=font_of(properties),
+            restarts_below=number_of(element, "w:lvlRestart"),
+            is_decimal_throughout=bool(toggle(element, "w:isLgl")),
+            is_hidden=bool(toggle(properties, "w:vanish")),
+        )
+
+    def _override(self, list_id: str, level: int) -> Any | None:
+        return _child_at(self._lists.get(list_id), "w:lvlOverride", level)
+
+    def _definition_id(self, list_id: str) -> str:
+        """Return the id of the definition that lists share."""
+        if list_id not in self._definition_ids:
+            self._definition_ids[list_id] = self._find_definition(list_id)
+        return self._definition_ids[list_id]
+
+    def _find_definition(self, list_id: str) -> str:
+        """Follow a list to its definition, which may refer to a style, and that to another list."""
+        definition_id = value_of(self._lists.get(list_id), "w:abstractNumId") or ""
+        for _ in range(_MAX_LINKS):
+            linked = value_of(self._definitions.get(definition_id), "w:numStyleLink")
+            if linked is None:
+                break
+            target = self._styles.style(linked).list_id or ""
+            definition_id = value_of(self._lists.get(target), "w:abstractNumId") or ""
+        return definition_id
+
+    def _definition(self, list_id: str) -> Any | None:
+        return self._definitions.get(self._definition_id(list_id))
+
+    def _level_of_style(self, list_id: str, style_id: str | None) -> int | None:
+        """Return the level that a definition ties to a style."""
+        key = (list_id, style_id)
+        if key not in self._style_levels:
+            self._style_levels[key] = self._find_level(list_id, style_id)
+        return self._style_levels[key]
+
+    def _find_level(self, list_id: str, style_id: str | None) -> int | None:
+        definition = self._definition(list_id)
+        for element in definition.iterfind(qname("w:lvl")) if definition is not None else ():
+            if style_id is not None and value_of(element, "w:pStyle") == style_id:
+                return _level_number(element)
+        return None
+
+
+def _child_at(parent: Any | None, name: str, level: int) -> Any | None:
+    children = parent.iterfind(qname(name)) if parent is not None else ()
+    return next((child for child in children if _level_number(child) == level), None)
+
+
+def _level_number(element: Any) -> int:
+    value = element.get(qname("w:ilvl"), "")
+    return int(value) if value.isdecimal() and len(value) < 3 else 0

@@ -1,0 +1,298 @@
+"""The text of a paragraph in a Word document, as Word shows it without its marks of changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from baton_documents.office.equations import equation_text
+from baton_documents.office.xml import qname, toggle
+from baton_documents.text.inline_text import shifted
+from baton_documents.text.symbol_fonts import is_symbol_font, symbol, symbols
+from baton_documents.word.fields import EMPTY, TICKED, Field, ended_fields, form_text, result_of
+from baton_documents.word.styles import PLAIN, WordStyle, WordStyles, font_of, value_of
+
+_LEFT_OUT = frozenset(
+    map(
+        qname,
+        (
+            "w:pPr",
+            "w:rPr",
+            "w:sdtPr",
+            "w:sdtEndPr",
+            "w:smartTagPr",
+            "w:customXmlPr",
+            "w:rubyPr",
+            "w:del",
+            "w:moveFrom",
+            "w:delText",
+            "w:delInstrText",
+            "w:fldData",
+            "w:ffData",
+        ),
+    )
+)
+"""Properties, deleted text, and marks without text."""
+_SOFT_HYPHEN = "\u00ad"
+_CHECK_BOX = f"{qname('w:sdtPr')}/{qname('w14:checkbox')}"
+_PLAIN_TEXTS = {
+    qname("w:tab"): "\t",
+    qname("w:ptab"): "\t",
+    qname("w:br"): "\n",
+    qname("w:cr"): "\n",
+    qname("w:noBreakHyphen"): "\u2011",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A reference to a footnote or endnote."""
+
+    kind: str
+    """``footnote`` or ``endnote``."""
+    note_id: str
+
+
+@dataclass(slots=True)
+class ParagraphText:
+    """The text of a paragraph and what else hangs on it."""
+
+    parts: list[str] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
+    boxes: list[Any] = field(default_factory=list)
+    """Containers of paragraphs: text boxes."""
+    charts: list[tuple[str, str]] = field(default_factory=list)
+    """``chart`` or ``diagram``, and the id of the relation to its part."""
+    problems: list[str] = field(default_factory=list)
+    """Sentences about what could not be read."""
+
+    @property
+    def text(self) -> str:
+        return "".join(self.parts)
+
+
+class WordTextReader:
+    """A reader of a document's paragraphs in their order: a field may begin in one and end in another."""
+
+    def __init__(self, styles: WordStyles) -> None:
+        self._styles = styles
+        self._fields: list[Field] = []
+        self._ended: frozenset[Any] = frozenset()
+        self._found = ParagraphText()
+        self._style = PLAIN
+        self._is_hidden_by_table = False
+        self._is_visible = True
+        self._font: str | None = None
+        self._readers: dict[str, Callable[[Any], None]] = {
+            qname(name): reader
+            for name, reader in {
+                "w:r": self._run,
+                "w:t": self._text,
+                "w:sym": self._symbol,
+                "w:instrText": self._instruction,
+                "w:fldChar": self._field_mark,
+                "w:fldSimple": self._simple_field,
+                "w:footnoteReference": self._note,
+                "w:endnoteReference": self._note,
+                "w:sdt": self._control,
+                "w:ruby": self._ruby,
+                "w:txbxContent": self._box,
+                "w:object": self._object,
+                "v:textpath": self._word_art,
+                "w:control": self._form_control,
+                "c:chart": self._chart,
+                "cx:chart": self._newer_chart,
+                "dgm:relIds": self._diagram,
+                "mc:AlternateContent": self._alternatives,
+                "m:oMath": self._equation,
+                "m:oMathPara": self._display,
+            }.items()
+        }
+
+    def begin(self, story: Any) -> None:
+        """Begin a story: the body, or a note."""
+        self._fields = []
+        self._ended = ended_fields(story)
+
+    def paragraph(self, element: Any, style: WordStyle, *, is_hidden_by_table: bool = False) -> ParagraphText:
+        """Return what a paragraph (``w:p``) with a style shows."""
+        self._found, self._style, self._is_hidden_by_table = ParagraphText(), style, is_hidden_by_table
+        self._walk(element)
+        return self._found
+
+    def _walk(self, element: Any) -> None:
+        """Read the children of an element. Elements that are not known may have some that are."""
+        for child in element:
+            tag = child.tag
+            if tag in self._readers:
+                self._readers[tag](child)
+            elif tag in _PLAIN_TEXTS:
+                self._show(_PLAIN_TEXTS[tag])
+            elif tag not in _LEFT_OUT:
+                self._walk(child)
+
+    def _show(self, text: str) -> None:
+        if text and self._is_shown():
+            self._found.parts.append(text)
+            for each in self._fields:
+                each.has_result = True
+
+    def _is_shown(self) -> bool:
+        return self._is_visible and all(each.is_in_result for each in self._fields)
+
+    def _run(self, run: Any) -> None:
+        properties = run.find(qname("w:rPr"))
+        before = self._is_visible, self._font
+        style = self._styles.style(value_of(properties, "w:rStyle"))
+        self._is_visible = before[0] and not self._hides(properties, style)
+        self._font = font_of(properties) or style.font or self._style.font or self._styles.document.font
+        start = len(self._found.parts)
+        self._walk(run)
+        self._shift(start, value_of(properties, "w:vertAlign") or style.shift)
+        self._is_visible, self._font = before
+
+    def _shift(self, start: int, direction: str | None) -> None:
+        """Give the text from a part on the marks of a superscript or a subscript."""
+        text = "".join(self._found.parts[start:])
+        if text.strip() and direction in ("superscript", "subscript"):
+            before = self._found.parts[start - 1] if start else ""
+            self._found.parts[start:] = [shifted(text, before, is_raised=direction == "superscript")]
+
+    def _hides(self, properties: Any | None, style: WordStyle) -> bool:
+        """Return True for hidden text. Styles that both hide show it (ISO/IEC 29500-1 section 17.7.3)."""
+        direct = toggle(properties, "w:vanish")
+        if direct is not None:
+            return direct
+        of_styles = [each for each in (self._style.is_hidden, style.is_hidden) if each is not None]
+        if self._is_hidden_by_table:
+            of_styles.append(True)
+        return sum(of_styles) % 2 == 1 if of_styles else bool(self._styles.document.is_hidden)
+
+    def _text(self, element: Any) -> None:
+        text = element.text or ""
+        self._show(symbols(text.replace(_SOFT_HYPHEN, "") if not is_symbol_font(self._font) else text, self._font))
+
+    def _symbol(self, element: Any) -> None:
+        self._show(symbol(element.get(qname("w:char"), ""), element.get(qname("w:font"))))
+
+    def _instruction(self, element: Any) -> None:
+        if self._fields and not self._fields[-1].is_in_result:
+            self._fields[-1].instruction.append(element.text or "")
+
+    def _field_mark(self, mark: Any) -> None:
+        if mark not in self._ended:
+            return
+        match mark.get(qname("w:fldCharType")):
+            case "begin":
+                self._fields.append(Field(mark.find(qname("w:ffData"))))
+            case "separate" if self._fields:
+                self._fields[-1].is_in_result = True
+            case "end" if self._fields:
+                ended = self._fields.pop()
+                if not ended.has_result:
+                    self._show(ended.missing_result)
+                    if ended.unread_name and self._is_shown():
+                        self._found.problems.append(f"A field ({ended.unread_name}) cannot be read.")
+
+    def _simple_field(self, element: Any) -> None:
+        before = len(self._found.parts)
+        self._walk(element)
+        if len(self._found.parts) == before:
+            form = element.find(qname("w:ffData"))
+            shown = form_text(form) if form is not None else ""
+            self._show(shown or result_of(element.get(qname("w:instr"), "")))
+
+    def _note(self, element: Any) -> None:
+        if self._is_shown():
+            kind = "footnote" if element.tag == qname("w:footnoteReference") else "endnote"
+            self._found.notes.append(Note(kind, element.get(qname("w:id"), "")))
+
+    def _control(self, element: Any) -> None:
+        """Read a content control. A check box without a mark in it has one by its state."""
+        box = element.find(_CHECK_BOX)
+        before = len(self._found.parts)
+        self._walk(element)
+        mark = "".join(self._found.parts[before:]).strip()
+        if box is not None and (not mark or "\ufffd" in mark):
+            del self._found.parts[before:]
+            checked = box.find(qname("w14:checked"))
+            state = checked.get(qname("w14:val"), "1") if checked is not None else "0"
+            self._show(TICKED if state in ("1", "true", "on") else EMPTY)
+
+    def _ruby(self, element: Any) -> None:
+        """Show a reading aid in brackets behind its base."""
+        for name, before, behind in (("w:rubyBase", "", ""), ("w:rt", "(", ")")):
+            child = element.find(qname(name))
+            with self._collected() as parts:
+                if child is not None:
+                    self._walk(child)
+            if text := "".join(parts):
+                self._found.parts.append(f"{before}{text}{behind}")
+
+    @contextmanager
+    def _collected(self) -> Iterator[list[str]]:
+        """Collect the text of the block apart from the paragraph's."""
+        parts, self._found.parts = self._found.parts, []
+        collected = self._found.parts
+        try:
+            yield collected
+        finally:
+            self._found.parts = parts
+
+    def _box(self, element: Any) -> None:
+        if self._is_shown():
+            self._found.boxes.append(element)
+
+    def _object(self, element: Any) -> None:
+        """Note an embedded file of another program, such as an equation of an older editor: only a picture is shown."""
+        self._walk(element)
+        embedded = element.find(qname("o:OLEObject"))
+        if embedded is not None and self._is_shown():
+            name = embedded.get("ProgID", "")[:60] or "of an unknown program"
+            self._found.problems.append(f"An embedded object ({name}) cannot be read.")
+
+    def _word_art(self, element: Any) -> None:
+        self._show(element.get("string", ""))
+
+    def _chart(self, element: Any) -> None:
+        if self._is_shown():
+            self._found.charts.append(("chart", element.get(qname("r:id"), "")))
+
+    def _newer_chart(self, element: Any) -> None:
+        if self._is_shown():
+            self._found.problems.append("A chart of a newer kind cannot be read.")
+
+    def _form_control(self, element: Any) -> None:
+        """Note a control of a form whose state is in a format that is not read (ActiveX)."""
+        if self._is_shown():
+            self._found.problems.append(f"A control ({element.get(qname('w:name'), '')[:60]}) cannot be read.")
+
+    def _diagram(self, element: Any) -> None:
+        if self._is_shown():
+            self._found.charts.append(("diagram", element.get(qname("r:dm"), "")))
+
+    def _alternatives(self, element: Any) -> None:
+        """Read the first form of the same content that has any."""
+        found = self._found
+        for form in element:
+            before = self._extent(found)
+            self._walk(form)
+            if self._extent(found) != before:
+                return
+
+    @staticmethod
+    def _extent(found: ParagraphText) -> tuple[int, ...]:
+        return len(found.parts), len(found.boxes), len(found.charts), len(found.notes), len(found.problems)
+
+    def _equation(self, element: Any) -> None:
+        self._show(equation_text(element))
+
+    def _display(self, element: Any) -> None:
+        """Show equations on separate lines."""
+        if any(part.strip() for part in self._found.parts):
+            self._show("\n")
+        self._show(equation_text(element))
+        if element.getnext() is not None:
+            self._show("\n")

@@ -1,0 +1,120 @@
+"""Styles of Word documents: what a paragraph or a run inherits (ISO/IEC 29500-1 section 17.7)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from baton_documents.office.xml import qname, toggle
+
+MAX_ANCESTORS = 50
+_HEADING = re.compile(r"heading (\d)", re.IGNORECASE)
+_VAL = qname("w:val")
+_FONT_SLOTS = tuple(map(qname, ("w:ascii", "w:hAnsi")))
+
+
+@dataclass(frozen=True, slots=True)
+class WordStyle:
+    """The values of a style and of those that it is based on, as far as texts depend on them. None is not set."""
+
+    name: str = ""
+    is_hidden: bool | None = None
+    font: str | None = None
+    outline: int | None = None
+    """The level of a heading, from 0; 9 for body text."""
+    shift: str | None = None
+    """``superscript``, ``subscript`` or ``baseline``."""
+    list_id: str | None = None
+    list_level: int | None = None
+
+    @property
+    def heading_level(self) -> int | None:
+        """The level of a heading from 1, or None for other texts."""
+        if found := _HEADING.fullmatch(self.name):
+            return int(found[1])
+        if self.name.lower() == "title":
+            return 1
+        return self.outline + 1 if self.outline is not None and self.outline < 9 else None
+
+
+PLAIN = WordStyle()
+
+
+class WordStyles:
+    """The styles of a document by their ids."""
+
+    def __init__(self, root: Any | None) -> None:
+        self._elements: dict[str, Any] = {}
+        self._found: dict[str, WordStyle] = {}
+        self._default: str | None = None
+        self.document = PLAIN
+        if root is None:
+            return
+        for element in root.iterfind(qname("w:style")):
+            style_id = element.get(qname("w:styleId"), "")
+            self._elements[style_id] = element
+            if element.get(qname("w:type")) == "paragraph" and element.get(qname("w:default")) in ("1", "true", "on"):
+                self._default = style_id
+        defaults = root.find(f"{qname('w:docDefaults')}/{qname('w:rPrDefault')}/{qname('w:rPr')}")
+        self.document = WordStyle(is_hidden=toggle(defaults, "w:vanish"), font=font_of(defaults))
+
+    def style(self, style_id: str | None) -> WordStyle:
+        """Return a style by its id; one without values if there is none."""
+        if style_id is None or style_id not in self._elements:
+            return PLAIN
+        if style_id not in self._found:
+            self._found[style_id] = self._resolve(style_id)
+        return self._found[style_id]
+
+    def paragraph_style(self, properties: Any | None) -> tuple[str | None, WordStyle]:
+        """Return the id and the style of a paragraph with these properties (``w:pPr``)."""
+        style_id = value_of(properties, "w:pStyle")
+        if style_id is None or style_id not in self._elements:
+            style_id = self._default
+        return style_id, self.style(style_id)
+
+    def _resolve(self, style_id: str) -> WordStyle:
+        name = value_of(self._elements[style_id], "w:name") or ""
+        hidden: bool | None = None
+        font: str | None = None
+        outline: int | None = None
+        shift: str | None = None
+        list_id: str | None = None
+        list_level: int | None = None
+        seen: set[str] = set()
+        each: str | None = style_id
+        while each in self._elements and each not in seen and len(seen) < MAX_ANCESTORS:
+            seen.add(each)
+            element = self._elements[each]
+            of_runs, of_paragraphs = element.find(qname("w:rPr")), element.find(qname("w:pPr"))
+            hidden = toggle(of_runs, "w:vanish") if hidden is None else hidden
+            font = font_of(of_runs) if font is None else font
+            shift = value_of(of_runs, "w:vertAlign") if shift is None else shift
+            outline = number_of(of_paragraphs, "w:outlineLvl") if outline is None else outline
+            if of_paragraphs is not None and (numbers := of_paragraphs.find(qname("w:numPr"))) is not None:
+                list_id = value_of(numbers, "w:numId") if list_id is None else list_id
+                list_level = number_of(numbers, "w:ilvl") if list_level is None else list_level
+            if outline is None and (heading := WordStyle(value_of(element, "w:name") or "").heading_level):
+                # Built-in headings have their levels without saying so.
+                outline = heading - 1 if _HEADING.fullmatch(value_of(element, "w:name") or "") else None
+            each = value_of(element, "w:basedOn")
+        return WordStyle(name, hidden, font, outline, shift, list_id, list_level)
+
+
+def value_of(parent: Any | None, name: str) -> str | None:
+    """Return the value (``w:val``) of a child; None without one."""
+    child = parent.find(qname(name)) if parent is not None else None
+    return child.get(_VAL) if child is not None else None
+
+
+def number_of(parent: Any | None, name: str) -> int | None:
+    """Return the value of a child as a number below a thousand million; None if it is none."""
+    value = value_of(parent, name)
+    return int(value) if value is not None and value.isdecimal() and len(value) < 10 else None
+
+
+def font_of(properties: Any | None) -> str | None:
+    """Return the font that properties of a run set for Latin characters."""
+    fonts = properties.find(qname("w:rFonts")) if properties is not None else None
+    return next(filter(None, map(fonts.get, _FONT_SLOTS)), None) if fonts is not None else None

@@ -1,0 +1,94 @@
+"""Documents that are read with bounds of memory and processor time, in separate processes."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import resource
+import sys
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from baton_documents.errors import DocumentRefused
+from baton_documents.reader import Extractor
+from baton_local.root import ROOT
+
+MEMORY = 1024 * 1024 * 1024
+"""Bytes of address space, beyond those of a process that has loaded the libraries."""
+SECONDS = 20
+"""Of the processor, on a machine that does much else. What is bounded takes some tenths of one."""
+PATIENCE_SECONDS = 120.0
+
+INPUTS = (
+    *("extraction/baton_documents", "tests/extraction/limited.py"),
+    *(f"tests/extraction/pdf/{name}.py" for name in ("pdf_objects", "lettered_pdf")),
+    *("tests/documents.py", "tests/office_files.py", "baton_local/__init__.py", "baton_local/root.py"),
+)
+"""Files and folders of the project that decide the result of a reading: those that make the documents, and those that
+the reading process imports, which each reading checks."""
+
+_CONTEXT = multiprocessing.get_context("forkserver")
+_READERS = ("html.page", "pdf.pdf", "sheets.xlsx", "slides.pptx", "text.markdown", "word.docx")
+_CONTEXT.set_forkserver_preload([f"baton_documents.{each}" for each in _READERS])
+
+
+@dataclass(frozen=True)
+class Found:
+    """The result of reading a document."""
+
+    refusal: str | None = None
+    """The code of its refusal."""
+    errors: tuple[str, ...] = ()
+    """The errors of its pages."""
+    blocks: int = 0
+    imported: frozenset[str] = frozenset()
+    """The files of the project that the process has imported."""
+
+
+def outcome(body: bytes, content_type: str) -> str:
+    """Read a document. Return the code of a refusal, the errors of its pages, or the number of its blocks."""
+    found = read(body, content_type)
+    return found.refusal or "; ".join(found.errors) or str(found.blocks)
+
+
+def read(body: bytes, content_type: str, memory: int = MEMORY) -> Found:
+    """Read a document in a process that has so many bytes of memory."""
+    ours, theirs = _CONTEXT.Pipe()
+    process = _CONTEXT.Process(target=_read, args=(theirs, body, content_type, memory), daemon=True)
+    with contextlib.chdir(ROOT):  # where the process that others are forked from finds the tests
+        process.start()
+    theirs.close()
+    assert ours.poll(PATIENCE_SECONDS), "It says nothing."
+    try:
+        found: Found = ours.recv()
+    except EOFError:
+        found = Found("It has ended.")
+    process.join(PATIENCE_SECONDS)
+    assert process.exitcode == 0, f"It ended with {process.exitcode}."
+    others = [file for file in sorted(found.imported) if not any(Path(file).is_relative_to(each) for each in INPUTS)]
+    assert others == [], "Hostile documents are not read again when these change: add them to INPUTS."
+    return found
+
+
+def _read(connection: Connection, body: bytes, content_type: str, memory: int) -> None:
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    resource.setrlimit(resource.RLIMIT_AS, (used + memory, used + memory))
+    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+    extractor = Extractor()
+    try:
+        form = extractor.detect(body, "file", content_type)
+        texts = [extractor.extract(body, form, part) for part in extractor.parts(body, form)]
+    except DocumentRefused as problem:
+        connection.send(Found(problem.reason, imported=_imported()))
+        return
+    errors = tuple(error.message for text in texts for error in text.page_errors)
+    blocks = sum(len(text.blocks) for text in texts)
+    connection.send(Found(errors=errors, blocks=blocks, imported=_imported()))
+
+
+def _imported() -> frozenset[str]:
+    files = (Path(file) for module in list(sys.modules.values()) if (file := getattr(module, "__file__", None)))
+    own = (file.relative_to(ROOT) for file in files if file.is_relative_to(ROOT))
+    return frozenset(file.as_posix() for file in own if not file.parts[0].startswith("."))

@@ -1,0 +1,66 @@
+"""Files as word processors and presentation programs write them are read whole, in the order in which people read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from baton_documents.reader import Extractor
+from tests import documents
+
+FILES = Path(__file__).parents[1] / "files" / "office"
+TYPES = {".docx": documents.DOCX, ".pptx": documents.PPTX}
+TEXTS = {
+    "libreoffice.docx": [
+        "Contract 88/2026 of Harbour Works",
+        "Confidential, do not copy",
+        "Pump manual",
+        "Area 40 m², water is H2O, see note¹ there.",
+        "First step",
+        "Second step",
+        "Part | Torque\nM8-40 | 25 Nm",
+        "תקנון M8-40 בתוקף מ-12/05/2026.",
+    ],
+    "libreoffice.pptx": [
+        "First: switch off",
+        "Beside it: wear gloves",
+        "Group left",
+        "Group right",
+        "Third: close the valve",
+    ],
+    "warranty.docx": [
+        "Contract 77/2026",
+        "Confidential",
+        "Warranty",
+        "The warranty covers parts¹ for 24 months.",
+        "Area: 40 m²",
+        "Model | Limit\nModel | min | max\nK7 inner a, inner b | 5 | 9",
+        "Reisekosten Order A\u201112",
+        "Delivery\t14 days\nafter order",
+    ],
+    "rollout.pptx": [
+        "Rollout plan",
+        "Phase | Owner | Due\nPilot | Levi Ono | 1 May\nRollout | Levi Ono | 1 June",
+        "Say that the pilot costs 4000 euros.",
+        "Do not mention the vendor.",
+        "Step 1: switch the pump off",
+        "Right: wear gloves",
+        "Step 2: drain the tank",
+        "Step 3: close the valve",
+        "Details",
+        "Area 40 m²",
+        "sub item",
+        "Handbook",
+    ],
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_file_is_read_whole_without_a_problem(name: str) -> None:
+    extractor = Extractor()
+    body = (FILES / name).read_bytes()
+    inspected = extractor.inspect(body, name, TYPES[Path(name).suffix])
+    read = [extractor.extract(body, inspected.form, part) for part in inspected.parts]
+    assert [block.text for text in read for block in text.blocks] == TEXTS[name]
+    assert [error for text in read for error in text.page_errors] == []
