@@ -35,14 +35,16 @@ class DynamoActivityCounts:
     async def change(self, scope: Scope, counter: Counter, change: Change, *, known: Activity | None = None) -> bool:
         key = keys.activity(scope, counter.kind, counter.user)
         activity = known if known is not None else await self.get(scope, counter)
-        async for _ in self._table.attempts():
+        async for attempt in self._table.attempts():
+            if attempt:  # others have changed them again during the pause
+                activity = _activity(await self._table.get(key))
             changed = await change(activity)
             if changed is activity:
                 return True
             try:
                 await self._table.put(key | self._item(activity, changed), **replaces_revision(activity.revision))
-            except ConditionFailed as failure:
-                activity = _activity(failure.item)
+            except ConditionFailed:
+                continue
             except ClientError as error:
                 about = error.response["Error"]
                 # "Item size has exceeded the maximum allowed size": 400 KB.
