@@ -12,7 +12,7 @@ from baton import composition
 from baton.composition.metrics import observed
 from baton.composition.queue_records import QueueRecord, each_record
 from baton.composition.tracing import flushed
-from baton.domain.errors import ThreadBusy
+from baton.domain.errors import CountsBusy, ThreadBusy
 from baton.domain.metrics import Metric
 from baton.domain.queued import RecordDelivery
 
@@ -27,7 +27,7 @@ composition.prepare_turns()
 @logger.inject_lambda_context(clear_state=True)
 @observed
 @flushed(lambda: composition.deployed_ports().tracer)
-@each_record(Metric.QUEUED_TURNS_FAILED, but=(ThreadBusy,))
+@each_record(Metric.QUEUED_TURNS_FAILED, but=(CountsBusy, ThreadBusy))
 def handler(record: QueueRecord, context: LambdaContext) -> Coroutine[Any, Any, None]:
     """Run a queued turn."""
     composition.prepare_settings()

@@ -27,7 +27,7 @@ from baton.domain.activity import (
     run_tag,
     user_tag,
 )
-from baton.domain.errors import RateLimited, StoreUnavailable
+from baton.domain.errors import CountsBusy, RateLimited, StoreUnavailable
 from baton.domain.identity import Scope
 from baton.domain.metrics import Metric, count
 from baton.ports.activity import ActivityCounts, CountsTooLarge
@@ -94,13 +94,13 @@ class RunLimits:
     async def begin(self, permit: RunPermit, lease: Lease) -> RateLimited | None:
         """Take the place of the run that begins under ``lease``; return the error if others have taken the last one.
 
-        Another attempt at the same run keeps its place.
+        Another attempt at the same run keeps its place even if that cannot be counted.
         """
         refusals: list[RateLimited] = []
-        user, run, is_first = user_tag(permit.scope), run_tag(permit.message_id), True
+        user, run, is_first, is_again = user_tag(permit.scope), run_tag(permit.message_id), True, False
 
         async def take(counted: Activity) -> Activity:
-            nonlocal is_first
+            nonlocal is_first, is_again
             refusals.clear()
             now, leases = self._clock.now(), permit.leases
             activity = counted.at(now)
@@ -137,7 +137,7 @@ class RunLimits:
             return None
         if refusals:
             return refusals[0]
-        return None if is_taken else RateLimited()
+        return None if is_taken or is_again else CountsBusy()
 
     async def admit(self, scope: Scope) -> None:
         """Count work with a model that belongs to no run, such as a dry run, as a message. Raises ``RateLimited``."""

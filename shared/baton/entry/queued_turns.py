@@ -11,7 +11,7 @@ from aws_lambda_powertools import Logger
 
 from baton.domain.a2a_task import MarkStatus, TaskMark
 from baton.domain.episode import EndReason
-from baton.domain.errors import BatonError, LeaseLost, StoreUnavailable, ThreadBusy, ThreadUnavailable
+from baton.domain.errors import BatonError, CountsBusy, LeaseLost, StoreUnavailable, ThreadBusy, ThreadUnavailable
 from baton.domain.events import run_error, unsequenced
 from baton.domain.forgetting import LATE_RECORD
 from baton.domain.metrics import Metric, count, measure
@@ -47,7 +47,7 @@ from baton.turns.turns import Turns
 
 logger = Logger(child=True)
 
-_TRY_AGAIN = (LeaseLost, StoreUnavailable, ThreadBusy)
+_TRY_AGAIN = (CountsBusy, LeaseLost, StoreUnavailable, ThreadBusy)
 """Failures that a later delivery may avoid. Every other failure is an outcome that the client gets."""
 _MESSAGES = QueuedMessage | QueuedAnswer | QueuedAction
 """Records that users wait for."""

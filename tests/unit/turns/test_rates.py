@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from baton.domain.activity import CounterKind
-from baton.domain.errors import RateLimited, ThreadUnavailable
+from baton.domain.activity import Activity, Counter, CounterKind
+from baton.domain.errors import CountsBusy, RateLimited, ThreadUnavailable
 from baton.domain.identity import Scope
+from baton.domain.queued import RecordDelivery
 from baton.domain.tenant_limits import DeploymentLimits, TenantLimits
-from baton.ports.activity import CountsTooLarge
+from baton.ports.activity import Change, CountsTooLarge
 from tests.fakes.chat_model import Answer
 from tests.harness.harness import Harness
 from tests.harness.sockets import Socketed
@@ -178,3 +179,45 @@ async def test_over_a_websocket_the_refusal_is_a_run_error_with_the_time_to_wait
     await socketed.send("message", messageId="m2", content="Hello")
     await socketed.work()
     assert socketed.received()[-1]["type"] == "RUN_FINISHED"
+
+
+class BusyCounts:
+    """The harness's counts, which others change at each attempt while ``is_busy``."""
+
+    def __init__(self, harness: Harness) -> None:
+        self.is_busy = True
+        self._counts = harness.activity
+        self.get, self.threads = harness.activity.get, harness.activity.threads
+
+    async def change(self, scope: Scope, counter: Counter, change: Change, *, known: Activity | None = None) -> bool:
+        if not self.is_busy:
+            return await self._counts.change(scope, counter, change, known=known)
+        await change(await self.get(scope, counter))
+        return False
+
+
+async def test_a_queued_message_that_cannot_be_counted_stays_in_the_queue_and_is_not_refused() -> None:
+    harness = harness_with(user_runs_at_once=9)
+    counts = harness.activity = BusyCounts(harness)
+    socketed = Socketed(harness)
+    await socketed.send("message", messageId="m1", content="Hello")
+    body = harness.queue.sent[-1][1].model_dump_json(by_alias=True)
+    with pytest.raises(CountsBusy):  # so that the queue delivers it again
+        await harness.app.queued_turns.run(body, "", RecordDelivery("r", 1), seconds=20)
+    assert [event["type"] for event in socketed.received()] == ["CUSTOM"]
+    counts.is_busy = False
+    await harness.app.queued_turns.run(body, "", RecordDelivery("r", 2), seconds=20)
+    assert socketed.received()[-1]["type"] == "RUN_FINISHED"
+
+
+async def test_another_attempt_at_a_run_is_not_refused_when_it_cannot_be_counted() -> None:
+    harness = harness_with(user_runs_at_once=9)
+    counts = harness.activity = BusyCounts(harness)
+    counts.is_busy = False
+    harness.model.script(Answer(("Hello there.",), gate=asyncio.Event()))
+    running = asyncio.ensure_future(harness.say("m1"))
+    await harness.model_is_asked()
+    running.cancel()  # as when its worker dies
+    await asyncio.wait([running])
+    counts.is_busy = True
+    assert (await harness.say("m1")).types[-1] == "RUN_FINISHED"

@@ -135,3 +135,7 @@ class RateLimited(BatonError):
         """``retry_after``: the seconds after which the request may succeed."""
         super().__init__(detail)
         self.retry_after = retry_after
+
+
+class CountsBusy(RateLimited):
+    """No limit is reached, but others have changed the counts at each attempt. The same request may succeed at once."""
