@@ -60,6 +60,8 @@ class Viewer:
         """Wait until the screen is as wanted. Raises ``TimeoutError``."""
         async with asyncio.timeout(PATIENCE_SECONDS):
             while not holds(self.screen):
+                refused = [event for event in self.screen.refused if event["metadata"].get("action") == "message"]
+                assert not refused, "A refused message is never answered."
                 assert self._reading is not None
                 if self._reading.done():
                     self._reading.result()
