@@ -31,7 +31,7 @@ from baton_client.errors import (
     StreamInterruptedError,
     UnexpectedAnswerError,
 )
-from baton_client.run_input import Answer
+from baton_client.interrupt_answers import Answer
 from baton_client.run_parts import ModelUsage, Source, UploadedPart
 from baton_client.run_result import Interrupt, RunResult, SaidMessage, SubTask
 from baton_client.synchronous.client import Baton

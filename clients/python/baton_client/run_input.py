@@ -5,28 +5,14 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 from baton_client.errors import ConfigurationError
+from baton_client.interrupt_answers import Answer
 from baton_client.tools import ClientTool
 
 Content = str | Sequence[str | Mapping[str, Any]]
 """A message: a text, or texts and parts, such as ``client.threads.files.upload`` returns."""
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """An answer to an interrupt: to a call that waits for a person, or for a client tool's result."""
-
-    interrupt_id: str
-    status: Literal["resolved", "cancelled"] = "resolved"
-    payload: Any = None
-
-    @classmethod
-    def approval(cls, interrupt_id: str, approved: bool, *, comment: str | None = None) -> Answer:
-        """Agree to a call, or refuse it; the model reads the ``comment``."""
-        payload = {"approved": approved} | ({"comment": comment} if comment else {})
-        return cls(interrupt_id, "resolved", payload)
 
 
 def parts(content: Content) -> str | list[dict[str, Any]]:

@@ -22,7 +22,8 @@ from baton_client.command.session import AsJson, Session, run
 from baton_client.command.threads import message_lines
 from baton_client.command.uploads import description, put
 from baton_client.errors import BatonError
-from baton_client.run_input import Answer, RunInput
+from baton_client.interrupt_answers import Answer
+from baton_client.run_input import RunInput
 
 HELP = (
     "/attach FILE sends a file with the next message, /new begins another conversation, /agent ID one with that agent, "

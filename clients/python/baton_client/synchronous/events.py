@@ -17,12 +17,12 @@ from baton_client.errors import (
     PermissionDeniedError,
     StreamInterruptedError,
     UnexpectedAnswerError,
-    error_of_run,
 )
 from baton_client.events import AnyEvent, Received, RunErrorEvent, parsed, seq_of
 from baton_client.retries import STATUSES, wait_seconds
 from baton_client.sequence import Place, Sequence
 from baton_client.sse import EventDecoder
+from baton_client.status_errors import error_of_run
 from baton_client.synchronous.transport import Request, Transport
 
 logger = logging.getLogger("baton_client")

@@ -14,7 +14,7 @@ import httpx
 
 from baton_client.addresses import path
 from baton_client.calls import unawaited
-from baton_client.errors import BatonError, ConfigurationError, StreamInterruptedError, error_of_run
+from baton_client.errors import BatonError, ConfigurationError, StreamInterruptedError
 from baton_client.events import (
     AnyEvent,
     RunErrorEvent,
@@ -23,9 +23,11 @@ from baton_client.events import (
     TextMessageContentEvent,
     metadata_of,
 )
-from baton_client.run_input import Answer, RunInput
+from baton_client.interrupt_answers import Answer
+from baton_client.run_input import RunInput
 from baton_client.run_result import Interrupt, RunResult
 from baton_client.run_state import CLIENT_TOOL, RunState
+from baton_client.status_errors import error_of_run
 from baton_client.synchronous.events import Events
 from baton_client.synchronous.transport import Request, Transport
 from baton_client.tools import Approve, ClientTool, as_payload

@@ -14,16 +14,11 @@ from typing import Any, TypeVar
 import httpx
 from pydantic import TypeAdapter, ValidationError
 
-from baton_client.errors import (
-    APIConnectionError,
-    APIStatusError,
-    APITimeoutError,
-    UnexpectedAnswerError,
-    error_of,
-)
+from baton_client.errors import APIConnectionError, APIStatusError, APITimeoutError, UnexpectedAnswerError
 from baton_client.models import HttpResponse, Model, UploadTarget
 from baton_client.options import Options
 from baton_client.retries import LONGEST_ADVICE, STATUSES, advised_seconds, wait_seconds
+from baton_client.status_errors import error_of
 from baton_client.synchronous.tokens import Tokens
 
 logger = logging.getLogger("baton_client")

@@ -8,7 +8,8 @@ from typing import Any
 
 from baton_client.asynchronous.resource import AsyncResource
 from baton_client.asynchronous.stream import AsyncRunStream
-from baton_client.run_input import Answer, Content, RunInput
+from baton_client.interrupt_answers import Answer
+from baton_client.run_input import Content, RunInput
 from baton_client.run_result import RunResult
 from baton_client.tools import Approve, ClientTool, client_tool
 

@@ -8,7 +8,8 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from baton_client.run_input import Answer, Content, RunInput
+from baton_client.interrupt_answers import Answer
+from baton_client.run_input import Content, RunInput
 from baton_client.run_result import RunResult
 from baton_client.synchronous.resource import Resource
 from baton_client.synchronous.stream import RunStream

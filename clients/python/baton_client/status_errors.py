@@ -1,0 +1,70 @@
+"""The errors of answers with the status of an error, and of RUN_ERROR events."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from baton_client.conditions import BY_CODE
+from baton_client.errors import (
+    APIStatusError,
+    AuthenticationError,
+    BadRequestError,
+    ConflictError,
+    FieldProblem,
+    NotFoundError,
+    PermissionDeniedError,
+    RateLimitError,
+    ServerError,
+)
+
+
+def error_of(problem: Mapping[str, Any], *, status: int, retry_after: float | None = None) -> APIStatusError:
+    """Return the error of an answer with ``status`` whose body is ``problem`` (RFC 9457, or anything)."""
+    code = _text(problem.get("code")) or f"http_{status}"
+    errors = problem.get("errors")
+    return _class(code, status)(
+        _text(problem.get("detail")) or f"The server answered {status}.",
+        code=code,
+        status=status,
+        retryable=bool(problem.get("retryable", status in {429, 502, 503, 504})),
+        title=_text(problem.get("title")),
+        request_id=_text(problem.get("requestId")) or None,
+        problems=[_problem(each) for each in errors if isinstance(each, Mapping)] if isinstance(errors, list) else (),
+        retry_after=retry_after,
+    )
+
+
+def error_of_run(message: str, code: str | None, metadata: Mapping[str, Any]) -> APIStatusError:
+    """Return the error of a RUN_ERROR event."""
+    known = code or "internal_error"
+    seq, wait = metadata.get("seq"), metadata.get("retryAfter")
+    return _class(known, None)(
+        message,
+        code=known,
+        retryable=bool(metadata.get("retryable", False)),
+        request_id=_text(metadata.get("requestId")) or None,
+        run_id=_text(metadata.get("runId")) or None,
+        seq=seq if isinstance(seq, int) else None,
+        retry_after=float(wait) if isinstance(wait, int | float) else None,
+    )
+
+
+def _class(code: str, status: int | None) -> type[APIStatusError]:
+    if code in BY_CODE:
+        return BY_CODE[code]
+    if status is None:
+        return ServerError
+    if status >= 500:
+        return ServerError
+    kinds = {401: AuthenticationError, 403: PermissionDeniedError, 404: NotFoundError, 429: RateLimitError}
+    return kinds.get(status, ConflictError if status in {409, 412} else BadRequestError)
+
+
+def _problem(entry: Mapping[str, Any]) -> FieldProblem:
+    line = entry.get("line")
+    return FieldProblem(_text(entry.get("field")), _text(entry.get("message")), line if isinstance(line, int) else None)
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
