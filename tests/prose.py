@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-GENERATED = ("clients/python/baton_client/synchronous/", "clients/python/baton_client/models/served.py")
+GENERATED = "clients/python/baton_client/_generated/"
 THIS_MODULE = ("tests/prose.py", "tests/unit/test_prose.py")
 
 CLAUSE_WORDS = frozenset(

@@ -8,6 +8,10 @@ with Baton("http://127.0.0.1:8080", token="...") as baton:
             print(text, end="", flush=True)
 """
 
+from baton_client._generated.synchronous.client import Baton
+from baton_client._generated.synchronous.events import Events
+from baton_client._generated.synchronous.pages import Pager
+from baton_client._generated.synchronous.stream import RunStream
 from baton_client.asynchronous.client import AsyncBaton
 from baton_client.asynchronous.events import AsyncEvents
 from baton_client.asynchronous.pages import AsyncPager
@@ -34,10 +38,6 @@ from baton_client.errors import (
 from baton_client.interrupt_answers import Answer
 from baton_client.run_parts import ModelUsage, Source, UploadedPart
 from baton_client.run_result import Interrupt, RunResult, SaidMessage, SubTask
-from baton_client.synchronous.client import Baton
-from baton_client.synchronous.events import Events
-from baton_client.synchronous.pages import Pager
-from baton_client.synchronous.stream import RunStream
 from baton_client.tools import ClientTool, client_tool
 from baton_client.version import VERSION
 

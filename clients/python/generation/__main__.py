@@ -1,5 +1,6 @@
 """``python -m generation``: write the generated modules of ``baton_client``."""
 
+import shutil
 from pathlib import Path
 
 from generation.generated import generated
@@ -7,6 +8,8 @@ from generation.generated import generated
 PACKAGE = Path(__file__).parent.parent / "baton_client"
 
 if __name__ == "__main__":
-    for path, text in generated(PACKAGE).items():
+    texts = generated(PACKAGE)
+    shutil.rmtree(PACKAGE / "_generated", ignore_errors=True)
+    for path, text in texts.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)

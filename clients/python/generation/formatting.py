@@ -7,13 +7,14 @@ from pathlib import Path
 ROOT = Path(__file__).parents[3]
 
 
-def formatted(code: str, *, name: str) -> str:
+def formatted(code: str) -> str:
     """Return the code as ruff would leave it, imports sorted and unused ones removed.
 
-    Raises ``subprocess.CalledProcessError`` if ruff cannot read it. ``name`` is the path that ruff takes rules from.
+    Raises ``subprocess.CalledProcessError`` if ruff cannot read it.
     """
     ruff = [sys.executable, "-m", "ruff"]
-    sorting = [*ruff, "check", "--quiet", "--fix-only", "--select", "I,F401,UP,E", "--stdin-filename", name, "-"]
-    for command in (sorting, [*ruff, "format", "--quiet", "--stdin-filename", name, "-"]):
+    stdin = ["--quiet", "--stdin-filename", "generated.py", "-"]
+    sorting = [*ruff, "check", "--fix-only", "--select", "I,F401,UP,E", *stdin]
+    for command in (sorting, [*ruff, "format", *stdin]):
         code = subprocess.run(command, input=code, capture_output=True, text=True, check=True, cwd=ROOT).stdout
     return code

@@ -8,7 +8,6 @@ import unasync
 
 from generation.formatting import formatted
 
-HEAD = "# Generated from ``baton_client.asynchronous`` by ``make client``; do not edit.\n\n"
 NAMES = {
     "aclose": "close",
     "aclosing": "closing",
@@ -17,7 +16,7 @@ NAMES = {
     "aiter": "iter",
     "aread": "read",
     "in_thread": "directly",
-    "asynchronous": "synchronous",
+    "asynchronous": "_generated.synchronous",
     "asyncio": "time",
     "awaited": "unawaited",
     "AsyncClient": "Client",
@@ -26,9 +25,8 @@ WORDS = {"``async ": "``", "``aclose``": "``close``", "``aclosing``": "``closing
 """Words of docstrings and their synchronous forms."""
 
 
-def texts(package: Path) -> dict[Path, str]:
-    """Return the modules of ``synchronous``, by their paths, made of those of ``asynchronous``."""
-    source = package / "asynchronous"
+def texts(source: Path) -> dict[Path, str]:
+    """Return the modules of ``synchronous`` by their paths in it, made of those in the folder ``source``."""
     with tempfile.TemporaryDirectory() as folder:
         goal = Path(folder)
         names = NAMES | {name: name.removeprefix("Async") for name in _own_names(source)}
@@ -36,10 +34,7 @@ def texts(package: Path) -> dict[Path, str]:
         paths = sorted(source.rglob("*.py"))
         unasync.unasync_files([str(path) for path in paths], [rule])  # type: ignore[no-untyped-call]
         return {
-            package / "synchronous" / path.relative_to(source): formatted(
-                HEAD + _reworded((goal / path.relative_to(source)).read_text()),
-                name=f"clients/python/baton_client/synchronous/{path.name}",
-            )
+            path.relative_to(source): formatted(_reworded((goal / path.relative_to(source)).read_text()))
             for path in paths
         }
 

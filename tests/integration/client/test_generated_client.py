@@ -10,4 +10,4 @@ def test_what_is_generated_is_committed() -> None:
     texts = generated(PACKAGE)
     differing = [str(path) for path, text in texts.items() if path.read_text() != text]
     assert differing == [], "Run `make client`."
-    assert set(PACKAGE.glob("synchronous/**/*.py")) <= set(texts), "Delete what is generated no longer."
+    assert set(PACKAGE.glob("_generated/**/*.py")) == set(texts), "Delete what is generated no longer."

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 
 from baton_client import Baton
-from baton_client.synchronous import events, transport, waiting
+from baton_client._generated.synchronous import events, transport, waiting
 
 Json = dict[str, Any]
 Answer = httpx.Response | Exception | Callable[[httpx.Request], httpx.Response]

@@ -8,7 +8,7 @@ from typing import Any
 
 import baton_client
 from baton_client import Baton
-from baton_client.synchronous.resource import Resource
+from baton_client._generated.synchronous.resource import Resource
 from tests.unit.docs.pages import ROOT
 
 PAGE = ROOT / "docs" / "reference" / "python-client.md"

@@ -1,1 +1,1 @@
-"""The asynchronous client. ``baton_client.synchronous`` is generated from it."""
+"""The client with its resources, transport and streams."""
