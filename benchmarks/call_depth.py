@@ -49,7 +49,7 @@ WORDS = ("It ", "answers.")
 class Step:
     """One call of Baton's own code on the way."""
 
-    place: str
+    location: str
     name: str
     is_generator: bool
 
@@ -212,7 +212,7 @@ def main() -> None:
     """Print the calls and both numbers."""
     depth = measure()
     for number, step in enumerate(depth.to_request, 1):
-        print(f"{number:3} {step.place.removeprefix('shared/baton/'):40} {step.name}{' *' * step.is_generator}")
+        print(f"{number:3} {step.location.removeprefix('shared/baton/'):40} {step.name}{' *' * step.is_generator}")
     print(f"\nFrames from the handler to the model's HTTP request: {depth.frames}")
     print(f"Generators from the model's HTTP stream to the outbox: {len(depth.generators)}")
     print("  " + ", ".join(step.name for step in reversed(depth.generators)))

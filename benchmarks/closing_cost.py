@@ -99,11 +99,11 @@ async def measure(turns: int) -> list[ClosingCost]:
                 request = message_request(SCOPE, thread_id=thread_id, message_id=baton.clock.new_id(), content=QUESTION)
                 await app.turns.run(SCOPE, request, lambda event: None, seconds=60)
             await app.closer.close(SCOPE, thread_id, EndReason.USER_CLOSED, patience=5)
-            ended = executions.runs[-1].described
+            execution = executions.runs[-1].described
             baton.meter.take()
             model.calls = 0
             for step in steps:
-                await app.closing_events.step({"step": step, "session": ended}, seconds=600)
+                await app.closing_events.step({"step": step, "session": execution}, seconds=600)
             costs.append(ClosingCost(name, len(steps), baton.meter.take(), model.calls))
     return costs
 

@@ -62,11 +62,11 @@ def _report_starts(python: str, version: str, layers: Mapping[str, Path], runs: 
             environment = _environment(cloud, function, path)
             reports = [_run(python, function, environment, _request(cloud, name)) for _ in range(runs)]
             bare = [_run(python, function, environment, None, "-X", f"pycache_prefix={path[0]}/none") for _ in range(1)]
-            first = min((each["first"] for each in reports), key=lambda seconds: seconds or 0.0)
+            first = min((report["first"] for report in reports), key=lambda seconds: seconds or 0.0)
             rows.append(
                 (
                     name,
-                    f"{min(each['start'] for each in reports):.2f}",
+                    f"{min(report['start'] for report in reports):.2f}",
                     f"{first:.2f}" if first is not None else "",
                     reports[0]["modules"],
                     reports[0]["later"] if first is not None else "",
@@ -126,11 +126,11 @@ def _request(cloud: LocalCloud, name: str) -> Any:
             event = _sample("websocket_default")
             event["requestContext"]["authorizer"] |= {"tenant": TENANT, "expires": "4102444800"}
         case "streams":
-            said = {"id": "m-1", "role": "user", "content": "Hello"}
+            message = {"id": "m-1", "role": "user", "content": "Hello"}
             event = {
                 "path": "/v1/runs",
                 "headers": {"authorization": f"Bearer {token}"},
-                "body": {"threadId": thread_id, "runId": "r-1", "messages": [said], "tools": [], "context": []},
+                "body": {"threadId": thread_id, "runId": "r-1", "messages": [message], "tools": [], "context": []},
             }
         case "sweeper":
             event = _sample("schedule_sweeper")

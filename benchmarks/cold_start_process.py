@@ -27,13 +27,13 @@ CONTEXT = SimpleNamespace(
 def main(module: str, request: str) -> None:
     loaded = importlib.import_module(module)
     started, modules = time.process_time(), len(sys.modules)
-    asked = json.loads(request)
-    if asked is not None:
-        _answer(loaded, asked)
+    parsed = json.loads(request)
+    if parsed is not None:
+        _answer(loaded, parsed)
     report = {
         "start": started,
         "modules": modules,
-        "first": time.process_time() - started if asked is not None else None,
+        "first": time.process_time() - started if parsed is not None else None,
         "later": len(sys.modules) - modules,
     }
     sys.stdout.write("\n" + json.dumps(report) + "\n")

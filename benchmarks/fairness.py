@@ -63,8 +63,8 @@ class Client:
         """Yield the client of a tenant's user."""
         limits = httpx.Limits(max_connections=None)
         async with httpx.AsyncClient(base_url=url, timeout=PATIENCE_SECONDS, trust_env=False, limits=limits) as http:
-            asked = {"tenant": tenant, "user": user, "permissions": PERMISSIONS}
-            token = (await http.post("/local/token", json=asked)).raise_for_status().json()["token"]
+            claims = {"tenant": tenant, "user": user, "permissions": PERMISSIONS}
+            token = (await http.post("/local/token", json=claims)).raise_for_status().json()["token"]
             http.headers["Authorization"] = f"Bearer {token}"
             yield cls(url, token, http)
 
@@ -144,12 +144,12 @@ async def _documents(client: Client) -> str:
         "size": len(content),
         "sha256": hashlib.sha256(content).hexdigest(),
     }
-    made = await client.http.post("/v1/agents/knowledge/documents", json=described)
-    if made.is_success:
-        upload = made.json()["upload"]
+    response = await client.http.post("/v1/agents/knowledge/documents", json=described)
+    if response.is_success:
+        upload = response.json()["upload"]
         async with httpx.AsyncClient(timeout=PATIENCE_SECONDS, trust_env=False) as plain:
             await plain.request(upload["method"], upload["url"], headers=upload["headers"], content=content)
-    return str(made.status_code)
+    return str(response.status_code)
 
 
 async def _exports(client: Client) -> str:
@@ -245,7 +245,7 @@ def _row(context: SpawnContext, url: str, name: str, turns: int, tenant: str) ->
     ours.send("stop")
     outcomes = ours.recv()
     process.join()
-    said = ", ".join(f"{outcome}: {count}" for outcome, count in sorted(outcomes.items()))
+    outcome_counts = ", ".join(f"{outcome}: {count}" for outcome, count in sorted(outcomes.items()))
     times = [
         text
         for quiet, busy in (
@@ -254,7 +254,7 @@ def _row(context: SpawnContext, url: str, name: str, turns: int, tenant: str) ->
         )
         for text in (f"{quiet * 1000:.0f}", f"{busy * 1000:.0f}", f"{busy / quiet:.2f}")
     ]
-    return [name, *times, said]
+    return [name, *times, outcome_counts]
 
 
 def _percentile(seconds: Sequence[float]) -> float:

@@ -69,9 +69,9 @@ class TimedEmbedder:
 
     async def embed(self, texts: Sequence[str], **_: object) -> Sequence[Vector]:
         self._embedder = self._embedder or local_embedder()
-        begun, cpu_begun = time.perf_counter(), time.process_time()
+        start, cpu_begun = time.perf_counter(), time.process_time()
         vectors = await self._embedder.embed(texts)
-        self.seconds += time.perf_counter() - begun
+        self.seconds += time.perf_counter() - start
         self.cpu_seconds += time.process_time() - cpu_begun
         self.texts += len(texts)
         return vectors
@@ -87,8 +87,8 @@ class NoStarts:
 class _Ports(Ports):
     """A deployment's ports, but for those that are given."""
 
-    def __init__(self, **given: Any) -> None:
-        for name, port in given.items():
+    def __init__(self, **ports: Any) -> None:
+        for name, port in ports.items():
             setattr(self, name, port)
 
 
@@ -96,7 +96,7 @@ class _Ports(Ports):
 class Ingested:
     """The measurements of one document."""
 
-    made: Made
+    document: Made
     ref: DocumentRef
     seconds: dict[str, float] = field(default_factory=dict)
     """By step."""
@@ -116,15 +116,15 @@ class Ingested:
         return sum(self.seconds.values()) - self.embedding
 
 
-async def measured(app: App, ports: Any, made: Made) -> Ingested:
+async def measured(app: App, ports: Any, source: Made) -> Ingested:
     """Upload a document and carry out the steps up to its chunks."""
     now = ports.clock.now()
-    first = DocumentVersion(1, VersionStatus.WAITING, made.name, made.content_type, len(made.body), "ada", now)
+    first = DocumentVersion(1, VersionStatus.WAITING, source.name, source.content_type, len(source.body), "ada", now)
     document_id = f"doc_{uuid.uuid4().hex}"
-    document = Document(document_id, AGENT, made.name, now, now, next=first, check_at=now + UPLOAD_WAIT)
+    document = Document(document_id, AGENT, source.name, now, now, next=first, check_at=now + UPLOAD_WAIT)
     await ports.documents.create(SCOPE, document)
-    await ports.document_files.write(SCOPE, document, 1, ORIGINAL, made.body)
-    done = Ingested(made, DocumentRef(SCOPE.tenant_id, AGENT, document_id, 1))
+    await ports.document_files.write(SCOPE, document, 1, ORIGINAL, source.body)
+    done = Ingested(source, DocumentRef(SCOPE.tenant_id, AGENT, document_id, 1))
     checked = await _step(app, done, "check")
     for index, part in enumerate(checked["parts"]):
         details = {"format": checked["format"], "part": part, "index": index, "count": checked["count"]}
@@ -143,15 +143,15 @@ async def indexed(app: App, ports: Any, done: Ingested, embedder: TimedEmbedder)
     done.embedding, done.embedded = embedder.seconds - before, embedder.texts - texts
     document = await ports.documents.get(SCOPE, AGENT, done.ref.document_id)
     if document is None or document.active is None:
-        raise RuntimeError(f"{done.made.name} was not ingested: {document}")
+        raise RuntimeError(f"{done.document.name} was not ingested: {document}")
     done.pages, done.chunks = document.active.pages, document.active.chunks or 0
 
 
 async def _step(app: App, done: Ingested, step: str, **details: Any) -> dict[str, Any]:
     described = {"tenantId": done.ref.tenant_id, "agentId": AGENT, "documentId": done.ref.document_id, "version": 1}
-    begun, cpu_begun = time.perf_counter(), time.process_time()
+    start, cpu_begun = time.perf_counter(), time.process_time()
     answer = await app.knowledge.ingestion_events.step({"step": step, "document": described, **details})
-    done.seconds[step] = done.seconds.get(step, 0.0) + time.perf_counter() - begun
+    done.seconds[step] = done.seconds.get(step, 0.0) + time.perf_counter() - start
     done.cpu_seconds += time.process_time() - cpu_begun
     return answer
 
@@ -166,36 +166,37 @@ async def measure(ports: Any, embedder: TimedEmbedder, chosen: Sequence[Made]) -
     app = build(ports)
     warm = Made("warm.pdf", DocumentFormat.PDF, pdf(10, tables=True))
     await measured(app, ports, warm)  # loads the libraries, which a worker does once
-    begun = _peak()
-    done = [await measured(app, ports, made) for made in chosen]
+    peak_before = _peak()
+    done = [await measured(app, ports, document) for document in chosen]
     read = _peak()
-    for each in done:
-        await indexed(app, ports, each, embedder)
+    for result in done:
+        await indexed(app, ports, result, embedder)
     head = ["document", "KiB", "pages", "chunks", "extract s", "chunk s", "index s", "of it embedder s", "outside %"]
     rows = [
         [
-            each.made.name,
-            len(each.made.body) // 1024,
-            each.pages or "-",
-            each.chunks,
-            *(f"{each.seconds[step]:.2f}" for step in ("extract", "chunk", "index")),
-            f"{each.embedding:.1f}",
-            f"{100 * each.outside / (each.outside + each.embedding):.1f}",
+            result.document.name,
+            len(result.document.body) // 1024,
+            result.pages or "-",
+            result.chunks,
+            *(f"{result.seconds[step]:.2f}" for step in ("extract", "chunk", "index")),
+            f"{result.embedding:.1f}",
+            f"{100 * result.outside / (result.outside + result.embedding):.1f}",
         ]
-        for each in done
+        for result in done
     ]
-    outside, embedding = sum(each.outside for each in done), sum(each.embedding for each in done)
+    outside, embedding = sum(result.outside for result in done), sum(result.embedding for result in done)
     share = 100 * outside / (outside + embedding)
     print(machine() + "\n")
     print(table(head, rows))
-    cpu = sum(each.cpu_seconds for each in done)
+    cpu = sum(result.cpu_seconds for result in done)
     cpu_share = 100 * (cpu - embedder.cpu_seconds) / cpu
     print(f"\nCPU time outside the embedder: {cpu - embedder.cpu_seconds:.1f} of {cpu:.1f} s ({cpu_share:.1f} %).")
-    texts = sum(each.embedded for each in done)
+    texts = sum(result.embedded for result in done)
     print(f"Outside the embedder: {share:.1f} % of the time (wanted: under {WANTED_SHARE} %).")
     print(f"Embedder: {texts} texts, {1000 * embedding / texts:.1f} ms each.")
     print(
-        f"Peak of memory: {begun} MiB before, {read} MiB after all extraction and chunking, {_peak()} MiB at the end."
+        f"Peak of memory: {peak_before} MiB before, {read} MiB after all extraction and chunking, "
+        f"{_peak()} MiB at the end."
     )
 
 
@@ -204,7 +205,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", help="the documents whose names contain this")
     arguments = parser.parse_args()
-    chosen = [made for made in document_set() if arguments.only is None or arguments.only in made.name]
+    chosen = [document for document in document_set() if arguments.only is None or arguments.only in document.name]
     nowhere = Endpoints(gateway="http://-", sockets="ws://-", connections="http://-", queues="http://-")
     stack = read_stack(ROOT / "template.yaml", {"Stage": "local"}, nowhere)
     engine, s3_process = DynamoDBLocal(default_cache_dir(), None, print), S3Process()

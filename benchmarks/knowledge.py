@@ -72,15 +72,15 @@ def plain(text: str) -> str:
 
 def questions(texts: Mapping[str, str]) -> Iterator[Question]:
     """Yield the questions whose passage is in the text of its document as it is now; say which others there are."""
-    for each in yaml.safe_load(QUESTIONS.read_text()):
-        text = texts[each["file"]]
-        for asked, first, last in each["questions"]:
+    for entry in yaml.safe_load(QUESTIONS.read_text()):
+        text = texts[entry["file"]]
+        for wording, first, last in entry["questions"]:
             start = text.find(plain(first))
             end = text.find(plain(last), start) + len(plain(last))
             if start < 0 or end <= start:
-                print(f"{each['file']} has no such passage any more: {asked}")
+                print(f"{entry['file']} has no such passage any more: {wording}")
                 continue
-            yield Question(asked, each["file"], start, end)
+            yield Question(wording, entry["file"], start, end)
 
 
 def files() -> list[str]:
@@ -95,7 +95,7 @@ class _Records:
         self.documents: dict[str, Document] = {}
 
     async def get_many(self, scope: Scope, agent_id: str, document_ids: Collection[str]) -> Mapping[str, Document]:
-        return {each: self.documents[each] for each in document_ids}
+        return {document_id: self.documents[document_id] for document_id in document_ids}
 
 
 class _Ports(Ports):
@@ -133,31 +133,31 @@ class Library:
         self._records.documents[document.id] = document
         chunks = divide_into_chunks(extracted)
         vectors = await self._embedder.embed(chunk_texts(document, chunks))
-        made = chunk_documents(document, version, chunks, vectors, self._embedder.name)
-        await self._index.put(self._scope, IndexName.KNOWLEDGE, made)
+        documents = chunk_documents(document, version, chunks, vectors, self._embedder.name)
+        await self._index.put(self._scope, IndexName.KNOWLEDGE, documents)
         self.texts[name] = plain("\n".join(chunk.text for chunk in chunks))
         self._files[document.id] = name
         self.chunks += [chunk.text for chunk in chunks]
 
-    async def found(self, question: str, *, limit: int = MAX_FOUND) -> Sequence[FoundItem]:
+    async def search(self, question: str, *, limit: int = MAX_FOUND) -> Sequence[FoundItem]:
         """Return what a turn would find."""
         return (await self._search.search(self._scope, AGENT, question, limit=limit)).chunks
 
     async def covered(self, question: Question) -> tuple[list[float], float | None]:
         """Return the share of the reference that the first items have, for ``ITEMS``, and the best item's cosine."""
-        found = await self.found(question.text, limit=max(ITEMS))
+        items = await self.search(question.text, limit=max(ITEMS))
         covered, shares = set[int](), []
-        for place, chunk in enumerate(found, start=1):
+        for number, chunk in enumerate(items, start=1):
             covered |= self._answering(question, chunk.source.document_id, chunk.text)
-            if place in ITEMS:
+            if number in ITEMS:
                 shares.append(100 * len(covered) / (question.end - question.start))
-        return shares, max((chunk.cosine or 0.0 for chunk in found), default=None)
+        return shares, max((chunk.cosine or 0.0 for chunk in items), default=None)
 
     async def injected(self, question: Question) -> list[tuple[float, int, int]]:
         """Return the share of the reference that a turn is given, its items and their tokens, for ``SHARES``."""
-        found = await self.found(question.text)
-        retrieval = Retrieval(tuple(found), is_asked=True)
-        given = []
+        items = await self.search(question.text)
+        retrieval = Retrieval(tuple(items), is_asked=True)
+        results = []
         for share in SHARES:
             chosen = select(
                 Found(question.text, knowledge=retrieval), MEMORY, self._counter, least_share=share
@@ -166,8 +166,8 @@ class Library:
             for item in chosen.included:
                 covered |= self._answering(question, item.source.document_id, item.text)
             part = 100 * len(covered) / (question.end - question.start)
-            given.append((part, len(chosen.included), chosen.tokens))
-        return given
+            results.append((part, len(chosen.included), chosen.tokens))
+        return results
 
     def _answering(self, question: Question, document_id: str | None, chunk: str) -> set[int]:
         """Return the characters of the reference that a chunk has."""
@@ -193,24 +193,24 @@ async def _run(options: argparse.Namespace) -> None:
         library = Library(await search_index(options.engine, folder))
         for name in files():
             await library.add(name)
-        asked = list(questions(library.texts))
-        answers = [await library.covered(question) for question in asked]
-        injected = [await library.injected(question) for question in asked]
+        cases = list(questions(library.texts))
+        answers = [await library.covered(question) for question in cases]
+        injected = [await library.injected(question) for question in cases]
     print(f"{options.engine or 'embedded index'}; {machine()}\n")
-    shares = [[shares[place] for shares, _ in answers] for place in range(len(ITEMS))]
-    print(table([f"R@{items}, %" for items in ITEMS], [[statistics.mean(each) for each in shares]]), "\n")
+    shares = [[shares[index] for shares, _ in answers] for index in range(len(ITEMS))]
+    print(table([f"R@{items}, %" for items in ITEMS], [[statistics.mean(column) for column in shares]]), "\n")
     rows = [
-        [f"{share:g}", *(statistics.mean(each[place][column] for each in injected) for column in range(3))]
-        for place, share in enumerate(SHARES)
+        [f"{share:g}", *(statistics.mean(result[index][column] for result in injected) for column in range(3))]
+        for index, share in enumerate(SHARES)
     ]
     print(table(["least share of the best score", "reference given, %", "items", "tokens"], rows), "\n")
     lengths: Sequence[int] = sorted(map(len, library.chunks))
-    print(f"{len(asked)} questions, {len(library.texts)} documents, {len(lengths)} chunks;")
+    print(f"{len(cases)} questions, {len(library.texts)} documents, {len(lengths)} chunks;")
     print(f"characters of a chunk: median {lengths[len(lengths) // 2]}, at most {lengths[-1]}")
     if options.missed:
-        for question, (each, cosine) in zip(asked, answers, strict=True):
-            if each[ITEMS.index(5)] < 100:
-                print(f"{each[ITEMS.index(5)]:5.0f} % {cosine or 0:.2f} {question.file}: {question.text}")
+        for question, (parts, cosine) in zip(cases, answers, strict=True):
+            if parts[ITEMS.index(5)] < 100:
+                print(f"{parts[ITEMS.index(5)]:5.0f} % {cosine or 0:.2f} {question.file}: {question.text}")
 
 
 def main() -> None:

@@ -48,7 +48,7 @@ class RandomEmbedder:
         chance = random.Random(text)  # noqa: S311 - the same in every run
         places = [chance.gauss(0, 1) for _ in range(self.dimensions)]
         length = math.hypot(*places)
-        return tuple(place / length for place in places)
+        return tuple(value / length for value in places)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,24 +95,24 @@ async def measure(count: int, dimensions: int, length: int) -> tuple[float, Late
     """Return the time of the first index, and of matching by triggers and by meaning; and the share triggered."""
     chance = random.Random(1)  # noqa: S311 - the same in every run
     words = ["".join(chance.choices("abcdefghijklmnopqrstuvwxyz", k=chance.randint(4, 9))) for _ in range(WORDS)]
-    made = procedures(count, words, chance)
+    versions = procedures(count, words, chance)
     began = time.process_time()
-    found = ProcedureSet(made)
+    procedure_set = ProcedureSet(versions)
     first = time.process_time() - began
     embedder = RandomEmbedder(dimensions)
     vectors = ProcedureVectors(embedder)
-    await vectors.nearest(found, embedder.vector("warm"))
+    await vectors.nearest(procedure_set, embedder.vector("warm"))
     by_trigger, by_meaning, hits = [], [], 0
     for number in range(MESSAGES):
         text = " ".join(chance.choices(words, k=length))
         if number % 3 == 0:
-            text = f"{made[number % count].draft.triggers[0]} {text}"
+            text = f"{versions[number % count].draft.triggers[0]} {text}"
         vector = embedder.vector(text)
         began = time.process_time()
-        hits += bool(found.find_triggered(text))
+        hits += bool(procedure_set.find_triggered(text))
         by_trigger.append(time.process_time() - began)
         began = time.process_time()
-        await vectors.nearest(found, vector)
+        await vectors.nearest(procedure_set, vector)
         by_meaning.append(time.process_time() - began)
     return first, Latency.of(by_trigger), Latency.of(by_meaning), hits / MESSAGES
 
@@ -133,7 +133,9 @@ async def _run(options: argparse.Namespace) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--procedures", type=lambda text: [int(each) for each in text.split(",")], default=[100, 1_000])
+    parser.add_argument(
+        "--procedures", type=lambda text: [int(number) for number in text.split(",")], default=[100, 1_000]
+    )
     asyncio.run(_run(parser.parse_args()))
 
 

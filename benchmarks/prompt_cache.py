@@ -85,9 +85,11 @@ def summary(results: Sequence[Measured]) -> str:
     """Return a table with one row per way to assemble prompts."""
     before = results[0]
     rows = []
-    for each in results:
-        savings = [f"{cost / 1_000:,.0f}k ({cost / before.costs[name] - 1:+.0%})" for name, cost in each.costs.items()]
-        rows.append((each.name, each.tokens, f"{each.repeated_share:.1%}", *savings, each.strides))
+    for result in results:
+        savings = [
+            f"{cost / 1_000:,.0f}k ({cost / before.costs[name] - 1:+.0%})" for name, cost in result.costs.items()
+        ]
+        rows.append((result.name, result.tokens, f"{result.repeated_share:.1%}", *savings, result.strides))
     head = ["prompts", "input tokens", "repeated", *(rules.name for rules in PROVIDERS), "strides"]
     return table(head, rows)
 
@@ -99,7 +101,7 @@ def main() -> None:
     arguments = parser.parse_args()
     parts = {"turns 2 to 100": measure(COUNTED), "turns 1 to 200": measure(range(1, 201))}
     if arguments.json:
-        print(json.dumps({name: [each.__dict__ for each in results] for name, results in parts.items()}, indent=2))
+        print(json.dumps({name: [result.__dict__ for result in results] for name, results in parts.items()}, indent=2))
         return
     print("Input cost in uncached tokens, and against the sliding history.")
     for name, results in parts.items():

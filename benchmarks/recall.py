@@ -82,20 +82,22 @@ async def quality(index: SearchIndex, *, users: int, facts: bool) -> dict[str, H
     tenant = f"quality-{uuid.uuid4().hex[:8]}"
     for number in range(users):
         scope = Scope(tenant, f"user-{number}")
-        made = history(number, sessions=SESSIONS, questions=QUESTIONS)
-        await _import(index, scope, made, embedder, facts=facts)
+        sample = history(number, sessions=SESSIONS, questions=QUESTIONS)
+        await _import(index, scope, sample, embedder, facts=facts)
         search = _search(index, embedder)
-        for question in made.questions:
+        for question in sample.questions:
             [vector] = await embedder.embed([question.text], purpose=EmbeddingPurpose.QUERY)
             for name, (sessions, messages) in (await _rankings(index, scope, question.text, vector, search)).items():
                 ranks.setdefault(name, []).append(
                     (_rank(sessions, question.episode_id), _rank(messages, question.message_id))
                 )
-    return {name: _hits(each) for name, each in ranks.items()}
+    return {name: _hits(values) for name, values in ranks.items()}
 
 
-async def _import(index: SearchIndex, scope: Scope, made: History, embedder: SentenceEmbedder, *, facts: bool) -> None:
-    for episode, messages, session_facts in made.sessions:
+async def _import(
+    index: SearchIndex, scope: Scope, sample: History, embedder: SentenceEmbedder, *, facts: bool
+) -> None:
+    for episode, messages, session_facts in sample.sessions:
         documents = episode_documents(episode, messages, None, session_facts if facts else ())
         await index.put(scope, IndexName.EPISODES, await embed_documents(documents, embedder))
 
@@ -125,29 +127,34 @@ async def _rankings(
     scored = score_messages(result.candidates, every, USUAL_WEIGHTS)
     by_session = sorted(scored.sessions, key=lambda id_: (-scored.sessions[id_], id_))
     rankings["with sessions"] = by_session, _message_ids(result, every, scored.messages)
-    found = await search.search(scope, text, limit=20, vector=vector)
-    matches = sorted((match for each in found.episodes for match in each.matches), key=lambda match: -match.score)
-    rankings["the search"] = [each.episode_id for each in found.episodes], [match.message_id for match in matches]
+    search_result = await search.search(scope, text, limit=20, vector=vector)
+    matches = sorted(
+        (match for episode in search_result.episodes for match in episode.matches), key=lambda match: -match.score
+    )
+    rankings["the search"] = (
+        [episode.episode_id for episode in search_result.episodes],
+        [match.message_id for match in matches],
+    )
     return rankings
 
 
 def _fuse(result: SearchResult, weights: Mapping[SearchClause, float]) -> tuple[list[str], list[str]]:
     scores = fuse_scores(result.candidates, weights)
-    by_message = dict.fromkeys(each.document.source_id for each in rank(result, weights, scores))
+    by_message = dict.fromkeys(hit.document.source_id for hit in rank(result, weights, scores))
     return list(by_message), _message_ids(result, weights, scores)
 
 
 def _message_ids(result: SearchResult, weights: Mapping[SearchClause, float], scores: Mapping[str, float]) -> list[str]:
-    return [each.document.fields["message_id"] for each in rank(result, weights, scores)]
+    return [hit.document.fields["message_id"] for hit in rank(result, weights, scores)]
 
 
-def _rank(ranked: Sequence[str], wanted: str) -> int:
-    return ranked.index(wanted) + 1 if wanted in ranked else 10**6
+def _rank(ranked: Sequence[str], identifier: str) -> int:
+    return ranked.index(identifier) + 1 if identifier in ranked else 10**6
 
 
 def _hits(ranks: Sequence[tuple[int, int]]) -> Hits:
-    def within(place: int, limit: int) -> float:
-        return 100 * statistics.mean(rank[place] <= limit for rank in ranks)
+    def within(position: int, limit: int) -> float:
+        return 100 * statistics.mean(rank[position] <= limit for rank in ranks)
 
     return Hits(within(0, 5), within(0, 10), within(1, 5), within(1, 10))
 
@@ -174,8 +181,10 @@ async def latency(index: SearchIndex, *, documents: int, tenants: int, rounds: i
 
     async def store(number: int, scope: Scope) -> None:
         async with places:
-            made = made_up(np.random.default_rng((documents, number)), documents // tenants, f"{mark}/{number}")
-            while batch := list(itertools.islice(made, 1_000)):
+            documents_of_tenant = made_up(
+                np.random.default_rng((documents, number)), documents // tenants, f"{mark}/{number}"
+            )
+            while batch := list(itertools.islice(documents_of_tenant, 1_000)):
                 await _put(index, scope, batch)
 
     began = time.perf_counter()
@@ -205,10 +214,10 @@ async def _searched(index: SearchIndex, scopes: Sequence[Scope], chance: np.rand
         scope = scopes[int(chance.integers(len(scopes)))]
         text, vector = _question(chance), _vectors(chance, 1)[0].tolist()
         began, cpu_began = time.perf_counter(), time.process_time()
-        found = await search.search(scope, text, limit=10, vector=vector)
+        result = await search.search(scope, text, limit=10, vector=vector)
         taken = 1_000 * (time.perf_counter() - began)
         cpu.append(1_000 * (time.process_time() - cpu_began))
-        if not found.episodes:
+        if not result.episodes:
             raise RuntimeError("a search found nothing")
         (others if scope.tenant_id in seen else firsts).append(taken)
         seen.add(scope.tenant_id)
@@ -226,15 +235,15 @@ def _percentile(values: Sequence[float], per_cent: int) -> float:
 
 def made_up(chance: np.random.Generator, number: int, name: str) -> Iterator[IndexDocument]:
     """Yield the documents of messages, in sessions of twenty."""
-    made = history(0, sessions=1, questions=0).sessions[0][0]
+    template = history(0, sessions=1, questions=0).sessions[0][0]
     for session in range(0, number, MESSAGES_OF_A_SESSION):
         size = min(MESSAGES_OF_A_SESSION, number - session)
         at = BEGIN + timedelta(hours=session)
         thread = str(uuid.uuid5(uuid.NAMESPACE_OID, f"{name}/{session}"))
-        episode = replace(made, ref=replace(made.ref, thread_id=thread), started_at=at)
+        episode = replace(template, ref=replace(template.ref, thread_id=thread), started_at=at)
         messages = [
-            EpisodeMessage(f"{session + place}", place, Role.USER, _words(chance, (15, 60, 200)[place % 3]), at)
-            for place in range(size)
+            EpisodeMessage(f"{session + index}", index, Role.USER, _words(chance, (15, 60, 200)[index % 3]), at)
+            for index in range(size)
         ]
         for document in episode_documents(episode, messages, None, ()):
             vectors = _vectors(chance, len(document.views))
@@ -255,13 +264,13 @@ _FREQUENCY /= _FREQUENCY.sum()
 
 
 def _words(chance: np.random.Generator, number: int) -> str:
-    return " ".join(VOCABULARY[place] for place in chance.choice(len(VOCABULARY), number, p=_FREQUENCY))
+    return " ".join(VOCABULARY[index] for index in chance.choice(len(VOCABULARY), number, p=_FREQUENCY))
 
 
 def _question(chance: np.random.Generator) -> str:
     """Return a question of fifteen words, without the stop words among them."""
     places = chance.choice(len(VOCABULARY), 15, p=_FREQUENCY)
-    return " ".join(VOCABULARY[place] for place in places if place >= STOP_WORDS) or VOCABULARY[STOP_WORDS]
+    return " ".join(VOCABULARY[index] for index in places if index >= STOP_WORDS) or VOCABULARY[STOP_WORDS]
 
 
 def _vectors(chance: np.random.Generator, number: int) -> Any:
@@ -281,17 +290,15 @@ async def _run(options: argparse.Namespace) -> None:
         if options.quality:
             hits = await quality(index, users=options.users, facts=options.facts)
             columns = ["ranked by", "session R@5", "R@10", "message R@5", "R@10"]
-            rows = [
-                (name, each.session_5, each.session_10, each.message_5, each.message_10) for name, each in hits.items()
-            ]
+            rows = [(name, hit.session_5, hit.session_10, hit.message_5, hit.message_10) for name, hit in hits.items()]
             print(table(columns, rows), "\n")
         if options.latency:
             sizes = [(documents, options.tenants) for documents in options.documents]
             rows_of_latency = []
             for documents, tenants in [*sizes, (MESSAGES_OF_A_LONG_HISTORY, 1)]:
                 rows_of_latency += [
-                    (f"{documents:,} of {tenants}", each.p50, each.p95, each.cpu, each.first, each.stored, _load())
-                    for each in await latency(index, documents=documents, tenants=tenants, rounds=options.rounds)
+                    (f"{documents:,} of {tenants}", row.p50, row.p95, row.cpu, row.first, row.stored, _load())
+                    for row in await latency(index, documents=documents, tenants=tenants, rounds=options.rounds)
                 ]
                 print(rows_of_latency[-options.rounds :], flush=True)
             print(
@@ -309,7 +316,7 @@ def main() -> None:
     parser.add_argument("--facts", action="store_true", help="index the stated facts too, as a model would write them")
     parser.add_argument("--tenants", type=int, default=100)
     parser.add_argument(
-        "--documents", type=lambda text: [int(each) for each in text.split(",")], default=[1_000, 100_000]
+        "--documents", type=lambda text: [int(number) for number in text.split(",")], default=[1_000, 100_000]
     )
     parser.add_argument("--rounds", type=int, default=1, help="measurements of each latency")
     parser.add_argument("--no-quality", dest="quality", action="store_false")

@@ -91,7 +91,7 @@ class Bench:
                 is_thread = item["SK"] == "THREAD"
                 items.append({**item, "PK": keys.partition(SCOPE, thread_id), **(due if is_thread else {})})
         for start in range(0, len(items), MAX_IN_ONE_WRITE):
-            puts: Any = [{"PutRequest": {"Item": serialize(each)}} for each in items[start : start + MAX_IN_ONE_WRITE]]
+            puts: Any = [{"PutRequest": {"Item": serialize(row)}} for row in items[start : start + MAX_IN_ONE_WRITE]]
             await asyncio.to_thread(self._filler.batch_write_item, RequestItems={self.table.name: puts})
 
     async def sweep(self, count: int, *, metered: bool = False) -> Swept:
@@ -115,28 +115,28 @@ class Bench:
         thread_id = str(uuid4())
         request = LeaseRequest(thread_id, "r1", "m1", may_create=True, agent_id="assistant", idle_seconds=1800)
         lease = await self.store.acquire(SCOPE, request)
-        ended = ended_session(lease.thread, 2, EndReason.TIMEOUT, self.clock.now()) if with_session else None
-        if ended is not None:
-            await self.episodes.begin(lease, ended)
-            done = Episode(ended, "ada", ("assistant",), EpisodeStatus.COMPLETE, self.clock.now(), 2, Usage())
+        session = ended_session(lease.thread, 2, EndReason.TIMEOUT, self.clock.now()) if with_session else None
+        if session is not None:
+            await self.episodes.begin(lease, session)
+            done = Episode(session, "ada", ("assistant",), EpisodeStatus.COMPLETE, self.clock.now(), 2, Usage())
             await self.episodes.store(SCOPE, done)
             for part in EpisodePart:
-                await self.episodes.mark(SCOPE, ended, part)
-            await self.episodes.complete(SCOPE, ended)
-        await self.store.commit(lease, Commit(next_ordinal=2, last_seq=9, usage=Usage(), tokens=20, ended=ended))
-        found = [await self.table.get(keys.thread(SCOPE, thread_id))]
+                await self.episodes.mark(SCOPE, session, part)
+            await self.episodes.complete(SCOPE, session)
+        await self.store.commit(lease, Commit(next_ordinal=2, last_seq=9, usage=Usage(), tokens=20, ended=session))
+        items = [await self.table.get(keys.thread(SCOPE, thread_id))]
         if with_session:
             await self.store.settle(SCOPE, thread_id, episode=1)
             again = await self.store.acquire(SCOPE, LeaseRequest(thread_id, "r2", "m2"))
             await self.store.commit(again, Commit(next_ordinal=4, last_seq=19, usage=Usage(), tokens=20))
-            found = [await self.table.get(keys.thread(SCOPE, thread_id))]
-            found.append(await self.table.get(keys.episode(SCOPE, thread_id, 1)))
-        item = found[0]
+            items = [await self.table.get(keys.thread(SCOPE, thread_id))]
+            items.append(await self.table.get(keys.episode(SCOPE, thread_id, 1)))
+        item = items[0]
         assert item is not None  # noqa: S101 - written above
         # Move the check of the original thread out of the sweep.
         later = to_millis(self.clock.now() + timedelta(days=1))
         await self.table.put({**item, "idle_check_at": later})
-        return [each for each in found if each is not None]
+        return [row for row in items if row is not None]
 
 
 def _limits() -> dict[str, Any]:
@@ -158,11 +158,11 @@ async def measure(count: int) -> tuple[Swept, Swept]:
         swept = []
         for with_session in (False, True):
             await bench.fill(few := count // 4, with_session=with_session)
-            asked = await bench.sweep(few, metered=True)
+            cost = await bench.sweep(few, metered=True)
             await bench.fill(count, with_session=with_session)
             timed = await bench.sweep(count)
-            per_look = {name: number / few for name, number in asked.requests.items()}
-            swept.append(replace(timed, requests=per_look, write_units=asked.write_units / few))
+            per_look = {name: number / few for name, number in cost.requests.items()}
+            swept.append(replace(timed, requests=per_look, write_units=cost.write_units / few))
         return swept[0], swept[1]
 
 

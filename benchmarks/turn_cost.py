@@ -135,7 +135,7 @@ class Conversation:
 
     def whole(self) -> ConversationCost:
         """Return the cost of all turns so far, with their titles and summaries."""
-        aside = (request for each in (*self.titles, *self.summaries) for request in each)
+        aside = (request for requests in (*self.titles, *self.summaries) for request in requests)
         return ConversationCost(self._turn, (*self._requests, *aside), self._s3_requests)
 
     def _add(self, requests: Iterable[Request], s3_requests: int) -> None:
@@ -374,7 +374,7 @@ def main() -> None:
     print("\nBeside the turns:\n")
     print(beginning(results.websocket[0], results.new_hour))
     print(f"\nIts titles ({len(results.titles)}), request by request:\n")
-    print(requests_table([request for each in results.titles for request in each]))
+    print(requests_table([request for requests in results.titles for request in requests]))
     if results.summaries:
         print(f"\nThe last of {len(results.summaries)} summaries of what has left the history, request by request:\n")
         print(requests_table(results.summaries[-1]))
@@ -393,7 +393,7 @@ def _as_json(results: Results) -> dict[str, Any]:
         "websocket": [cost.as_json() for cost in results.websocket],
         "whole": results.whole.as_json(),
         "newHour": results.new_hour.as_json(),
-        "summaries": [[asdict(request) for request in each] for each in results.summaries],
+        "summaries": [[asdict(request) for request in requests] for requests in results.summaries],
         "sse": [cost.as_json() for cost in results.sse],
     }
 

@@ -104,9 +104,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=40, help="turns of each tree (default: %(default)s)")
     arguments = parser.parse_args()
     with ExitStack() as running:
-        wanted = [("the other tree", arguments.against.resolve(), arguments.other_memory)]
-        wanted += [(f"this tree, memory {memory}", ROOT, memory) for memory in arguments.memory.split(",")]
-        trees = [running.enter_context(_running(*each)) for each in wanted]
+        processes = [("the other tree", arguments.against.resolve(), arguments.other_memory)]
+        processes += [(f"this tree, memory {memory}", ROOT, memory) for memory in arguments.memory.split(",")]
+        trees = [running.enter_context(_running(*process)) for process in processes]
         measure(trees, arguments.rounds)
         print(f"Measured on {machine()}, {arguments.rounds} turns each.\n")
         print(report(trees))

@@ -38,8 +38,8 @@ async def serve(memory: str) -> None:
             await _turn(baton, conversation)  # the first one with pauses takes longer
             sys.stdout.write("ready\n")
             sys.stdout.flush()
-            while asked := (await asyncio.to_thread(sys.stdin.readline)).strip():
-                taken = await (_turn(baton, conversation) if asked == "turn" else _milliseconds(_read_model))
+            while command := (await asyncio.to_thread(sys.stdin.readline)).strip():
+                taken = await (_turn(baton, conversation) if command == "turn" else _milliseconds(_read_model))
                 sys.stdout.write(f"{taken}\n")
                 sys.stdout.flush()
 

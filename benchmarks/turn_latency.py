@@ -130,7 +130,7 @@ class OverWebSocket:
         }
         clock = _EventClock()
         await self._connection.send(json.dumps(frame))
-        while not clock.ended:
+        while not clock.is_over:
             for event in events_in(await asyncio.wait_for(self._connection.recv(), 30)):
                 clock.take(event)
         return clock.timing()
@@ -145,7 +145,7 @@ class _EventClock:
         self._text = ""
 
     @property
-    def ended(self) -> bool:
+    def is_over(self) -> bool:
         return "RUN_FINISHED" in self._at
 
     def take(self, event: dict[str, Any]) -> None:

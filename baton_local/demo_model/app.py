@@ -112,8 +112,8 @@ def create_app(environ: Mapping[str, str] = os.environ, encoder: SentenceEncoder
                 "object": "list",
                 "model": EMBEDDING_MODEL,
                 "data": [
-                    {"object": "embedding", "index": place, "embedding": write(vector)}
-                    for place, vector in enumerate(encoded.vectors)
+                    {"object": "embedding", "index": index, "embedding": write(vector)}
+                    for index, vector in enumerate(encoded.vectors)
                 ],
                 "usage": {"prompt_tokens": encoded.tokens, "total_tokens": encoded.tokens},
             }

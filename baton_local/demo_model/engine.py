@@ -60,17 +60,17 @@ class Engine:
             try:
                 reply = self._play_rule(rule, situation, variables)
             except (TemplateProblem, re.error) as problem:
-                raise ScriptError(f"{rule.place}: {problem}") from None
+                raise ScriptError(f"{rule.location}: {problem}") from None
             if reply is not None:
                 return reply
         return None
 
     def _play_rule(self, rule: CompiledRule, situation: Situation, variables: Variables) -> Reply | None:
         """Return the rule's answer; None if it does not fit, calls only what cannot be called, or leads nowhere."""
-        found = _match_rule(rule, situation, variables)
-        if found is None:
+        groups = _match_rule(rule, situation, variables)
+        if groups is None:
             return None
-        variables = {**variables, **found}
+        variables = {**variables, **groups}
         calls = tuple(_calls(rule, situation, variables))
         if rule.calls and not calls:
             return None
@@ -80,42 +80,42 @@ class Engine:
             if following is None:
                 return None
             rest = following
-        said = _paragraphs(rule.say(variables) if rule.say else "")
-        return Reply("\n\n".join(filter(None, (said, rest.text))), calls + rest.calls)
+        text = _paragraphs(rule.say(variables) if rule.say else "")
+        return Reply("\n\n".join(filter(None, (text, rest.text))), calls + rest.calls)
 
 
 def _match_rule(rule: CompiledRule, situation: Situation, variables: Variables) -> dict[str, str] | None:
     """Return the matches of the rule's patterns, by their groups' names; None if a condition does not hold."""
-    wanted = rule.rule
-    if wanted.agent and variables["agent"] not in wanted.agent:
+    conditions = rule.rule
+    if conditions.agent and variables["agent"] not in conditions.agent:
         return None
-    if (wanted.task or "") != variables["task"]:
+    if (conditions.task or "") != variables["task"]:
         return None
-    if wanted.state and variables["workflow"].get("state") not in wanted.state:
+    if conditions.state and variables["workflow"].get("state") not in conditions.state:
         return None
-    answered = [each["tool"] for each in situation.last_results]
-    if wanted.after and not any(fnmatchcase(tool, name) for tool in answered for name in wanted.after):
+    answered = [result["tool"] for result in situation.last_results]
+    if conditions.after and not any(fnmatchcase(tool, name) for tool in answered for name in conditions.after):
         return None
-    found: dict[str, str] = {}
-    if not _search_patterns(rule.says, [situation.said], found):
+    groups: dict[str, str] = {}
+    if not _search_patterns(rule.says, [situation.message], groups):
         return None
-    if not _search_patterns(rule.result, [each["text"] for each in situation.last_results], found):
+    if not _search_patterns(rule.result, [result["text"] for result in situation.last_results], groups):
         return None
     if rule.earlier is not None:
-        pattern = compiled(rule.earlier({**variables, **found}))
-        if not _search_patterns(pattern, situation.earlier, found):
+        pattern = compiled(rule.earlier({**variables, **groups}))
+        if not _search_patterns(pattern, situation.earlier, groups):
             return None
-    if rule.condition is not None and not rule.condition({**variables, **found}):
+    if rule.condition is not None and not rule.condition({**variables, **groups}):
         return None
-    return found
+    return groups
 
 
-def _search_patterns(pattern: re.Pattern[str] | None, texts: Any, found: dict[str, str]) -> bool:
+def _search_patterns(pattern: re.Pattern[str] | None, texts: Any, groups: dict[str, str]) -> bool:
     if pattern is None:
         return True
     for text in texts:
         if match := pattern.search(text[:MAX_READ]):
-            found.update({name: value for name, value in match.groupdict().items() if value is not None})
+            groups.update({name: value for name, value in match.groupdict().items() if value is not None})
             return True
     return False
 
@@ -127,13 +127,13 @@ def _calls(rule: CompiledRule, situation: Situation, variables: Variables) -> It
         if call.name not in situation.tools:
             continue
         try:
-            given = json.loads(json.dumps(call.arguments))
+            copied = json.loads(json.dumps(call.arguments))
         except (TypeError, ValueError) as error:
             raise TemplateProblem(f"call: {error}") from None
-        if not isinstance(given, dict):
+        if not isinstance(copied, dict):
             raise TemplateProblem(f"the arguments of {call.name} are no mapping")
-        if not situation.was_called(call.name, given):
-            yield Call(call.name, given)
+        if not situation.was_called(call.name, copied):
+            yield Call(call.name, copied)
 
 
 def _paragraphs(text: str) -> str:

@@ -47,39 +47,39 @@ class _Piece:
 
 def quotes(recalled: Sequence[Any], question: str) -> list[dict[str, Any]]:
     """Return the recalled passages about the question, each with its ``quote``, best first."""
-    wanted = content_words(question)
-    found = []
+    words = content_words(question)
+    matches = []
     for passage in recalled:
-        if not wanted or not isinstance(passage, dict) or passage.get("kind") != "chunk":
+        if not words or not isinstance(passage, dict) or passage.get("kind") != "chunk":
             continue
         text, source, section = (str(passage.get(name) or "") for name in ("text", "source", "section"))
-        best, quote = _quote(_without_headings(text, [source, *section.split(" > ")]), wanted)
-        match = share(wanted, f"{text} {source} {section}")
+        best, quote = _quote(_without_headings(text, [source, *section.split(" > ")]), words)
+        match = share(words, f"{text} {source} {section}")
         if best is not None and match >= CLEAR:
-            gain = DEFINITION if _ASKS_WHAT.match(question) and _defines(best.text, wanted) else 0.0
-            found.append((match + share(wanted, best.text) + gain, best, {**passage, "quote": quote}))
-    found.sort(key=lambda each: -each[0])  # of equal ones the one that was ranked higher stays first
-    prose = max((match for match, best, _ in found if not best.is_row), default=0.0)
-    if any(best.is_whole for _, best, _ in found):
-        found = [each for each in found if each[1].is_whole]
-    kept: list[dict[str, Any]] = []
-    for match, best, passage in found:
-        is_wanted = match >= CLOSE * found[0][0] and (not best.is_row or match > prose)
-        if is_wanted and not any(passage["quote"] in other["quote"] for other in kept):
-            kept.append(passage)
-    return kept[:MAX_QUOTES]
+            gain = DEFINITION if _ASKS_WHAT.match(question) and _defines(best.text, words) else 0.0
+            matches.append((match + share(words, best.text) + gain, best, {**passage, "quote": quote}))
+    matches.sort(key=lambda entry: -entry[0])  # of equal ones the one that was ranked higher stays first
+    prose = max((match for match, best, _ in matches if not best.is_row), default=0.0)
+    if any(best.is_whole for _, best, _ in matches):
+        matches = [entry for entry in matches if entry[1].is_whole]
+    chosen: list[dict[str, Any]] = []
+    for match, best, passage in matches:
+        is_wanted = match >= CLOSE * matches[0][0] and (not best.is_row or match > prose)
+        if is_wanted and not any(passage["quote"] in other["quote"] for other in chosen):
+            chosen.append(passage)
+    return chosen[:MAX_QUOTES]
 
 
-def _defines(sentence: str, wanted: Sequence[str]) -> bool:
+def _defines(sentence: str, words: Sequence[str]) -> bool:
     """Return whether a sentence begins with what is asked for, and says what it is."""
     match = _DEFINITION.match(sentence)
-    return match is not None and share(wanted, match["term"]) == 1
+    return match is not None and share(words, match["term"]) == 1
 
 
 def _without_headings(text: str, headings: Sequence[str]) -> str:
     """Return a passage without its leading headings."""
     while text := text.lstrip("# \n"):
-        heading = next((each for each in headings if each and text.startswith(each)), None)
+        heading = next((candidate for candidate in headings if candidate and text.startswith(candidate)), None)
         after = text[len(heading) :] if heading else ""
         rest = after.lstrip()
         is_line = after.lstrip(" ").startswith("\n")
@@ -89,21 +89,21 @@ def _without_headings(text: str, headings: Sequence[str]) -> str:
     return text
 
 
-def _quote(text: str, wanted: Sequence[str]) -> tuple[_Piece | None, str]:
+def _quote(text: str, words: Sequence[str]) -> tuple[_Piece | None, str]:
     """Return the sentence with most of the words, and the same with the one that follows, if there is room."""
     pieces = list(_pieces(text))
     usable = [
         piece
         for piece in pieces
         if len(piece.text.split()) > 2
-        and share(wanted, piece.text)
+        and share(words, piece.text)
         and not (_CODE.search(piece.text) or _ASKED.search(piece.text))
     ]
     usable = [piece for piece in usable if piece.is_whole] or usable
     if not usable:
         return None, ""
     # The first of equal ones; a row only if no sentence has as many words.
-    best = max(usable, key=lambda piece: (share(wanted, piece.text), _defines(piece.text, wanted), not piece.is_row))
+    best = max(usable, key=lambda piece: (share(words, piece.text), _defines(piece.text, words), not piece.is_row))
     quote = best.text if len(best.text) <= MAX_CHARS else f"{best.text[:MAX_CHARS].rsplit(' ', 1)[0]} …"
     for piece in pieces[pieces.index(best) + 1 :][:1]:
         if piece.is_whole and not piece.is_row and not best.is_row and len(quote) + len(piece.text) < MAX_CHARS:
@@ -118,9 +118,9 @@ def _pieces(text: str) -> Iterator[_Piece]:
             yield _Piece(paragraph, is_whole=True, is_row=True)
             continue
         sentences = [sentence.strip() for sentence in _SENTENCE_END.split(paragraph) if sentence.strip()]
-        for place, sentence in enumerate(sentences):
-            begins_inside = number == place == 0 and not re.match(r"[\W\d]*[^\W\d_a-zäöü]|\d", sentence)
-            ends_the_text = number == len(paragraphs) - 1 and place == len(sentences) - 1
+        for index, sentence in enumerate(sentences):
+            begins_inside = number == index == 0 and not re.match(r"[\W\d]*[^\W\d_a-zäöü]|\d", sentence)
+            ends_the_text = number == len(paragraphs) - 1 and index == len(sentences) - 1
             is_cut = (ends_the_text or len(sentences) > 1) and not _ENDED.search(sentence)
             yield _Piece(sentence, not begins_inside and not is_cut)
 

@@ -47,13 +47,13 @@ def instance_of(schema: Any, root: Schema | None = None, depth: int = 0) -> Any:
     kind = schema.get("type", "object" if "properties" in schema else "string")
     match kind if isinstance(kind, str) else kind[0]:
         case "object":
-            known = schema.get("properties", {})
-            return {name: instance_of(known.get(name, {}), root, depth + 1) for name in schema.get("required", ())}
+            properties = schema.get("properties", {})
+            return {name: instance_of(properties.get(name, {}), root, depth + 1) for name in schema.get("required", ())}
         case "array":
             count = min(schema.get("minItems", 0), MAX_ITEMS)
             places = [*schema.get("prefixItems", ())[:count]]
             places += [schema.get("items", {})] * (count - len(places))
-            return [instance_of(place, root, depth + 1) for place in places]
+            return [instance_of(item, root, depth + 1) for item in places]
         case "string":
             return _text(schema)
         case "integer" | "number" as number:

@@ -21,7 +21,7 @@ VARIABLES = frozenset(
 )
 """Variables of templates besides the script's values and the matches of patterns."""
 
-Names = Annotated[tuple[str, ...], BeforeValidator(lambda given: (given,) if isinstance(given, str) else given)]
+Names = Annotated[tuple[str, ...], BeforeValidator(lambda names: (names,) if isinstance(names, str) else names)]
 
 
 class ScriptError(Exception):
@@ -72,7 +72,7 @@ class CompiledRule:
     """A rule that is ready to be played."""
 
     rule: Rule
-    place: str
+    location: str
     """``file:line: field``."""
     says: re.Pattern[str] | None = None
     earlier: Render | None = None
@@ -122,7 +122,9 @@ class _Compiler:
         # What one scene's patterns have found may be used by the scenes that come next.
         patterns = [value for value in read.values.values() if isinstance(value, str)]
         for rules in read.scenes.values():
-            patterns += [each for rule in rules for each in (rule.says, rule.earlier, rule.result) if each is not None]
+            patterns += [
+                pattern for rule in rules for pattern in (rule.says, rule.earlier, rule.result) if pattern is not None
+            ]
         self._names |= {name for pattern in patterns for name in re.findall(r"\(\?P<(\w+)>", pattern)}
 
     def scene(self, name: str, rules: Sequence[Rule]) -> list[CompiledRule]:
@@ -150,71 +152,71 @@ class _Compiler:
                     waiting.append(rule.next)
         return reached
 
-    def _rule(self, place: Sequence[str | int], rule: Rule) -> CompiledRule:
+    def _rule(self, path: Sequence[str | int], rule: Rule) -> CompiledRule:
         if rule.say is None and not rule.call and rule.next is None:
-            self.problems.append(self._document.problem(place, "the rule does nothing: give it say, call or next"))
+            self.problems.append(self._document.problem(path, "the rule does nothing: give it say, call or next"))
         calls = [
-            (self._template([*place, "call", name], name), self._arguments([*place, "call", name], arguments))
+            (self._template([*path, "call", name], name), self._arguments([*path, "call", name], arguments))
             for name, arguments in rule.call.items()
         ]
         return CompiledRule(
             rule,
-            self._document.where(place),
-            says=self._pattern([*place, "says"], rule.says),
-            earlier=self._template([*place, "earlier"], rule.earlier) if rule.earlier is not None else None,
-            result=self._pattern([*place, "result"], rule.result),
-            condition=self._condition([*place, "if"], rule.if_) if rule.if_ is not None else None,
-            say=self._template([*place, "say"], rule.say) if rule.say is not None else None,
+            self._document.where(path),
+            says=self._pattern([*path, "says"], rule.says),
+            earlier=self._template([*path, "earlier"], rule.earlier) if rule.earlier is not None else None,
+            result=self._pattern([*path, "result"], rule.result),
+            condition=self._condition([*path, "if"], rule.if_) if rule.if_ is not None else None,
+            say=self._template([*path, "say"], rule.say) if rule.say is not None else None,
             calls=tuple(calls),
         )
 
-    def _pattern(self, place: Place, source: str | None) -> re.Pattern[str] | None:
+    def _pattern(self, path: Place, source: str | None) -> re.Pattern[str] | None:
         """Return a regular expression that may use the script's values."""
         if source is None:
             return None
         try:
             return compiled(text(source)(self._read.values))
         except (TemplateProblem, re.error) as problem:
-            self.problems.append(self._document.problem(place, f"{problem}"))
+            self.problems.append(self._document.problem(path, f"{problem}"))
             return None
 
-    def _template(self, place: Place, source: str) -> Render:
-        self._check(place, source)
-        return self._made(place, text, source)
+    def _template(self, path: Place, source: str) -> Render:
+        self._check(path, source)
+        return self._made(path, text, source)
 
-    def _condition(self, place: Place, source: str) -> Render:
-        self._check(place, f"{{{{ {source} }}}}")
-        return self._made(place, condition, source)
+    def _condition(self, path: Place, source: str) -> Render:
+        self._check(path, f"{{{{ {source} }}}}")
+        return self._made(path, condition, source)
 
-    def _made(self, place: Place, make: Any, source: str) -> Render:
+    def _made(self, path: Place, make: Any, source: str) -> Render:
         try:
-            made: Render = make(source)
-            return made
+            render: Render = make(source)
+            return render
         except TemplateProblem as problem:
-            self.problems.append(self._document.problem(place, str(problem)))
+            self.problems.append(self._document.problem(path, str(problem)))
             return lambda variables: None
 
-    def _check(self, place: Place, source: str) -> None:
+    def _check(self, path: Place, source: str) -> None:
         try:
             unknown = variables_in(source) - self._names
         except TemplateProblem:
             return  # compiling it reports the mistake
         if unknown:
-            self.problems.append(self._document.problem(place, f"there is no variable {', '.join(sorted(unknown))}"))
+            self.problems.append(self._document.problem(path, f"there is no variable {', '.join(sorted(unknown))}"))
 
-    def _arguments(self, place: Place, given: Any) -> Render:
+    def _arguments(self, path: Place, source: Any) -> Render:
         """Return the templates in nested lists and mappings."""
-        match given:
+        match source:
             case str():
-                self._check(place, given)
-                return self._made(place, value, given)
+                self._check(path, source)
+                return self._made(path, value, source)
             case dict():
-                fields = {name: self._arguments([*place, name], field) for name, field in given.items()}
+                fields = {name: self._arguments([*path, name], field) for name, field in source.items()}
                 return lambda variables: {name: field(variables) for name, field in fields.items()}
             case list():
-                items = [self._arguments([*place, number], item) for number, item in enumerate(given)]
+                items = [self._arguments([*path, number], item) for number, item in enumerate(source)]
                 return lambda variables: [item(variables) for item in items]
-        return lambda variables: given
+        return lambda variables: source
 
 
 def compiled(pattern: str) -> re.Pattern[str]:

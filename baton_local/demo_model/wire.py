@@ -20,13 +20,13 @@ class EmbeddingRequest(BaseModel):
 
     @field_validator("input")
     @classmethod
-    def _has_texts(cls, given: str | list[str]) -> str | list[str]:
-        texts = [given] if isinstance(given, str) else given
+    def _has_texts(cls, value: str | list[str]) -> str | list[str]:
+        texts = [value] if isinstance(value, str) else value
         if len(texts) > MAX_TEXTS:
             raise ValueError(f"must not be more than {MAX_TEXTS} texts")
         if not all(texts):
             raise ValueError("must not be an empty text")
-        return given
+        return value
 
     @property
     def texts(self) -> list[str]:

@@ -78,7 +78,7 @@ class DemoScriptModel:
             raise self._unavailable(
                 f"No rule of the script with `task: {task}` fits."
                 if task
-                else f"No rule of the script fits: {situation.said!r}."
+                else f"No rule of the script fits: {situation.message!r}."
             )
         return ModelAnswer(
             done.text,

@@ -217,17 +217,17 @@ def history(seed: int, *, sessions: int, questions: int) -> History:
     stated = tellings[: min(len(tellings), sessions * 2)]
     places = sorted(range(len(stated)), key=lambda _: chance.random())
     by_session: dict[int, list[int]] = {}
-    for number, place in enumerate(places):
-        by_session.setdefault(number % sessions, []).append(place)
-    made, asked = [], []
+    for number, index in enumerate(places):
+        by_session.setdefault(number % sessions, []).append(index)
+    episodes, questions_asked = [], []
     for number in range(sessions):
         episode, messages, facts, answers = _session(
-            chance, seed, number, [stated[place] for place in by_session.get(number, [])]
+            chance, seed, number, [stated[index] for index in by_session.get(number, [])]
         )
-        made.append((episode, messages, facts))
-        asked += answers
-    chance.shuffle(asked)
-    return History(made, asked[:questions])
+        episodes.append((episode, messages, facts))
+        questions_asked += answers
+    chance.shuffle(questions_asked)
+    return History(episodes, questions_asked[:questions])
 
 
 def _session(
@@ -261,8 +261,8 @@ def _lines(
         if waiting and chance.random() < 0.6:
             subject, (who, whom, whose) = waiting.pop()
             fact = subject.telling.format(who=who, whom=whom, whose=whose, value=chance.choice(subject.values))
-            asked = subject.paraphrased if chance.random() < PARAPHRASED else subject.question
-            question = asked.format(who=who, whom=whom, whose=whose)
+            template = subject.paraphrased if chance.random() < PARAPHRASED else subject.question
+            question = template.format(who=who, whom=whom, whose=whose)
             yield Role.USER, f"{request} {chance.choice(OPENINGS)} {fact}.", fact, question
             yield Role.ASSISTANT, f"{chance.choice(NOTED)} {chance.choice(REPLIES)}", None, None
         else:

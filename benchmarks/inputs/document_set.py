@@ -133,6 +133,6 @@ def _sheets(sheets: int, rows: int) -> bytes:
     with Workbook(out) as workbook:
         for number in range(sheets):
             sheet = workbook.add_worksheet(f"Sheet {number}")
-            for place, row in enumerate(_rows(rows)):
-                sheet.write_row(place, 0, row)
+            for index, row in enumerate(_rows(rows)):
+                sheet.write_row(index, 0, row)
     return out.getvalue()

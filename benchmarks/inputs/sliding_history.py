@@ -29,7 +29,7 @@ class SlidingPlayer(Player):
         head = [
             Prompt(Role.SYSTEM, agent.system_prompt),
             *(make_handoff_notes(handoff) if handoff else ()),
-            *(Prompt(Role.CONTEXT, found) for found in turn.recalled),
+            *(Prompt(Role.CONTEXT, text) for text in turn.recalled),
         ]
         seen = select_granted(handoff, self.stored) if handoff else self.stored
         room = budget - total_tokens(head, self.counter) - question.tokens - REPLY_TOKENS
@@ -55,11 +55,11 @@ class SlidingPlayer(Player):
             while prompts[end].role is not Role.USER:
                 end += 1
             del prompts[head:end]
-        for place, prompt in enumerate(prompts):
+        for index, prompt in enumerate(prompts):
             if total_tokens(prompts, self.counter) <= budget:
                 break
             if prompt.role is Role.TOOL and isinstance(prompt.content, str):
-                prompts[place] = replace(prompt, content=f"{prompt.content[:SHORTENED_CHARS]}\n{SHORTENED_NOTE}")
+                prompts[index] = replace(prompt, content=f"{prompt.content[:SHORTENED_CHARS]}\n{SHORTENED_NOTE}")
         return prompts
 
     def _record(self, turn: Turn, prompts: Sequence[Prompt]) -> None:
@@ -68,10 +68,10 @@ class SlidingPlayer(Player):
 
 
 def _newest(history: Sequence[Exchange], room: int) -> list[Exchange]:
-    kept: list[Exchange] = []
+    exchanges: list[Exchange] = []
     for exchange in reversed(history):
         if exchange.tokens > room:
             break
         room -= exchange.tokens
-        kept.append(exchange)
-    return kept[::-1]
+        exchanges.append(exchange)
+    return exchanges[::-1]

@@ -84,13 +84,13 @@ class PromptCache:
             candidates = range(len(ends) - 1, -1, -1)
         else:
             candidates = range(0)
-        found = next((index for index in candidates if self._has(ends[index][0], call.at)), None)
+        hit = next((index for index in candidates if self._has(ends[index][0], call.at)), None)
         for mark in reversed(marks) if rules.by_breakpoints else ():
             looked = range(mark, max(-1, mark - rules.lookback), -1)
-            found = next((index for index in looked if self._has(ends[index][0], call.at)), None)
-            if found is not None:
+            hit = next((index for index in looked if self._has(ends[index][0], call.at)), None)
+            if hit is not None:
                 break
-        read = tokens[found] // rules.step * rules.step if found is not None else 0
+        read = tokens[hit] // rules.step * rules.step if hit is not None else 0
         if read < rules.minimum:
             read = 0
         last = tokens[marks[-1]] if marks else 0
@@ -98,8 +98,8 @@ class PromptCache:
         for index in range(len(ends)) if not rules.by_breakpoints else marks:
             if tokens[index] >= rules.minimum:
                 self._kept[ends[index][0]] = call.at + rules.seconds
-        if found is not None and read:
-            self._kept[ends[found][0]] = call.at + rules.seconds
+        if hit is not None and read:
+            self._kept[ends[hit][0]] = call.at + rules.seconds
         plain = call.tokens - read - written
         return (plain + rules.write * written + rules.read * read) * call.price, read
 
@@ -109,12 +109,12 @@ class PromptCache:
 
 def repeated(calls: Sequence[Call]) -> list[tuple[int, int]]:
     """Return for each call how many of its tokens begin it as they began an earlier one, and its tokens."""
-    known: set[str] = set()
+    prefixes: set[str] = set()
     shares: list[tuple[int, int]] = []
     for call in calls:
         ends = _prefixes(call.pieces)
-        shares.append((max((tokens for prefix, tokens in ends if prefix in known), default=0), call.tokens))
-        known |= {prefix for prefix, _ in ends}
+        shares.append((max((tokens for prefix, tokens in ends if prefix in prefixes), default=0), call.tokens))
+        prefixes |= {prefix for prefix, _ in ends}
     return shares
 
 

@@ -105,7 +105,7 @@ def whole_table(cost: ConversationCost) -> str:
         units = sum(r.write_units for r in those), sum(r.read_units for r in those)
         rows.append((f"{operation} {target}", len(those), *units, f"{1_000 * _usd(*units):.4f}"))
     rows.append(("S3", cost.s3_requests, 0, 0, f"{1_000 * _usd(0, 0, cost.s3_requests):.4f}"))
-    totals = (sum(row[place] for row in rows) for place in (1, 2, 3))  # type: ignore[misc]
+    totals = (sum(row[column] for row in rows) for column in (1, 2, 3))  # type: ignore[misc]
     rows.append(("together", *totals, f"{cost.thousand_usd:.4f}"))
     return table(["", "requests", "write units", "read units", "USD for 1,000 conversations"], rows)
 

@@ -97,9 +97,9 @@ def test_a_watched_client_asks_for_capacity_and_is_counted() -> None:
     meter = CapacityMeter()
     meter.attach(client)
     with Stubber(client) as stub:
-        asked = {"TableName": "table", "Item": MESSAGE, "ReturnConsumedCapacity": "INDEXES"}
-        stub.add_response("put_item", {"ConsumedCapacity": consumed(2.0)}, asked)
-        stub.add_client_error("put_item", "ConditionalCheckFailedException", expected_params=asked)
+        params = {"TableName": "table", "Item": MESSAGE, "ReturnConsumedCapacity": "INDEXES"}
+        stub.add_response("put_item", {"ConsumedCapacity": consumed(2.0)}, params)
+        stub.add_client_error("put_item", "ConditionalCheckFailedException", expected_params=params)
         client.put_item(TableName="table", Item=MESSAGE)
         with pytest.raises(client.exceptions.ConditionalCheckFailedException):
             client.put_item(TableName="table", Item=MESSAGE)

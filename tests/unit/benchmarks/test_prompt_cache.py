@@ -9,7 +9,7 @@ from benchmarks.prompt_cache import COUNTED, measure
 
 
 def test_a_history_that_stays_is_paid_once() -> None:
-    before, *settings = {each.name: each for each in measure(COUNTED)}.items()
+    before, *settings = {result.name: result for result in measure(COUNTED)}.items()
     named = dict(settings)
     message = named["before_message"]
     assert message.repeated_share >= 0.85
@@ -20,8 +20,8 @@ def test_a_history_that_stays_is_paid_once() -> None:
 
 
 def call(at: float, *pieces: tuple[str, int], marks: tuple[int, ...] = ()) -> Call:
-    made = tuple(Piece(text, tokens, place in marks) for place, (text, tokens) in enumerate(pieces))
-    return Call(at, made, turn=1)
+    made_pieces = tuple(Piece(text, tokens, index in marks) for index, (text, tokens) in enumerate(pieces))
+    return Call(at, made_pieces, turn=1)
 
 
 def test_an_automatic_cache_reads_the_longest_prefix_that_it_keeps() -> None:
@@ -38,8 +38,8 @@ def test_short_prefixes_are_not_cached() -> None:
 
 def test_breakpoints_keep_what_they_mark_for_five_minutes() -> None:
     cache = PromptCache(ANTHROPIC)
-    asked = (("a", 2_000), ("b", 100), ("c", 10))
-    assert cache.charge(call(0, *asked, marks=(1,)))[0] == pytest.approx(1.25 * 2_100 + 10)
-    assert cache.charge(call(200, *asked, ("d", 10), marks=(2,))) == (pytest.approx(210 + 12.5 + 10), 2_100)
-    assert cache.charge(call(450, *asked[:2], marks=(1,)))[1] == 2_100, "each read keeps it longer"
-    assert cache.charge(call(900, *asked[:2], marks=(1,)))[1] == 0
+    texts = (("a", 2_000), ("b", 100), ("c", 10))
+    assert cache.charge(call(0, *texts, marks=(1,)))[0] == pytest.approx(1.25 * 2_100 + 10)
+    assert cache.charge(call(200, *texts, ("d", 10), marks=(2,))) == (pytest.approx(210 + 12.5 + 10), 2_100)
+    assert cache.charge(call(450, *texts[:2], marks=(1,)))[1] == 2_100, "each read keeps it longer"
+    assert cache.charge(call(900, *texts[:2], marks=(1,)))[1] == 0

@@ -42,8 +42,8 @@ class Reworded:
         thread_files: ThreadFiles,
         tools: Sequence[ToolSpec] = (),
     ) -> AsyncGenerator[ModelChunk, None]:
-        prompts = [replace(each, content=OTHER_WORDS) if each.role is Role.SYSTEM else each for each in prompts]
-        tools = [ToolSpec(each.name, OTHER_WORDS, _reworded(each.parameters)) for each in tools]
+        prompts = [replace(prompt, content=OTHER_WORDS) if prompt.role is Role.SYSTEM else prompt for prompt in prompts]
+        tools = [ToolSpec(tool.name, OTHER_WORDS, _reworded(tool.parameters)) for tool in tools]
         stream = self.model.stream(settings, prompts, thread_files=thread_files, tools=tools)
         async with aclosing(stream) as chunks:
             async for chunk in chunks:
@@ -56,7 +56,7 @@ def _reworded(schema: Any) -> Any:
             key: OTHER_WORDS if key == "description" and isinstance(value, str) else _reworded(value)
             for key, value in schema.items()
         }
-    return [_reworded(each) for each in schema] if isinstance(schema, list) else schema
+    return [_reworded(item) for item in schema] if isinstance(schema, list) else schema
 
 
 class Demo:
@@ -92,7 +92,7 @@ class Demo:
         await encoder.encode(list(questions))
 
         async def embed(texts: Sequence[str], **_: Any) -> Sequence[Vector]:
-            return [tuple(float(place) for place in vector) for vector in (await encoder.encode(list(texts))).vectors]
+            return [tuple(float(number) for number in vector) for vector in (await encoder.encode(list(texts))).vectors]
 
         self.harness.embedder.embed = embed  # type: ignore[method-assign]
         self.harness.search.dimensions = DIMENSIONS
@@ -111,7 +111,7 @@ class Demo:
 
     async def unfinished(self) -> list[str]:
         """Return the beginning of the user's next message."""
-        return [each["id"] for each in (await self._state())["resumable"]]
+        return [workflow["id"] for workflow in (await self._state())["resumable"]]
 
     async def _state(self) -> dict[str, Any]:
         thread = await self.harness.store.get_thread(self.harness.ada, self.harness.thread_id)

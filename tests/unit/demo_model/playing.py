@@ -33,7 +33,7 @@ def engine(folder: Path, script: str) -> Engine:
 
 def ask(
     engine: Engine,
-    *said: str | Json,
+    *messages_in_turn: str | Json,
     tools: Mapping[str, Json] | Sequence[str] = (),
     **metadata: str,
 ) -> Reply:
@@ -43,7 +43,7 @@ def ask(
     """
     messages = [
         text if isinstance(text, dict) else {"role": ("user", "assistant")[number % 2], "content": text}
-        for number, text in enumerate(said)
+        for number, text in enumerate(messages_in_turn)
     ]
     schemas = tools if isinstance(tools, Mapping) else dict.fromkeys(tools, TEXT)
     offered = [

@@ -11,7 +11,7 @@ from tests.unit.demo_model.playing import Json, answered, ask, called, shipped
 
 
 @pytest.mark.parametrize(
-    ("said", "answer"),
+    ("messages", "answer"),
     [
         (["What is 12 * (3 + 4)?"], "12 * (3 + 4) = 84"),
         (["2.5*2"], "2.5*2 = 5"),
@@ -40,20 +40,20 @@ from tests.unit.demo_model.playing import Json, answered, ask, called, shipped
         ([""], "I received your message, but there was no text in it."),
     ],
 )
-def test_it_answers(said: list[str], answer: str) -> None:
-    assert ask(shipped(), *said).text == answer
+def test_it_answers(messages: list[str], answer: str) -> None:
+    assert ask(shipped(), *messages).text == answer
 
 
 @pytest.mark.parametrize(
-    "said", ["What are you?", "Which model is this?", "What can you do?", "Hi!", "Blue elephants?"]
+    "message", ["What are you?", "Which model is this?", "What can you do?", "Hi!", "Blue elephants?"]
 )
-def test_it_says_that_it_is_the_demo_model(said: str) -> None:
-    assert "offline demo model" in ask(shipped(), said).text
+def test_it_says_that_it_is_the_demo_model(message: str) -> None:
+    assert "offline demo model" in ask(shipped(), message).text
 
 
-@pytest.mark.parametrize("said", ["1 / 0", "9**9**9", "2 +", "()" * 50 + "1+1", "2026"])
-def test_what_cannot_be_calculated_gets_another_answer(said: str) -> None:
-    assert "=" not in ask(shipped(), said).text
+@pytest.mark.parametrize("message", ["1 / 0", "9**9**9", "2 +", "()" * 50 + "1+1", "2026"])
+def test_what_cannot_be_calculated_gets_another_answer(message: str) -> None:
+    assert "=" not in ask(shipped(), message).text
 
 
 def test_a_text_has_as_many_words_as_were_asked_for() -> None:
@@ -109,9 +109,9 @@ def test_an_agent_is_asked_that_the_user_names() -> None:
     assert call == Call("ask_nice_otters", {"message": "fish"})
 
 
-@pytest.mark.parametrize("said", ["bye", "never mind", "I'm done"])
-def test_a_specialist_that_the_script_does_not_know_hands_back(said: str) -> None:
-    [call] = ask(shipped(), said, tools=["return_to_main", "end_conversation"], agent="otters").calls
+@pytest.mark.parametrize("message", ["bye", "never mind", "I'm done"])
+def test_a_specialist_that_the_script_does_not_know_hands_back(message: str) -> None:
+    [call] = ask(shipped(), message, tools=["return_to_main", "end_conversation"], agent="otters").calls
     assert call.name == "return_to_main"
 
 
@@ -135,7 +135,7 @@ ON_THE_DAY = "On 2026-03-14 you told me: “My cat is Miso.”"
 
 
 @pytest.mark.parametrize(
-    "said",
+    "message",
     [
         "What is my cat called?",
         "What's my cat?",
@@ -149,12 +149,12 @@ ON_THE_DAY = "On 2026-03-14 you told me: “My cat is Miso.”"
         "Summarize",
     ],
 )
-def test_it_answers_from_what_is_recalled(said: str) -> None:
-    assert ask(shipped(), said, recalled__1=json.dumps(MISO)).text == ON_THE_DAY
+def test_it_answers_from_what_is_recalled(message: str) -> None:
+    assert ask(shipped(), message, recalled__1=json.dumps(MISO)).text == ON_THE_DAY
 
 
 def test_it_shows_everything_that_is_recalled_with_its_date() -> None:
-    recalled = {f"recalled__{number}": json.dumps(each) for number, each in enumerate((MISO, FACT, CHUNK), start=1)}
+    recalled = {f"recalled__{number}": json.dumps(item) for number, item in enumerate((MISO, FACT, CHUNK), start=1)}
     assert ask(shipped(), "And what about tea?", **recalled).text.split("\n\n") == [
         ON_THE_DAY,
         "From our conversation of 2026-03-15: The user likes tea.",
@@ -200,19 +200,19 @@ def test_what_it_says_of_itself_is_no_memory() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "answer"),
+    ("message", "answer"),
     [
         ("What is my name?", "You have not told me your name yet. What is it?"),
         ("Where do I live?", "You have not told me where you live yet. Tell me, and I will remember it."),
     ],
 )
-def test_what_was_said_of_something_else_is_no_answer(said: str, answer: str) -> None:
-    assert ask(shipped(), said, recalled__1=json.dumps(MISO)).text == answer
+def test_what_was_said_of_something_else_is_no_answer(message: str, answer: str) -> None:
+    assert ask(shipped(), message, recalled__1=json.dumps(MISO)).text == answer
 
 
 def test_statements_of_this_conversation_come_before_the_past() -> None:
-    said = ["My cat is Rex.", "!", "What is my cat?"]
-    assert ask(shipped(), *said, recalled__1=json.dumps(MISO)).text == "Your cat is Rex."
+    messages = ["My cat is Rex.", "!", "What is my cat?"]
+    assert ask(shipped(), *messages, recalled__1=json.dumps(MISO)).text == "Your cat is Rex."
 
 
 def test_a_statement_is_not_answered_from_the_past() -> None:
@@ -228,7 +228,7 @@ PAGE = {"change_background": COLOUR, "show_on_map": {"type": "object", "properti
 
 
 @pytest.mark.parametrize(
-    ("said", "call"),
+    ("message", "call"),
     [
         ("Please make the background light blue!", Call("change_background", {"color": "light blue"})),
         ("change the background of the page to #ff8800", Call("change_background", {"color": "#ff8800"})),
@@ -236,9 +236,9 @@ PAGE = {"change_background": COLOUR, "show_on_map": {"type": "object", "properti
         ("Where is the Louvre on my map?", Call("show_on_map", {"place": "the Louvre"})),
     ],
 )
-def test_it_calls_what_a_page_offers(said: str, call: Call) -> None:
-    assert ask(shipped(), said, tools=PAGE).calls == (call,)
-    assert ask(shipped(), said).calls == ()
+def test_it_calls_what_a_page_offers(message: str, call: Call) -> None:
+    assert ask(shipped(), message, tools=PAGE).calls == (call,)
+    assert ask(shipped(), message).calls == ()
 
 
 def test_it_says_what_the_page_has_answered() -> None:

@@ -63,8 +63,12 @@ def test_the_first_rule_answers_whose_conditions_all_hold(booking: Engine) -> No
     arguments = {"state": "WHEN", "data": {"city": "Graz", "nights": 2, "guests": ["Please to Graz", "Graz"]}}
     reply = ask(booking, "Please to Graz", tools=["advance_workflow"], agent="booking", workflow__state="WHERE")
     assert (reply.text, reply.calls) == ("To Graz?", (Call("advance_workflow", arguments),))
-    for agent, state, said in (("other", "WHERE", "To Graz"), ("booking", "WHY", "To Graz"), ("travel", "WHERE", "Hm")):
-        assert ask(booking, said, tools=["advance_workflow"], agent=agent, workflow__state=state).calls == ()
+    for agent, state, message in (
+        ("other", "WHERE", "To Graz"),
+        ("booking", "WHY", "To Graz"),
+        ("travel", "WHERE", "Hm"),
+    ):
+        assert ask(booking, message, tools=["advance_workflow"], agent=agent, workflow__state=state).calls == ()
 
 
 def test_a_rule_goes_on_in_the_next_scene_and_does_not_fit_where_that_has_no_answer(booking: Engine) -> None:
@@ -87,9 +91,9 @@ def test_only_tools_that_are_offered_are_called(booking: Engine) -> None:
 
 
 def test_results_are_read_as_text_and_as_json(booking: Engine) -> None:
-    asked = called(Call("forecast", {}))
+    call = called(Call("forecast", {}))
     reported = answered('{"sky": "blue", "about": "21 degrees"}')
-    assert ask(booking, "Graz", asked, *reported).text == "It is 21 in Graz: blue"
+    assert ask(booking, "Graz", call, *reported).text == "It is 21 in Graz: blue"
 
 
 def test_a_call_is_not_repeated_within_a_turn(booking: Engine) -> None:
@@ -141,6 +145,6 @@ def test_templates_cannot_leave_their_sandbox(tmp_path: Path) -> None:
     assert ask(engine(tmp_path, script), "Hello").text == ""
 
 
-@pytest.mark.parametrize("said", ["a" * 100_000, "to " * 30_000, "\n" * 100_000])
-def test_long_messages_are_answered(booking: Engine, said: str) -> None:
-    assert ask(booking, said).text.startswith("Hello")
+@pytest.mark.parametrize("message", ["a" * 100_000, "to " * 30_000, "\n" * 100_000])
+def test_long_messages_are_answered(booking: Engine, message: str) -> None:
+    assert ask(booking, message).text.startswith("Hello")

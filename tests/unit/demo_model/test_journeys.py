@@ -21,11 +21,11 @@ STICK = "A baton is a stick, and how and why do I wave it?"
 MAIN, MAKER = "Assistant", "Skill Creation Assistant"
 
 
-def sources(said: Said) -> list[dict[str, Any]]:
+def sources(turn: Said) -> list[dict[str, Any]]:
     """Return the sources that the answer names."""
-    ends = [event.body for event in said.events if event.type == "TEXT_MESSAGE_END"]
-    found: list[dict[str, Any]] = ends[-1]["metadata"]["sources"]
-    return found
+    ends = [event.body for event in turn.events if event.type == "TEXT_MESSAGE_END"]
+    sources_of_answer: list[dict[str, Any]] = ends[-1]["metadata"]["sources"]
+    return sources_of_answer
 
 
 async def test_a_chat(demo: Demo) -> None:
@@ -36,10 +36,10 @@ async def test_a_chat(demo: Demo) -> None:
 
 
 async def test_research_by_several_agents_at_once(demo: Demo) -> None:
-    said = await demo.harness.say("m1", "What are the best practices for error handling in Python agents?")
-    started = [event.body["name"] for event in said.events if event.type == "SUBAGENT_STARTED"]
+    turn = await demo.harness.say("m1", "What are the best practices for error handling in Python agents?")
+    started = [event.body["name"] for event in turn.events if event.type == "SUBAGENT_STARTED"]
     assert sorted(started) == ["Knowledge", "Research"]
-    [(name, answer)] = texts(said)
+    [(name, answer)] = texts(turn)
     assert name == MAIN
     assert answer.startswith("Based on my research, here are the best practices for error handling in Python agents:")
     assert "1. **Structured error types**" in answer
@@ -47,7 +47,7 @@ async def test_research_by_several_agents_at_once(demo: Demo) -> None:
     assert "(Knowledge)\n" in answer
     assert answer.endswith("(Research)")
     assert "Sources:" not in answer
-    assert [each["id"] for each in sources(said)] == ["knowledge", "research"]
+    assert [source["id"] for source in sources(turn)] == ["knowledge", "research"]
     [(_, steps)] = await demo.say("How do I configure rate limiting for my agent?")
     assert steps.startswith("Based on my research, here are the steps to configure rate limiting for your agent:")
 
@@ -60,25 +60,25 @@ async def test_questions_about_baton_are_answered_from_its_documents_and_cite_th
     await learn(
         demo.harness, demo.harness.ada, "knowledge", "A baton is a stick with which Baton is not meant.", title="Sticks"
     )
-    said = await demo.harness.say("m1", "How do I deploy Baton?")
-    [(name, answer)] = texts(said)
+    turn = await demo.harness.say("m1", "How do I deploy Baton?")
+    [(name, answer)] = texts(turn)
     assert name == MAIN
     assert answer.startswith("This is what the documents say:")
-    numbers = {each["title"]: each["number"] for each in sources(said) if each["kind"] == "document"}
+    numbers = {source["title"]: source["number"] for source in sources(turn) if source["kind"] == "document"}
     assert f"“To deploy Baton, run make deploy: how do I do it?” [{numbers['Deploy to AWS']}]" in answer
     assert f"“How do I deploy Baton? With SAM.” [{numbers['Handbook']}]" in answer
     assert "Sticks" not in answer
-    assert sorted(each["title"] for each in sources(said)) == ["Deploy to AWS", "Handbook", "Knowledge"]
+    assert sorted(source["title"] for source in sources(turn)) == ["Deploy to AWS", "Handbook", "Knowledge"]
 
 
 @pytest.mark.parametrize("question", ["Who composed the Magic Flute?", "How do I bake bread?", "Why is the sky blue?"])
 async def test_an_answer_that_found_nothing_says_so_and_has_no_sources(demo: Demo, question: str) -> None:
     await learn(demo.harness, demo.harness.ada, "knowledge", STICK, title="Sticks")
-    said = await demo.harness.say("m1", question)
-    [(name, answer)] = texts(said)
+    turn = await demo.harness.say("m1", question)
+    [(name, answer)] = texts(turn)
     assert name == MAIN
     assert answer.startswith("I found nothing about this in the documents")
-    assert sources(said) == []
+    assert sources(turn) == []
 
 
 async def test_a_skill_is_made(demo: Demo) -> None:
@@ -123,10 +123,10 @@ async def test_a_workflow_is_resumed_in_words_and_at_a_click(demo: Demo) -> None
     await demo.say("yes")
     await demo.say("never mind")
     [unfinished] = await demo.unfinished()
-    said = Said([], None)
+    turn = Said([], None)
     request = continue_request(demo.harness.thread_id, unfinished, key="once")
-    said.finished = await demo.harness.turns.run(demo.harness.ada, request, said.events.append, seconds=20)
-    assert "Here is the SKILL.md:" in said.text
+    turn.finished = await demo.harness.turns.run(demo.harness.ada, request, turn.events.append, seconds=20)
+    assert "Here is the SKILL.md:" in turn.text
     for text in ("looks good", "approved"):
         last = await demo.say(text)
     assert last[-1] == (MAIN, "Great, your 'Slack Alert' skill is now active.")

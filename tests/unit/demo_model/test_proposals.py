@@ -73,14 +73,14 @@ def test_each_sentence_that_is_proposed_is_tried_here() -> None:
     assert NEXT.keys() <= proposed()
 
 
-@pytest.mark.parametrize(("said", "question", "answer"), [(said, *rest) for said, rest in NEXT.items()])
-async def test_the_next_question_is_answered(demo: Demo, said: str, question: str, answer: str) -> None:
-    assert "have no rule" not in await demo.answer(said)
+@pytest.mark.parametrize(("message", "question", "answer"), [(message, *rest) for message, rest in NEXT.items()])
+async def test_the_next_question_is_answered(demo: Demo, message: str, question: str, answer: str) -> None:
+    assert "have no rule" not in await demo.answer(message)
     assert (await demo.answer(question)).startswith(answer)
 
 
 @pytest.mark.parametrize(
-    ("said", "question", "answer"),
+    ("message", "question", "answer"),
     [
         ("My name is Ada and I live in Vienna.", "Where do I live?", "“I live in Vienna.”"),
         ("My name is Ada and I live in Vienna.", "What is my name?", "“My name is Ada.”"),
@@ -91,10 +91,10 @@ async def test_the_next_question_is_answered(demo: Demo, said: str, question: st
     ],
 )
 async def test_a_new_conversation_remembers_it(
-    demo: Demo, encoder: SentenceEncoder, said: str, question: str, answer: str
+    demo: Demo, encoder: SentenceEncoder, message: str, question: str, answer: str
 ) -> None:
     await demo.remember_by_meaning(encoder, question)
-    await demo.say(said)
+    await demo.say(message)
     await demo.begin_another()
     reported = await demo.answer(question)
     assert answer in reported

@@ -20,7 +20,7 @@ def chunk(text: str, **fields: Any) -> dict[str, Any]:
 
 
 def quoted(question: str, *texts: str) -> list[str]:
-    return [each["quote"] for each in quotes([chunk(text) for text in texts], question)]
+    return [passage["quote"] for passage in quotes([chunk(text) for text in texts], question)]
 
 
 @pytest.mark.parametrize(
@@ -44,8 +44,8 @@ def test_whole_sentences_are_quoted(text: str) -> None:
 
 def test_the_end_of_a_sentence_below_a_heading_is_not_quoted_beside_whole_ones() -> None:
     cut = "Manual\nCooling\n\n[how to refill the cryostat](cooling.md). The dome is closed."
-    found = quotes([chunk(cut, section="Cooling"), chunk(CRYOSTAT)], QUESTION)
-    assert [each["quote"] for each in found] == [CRYOSTAT]
+    passages = quotes([chunk(cut, section="Cooling"), chunk(CRYOSTAT)], QUESTION)
+    assert [passage["quote"] for passage in passages] == [CRYOSTAT]
 
 
 def test_a_row_of_a_sheet_is_quoted_with_the_names_of_its_columns_where_no_sentence_answers() -> None:
@@ -56,8 +56,8 @@ def test_a_row_of_a_sheet_is_quoted_with_the_names_of_its_columns_where_no_sente
 
 def test_at_most_three_are_quoted_and_the_best_comes_first() -> None:
     others = [f"The cryostat of telescope {number} is refilled at night." for number in range(5)]
-    found = quoted("After how many hours is the cryostat of the telescope refilled?", *others, CRYOSTAT)
-    assert found == [CRYOSTAT, *others[:2]]
+    sentences = quoted("After how many hours is the cryostat of the telescope refilled?", *others, CRYOSTAT)
+    assert sentences == [CRYOSTAT, *others[:2]]
 
 
 def test_what_says_what_a_thing_is_comes_first() -> None:
@@ -105,10 +105,10 @@ def test_the_agent_cites_the_passage_by_its_number(question: str) -> None:
 
 
 def test_an_answer_gives_the_quotes_and_says_plainly_if_there_are_none() -> None:
-    found = f"- “{CRYOSTAT}” [2]"
-    asked = ask(shipped(), QUESTION, tools=["ask_knowledge"])
-    reported = ask(shipped(), QUESTION, called(*asked.calls), *answered(found), tools=["ask_knowledge"])
-    assert reported.text == f"This is what the documents say:\n\n{found}"
+    quote = f"- “{CRYOSTAT}” [2]"
+    consultation = ask(shipped(), QUESTION, tools=["ask_knowledge"])
+    reported = ask(shipped(), QUESTION, called(*consultation.calls), *answered(quote), tools=["ask_knowledge"])
+    assert reported.text == f"This is what the documents say:\n\n{quote}"
     nothing = ask(shipped(), QUESTION, agent="knowledge", recalled__1=json.dumps(chunk("Tickets cost 3 euros."))).text
-    reported = ask(shipped(), QUESTION, called(*asked.calls), *answered(nothing), tools=["ask_knowledge"])
+    reported = ask(shipped(), QUESTION, called(*consultation.calls), *answered(nothing), tools=["ask_knowledge"])
     assert reported.text.startswith("I found nothing about this in the documents")

@@ -65,11 +65,11 @@ def test_a_file_that_is_missing_is_reported(tmp_path: Path) -> None:
 def test_the_script_of_the_guide_plays_what_it_shows(tmp_path: Path) -> None:
     [script] = [block.text for block in blocks(GUIDE) if block.language == "yaml"]
     demo = engine(tmp_path, script)
-    asked = ask(demo, "Please book a room to Graz", tools={"find_rooms": {}})
-    assert asked.text == "Let me look for a room in Graz."
-    assert asked.calls == (Call("find_rooms", {"city": "Graz", "nights": 2}),)
+    request = ask(demo, "Please book a room to Graz", tools={"find_rooms": {}})
+    assert request.text == "Let me look for a room in Graz."
+    assert request.calls == (Call("find_rooms", {"city": "Graz", "nights": 2}),)
     reported = answered('{"rooms": [{"name": "Blue"}, {"name": "Red"}]}')
-    assert ask(demo, "Please book a room to Graz", called(*asked.calls), *reported).text.endswith("\n\n- Blue\n- Red")
+    assert ask(demo, "Please book a room to Graz", called(*request.calls), *reported).text.endswith("\n\n- Blue\n- Red")
 
 
 def test_the_guide_lists_every_field_and_variable() -> None:

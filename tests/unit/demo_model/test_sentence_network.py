@@ -49,28 +49,28 @@ NETWORK = SentenceNetwork(GIVEN, layers=LAYERS, graph=SMALL)
 
 def plain(text: list[int]) -> Any:
     """The vector of a text by the formulas of the paper, in double precision."""
-    known = {name: each.astype(np.float64) for name, each in GIVEN.items()}
+    tensors = {name: tensor.astype(np.float64) for name, tensor in GIVEN.items()}
 
     def linear(x: Any, name: str) -> Any:
-        return x @ known[f"{name}.weight"].T + known[f"{name}.bias"]
+        return x @ tensors[f"{name}.weight"].T + tensors[f"{name}.bias"]
 
     def norm(x: Any, name: str) -> Any:
         centred = x - x.mean(-1, keepdims=True)
         scaled = centred / np.sqrt((centred**2).mean(-1, keepdims=True) + EPSILON)
-        return scaled * known[f"{name}.weight"] + known[f"{name}.bias"]
+        return scaled * tensors[f"{name}.weight"] + tensors[f"{name}.bias"]
 
     erf = np.vectorize(math.erf)
-    x = known["embeddings.word_embeddings.weight"][text] + known["embeddings.token_type_embeddings.weight"][0]
-    x = norm(x + known["embeddings.position_embeddings.weight"][: len(text)], "embeddings.LayerNorm")
+    x = tensors["embeddings.word_embeddings.weight"][text] + tensors["embeddings.token_type_embeddings.weight"][0]
+    x = norm(x + tensors["embeddings.position_embeddings.weight"][: len(text)], "embeddings.LayerNorm")
     for layer in range(LAYERS):
         name = f"encoder.layer.{layer}"
         query, key, value = (linear(x, f"{name}.attention.self.{part}") for part in ("query", "key", "value"))
-        found = []
+        heads = []
         for head in np.split(np.arange(WIDTH), HEADS):
             scores = query[:, head] @ key[:, head].T / math.sqrt(WIDTH / HEADS)
             shares = np.exp(scores - scores.max(-1, keepdims=True))
-            found.append(shares / shares.sum(-1, keepdims=True) @ value[:, head])
-        attended = linear(np.concatenate(found, axis=1), f"{name}.attention.output.dense")
+            heads.append(shares / shares.sum(-1, keepdims=True) @ value[:, head])
+        attended = linear(np.concatenate(heads, axis=1), f"{name}.attention.output.dense")
         x = norm(x + attended, f"{name}.attention.output.LayerNorm")
         wide = linear(x, f"{name}.intermediate.dense")
         wide = wide * (1 + erf(wide / math.sqrt(2))) / 2

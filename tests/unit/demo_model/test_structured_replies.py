@@ -27,18 +27,18 @@ scenes:
 
 
 def request(schema: Any = SCHEMA, **fields: Any) -> ChatRequest:
-    asked = {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}
+    response_format = {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}
     messages = [{"role": "user", "content": "Where?"}]
-    return ChatRequest.model_validate({"model": "m", "messages": messages, "response_format": asked} | fields)
+    return ChatRequest.model_validate({"model": "m", "messages": messages, "response_format": response_format} | fields)
 
 
 @pytest.mark.parametrize(
-    ("said", "answer"),
+    ("message", "answer"),
     [("Oslo", '{"city": "Oslo"}'), ("Nowhere", '{"city": null}'), ("Where?", '{"city": "demo"}')],
     ids=["JSON of the script", "JSON that does not fit", "no JSON"],
 )
-def test_the_script_says_json_or_the_smallest_valid_value_is_made(tmp_path: Path, said: str, answer: str) -> None:
-    assert structured(ask(engine(tmp_path, SCRIPT), said), request()).text == answer
+def test_the_script_says_json_or_the_smallest_valid_value_is_made(tmp_path: Path, message: str, answer: str) -> None:
+    assert structured(ask(engine(tmp_path, SCRIPT), message), request()).text == answer
 
 
 def test_without_a_rule_a_value_is_made_too() -> None:
@@ -46,7 +46,7 @@ def test_without_a_rule_a_value_is_made_too() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reply", "asked"),
+    ("reply", "chat_request"),
     [
         (Reply("Hello."), request(response_format=None)),
         (Reply("Hello."), request(response_format={"type": "json_object"})),
@@ -55,8 +55,8 @@ def test_without_a_rule_a_value_is_made_too() -> None:
     ],
     ids=["text is asked for", "any JSON", "calls", "a task of Baton's own"],
 )
-def test_other_replies_stay_as_they_are(reply: Reply, asked: ChatRequest) -> None:
-    assert structured(reply, asked) == reply
+def test_other_replies_stay_as_they_are(reply: Reply, chat_request: ChatRequest) -> None:
+    assert structured(reply, chat_request) == reply
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_other_replies_stay_as_they_are(reply: Reply, asked: ChatRequest) -> Non
         ({"$ref": "#/$defs/Place"}, {"city": "demo"}),
         ({"$ref": "#/$defs/Tree"}, {"children": []}),
     ],
-    ids=lambda each: json.dumps(each)[:60],
+    ids=lambda schema: json.dumps(schema)[:60],
 )
 def test_the_value_fits_its_schema_and_has_what_is_required(fields: dict[str, Any], value: Any) -> None:
     tree = {"type": "object", "properties": {"children": {"type": "array", "items": {"$ref": "#/$defs/Tree"}}}}
