@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -38,10 +39,13 @@ class Hold:
     reached: threading.Event = field(default_factory=threading.Event)
     over: threading.Event = field(default_factory=threading.Event)
 
-    def stay(self) -> None:
-        """Wait until it is let go."""
+    async def stay(self) -> None:
+        """Wait until it is let go. It needs no thread: clients repeat the request, and other requests need threads."""
         self.reached.set()
-        self.over.wait(PATIENCE_SECONDS)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                while not self.over.is_set():  # noqa: ASYNC110 - another thread sets it
+                    await asyncio.sleep(0.01)
 
     def stops(self, body: bytes) -> bool:
         return not self.over.is_set() and self.thread_id.encode() in body and self.expression.encode() in body
@@ -85,12 +89,12 @@ class TableProxy:
             more = message.get("more_body", False)
         held = next((hold for hold in self.holds if hold.stops(body)), None)
         if held is not None and held.when == "before":
-            await run(self._threads, held.stay)
+            await held.stay()
             raise Broken
         headers = {name.decode(): value.decode() for name, value in scope["headers"] if name not in _HOP_BY_HOP}
         answer = await run(self._threads, partial(self._pool.request, "POST", self._endpoint, body, headers=headers))
         if held is not None:
-            await run(self._threads, held.stay)
+            await held.stay()
             raise Broken
         kept = [(name.encode(), value.encode()) for name, value in answer.headers.items()]
         kept = [(name, value) for name, value in kept if name.lower() not in _HOP_BY_HOP]
