@@ -46,7 +46,7 @@ run: setup web $(if $(BUILT),build) ## Start the local cloud (PORT, ENGINES, OPE
 check: setup ## Lint, types and unit tests: the daily loop, three and a half minutes on two cores
 	@failed=(); $(begin-checks); \
 	echo "== unit tests"; \
-	$(BIN)/pytest tests/unit -n 4 $(TESTS) || failed+=("unit tests"); \
+	$(BIN)/pytest tests/unit tests/extraction -n 4 $(TESTS) || failed+=("unit tests"); \
 	$(end-checks); $(sum-up)
 
 # There are more processes than cores, because tests often wait. tests/distribution.py spreads the tests over them.
@@ -92,7 +92,7 @@ faults: setup ## Kill, lose, repeat and fail at every stage; with many times the
 	@BATON_FAULT_CASES=$${BATON_FAULT_CASES:-1500} $(BIN)/pytest tests/faults -n 2 $(TESTS)
 
 properties: setup ## Rules as properties, with many times the examples that `make test` generates
-	@BATON_EXAMPLES=$${BATON_EXAMPLES:-400} $(BIN)/pytest tests/unit tests/e2e/test_fuzz.py -m hypothesis -n 2 $(TESTS)
+	@BATON_EXAMPLES=$${BATON_EXAMPLES:-400} $(BIN)/pytest tests/unit tests/extraction tests/e2e/test_fuzz.py -m hypothesis -n 2 $(TESTS)
 
 models: setup ## Tests of model adapters with every endpoint; `make test` tries a part of the pairs
 	@$(BIN)/pytest tests/models -n 2 $(TESTS)

@@ -1,8 +1,8 @@
 """The program that works on one document in a separate process: ``python -m baton_documents.child``.
 
-A line of JSON, the task, and then the file come in. The task names the ``work`` (``read``, ``inspect``, ``extract`` or
-``sitemap``), what the work needs (``name``, ``contentType``, ``format``, ``part``, ``charset``, ``limit``) and its
-bounds (``memoryBytes``, ``cpuSeconds``, ``wallSeconds``, and the ``parent`` to end with).
+A line of JSON, the task, and then the file come in. The task names the ``work`` (``read``, ``document``, ``inspect``,
+``extract`` or ``sitemap``), what the work needs (``name``, ``contentType``, ``format``, ``part``, ``charset``,
+``limit``) and its bounds (``memoryBytes``, ``cpuSeconds``, ``wallSeconds``, and the ``parent`` to end with).
 
 Out comes the line ``ready`` once the limits are set, then a line with a word and a length, and so many bytes of JSON:
 ``result``, a ``refusal`` (``reason`` and ``detail``), or the name of the library that is ``missing``.
@@ -22,7 +22,7 @@ from typing import Any, BinaryIO
 from baton_documents import refusals
 from baton_documents.errors import DocumentRefused
 from baton_documents.formats import DocumentFormat
-from baton_documents.reader import Extractor
+from baton_documents.reader import Extractor, read
 
 ALARM_MARGIN_SECONDS = 5
 """The parent ends the process first, and knows why."""
@@ -70,6 +70,8 @@ def _done(task: Mapping[str, Any], body: bytes) -> object:
             from baton_documents import whole_document
 
             return whole_document.read(body, task["name"], DocumentFormat(task["format"]))
+        case "document":
+            return read(body, task["name"], task["contentType"])
         case "inspect":
             return Extractor().inspect(body, task["name"], task["contentType"])
         case "sitemap":

@@ -21,6 +21,7 @@ from typing import IO, Annotated, Any, TypeVar
 from pydantic import BaseModel, StringConstraints, TypeAdapter, ValidationError
 
 from baton_documents import refusals
+from baton_documents.document import Document
 from baton_documents.errors import DocumentError, DocumentRefused, LibraryMissing, ReaderUnavailable
 from baton_documents.formats import DocumentFormat
 from baton_documents.results import DocumentText, ExtractedText, Inspection, Sitemap
@@ -49,6 +50,10 @@ class ProcessLimits:
     seconds: int
     """Processor time, and half of the time by the clock."""
     answer_bytes: int
+    """Bytes of the text, as JSON."""
+
+
+DEFAULT_LIMITS = ProcessLimits(memory_bytes=1024 * MIB, seconds=60, answer_bytes=128 * MIB)
 
 
 class ReaderProcesses:
@@ -92,6 +97,13 @@ class ReaderProcesses:
         task = {"work": "read", "name": name, "format": form.value}
         return await self._run(DocumentText, task, body, seconds)
 
+    async def document(
+        self, body: bytes, name: str = "", content_type: str = "", *, seconds: float | None = None
+    ) -> Document:
+        """Return the document in a file's bytes. See ``reader.read``."""
+        task = {"work": "document", "name": name, "contentType": content_type}
+        return await self._run(Document, task, body, seconds)
+
     async def _run(self, answer: type[T], task: Mapping[str, Any], body: bytes, seconds: float | None = None) -> T:
         now = time.monotonic()
         reading = _Reading(
@@ -107,6 +119,17 @@ class ReaderProcesses:
         except asyncio.CancelledError:
             reading.stop()
             raise
+
+
+def read_in_process(
+    body: bytes, name: str = "", content_type: str = "", *, limits: ProcessLimits = DEFAULT_LIMITS
+) -> Document:
+    """Return the document in a file's bytes, read in a separate process with bounds on memory and time.
+
+    Raises as ``ReaderProcesses`` does, which is for asynchronous programs and for many documents.
+    """
+    task = {"work": "document", "name": name, "contentType": content_type}
+    return _Reading(CHILD, task, limits, start_by=math.inf, end_by=math.inf).run(Document, body)
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""Extraction of text from documents, in the process of the caller. The program ``child`` is what calls it."""
+"""The reader of documents in the process of the caller. The program ``child`` calls it in a separate one."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from baton_documents import detection, refusals
+from baton_documents.document import Document
 from baton_documents.errors import DocumentRefused
 from baton_documents.formats import DocumentFormat
+from baton_documents.media_types import MediaType
 from baton_documents.results import ExtractedText, Inspection
 
 PAGES_AT_ONCE = 20
@@ -17,6 +19,27 @@ SLIDES_AT_ONCE = 250
 SHEETS_AT_ONCE = 4
 MAX_BLOCKS = 500_000
 """Blocks of text in one part, because each takes memory, also where it has one character."""
+
+
+def read(body: bytes, name: str = "", content_type: str = "") -> Document:
+    """Return the document in a file's bytes. Raises ``DocumentRefused``.
+
+    The content decides the format. The ending of ``name`` and the media type ``content_type`` distinguish Markdown and
+    CSV from other texts; a type that is not that of the content is refused. A page that cannot be read is among the
+    ``page_errors``.
+
+    A hostile file may take all memory, never end, or crash the process: read files of strangers by
+    ``processes.read_in_process``.
+    """
+    extractor = Extractor()
+    inspection = extractor.inspect(body, name, content_type)
+    charset = MediaType.parse(content_type).charset
+    parts = [extractor.extract(body, inspection.form, part, charset) for part in inspection.parts]
+    blocks = tuple(block for part in parts for block in part.blocks)
+    errors = tuple(error for part in parts for error in part.page_errors)
+    if not blocks:
+        raise refusals.without_text(inspection.form)
+    return Document(inspection.form, blocks, parts[0].title, parts[0].pages, errors)
 
 
 class Extractor:

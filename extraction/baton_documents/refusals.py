@@ -56,7 +56,8 @@ def other_format(name: str, save_as: str) -> DocumentRefused:
 def unsupported(content_type: str) -> DocumentRefused:
     return DocumentRefused(
         reason="document_unsupported",
-        detail=f"{content_type} is no format that is read. PDF, DOCX, PPTX, XLSX, HTML, Markdown, text and CSV are.",
+        detail=f"{content_type or 'The content of this file'} is no format that is read. "
+        "PDF, DOCX, PPTX, XLSX, HTML, Markdown, text and CSV are.",
     )
 
 

@@ -39,6 +39,18 @@ class TextBlock:
         """The text as the file has it."""
         return self.text if self.source is None else self.source
 
+    @property
+    def markdown(self) -> str:
+        """The text with the marks of Markdown that show its kind. Tables are as in ``text``."""
+        if self.source is not None:
+            return self.source
+        match self.kind:
+            case BlockKind.HEADING:
+                return f"{'#' * max(1, min(self.level or 1, 6))} {self.text}"
+            case BlockKind.LIST_ITEM:
+                return f"- {self.text}"
+        return self.text
+
 
 @dataclass(frozen=True, slots=True)
 class PageError:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from baton_documents import refusals
 from baton_documents.formats import MEDIA_TYPES, DocumentFormat
 from baton_documents.reader import Extractor
-from baton_documents.results import BlockKind, DocumentText, ExtractedText, TextBlock
+from baton_documents.results import DocumentText, ExtractedText
 
 MAX_CHARACTERS = 200_000
 """The largest number of characters of one document (about 50,000 tokens)."""
@@ -51,21 +51,10 @@ def _pieces(extracted: ExtractedText, page_word: str) -> Iterator[str]:
                 yield _line(page_word, errors[0].page, errors.pop(0).message)
             page = block.page
             yield _line(page_word, page)
-        yield _text(block)
+        yield block.markdown
     for error in errors:
         yield _line(page_word, error.page, error.message)
 
 
 def _line(page_word: str, page: int, message: str | None = None) -> str:
     return f"[{page_word} {page}: {message}]" if message else f"[{page_word} {page}]"
-
-
-def _text(block: TextBlock) -> str:
-    if block.source is not None:
-        return block.source
-    match block.kind:
-        case BlockKind.HEADING:
-            return f"{'#' * max(1, min(block.level or 1, 6))} {block.text}"
-        case BlockKind.LIST_ITEM:
-            return f"- {block.text}"
-    return block.text

@@ -16,6 +16,7 @@ from tests.infrastructure.stack import ROOT
 
 COMMANDS = {
     "baton.admin": "operators start it",
+    "baton_documents.__main__": "users start it",
     "baton_documents.child": "the extractor starts it as a process",
 }
 """Modules of the library that are programs."""

@@ -1,0 +1,79 @@
+"""The command ``baton-documents``, which prints what is read of a file."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from baton_documents.document import Document
+from baton_documents.errors import DocumentError
+from baton_documents.processes import DEFAULT_LIMITS, MIB, ProcessLimits, read_in_process
+
+STANDARD_INPUT = "-"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command. Exits with 1 if the file is not read, with 2 if it is called wrongly."""
+    options = _parser().parse_args(arguments)
+    limits = ProcessLimits(options.memory * MIB, options.seconds, DEFAULT_LIMITS.answer_bytes)
+    try:
+        name = options.name or ("" if options.file == STANDARD_INPUT else Path(options.file).name)
+        document = read_in_process(_content(options.file), name, options.type, limits=limits)
+    except OSError as problem:
+        sys.exit(f"{options.file} cannot be opened: {problem.strerror}. Name a file, or - for standard input.")
+    except DocumentError as problem:
+        sys.exit(f"{options.file}: {problem}")
+    if hasattr(sys.stdout, "reconfigure"):  # characters that a terminal lacks end nothing
+        sys.stdout.reconfigure(errors="replace")
+    if options.json:
+        print(json.dumps(as_json(document), ensure_ascii=False, indent=2))
+    else:
+        print("\n".join(lines_of(document)))
+
+
+def as_json(document: Document) -> dict[str, Any]:
+    """Return the title, format, sections, pages, tables and text of a document as JSON values."""
+    return {
+        "title": document.title,
+        "format": document.format.value,
+        "sections": [
+            {"headings": section.headings, "page": section.page, "text": section.text} for section in document.sections
+        ],
+        "pages": [{"number": page.number, "text": page.text, "error": page.error} for page in document.pages],
+        "tables": [{"page": table.page, "rows": table.rows} for table in document.tables],
+        "text": document.text,
+    }
+
+
+def lines_of(document: Document) -> Iterator[str]:
+    """Yield a summary of a document and then its text, with a line before each page."""
+    counts = ((len(document.pages), "page"), (len(document.sections), "section"), (len(document.tables), "table"))
+    numbers = (f"{count} {noun}{'' if count == 1 else 's'}" for count, noun in counts if count)
+    yield f"{document.title or '(no title)'}: {', '.join((document.format.value.upper(), *numbers))}"
+    if not document.pages:
+        yield from ("", document.text)
+    for page in document.pages:
+        yield from ("", f"[{page.number}{f': {page.error}' if page.error else ''}]")
+        if page.text:
+            yield from ("", page.text)
+
+
+def _content(file: str) -> bytes:
+    return sys.stdin.buffer.read() if file == STANDARD_INPUT else Path(file).read_bytes()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="baton-documents", description="Read documents as text.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    read = commands.add_parser("read", help="print the title, sections, pages, tables and text of a file")
+    read.add_argument("file", metavar="FILE", help="a file, or - for standard input")
+    read.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+    read.add_argument("--name", default="", help="the name by which to read it, such as notes.md for standard input")
+    read.add_argument("--type", default="", help="the media type that it must have, such as text/csv; charset=koi8-r")
+    read.add_argument("--memory", type=int, default=DEFAULT_LIMITS.memory_bytes // MIB, help="MiB that it may take")
+    read.add_argument("--seconds", type=int, default=DEFAULT_LIMITS.seconds, help="processor time that it may take")
+    return parser
