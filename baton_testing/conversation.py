@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from baton.composition.app import build
-from baton.domain.episode import EndReason
 from baton.domain.errors import BatonError
 from baton.domain.events import Event
 from baton.domain.identity import Scope, ThreadRef, thread_ref
 from baton.domain.interrupt import AnswerStatus, InterruptAnswer
 from baton.domain.queued import RecordDelivery
+from baton.domain.thread import EndReason
 from baton.memory.episodes.session_closing import ClosingStep
 from baton.memory.light_model import JunkAnswer
 from baton.requests.parsing import answer_request, message_request

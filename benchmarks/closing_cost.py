@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 from baton.adapters.dynamodb.pipeline_queue import DynamoPipelineQueue
 from baton.composition.app import build
-from baton.domain.episode import EndReason
 from baton.domain.pipelines import PipelineLimits, PipelineRun
+from baton.domain.thread import EndReason
 from baton.domain.usage import Usage
 from baton.memory.episodes.session_closing import ClosingStep
 from baton.pipelines.admission import Admission

@@ -25,8 +25,9 @@ from baton.adapters.dynamodb.table import Table
 from baton.adapters.dynamodb.thread_store import DynamoThreadStore
 from baton.composition.app import build
 from baton.composition.ports import Ports
-from baton.domain.episode import EndReason, Episode, EpisodePart, EpisodeStatus, ended_session
+from baton.domain.episode import Episode, EpisodePart, EpisodeStatus, ended_session
 from baton.domain.identity import Scope
+from baton.domain.thread import EndReason
 from baton.domain.times import to_millis
 from baton.domain.usage import Usage
 from baton.ports.clock import SystemClock

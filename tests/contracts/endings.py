@@ -7,9 +7,9 @@ from datetime import timedelta
 
 import pytest
 
-from baton.domain.episode import EndReason, EpisodeRef, ended_session
+from baton.domain.episode import EpisodeRef, ended_session
 from baton.domain.errors import LeaseLost
-from baton.domain.thread import ThreadStatus
+from baton.domain.thread import EndReason, ThreadStatus
 from baton.domain.usage import Usage
 from baton.ports.connections import Live
 from baton.ports.leases import Commit, Lease

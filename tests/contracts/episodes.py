@@ -9,7 +9,6 @@ import pytest
 
 from baton.domain.episode import (
     EndedSession,
-    EndReason,
     Episode,
     EpisodePart,
     EpisodeRef,
@@ -20,6 +19,7 @@ from baton.domain.episode import (
 )
 from baton.domain.errors import InvalidRequest
 from baton.domain.identity import Scope
+from baton.domain.thread import EndReason
 from baton.domain.usage import Usage
 from tests.contracts.stores import Stores, new_thread_id
 

@@ -18,8 +18,9 @@ from aws_lambda_powertools.utilities.parser.models import (
 from pydantic import BaseModel
 
 from baton.domain.document import IngestionStep, original_of_key
-from baton.domain.episode import EndReason, episode_id
+from baton.domain.episode import episode_id
 from baton.domain.queued import QueuedMessage, parse_queued
+from baton.domain.thread import EndReason
 from baton.entry.ingestion_events import document_of
 from baton.memory.episodes.session_closing import ClosingStep
 

@@ -9,9 +9,10 @@ from pydantic import ConfigDict, Field
 
 from baton.api.record_schemas import ToolCallRecord
 from baton.api.schemas import EXTERNAL_ID, NOT_BLANK, TIME, Asked
-from baton.domain.episode import EndReason, EpisodePart, EpisodeRef, EpisodeStatus
 from baton.domain.episode import Episode as EpisodeRecord
+from baton.domain.episode import EpisodePart, EpisodeRef, EpisodeStatus
 from baton.domain.identity import MAX_MESSAGE_ID
+from baton.domain.thread import EndReason
 from baton.domain.wire_model import THREAD_ID, TIMESTAMP, Timestamp, WireModel
 
 EPISODE_ID = "0f2d5c1e-3b64-5c9e-8f0e-3a1c2f7f9f10"

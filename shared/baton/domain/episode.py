@@ -8,17 +8,9 @@ from datetime import date, datetime
 from enum import StrEnum
 
 from baton.domain.message import Role
-from baton.domain.thread import Thread
+from baton.domain.thread import EndReason, Thread
 from baton.domain.times import day_in
 from baton.domain.usage import Usage
-
-
-class EndReason(StrEnum):
-    """The reason for which the session ended."""
-
-    USER_CLOSED = "UserClosed"
-    TIMEOUT = "Timeout"
-    AGENT_CLOSED = "AgentClosed"
 
 
 class EpisodeStatus(StrEnum):

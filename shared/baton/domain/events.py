@@ -32,12 +32,12 @@ from ag_ui.core import (
 )
 
 from baton.domain.agent import AgentDefinition
-from baton.domain.episode import EndReason
 from baton.domain.errors import BatonError
 from baton.domain.interrupt import Interrupt, InterruptAnswer
 from baton.domain.message import LENGTH, Role, StoredMessage
 from baton.domain.numbered_passages import split_consulted
 from baton.domain.text import encodable, slices
+from baton.domain.thread import EndReason
 from baton.domain.usage import Usage
 
 PROTOCOL_VERSION = "1.0"

@@ -16,6 +16,14 @@ from baton.domain.usage import ModelUsage, Usage
 from baton.domain.workflow import Workflow
 
 
+class EndReason(StrEnum):
+    """The reason for which the session ended."""
+
+    USER_CLOSED = "UserClosed"
+    TIMEOUT = "Timeout"
+    AGENT_CLOSED = "AgentClosed"
+
+
 @dataclass(frozen=True, slots=True)
 class ConversationState:
     """The state that a thread stores between runs."""

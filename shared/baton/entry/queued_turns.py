@@ -10,7 +10,6 @@ from datetime import datetime
 from aws_lambda_powertools import Logger
 
 from baton.domain.a2a_task import MarkStatus, TaskMark
-from baton.domain.episode import EndReason
 from baton.domain.errors import BatonError, CountsBusy, LeaseLost, StoreUnavailable, ThreadBusy, ThreadUnavailable
 from baton.domain.events import run_error, unsequenced
 from baton.domain.forgetting import LATE_RECORD
@@ -27,6 +26,7 @@ from baton.domain.queued import (
     RecordDelivery,
     parse_queued,
 )
+from baton.domain.thread import EndReason
 from baton.domain.tracing import inside, joining
 from baton.failures import report_failure
 from baton.memory.prompt.history_summary import HistorySummaries

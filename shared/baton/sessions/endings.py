@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from ag_ui.core import BaseEvent
 
 from baton.concurrency import gather_all
-from baton.domain.episode import EndReason, ended_session, episode_id
+from baton.domain.episode import ended_session, episode_id
 from baton.domain.errors import ThreadUnavailable
 from baton.domain.events import thread_closed
 from baton.domain.identity import Scope
 from baton.domain.queued import Subscriber
-from baton.domain.thread import ConversationState, Thread, ThreadStatus
+from baton.domain.thread import ConversationState, EndReason, Thread, ThreadStatus
 from baton.handoffs.conversation_states import ConversationStates
 from baton.leases import holding
 from baton.outbox.delivery import announce

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from baton.concurrency import gather_all, off_loop
-from baton.domain.episode import EndReason, EpisodeRef
+from baton.domain.episode import EpisodeRef
 from baton.domain.errors import ImportConflict, StoreUnavailable, ThreadUnavailable
 from baton.domain.feedback import Feedback
 from baton.domain.identity import Scope, derive_record_id, derive_run_id
 from baton.domain.imported_session import IMPORT_TURN, ImportedSession
 from baton.domain.message import IMPORTED, OutcomeType, Role, RunEnd, StoredMessage
+from baton.domain.thread import EndReason
 from baton.domain.usage import Usage
 from baton.leases import acquire_when_free, holding
 from baton.memory.prompt.token_estimates import message_tokens

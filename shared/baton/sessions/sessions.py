@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from aws_lambda_powertools import Logger
 
-from baton.domain.episode import EndReason, EpisodeRef
+from baton.domain.episode import EpisodeRef
 from baton.domain.errors import StoreUnavailable
 from baton.domain.identity import Scope, derive_record_id
 from baton.domain.metrics import Metric, count
-from baton.domain.thread import Thread
+from baton.domain.thread import EndReason, Thread
 from baton.ports.audit import AuditLog, Once
 from baton.ports.episodes import Closings, Episodes
 from baton.ports.leases import Lease

@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
-from baton.domain.episode import EndReason
 from baton.domain.errors import ThreadUnavailable
 from baton.domain.events import thread_closed, unsequenced
 from baton.domain.identity import Scope
 from baton.domain.queued import Subscriber
-from baton.domain.thread import ThreadStatus
+from baton.domain.thread import EndReason, ThreadStatus
 from baton.leases import acquire_when_free, holding
 from baton.outbox.connection_sender import WORKER_SECONDS, send_to
 from baton.ports.audit import AuditLog

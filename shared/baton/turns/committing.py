@@ -14,7 +14,7 @@ from baton.agents.attempt_context import Writes
 from baton.agents.orphaned_tasks import settle_tasks, stop_remote_tasks
 from baton.concurrency import gather_all
 from baton.dialogue.dialogue_result import DialogueResult, count_failure, end_events
-from baton.domain.episode import EndReason, EpisodeRef, ended_session
+from baton.domain.episode import EpisodeRef, ended_session
 from baton.domain.errors import BatonError, error_from_code
 from baton.domain.events import RunStamp, thread_title, unsequenced
 from baton.domain.handoff import HandoffOutcome
@@ -24,7 +24,7 @@ from baton.domain.message import OutcomeType, RunEnd, StoredMessage
 from baton.domain.metrics import Metric, count, measure
 from baton.domain.run_events import state_changes
 from baton.domain.running_conversation import RunningConversation
-from baton.domain.thread import Run, Thread, ThreadStatus, Watchers
+from baton.domain.thread import EndReason, Run, Thread, ThreadStatus, Watchers
 from baton.domain.tracing import current_trace_id
 from baton.domain.usage import OTHER_MODELS, ModelUsage, by_model
 from baton.memory.inspection.inspection import Inspection

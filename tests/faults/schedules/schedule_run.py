@@ -7,7 +7,6 @@ import json
 from dataclasses import dataclass
 from enum import StrEnum
 
-from baton.domain.episode import EndReason
 from baton.domain.errors import (
     BatonError,
     LeaseLost,
@@ -18,6 +17,7 @@ from baton.domain.errors import (
 )
 from baton.domain.events import Event
 from baton.domain.queued import RecordDelivery
+from baton.domain.thread import EndReason
 from baton.entry.actions import Caller
 from tests.faults.schedules.held_record import Held
 from tests.faults.schedules.processes import Process, ProcessLoop

@@ -10,7 +10,6 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
-from baton.domain.episode import EndReason
 from baton.domain.errors import (
     HandoffInProgress,
     LeaseLost,
@@ -23,7 +22,7 @@ from baton.domain.errors import (
 from baton.domain.events import Event
 from baton.domain.json_schema import partial, problems
 from baton.domain.message import Role, StoredMessage
-from baton.domain.thread import RunStatus, Thread
+from baton.domain.thread import EndReason, RunStatus, Thread
 from baton.domain.thread_state import thread_state
 from baton.domain.tool_call import ToolCall
 from baton.domain.workflow import Workflow, WorkflowStatus

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
 from baton.composition.app import App, build
-from baton.domain.episode import EndReason, Episode, EpisodeStatus
+from baton.domain.episode import Episode, EpisodeStatus
 from baton.domain.errors import (
     BatonError,
     LeaseLost,
@@ -24,6 +24,7 @@ from baton.domain.events import Event
 from baton.domain.forgetting import ForgetRequest, ForgetStatus, NextStep
 from baton.domain.message import Role
 from baton.domain.search import IndexName, SearchFilter
+from baton.domain.thread import EndReason
 from baton.memory.episodes.episode_documents import MESSAGE
 from baton.memory.episodes.session_closing import ClosingStep
 from baton.requests.parsing import message_request

@@ -11,12 +11,12 @@ from typing import Any, TypeVar
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from baton.domain.episode import EndReason, ended_session
+from baton.domain.episode import ended_session
 from baton.domain.errors import LeaseLost
 from baton.domain.interrupt import Interrupt, PendingInterrupts
 from baton.domain.message import StoredMessage
 from baton.domain.queued import RecordDelivery
-from baton.domain.thread import RunStatus, ThreadStatus
+from baton.domain.thread import EndReason, RunStatus, ThreadStatus
 from baton.domain.usage import Usage
 from baton.ports.leases import Commit, Committed, Lease, LeaseBusy
 from baton.ports.messages import TurnRecord

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from baton.adapters.dynamodb import keys
-from baton.domain.episode import EndReason, EpisodeRef, episode_id
+from baton.domain.episode import EpisodeRef, episode_id
 from baton.domain.errors import SearchUnavailable, ThreadUnavailable
 from baton.domain.feedback import Feedback, Rating
 from baton.domain.forgetting import ForgetRequest, ForgetStatus, Retention
@@ -19,6 +19,7 @@ from baton.domain.identity import Permission, Scope
 from baton.domain.push_config import Line, PushConfig
 from baton.domain.run_step import RunStep, StepKind
 from baton.domain.search import IndexDocument, IndexedText, IndexName, SearchFilter
+from baton.domain.thread import EndReason
 from baton.domain.workflow import Workflow, WorkflowStatus
 from baton.leases import give_back
 from baton.memory.episodes.session_closing import ClosingStep

@@ -10,9 +10,10 @@ import pytest
 from baton.adapters.step_functions import StepFunctionsExecutions
 from baton.domain.capture import CaptureRef
 from baton.domain.document import DocumentRef
-from baton.domain.episode import EndReason, EpisodeRef
+from baton.domain.episode import EpisodeRef
 from baton.domain.identity import Scope
 from baton.domain.pipelines import Pipeline, PipelineLimits
+from baton.domain.thread import EndReason
 from baton.pipelines.admission import Admission
 from baton.pipelines.starts import AdmittedCaptures, AdmittedClosings, AdmittedIngestions
 from baton_local.account import ACCOUNT

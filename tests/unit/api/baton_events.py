@@ -8,7 +8,6 @@ from datetime import timedelta
 from ag_ui.core import BaseEvent
 from hypothesis import strategies as st
 
-from baton.domain.episode import EndReason
 from baton.domain.errors import error_classes
 from baton.domain.events import (
     Event,
@@ -46,6 +45,7 @@ from baton.domain.run_events import (
     tool_call,
     tool_result,
 )
+from baton.domain.thread import EndReason
 from baton.domain.tool_call import ToolCall
 from baton.domain.usage import Usage
 from baton_testing.fakes.clock import NOON

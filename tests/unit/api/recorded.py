@@ -11,12 +11,12 @@ from typing import Any
 
 from baton.domain.agent import AgentDefinition
 from baton.domain.document import IngestionStep, VersionStatus
-from baton.domain.episode import EndReason
 from baton.domain.errors import ModelUnavailable
 from baton.domain.identity import Permission, Scope, thread_ref
 from baton.domain.procedure import Procedure, ProcedureAction, ProcedureScope, draft_from
 from baton.domain.source import Refresh, RefreshCounts, SourceError, SourceStatus
 from baton.domain.task import Task
+from baton.domain.thread import EndReason
 from baton.domain.tool_call import ToolCall
 from baton.ports.agent_client import AgentFailed
 from baton.ports.leases import LeaseRequest

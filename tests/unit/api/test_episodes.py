@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from baton.domain.episode import EndReason, ended_session
+from baton.domain.episode import ended_session
 from baton.domain.errors import SearchUnavailable
 from baton.domain.identity import Scope
-from baton.domain.thread import ThreadStatus
+from baton.domain.thread import EndReason, ThreadStatus
 from baton.domain.tool_call import ToolCall
 from baton.ports.leases import LeaseRequest
 from tests.fakes.chat_model import Answer

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from baton.api.middleware import MAX_BODY_BYTES
-from baton.domain.episode import EndReason
 from baton.domain.message import Role
+from baton.domain.thread import EndReason
 from tests.fakes.chat_model import Answer
 from tests.harness.handoffs import HandoffHarness, transfer
 from tests.unit.api.served import Served

@@ -9,10 +9,10 @@ from itertools import pairwise
 
 import pytest
 
-from baton.domain.episode import MAX_ATTEMPTS, EndReason
+from baton.domain.episode import MAX_ATTEMPTS
 from baton.domain.errors import SearchUnavailable
 from baton.domain.metrics import Metric, counting
-from baton.domain.thread import RunStatus, ThreadStatus
+from baton.domain.thread import EndReason, RunStatus, ThreadStatus
 from baton.entry.sweep import MAX_PAUSE
 from tests.fakes.chat_model import Answer
 from tests.harness.harness import Harness

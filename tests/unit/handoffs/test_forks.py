@@ -57,7 +57,7 @@ async def test_a_fork_begins_with_the_last_messages_and_never_reaches_its_parent
 
 
 async def test_closing_a_fork_makes_no_episode() -> None:
-    from baton.domain.episode import EndReason
+    from baton.domain.thread import EndReason
 
     harness = HandoffHarness()
     await harness.say()

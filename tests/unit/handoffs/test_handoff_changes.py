@@ -9,9 +9,9 @@ from datetime import timedelta
 import pytest
 
 from baton.domain.agent import AgentDefinition
-from baton.domain.episode import EndReason
 from baton.domain.errors import HandoffInProgress, WorkflowUnavailable
 from baton.domain.identity import Scope
+from baton.domain.thread import EndReason
 from baton.domain.workflow import WorkflowStatus
 from baton.requests.parsing import continue_request
 from tests.e2e.ag_ui_rules import check_run

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from baton.domain.episode import EndReason
 from baton.domain.errors import StoreUnavailable
 from baton.domain.message import StoredMessage
+from baton.domain.thread import EndReason
 from baton.ports.leases import Lease
 from tests.e2e.ag_ui_rules import check_run
 from tests.fakes.chat_model import Answer

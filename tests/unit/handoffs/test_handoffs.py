@@ -7,8 +7,8 @@ from itertools import product
 
 import pytest
 
-from baton.domain.episode import EndReason
 from baton.domain.errors import ModelUnavailable, NotInHandoff
+from baton.domain.thread import EndReason
 from tests.e2e.ag_ui_rules import check_run
 from tests.fakes.chat_model import Answer
 from tests.harness.handoffs import HandoffHarness, advance, calling, texts, transfer

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
-from baton.domain.episode import EndReason, Episode, EpisodeMessage, EpisodeRef, EpisodeStatus, Fact
+from baton.domain.episode import Episode, EpisodeMessage, EpisodeRef, EpisodeStatus, Fact
 from baton.domain.identity import Scope
 from baton.domain.message import Role
 from baton.domain.search import IndexName
+from baton.domain.thread import EndReason
 from baton.domain.usage import Usage
 from baton.memory.episodes.episode_documents import embed_documents, episode_documents
 from baton_testing.fakes.embedder import FakeEmbedder

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from baton.domain.episode import EndReason, Episode, EpisodeRef, EpisodeStatus
+from baton.domain.episode import Episode, EpisodeRef, EpisodeStatus
 from baton.domain.identity import Scope
 from baton.domain.search import IndexedText, IndexName
+from baton.domain.thread import EndReason
 from baton.domain.usage import Usage
 from baton.memory.episodes.index_check import IndexCheck, Place
 from baton.ports.search import IndexedSource

@@ -17,11 +17,12 @@ from pydantic import TypeAdapter
 
 from baton.domain.capture import CaptureRef, CaptureStep
 from baton.domain.document import DocumentRef, IngestionStep
-from baton.domain.episode import EndReason, EpisodeRef
+from baton.domain.episode import EpisodeRef
 from baton.domain.identity import Scope
 from baton.domain.pipelines import PipelineRun
 from baton.domain.push_config import PushNotice, TaskChange
 from baton.domain.queued import Queued, parse_queued
+from baton.domain.thread import EndReason
 from baton.entry.ingestion_events import document_of
 from baton.memory.episodes.session_closing import ClosingStep
 from baton.pipelines.admission import Admission

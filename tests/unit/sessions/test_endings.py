@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from baton.domain.episode import EndReason, EpisodeStatus, episode_id
+from baton.domain.episode import EpisodeStatus, episode_id
 from baton.domain.errors import StoreUnavailable
-from baton.domain.thread import ThreadStatus
+from baton.domain.thread import EndReason, ThreadStatus
 from baton.domain.tool_call import ToolCall
 from baton.ports.connections import ConnectionBusy
 from tests.fakes.chat_model import Answer

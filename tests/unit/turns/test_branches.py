@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baton.domain.episode import EndReason
 from baton.domain.errors import (
     BranchCrossesHandoff,
     BranchUnavailable,
@@ -21,6 +20,7 @@ from baton.domain.errors import (
     TooManyBranches,
 )
 from baton.domain.identity import Scope
+from baton.domain.thread import EndReason
 from tests.fakes.chat_model import Answer
 from tests.harness.handoffs import HandoffHarness, advance
 from tests.harness.harness import Harness, Said

@@ -11,9 +11,9 @@ import pytest
 
 from baton.domain.agent import AgentDefinition
 from baton.domain.client_offer import ClientOffer, ClientTool
-from baton.domain.episode import EndReason
 from baton.domain.errors import InterruptUnavailable, ToolNameTaken
 from baton.domain.interrupt import AnswerStatus, InterruptAnswer, shown_interrupts
+from baton.domain.thread import EndReason
 from baton.domain.tool_call import ToolCallRecord
 from baton.memory.prompt.message_prompts import NOT_CARRIED_OUT
 from baton.requests.parsing import answer_request

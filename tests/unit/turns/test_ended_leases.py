@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from baton.domain.episode import EndReason
 from baton.domain.errors import BatonError, StoreUnavailable
+from baton.domain.thread import EndReason
 from baton.ports.leases import LeaseRequest
 from tests.fakes.chat_model import Answer
 from tests.harness.handoffs import HandoffHarness

@@ -7,10 +7,9 @@ from datetime import timedelta
 
 import pytest
 
-from baton.domain.episode import EndReason
 from baton.domain.errors import InterruptUnavailable, StoreUnavailable
 from baton.domain.interrupt import MAX_ARGUMENTS
-from baton.domain.thread import Thread
+from baton.domain.thread import EndReason, Thread
 from baton.domain.tool_call import ToolCall
 from baton.memory.prompt.message_prompts import NOT_CARRIED_OUT
 from baton.ports.leases import LeaseRequest

@@ -18,17 +18,9 @@ from baton.adapters.dynamodb.shards import newest_first, read_page
 from baton.adapters.dynamodb.table import ConditionFailed, Table
 from baton.adapters.s3_records import S3Bodies
 from baton.concurrency import gather_all, off_loop
-from baton.domain.episode import (
-    MAX_ATTEMPTS,
-    EndedSession,
-    EndReason,
-    Episode,
-    EpisodePart,
-    EpisodeRef,
-    EpisodeStatus,
-    Fact,
-)
+from baton.domain.episode import MAX_ATTEMPTS, EndedSession, Episode, EpisodePart, EpisodeRef, EpisodeStatus, Fact
 from baton.domain.identity import Scope
+from baton.domain.thread import EndReason
 from baton.domain.times import from_millis, to_millis
 from baton.domain.usage import Usage
 from baton.ports.leases import Lease
