@@ -14,9 +14,9 @@ from baton.settings.document import InvalidDocument, Problem, SettingsDocument, 
 from baton_deployment.checks import Check, fails, fine, note
 from baton_deployment.errors import DeploymentError
 from baton_deployment.stages import Stage
-from baton_local import settings_document
 from baton_local.errors import LocalCloudError
-from baton_local.settings_document import SettingsFile
+from baton_local.project import settings_document
+from baton_local.project.settings_document import SettingsFile
 
 NAME = "settings file"
 MOVED = {

@@ -10,7 +10,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from baton.adapters.s3_settings import SETTINGS_KEY
+from baton.adapters.aws.s3_settings import SETTINGS_KEY
 from baton.settings.document import InvalidDocument, check_document
 from baton_deployment.account import Account, code_of, problems_explained
 from baton_deployment.deployed_stack import read_outputs

@@ -7,8 +7,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from baton_local.intrinsics import Intrinsics
-from baton_local.template_translation import parse
+from baton_local.stack.intrinsics import Intrinsics
+from baton_local.stack.template_translation import parse
 
 SUFFIX = "ABCDEFGHIJKL"
 """An example of the random end of names that CloudFormation makes."""

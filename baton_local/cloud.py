@@ -18,7 +18,6 @@ from baton_local.cloud_engines import CloudEngines
 from baton_local.cloud_functions import CloudFunctions
 from baton_local.demo_model import weights
 from baton_local.demo_model.sentence_encoder import shared_encoder
-from baton_local.documentation import Documentation
 from baton_local.engines import state_machines
 from baton_local.engines.clients import client
 from baton_local.engines.moto import MotoServer
@@ -32,28 +31,29 @@ from baton_local.gateway.fair_gate import FairGate
 from baton_local.gateway.http import RestGateway
 from baton_local.gateway.websocket import SocketGateway
 from baton_local.log_lines import readable_lines
-from baton_local.object_events import ObjectEvents
-from baton_local.pressure import Pressure
-from baton_local.project_tools import importable, packages_in
+from baton_local.project.documentation import Documentation
+from baton_local.project.project_tools import importable, packages_in
+from baton_local.project.secrets_file import put_parameters, read_secrets
+from baton_local.project.settings_document import put_document
 from baton_local.root import ROOT
-from baton_local.schedules import Scheduler
-from baton_local.secrets_file import put_parameters, read_secrets
 from baton_local.serving.asgi import AsgiApp
 from baton_local.serving.hosts import LocalHosts
 from baton_local.serving.server import Server, claim
 from baton_local.settings import check_function_settings, model_endpoint, read_settings
-from baton_local.settings_document import put_document
 from baton_local.signals import receive
-from baton_local.stack import Stack, read_stack
-from baton_local.template import Endpoints
+from baton_local.stack.declarations import Stack, read_stack
+from baton_local.stack.template import Endpoints
 from baton_local.tokens import EmbedKey, TokenRequest
 from baton_local.traces import PATH as TRACES_PATH
 from baton_local.traces import LocalTraces, TraceRoutes
-from baton_local.worker import BEGINNING, Worker, start_workers
-from baton_local.worker_processes import WorkerProcesses
+from baton_local.workers.object_events import ObjectEvents
+from baton_local.workers.pressure import Pressure
+from baton_local.workers.schedules import Scheduler
+from baton_local.workers.worker import BEGINNING, Worker, start_workers
+from baton_local.workers.worker_processes import WorkerProcesses
 
 if TYPE_CHECKING:
-    from baton_local.watching import Snapshot
+    from baton_local.project.watching import Snapshot
 
 logger = logging.getLogger("baton_local")
 
@@ -96,7 +96,7 @@ class LocalCloud:
         self.url = ""
         """``http://127.0.0.1:PORT``"""
         self.environment: dict[str, str] = {}
-        """The functions' variables. ``python -m baton_local.worker`` needs them in its environment."""
+        """The functions' variables. ``python -m baton_local.workers.worker`` needs them in its environment."""
         self._code: Snapshot = {}
         """The files of agents and tools as they were before they were read."""
         self.about: dict[str, Any] = {}
@@ -231,7 +231,7 @@ class LocalCloud:
         self._running.callback(self.functions.end)
         self.functions.load(self.stack.functions, self.environment)
         self._prepare_state_machines(engines.moto, urls.moto, load_executions)
-        from baton_local import shared_agents
+        from baton_local.project import shared_agents
 
         server = self._server = Server(self._application(), subscriber)
         self._running.callback(server.stop)
@@ -255,10 +255,10 @@ class LocalCloud:
 
     def _read_agents(self) -> None:
         """Read the agents' files before anything that needs them. Raises ``LocalCloudError``."""
-        from baton.adapters.agent_files import AgentFileError
-        from baton_local import shared_agents
-        from baton_local.followed_files import code_folders
-        from baton_local.watching import snapshot
+        from baton.adapters.agents.agent_files import AgentFileError
+        from baton_local.project import shared_agents
+        from baton_local.project.followed_files import code_folders
+        from baton_local.project.watching import snapshot
 
         functions = self.stack.functions.values()
         self._code = snapshot(code_folders(self.settings))  # edits from now on are taken over
@@ -269,8 +269,8 @@ class LocalCloud:
 
     def _follow_files(self) -> None:
         """Have the documents of a project read, and edits of agents, tools and documents in use by the next turn."""
-        from baton_local.folder_documents import FolderDocuments
-        from baton_local.followed_files import FollowedFiles
+        from baton_local.project.folder_documents import FolderDocuments
+        from baton_local.project.followed_files import FollowedFiles
 
         documents = FolderDocuments(self.url, self._key)
         self._running.callback(documents.close)
@@ -281,17 +281,17 @@ class LocalCloud:
 
     def _report_unusable(self) -> None:
         """Print the tools, remote agents and token issuers that cannot be used. Turns run without them."""
-        from baton.composition import event_loop
-        from baton_local import checks
+        from baton.composition.startup import event_loop
+        from baton_local.project import checks
 
         for problem in event_loop.run(checks.problems(with_embedder=not self._embeds)):
             logger.warning("%s", problem)
 
     def _make_indices(self) -> None:
         """Make the search indices as a deployment does. Raises ``LocalCloudError``."""
-        from baton.composition import event_loop
+        from baton.composition.startup import event_loop
         from baton.domain.errors import SearchUnavailable
-        from baton_local import checks
+        from baton_local.project import checks
 
         try:
             for line in event_loop.run(checks.make_indices()):

@@ -9,7 +9,7 @@ from baton_local.environment import local_names
 from baton_local.functions import Function, Invocable, load_web_app
 from baton_local.serving.asgi import AsgiApp
 from baton_local.settings import LocalSettings
-from baton_local.stack import FunctionDefinition
+from baton_local.stack.declarations import FunctionDefinition
 
 if TYPE_CHECKING:
     from baton_local.lambda_runtime.functions import BuiltFunction

@@ -7,13 +7,13 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from baton.domain.model_providers import BEDROCK_PROVIDER, DEFAULT_PROVIDER, route
+from baton.domain.agents.model_providers import BEDROCK_PROVIDER, DEFAULT_PROVIDER, route
 from baton_local.account import ACCESS_KEY_ID, REGION, SECRET_ACCESS_KEY
 from baton_local.demo_model.sentence_encoder import DIMENSIONS
 from baton_local.demo_model.sentence_encoder import NAME as EMBEDDING_MODEL
 from baton_local.errors import TemplateProblem
 from baton_local.root import ROOT, TOKENIZER
-from baton_local.stack import FunctionDefinition
+from baton_local.stack.declarations import FunctionDefinition
 from baton_local.traces import PATH as TRACES_PATH
 
 DEMO_MODEL = "baton-demo"

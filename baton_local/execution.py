@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from baton.composition.environment import current
+from baton.composition.startup.environment import current
 from baton_local.environment import local_names
 from baton_local.roles.guard import guard_of, guarded
 from baton_local.root import ROOT, TOKENIZER
 from baton_local.settings import LocalSettings
-from baton_local.stack import FunctionDefinition, Stack
+from baton_local.stack.declarations import FunctionDefinition, Stack
 
 AGENTS_LAYER = "SharedLayer"
 """The layer with the library and the agents' files."""

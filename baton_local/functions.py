@@ -15,12 +15,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol
 
-from baton.composition.environment import current
+from baton.composition.startup.environment import current
 from baton_local import log_lines
 from baton_local.account import ACCOUNT, REGION
 from baton_local.errors import FunctionProblem
 from baton_local.serving.asgi import AsgiApp
-from baton_local.stack import FunctionDefinition
+from baton_local.stack.declarations import FunctionDefinition
 
 Handler = Callable[[Any, "LambdaContext"], Any]
 

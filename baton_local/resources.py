@@ -10,7 +10,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from baton_local.account import ACCOUNT
 from baton_local.engines.clients import client
 from baton_local.errors import TemplateProblem
-from baton_local.stack import QueueDefinition, Stack, StateMachineDefinition
+from baton_local.stack.declarations import QueueDefinition, Stack, StateMachineDefinition
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient

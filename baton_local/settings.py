@@ -150,7 +150,7 @@ def model_endpoint(settings: ModelSettings) -> str:
 
 
 def _check_profiles() -> None:
-    from baton.adapters.models.profile_overrides import profile_overrides
+    from baton.adapters.models.profiles.profile_overrides import profile_overrides
 
     try:
         profile_overrides(ModelSettings().model_profiles)

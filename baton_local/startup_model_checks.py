@@ -11,13 +11,13 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
+from baton.domain.agents.model_providers import ConfiguredModel, ModelKind, route
 from baton.domain.errors import BatonError
-from baton.domain.model_providers import ConfiguredModel, ModelKind, route
 from baton_client.model_tables import table_of
 from baton_local.demo_model.sentence_encoder import SCHEME
 
 if TYPE_CHECKING:
-    from baton.agents.model_checks import ModelChecks
+    from baton.agents.checks.model_checks import ModelChecks
     from baton_local.cloud import LocalCloud
 
 Say = Callable[[str], None]
@@ -46,7 +46,7 @@ class StartupModelChecks:
 
     def start(self) -> None:
         """Begin, and return at once."""
-        from baton.composition import event_loop
+        from baton.composition.startup import event_loop
 
         self._running = event_loop.begin(self._print())
 
@@ -79,7 +79,7 @@ class StartupModelChecks:
 
 
 async def _table(checks: ModelChecks, model: ConfiguredModel) -> list[str]:
-    from baton.api.models import ModelReport
+    from baton.api.agents.models import ModelReport
 
     try:
         return table_of(ModelReport.of(await checks.check(model.name)).wire())

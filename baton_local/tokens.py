@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from baton.adapters.tokens.embed_keys import read_embed_keys
-from baton.domain.identity import is_reserved_user
+from baton.domain.tenants.identity import is_reserved_user
 from baton_local.errors import LocalCloudError
 from baton_local.serving.asgi import AsgiApp
 

@@ -11,9 +11,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from baton.domain.errors import BatonError, NotFound
-from baton.domain.identity import Permission
+from baton.domain.tenants.identity import Permission
 from baton.domain.tracing import Attribute
-from baton.ports.identity import TokenVerifier
+from baton.ports.tenants.identity import TokenVerifier
 from baton_local.serving.asgi import BodyTooLarge, read_body
 
 PATH = "/local/traces"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from baton_client.agent_folders import no_such_agent, owned_files
 from baton_local.environment import applied
-from baton_local.project_tools import importable
+from baton_local.project.project_tools import importable
 from baton_project.errors import CheckFailed
 from baton_project.project import Project
 
@@ -60,9 +60,9 @@ def report(folder: Path, write: Callable[[str], None], *, as_json: bool) -> None
 
 def examined(project: Project) -> tuple[list[str], list[Problem]]:
     """Return the ids of the project's agents, and the problems with them. Every server is called once."""
-    from baton.composition import event_loop
-    from baton_local import checks
-    from baton_local.shared_agents import read_agents
+    from baton.composition.startup import event_loop
+    from baton_local.project import checks
+    from baton_local.project.shared_agents import read_agents
 
     if problems := unreadable(project):
         return [], problems
@@ -89,8 +89,8 @@ def _by_place(problem: Problem) -> tuple[str, int, str, str]:
 
 def unreadable(project: Project) -> list[Problem]:
     """Return the problems in the agents' files themselves."""
-    from baton.adapters.agent_files import AgentFileError
-    from baton_local.shared_agents import read_agents
+    from baton.adapters.agents.agent_files import AgentFileError
+    from baton_local.project.shared_agents import read_agents
 
     with _settings_of(project):
         try:

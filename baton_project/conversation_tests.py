@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from baton_testing.batch import Batch
     from baton_testing.conversation_files import ReadFile
     from baton_testing.project_agents import AgentPlace
-    from baton_testing.result import ConversationResult
+    from baton_testing.reports.result import ConversationResult
 
 
 class AnsweredBy(StrEnum):
@@ -123,9 +123,9 @@ def _batch(place: AgentPlace, files: Sequence[ReadFile], options: Options) -> Ba
 def _reported(batch: Batch, options: Options) -> int:
     """Hold the conversations, print what came of them, and return the exit code."""
     from baton_testing.batch import record
-    from baton_testing.junit import write_junit
-    from baton_testing.report import Report
-    from baton_testing.terminal import Terminal
+    from baton_testing.reports.junit import write_junit
+    from baton_testing.reports.report import Report
+    from baton_testing.reports.terminal import Terminal
 
     terminal = Terminal()
     results: list[ConversationResult] = []
@@ -159,9 +159,9 @@ def _write_test(place: AgentPlace, thread_id: str, options: Options) -> int:
     from baton_client.command.exits import CommandError
     from baton_client.command.session import Environment, SignIn
     from baton_testing.errors import CannotRun
-    from baton_testing.stored_thread import SECONDS, StoredThread, read_thread
-    from baton_testing.terminal import Terminal
-    from baton_testing.thread_recording import write_test
+    from baton_testing.recordings.stored_thread import SECONDS, StoredThread, read_thread
+    from baton_testing.recordings.thread_recording import write_test
+    from baton_testing.reports.terminal import Terminal
 
     async def stored() -> StoredThread:
         environment = Environment.of_process(url=options.url)

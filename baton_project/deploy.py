@@ -9,7 +9,7 @@ from baton_deployment.deployment import Deployment, build, deploy, deploy_accoun
 from baton_deployment.errors import DeploymentError
 from baton_deployment.preflight import run_preflight
 from baton_deployment.stages import Stage, read_stage
-from baton_local.project_tools import packages_in
+from baton_local.project.project_tools import packages_in
 from baton_project.building import assemble
 from baton_project.check import unreadable
 from baton_project.errors import ProjectProblem

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from baton_testing.evals.collecting import Wanted
     from baton_testing.evals.comparison import Comparison
     from baton_testing.evals.evaluation import Evaluation
-    from baton_testing.evals.project_run import Plan
     from baton_testing.evals.reading import Problem, ReadCase
     from baton_testing.evals.results import EvaluationRecord
     from baton_testing.evals.summary import Summary
+    from baton_testing.evals.targets.project_run import Plan
 
 RUN = "run"
 _OF_PROJECTS = frozenset({"BATON_DEMO_SCRIPT", "BATON_TOOL_PACKAGES", "BATON_DEFAULT_AGENT"})
@@ -163,9 +163,9 @@ def collect_cases(
 def _run(options: Options) -> int:
     from baton_project.project import Project
     from baton_testing.evals.comparison import compare
+    from baton_testing.evals.reports.table import EvaluationTerminal
     from baton_testing.evals.results import INTERRUPTED
     from baton_testing.evals.summary import summarise
-    from baton_testing.evals.table import EvaluationTerminal
 
     if options.url is not None:
         record, before = _evaluate_server(options), None
@@ -201,7 +201,7 @@ def _exit_code(options: Options, summary: Summary, comparison: Comparison | None
 
 
 def _evaluate(plan: Plan) -> EvaluationRecord:
-    from baton_testing.evals.project_run import evaluate_project
+    from baton_testing.evals.targets.project_run import evaluate_project
 
     return evaluate_project(plan, _show_progress)
 
@@ -211,7 +211,7 @@ def _evaluate_other(plan: Plan, project: Project, options: Options) -> Evaluatio
     from dataclasses import replace
 
     from baton_project.project import Project
-    from baton_testing.evals.against import checked_out, evaluate_apart, find_other
+    from baton_testing.evals.targets.against import checked_out, evaluate_apart, find_other
 
     if options.against is None:
         return None
@@ -230,8 +230,8 @@ def _evaluate_other(plan: Plan, project: Project, options: Options) -> Evaluatio
 
 def _evaluate_server(options: Options) -> EvaluationRecord:
     from baton_testing.evals.reading import read_datasets
-    from baton_testing.evals.server_run import ServerPlan, evaluate_server
-    from baton_testing.evals.server_target import server_problems
+    from baton_testing.evals.targets.server_run import ServerPlan, evaluate_server
+    from baton_testing.evals.targets.server_target import server_problems
 
     if options.against is not None or options.model is not None or options.reach:
         raise ProjectProblem("--against, --model and --reach are about a project: a server has its agents and models.")
@@ -251,8 +251,8 @@ def _publish(url: str, record: EvaluationRecord, summary: Summary) -> None:
 
     from baton_client.command.exits import advice
     from baton_client.errors import BatonError
-    from baton_testing.evals.publishing import make_request
-    from baton_testing.evals.server_run import signed_in
+    from baton_testing.evals.reports.publishing import make_request
+    from baton_testing.evals.targets.server_run import signed_in
 
     async def publish() -> str:
         async with signed_in(url) as client:
@@ -271,7 +271,7 @@ def _collect(url: str | None, wanted: Wanted, out: Path) -> int:
     from baton_client.errors import BatonError
     from baton_testing.evals.collecting import collect, write_cases
     from baton_testing.evals.results import count
-    from baton_testing.evals.server_run import signed_in
+    from baton_testing.evals.targets.server_run import signed_in
 
     if out.exists():
         raise ProjectProblem(f"{out} is there already. Name another file: --out")
@@ -298,9 +298,9 @@ def _collect(url: str | None, wanted: Wanted, out: Path) -> int:
 
 
 def _plan(project: Project, options: Options) -> Plan:
-    from baton_testing.evals.project_run import Plan
     from baton_testing.evals.reading import read_datasets, unknown_names
     from baton_testing.evals.scorers import Scorers
+    from baton_testing.evals.targets.project_run import Plan
     from baton_testing.known_names import KnownNames
 
     paths = options.paths or [as_given(project.folder / "evals")]
@@ -352,9 +352,9 @@ def _show_progress(evaluation: Evaluation) -> None:
 
 
 def _write(options: Options, record: EvaluationRecord, summary: Summary, comparison: Comparison | None) -> None:
-    from baton_testing.evals.junit_report import write_junit
-    from baton_testing.evals.page import write_page
-    from baton_testing.evals.reports import write_json
+    from baton_testing.evals.reports.json_report import write_json
+    from baton_testing.evals.reports.junit_report import write_junit
+    from baton_testing.evals.reports.page import write_page
 
     try:
         if options.results is not None:

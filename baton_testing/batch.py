@@ -18,7 +18,7 @@ from baton_testing.errors import CannotRun
 from baton_testing.models.cassette import Cassette
 from baton_testing.models.choice import Answering
 from baton_testing.project_agents import AgentPlace
-from baton_testing.result import ConversationResult
+from baton_testing.reports.result import ConversationResult
 from baton_testing.runner import Runner
 
 FEW = 300

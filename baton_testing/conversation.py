@@ -12,14 +12,14 @@ from typing import Any
 
 from baton.composition.app import build
 from baton.domain.errors import BatonError
-from baton.domain.events import Event
-from baton.domain.identity import Scope, ThreadRef, thread_ref
-from baton.domain.interrupt import AnswerStatus, InterruptAnswer
-from baton.domain.queued import RecordDelivery
-from baton.domain.thread import EndReason
+from baton.domain.tenants.identity import Scope, ThreadRef, thread_ref
+from baton.domain.threads.events import Event
+from baton.domain.threads.interrupt import AnswerStatus, InterruptAnswer
+from baton.domain.threads.queued import RecordDelivery
+from baton.domain.threads.thread import EndReason
 from baton.memory.episodes.session_closing import ClosingStep
 from baton.memory.light_model import JunkAnswer
-from baton.requests.parsing import answer_request, message_request
+from baton.threads.requests.parsing import answer_request, message_request
 from baton_testing.conversation_ports import ConversationPorts
 from baton_testing.models.own_time import OwnTime
 from baton_testing.observation import Observation

@@ -6,20 +6,20 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cache, cached_property
 
-from baton.adapters.token_counter import TiktokenCounter
+from baton.adapters.models.token_counter import TiktokenCounter
 from baton.authoring.functions import Functions
-from baton.domain.task import Task
-from baton.domain.tool_call import ASK, ToolCallRecord
-from baton.domain.workflow import Workflow
-from baton.ports.agents import ShippedAgents
-from baton.ports.chat_model import ChatModel, TokenCounter
+from baton.domain.handoffs.workflow import Workflow
+from baton.domain.runs.task import Task
+from baton.domain.runs.tool_call import ASK, ToolCallRecord
+from baton.ports.agents.agents import ShippedAgents
+from baton.ports.agents.chat_model import ChatModel, TokenCounter
+from baton.ports.agents.tools import Tools
 from baton.ports.clock import Clock
-from baton.ports.leases import Lease
-from baton.ports.tools import Tools
+from baton.ports.threads.leases import Lease
 from baton_local.root import TOKENIZER
 from baton_testing.fakes.ports import MemoryPorts
-from baton_testing.fakes.run_records import FakeRunRecords
-from baton_testing.fakes.workflows import FakeWorkflows
+from baton_testing.fakes.threads.run_records import FakeRunRecords
+from baton_testing.fakes.threads.workflows import FakeWorkflows
 from baton_testing.models.metered import MeteredModel
 from baton_testing.virtual_time import LoopClock
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
-from baton.domain.identity import PermissionName
+from baton.domain.tenants.identity import PermissionName
 from baton.domain.times import is_time_zone
 from baton_testing.durations import Duration
 from baton_testing.models.answering import MODEL_ERRORS

@@ -11,7 +11,7 @@ from baton_testing.conversation_test import Expectation, Step
 from baton_testing.models.cassette import Recording
 from baton_testing.observation import Observation, combine
 from baton_testing.played_user import Verdict
-from baton_testing.result import Failure, RunResult
+from baton_testing.reports.result import Failure, RunResult
 
 WHOLE = "the conversation"
 

@@ -8,9 +8,9 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
-from baton.domain.message import Role
-from baton.ports.chat_model import ChatModel, ModelSettings, Prompt, TextDelta
-from baton.ports.files import ThreadFiles
+from baton.domain.threads.message import Role
+from baton.ports.agents.chat_model import ChatModel, ModelSettings, Prompt, TextDelta
+from baton.ports.documents.files import ThreadFiles
 from baton_testing.conversation_test import ConversationTest
 from baton_testing.observation import Observation
 

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from baton.adapters.agent_files import AgentFileError, AgentFiles
-from baton.adapters.code_problems import describe_code_problem
+from baton.adapters.agents.agent_files import AgentFileError, AgentFiles
+from baton.adapters.agents.code_problems import describe_code_problem
 from baton.authoring.containment import Blocked
 from baton.authoring.errors import CannotLoad
 from baton.authoring.functions import Filled, Functions
 from baton.domain.errors import NotFound
-from baton.ports.tools import ToolFailed, Tools, TurnContext
+from baton.ports.agents.tools import ToolFailed, Tools, TurnContext
 from baton_local.environment import applied
-from baton_local.project_tools import importable
+from baton_local.project.project_tools import importable
 from baton_testing.errors import CannotRun
 from baton_testing.virtual_time import real_time
 
@@ -65,7 +65,7 @@ class AgentPlace:
 
 def check_functions(files: AgentFiles) -> None:
     """Import the functions that agents have as tools. Raises ``CannotRun`` with those that cannot be used."""
-    from baton_local.shared_agents import unusable_functions
+    from baton_local.project.shared_agents import unusable_functions
 
     problems = [each.describe(_describe_problem(each.problem)) for each in unusable_functions(files)]
     if problems:
@@ -82,7 +82,7 @@ def real_tools(files: AgentFiles, functions: Functions) -> Tools:
 
 
 class _NoSecrets:
-    """``ports.identity.Secrets`` without any."""
+    """``ports.tenants.identity.Secrets`` without any."""
 
     def get(self, name: str) -> str:
         raise NotFound(f"Tests read no secrets of a deployment, such as {name}: stub the tool.")

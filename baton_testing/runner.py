@@ -8,11 +8,11 @@ import traceback
 from dataclasses import dataclass
 from pathlib import Path
 
-from baton.adapters.agent_files import AgentFiles
+from baton.adapters.agents.agent_files import AgentFiles
 from baton.composition.outside_clients import make_functions
 from baton.domain.errors import ModelError
-from baton.domain.identity import Scope
-from baton.ports.chat_model import TokenCounter
+from baton.domain.tenants.identity import Scope
+from baton.ports.agents.chat_model import TokenCounter
 from baton_testing.conversation import Conversation, Decision
 from baton_testing.conversation_files import ReadFile
 from baton_testing.conversation_ports import ConversationPorts
@@ -24,7 +24,7 @@ from baton_testing.models.own_time import OwnTime
 from baton_testing.observation import Observation
 from baton_testing.played_user import PlayedUser
 from baton_testing.project_agents import RealTimeFunctions, real_tools
-from baton_testing.result import ConversationResult, Failure, RunResult
+from baton_testing.reports.result import ConversationResult, Failure, RunResult
 from baton_testing.stubbed_tools import StubbedTools
 from baton_testing.virtual_time import LoopClock, VirtualTimeLoop
 

@@ -6,12 +6,12 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from baton.adapters.code_problems import describe_code_problem
-from baton.domain.agent import AgentDefinition
-from baton.domain.identity import Scope
-from baton.domain.tool import HttpTool, McpServer, PythonTool, ToolDefinition
-from baton.ports.chat_model import ToolSpec
-from baton.ports.tools import CallContext, MissingTools, OfferedTools, Tool, ToolFailed, ToolResult, Tools
+from baton.adapters.agents.code_problems import describe_code_problem
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.agents.tool import HttpTool, McpServer, PythonTool, ToolDefinition
+from baton.domain.tenants.identity import Scope
+from baton.ports.agents.chat_model import ToolSpec
+from baton.ports.agents.tools import CallContext, MissingTools, OfferedTools, Tool, ToolFailed, ToolResult, Tools
 from baton_testing.conversation_test import ToolStub
 from baton_testing.virtual_time import real_time
 
@@ -19,7 +19,7 @@ ANY_ARGUMENTS: Mapping[str, Any] = {"type": "object", "properties": {}}
 
 
 class StubbedTools:
-    """``ports.tools.Tools`` over the project's own tools, of which some are stubbed."""
+    """``ports.agents.tools.Tools`` over the project's own tools, of which some are stubbed."""
 
     def __init__(self, real: Tools, stubs: Mapping[str, ToolStub], reach: Sequence[str]) -> None:
         self._real = real

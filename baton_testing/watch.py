@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from baton.domain.events import Event
-from baton.domain.handoff import HandoffOutcome, HandoffRequest
-from baton.domain.identity import Scope
-from baton.domain.task import Task
-from baton.domain.tool_call import ToolCallRecord
+from baton.domain.handoffs.handoff import HandoffOutcome, HandoffRequest
+from baton.domain.runs.task import Task
+from baton.domain.runs.tool_call import ToolCallRecord
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.events import Event
 from baton_testing.conversation_ports import ConversationPorts
 from baton_testing.models.own_time import OwnTime
 from baton_testing.observation import Called, Observation, Said

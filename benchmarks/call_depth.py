@@ -26,17 +26,17 @@ from weakref import WeakKeyDictionary
 import httpx2 as httpx
 
 from baton import composition
+from baton.adapters.models.openai import OpenAIChatModel
 from baton.adapters.models.provider_models import ProviderModels
-from baton.adapters.openai import OpenAIChatModel
-from baton.adapters.token_counter import TiktokenCounter
-from baton.composition import event_loop
+from baton.adapters.models.token_counter import TiktokenCounter
 from baton.composition.app import App, build
-from baton.domain.agent import AgentDefinition
+from baton.composition.startup import event_loop
+from baton.domain.agents.agent import AgentDefinition
 from baton.ports.clock import SystemClock
 from baton_local.root import ROOT, TOKENIZER
+from baton_testing.fakes.agents.shipped_agents import FakeShippedAgents
+from baton_testing.fakes.agents.tools import FakeTools
 from baton_testing.fakes.ports import MemoryPorts
-from baton_testing.fakes.shipped_agents import FakeShippedAgents
-from baton_testing.fakes.tools import FakeTools
 
 OWN = (str(ROOT / "shared/baton"), str(ROOT / "functions"))
 HANDLER = "functions/turns/app.py"

@@ -12,15 +12,15 @@ from dataclasses import dataclass, field
 
 from baton.adapters.dynamodb.pipeline_queue import DynamoPipelineQueue
 from baton.composition.app import build
-from baton.domain.pipelines import PipelineLimits, PipelineRun
-from baton.domain.thread import EndReason
-from baton.domain.usage import Usage
+from baton.domain.documents.pipelines import PipelineLimits, PipelineRun
+from baton.domain.runs.usage import Usage
+from baton.domain.threads.thread import EndReason
+from baton.entry.jobs.pipeline_admission import Admission
+from baton.entry.jobs.pipeline_starts import AdmittedClosings
 from baton.memory.episodes.session_closing import ClosingStep
-from baton.pipelines.admission import Admission
-from baton.pipelines.starts import AdmittedClosings
-from baton.ports.chat_model import Finished, FinishReason, ModelChunk, ModelSettings, Prompt, TextDelta, ToolSpec
-from baton.ports.files import ThreadFiles
-from baton.requests.parsing import message_request
+from baton.ports.agents.chat_model import Finished, FinishReason, ModelChunk, ModelSettings, Prompt, TextDelta, ToolSpec
+from baton.ports.documents.files import ThreadFiles
+from baton.threads.requests.parsing import message_request
 from benchmarks.capacity import Request
 from benchmarks.instruments.report import machine, table
 from benchmarks.turn_cost import SCOPE, MeteredPorts, started

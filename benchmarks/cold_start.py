@@ -26,7 +26,7 @@ from typing import Any
 
 from baton_local.cloud import LocalCloud
 from baton_local.root import ROOT, TOKENIZER
-from baton_local.stack import FunctionDefinition
+from baton_local.stack.declarations import FunctionDefinition
 from benchmarks.instruments.report import table
 
 LAYERS = {"DependenciesLayer": ROOT / "layers/dependencies", "SharedLayer": ROOT / "shared"}

@@ -18,13 +18,13 @@ from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from baton.domain.events import Event
-from baton.domain.identity import Scope
-from baton.domain.tool_call import TRANSFER, ToolCall
-from baton.domain.usage import Usage
-from baton.ports.chat_model import Finished, FinishReason, ModelChunk, ModelSettings, Prompt, TextDelta, ToolSpec
-from baton.ports.files import ThreadFiles
-from baton.requests.parsing import message_request
+from baton.domain.runs.tool_call import TRANSFER, ToolCall
+from baton.domain.runs.usage import Usage
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.events import Event
+from baton.ports.agents.chat_model import Finished, FinishReason, ModelChunk, ModelSettings, Prompt, TextDelta, ToolSpec
+from baton.ports.documents.files import ThreadFiles
+from baton.threads.requests.parsing import message_request
 from baton.turns.turns import Turns
 from benchmarks.capacity import Request
 from benchmarks.instruments.report import machine, table

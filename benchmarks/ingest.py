@@ -18,17 +18,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
+from baton.adapters.aws.s3_documents import S3Documents
 from baton.adapters.dynamodb.documents import DynamoDocuments
 from baton.adapters.dynamodb.table import Table
-from baton.adapters.s3_documents import S3Documents
 from baton.composition.app import App, build
 from baton.composition.ports import Ports
-from baton.domain.document import UPLOAD_WAIT, Document, DocumentRef, DocumentVersion, VersionStatus
-from baton.domain.identity import Scope
-from baton.domain.search import Vector
+from baton.domain.documents.document import UPLOAD_WAIT, Document, DocumentRef, DocumentVersion, VersionStatus
+from baton.domain.documents.search import Vector
+from baton.domain.tenants.identity import Scope
 from baton.ports.clock import SystemClock
-from baton.ports.documents import ORIGINAL
-from baton.ports.search import Embedder
+from baton.ports.documents.documents import ORIGINAL
+from baton.ports.documents.search import Embedder
 from baton_documents.formats import DocumentFormat
 from baton_local.demo_model.sentence_embedder import SentenceEmbedder
 from baton_local.engines.clients import client
@@ -37,8 +37,8 @@ from baton_local.resources import create_bucket, create_table
 from baton_local.root import ROOT
 from baton_local.settings import default_cache_dir
 from baton_local.sqlite_index import SqliteIndex
-from baton_local.stack import read_stack
-from baton_local.template import Endpoints
+from baton_local.stack.declarations import read_stack
+from baton_local.stack.template import Endpoints
 from benchmarks.inputs.document_set import Made, document_set, pdf
 from benchmarks.instruments.report import machine, table
 from benchmarks.instruments.s3_process import S3Process
@@ -78,7 +78,7 @@ class TimedEmbedder:
 
 
 class NoStarts:
-    """``ports.documents.Ingestions`` that start nothing: the benchmark carries out the steps itself."""
+    """``ports.documents.documents.Ingestions`` that start nothing: the benchmark carries out the steps itself."""
 
     async def start(self, ref: DocumentRef, *, attempt: int) -> None:
         return

@@ -23,21 +23,21 @@ from typing import cast
 
 import yaml
 
-from baton.adapters.token_counter import TiktokenCounter
+from baton.adapters.models.token_counter import TiktokenCounter
 from baton.composition.app import build
 from baton.composition.ports import Ports
-from baton.domain.agent_settings import MemorySettings
-from baton.domain.document import Document, DocumentVersion, VersionStatus
-from baton.domain.found_item import FoundItem
-from baton.domain.identity import Scope
-from baton.domain.search import IndexName
+from baton.domain.agents.agent_settings import MemorySettings
+from baton.domain.documents.document import Document, DocumentVersion, VersionStatus
+from baton.domain.documents.search import IndexName
+from baton.domain.memory.found_item import FoundItem
+from baton.domain.tenants.identity import Scope
 from baton.knowledge.chunk_documents import chunk_documents, chunk_texts
 from baton.knowledge.chunking import divide_into_chunks
 from baton.knowledge.knowledge_search import MAX_FOUND
 from baton.memory.recall.selecting import select
 from baton.memory.recalled import Found, Retrieval
-from baton.ports.documents import DocumentStore
-from baton.ports.search import Embedder, SearchIndex
+from baton.ports.documents.documents import DocumentStore
+from baton.ports.documents.search import Embedder, SearchIndex
 from baton_documents.results import ExtractedText
 from baton_documents.text import markdown
 from baton_local.demo_model.sentence_encoder import DIMENSIONS
@@ -89,7 +89,7 @@ def files() -> list[str]:
 
 
 class _Records:
-    """The part of ``ports.documents.DocumentStore`` that a search needs."""
+    """The part of ``ports.documents.documents.DocumentStore`` that a search needs."""
 
     def __init__(self) -> None:
         self.documents: dict[str, Document] = {}

@@ -18,9 +18,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from baton.domain.procedure import Procedure, ProcedureDraft, ProcedureStatus, ProcedureStep
-from baton.domain.procedure_set import ProcedureSet
-from baton.domain.search import Vector
+from baton.domain.documents.search import Vector
+from baton.domain.memory.procedure import Procedure, ProcedureDraft, ProcedureStatus, ProcedureStep
+from baton.domain.memory.procedure_set import ProcedureSet
 from baton.memory.recall.procedure_matching import ProcedureVectors
 from benchmarks.instruments.report import machine, table
 
@@ -33,7 +33,7 @@ LENGTHS = (20, 2_500)
 
 
 class RandomEmbedder:
-    """A ``ports.search.Embedder`` whose vectors point anywhere, but for each text always the same way."""
+    """A ``ports.documents.search.Embedder`` whose vectors point anywhere, but for each text always the same way."""
 
     def __init__(self, dimensions: int) -> None:
         self.name = f"random-{dimensions}"

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from baton.adapters.agent_files import AgentFiles
-from baton.adapters.token_counter import TiktokenCounter
-from baton.domain.agent import AgentDefinition
+from baton.adapters.agents.agent_files import AgentFiles
+from baton.adapters.models.token_counter import TiktokenCounter
+from baton.domain.agents.agent import AgentDefinition
 from baton_local.root import ROOT, TOKENIZER
 from benchmarks.inputs.long_conversation import Player, Turn, conversation
 from benchmarks.inputs.sliding_history import SlidingPlayer

@@ -23,11 +23,7 @@ import numpy as np
 
 from baton.composition.app import build
 from baton.composition.ports import Ports
-from baton.domain.episode import EpisodeMessage
-from baton.domain.errors import SearchUnavailable
-from baton.domain.identity import Scope
-from baton.domain.message import Role
-from baton.domain.search import (
+from baton.domain.documents.search import (
     IndexDocument,
     IndexName,
     SearchClause,
@@ -39,10 +35,14 @@ from baton.domain.search import (
     fuse_scores,
     rank,
 )
+from baton.domain.errors import SearchUnavailable
+from baton.domain.memory.episode import EpisodeMessage
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.message import Role
 from baton.memory.episodes.episode_documents import MESSAGE, embed_documents, episode_documents
 from baton.memory.episodes.episode_ranking import USUAL_WEIGHTS, score_messages
 from baton.memory.episodes.episode_search import EpisodeSearch
-from baton.ports.search import Embedder, EmbeddingPurpose, SearchIndex
+from baton.ports.documents.search import Embedder, EmbeddingPurpose, SearchIndex
 from baton_local.demo_model.sentence_embedder import SentenceEmbedder
 from baton_local.demo_model.sentence_encoder import DIMENSIONS, NAME, SentenceEncoder
 from benchmarks.inputs.chat_histories import BEGIN, History, history

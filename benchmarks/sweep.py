@@ -17,22 +17,22 @@ from datetime import timedelta
 from typing import Any, cast
 from uuid import uuid4
 
-from baton.adapters import aws
+from baton.adapters.aws import blocking_calls as aws
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item, serialize
-from baton.adapters.dynamodb.episodes import DynamoEpisodes
+from baton.adapters.dynamodb.memory.episodes import DynamoEpisodes
 from baton.adapters.dynamodb.table import Table
-from baton.adapters.dynamodb.thread_store import DynamoThreadStore
+from baton.adapters.dynamodb.threads.thread_store import DynamoThreadStore
 from baton.composition.app import build
 from baton.composition.ports import Ports
-from baton.domain.episode import Episode, EpisodePart, EpisodeStatus, ended_session
-from baton.domain.identity import Scope
-from baton.domain.thread import EndReason
+from baton.domain.memory.episode import Episode, EpisodePart, EpisodeStatus, ended_session
+from baton.domain.runs.usage import Usage
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.thread import EndReason
 from baton.domain.times import to_millis
-from baton.domain.usage import Usage
 from baton.ports.clock import SystemClock
-from baton.ports.leases import Commit, LeaseRequest
-from baton.ports.threads import ThreadStore
+from baton.ports.threads.leases import Commit, LeaseRequest
+from baton.ports.threads.threads import ThreadStore
 from baton_local.engines.clients import client
 from benchmarks.capacity import CapacityMeter, by_operation
 from benchmarks.instruments.local_table import local_table

@@ -20,33 +20,33 @@ from typing import Any, ClassVar
 
 from boto3.session import Session
 
-from baton.adapters.agent_files import AgentFiles
-from baton.adapters.aws import QUICK, client
+from baton.adapters.agents.agent_files import AgentFiles
+from baton.adapters.aws.blocking_calls import QUICK, client
+from baton.adapters.aws.s3_files import S3Files
+from baton.adapters.aws.s3_records import S3Bodies
 from baton.adapters.dynamodb import shapes
 from baton.adapters.dynamodb.table import Table
-from baton.adapters.s3_files import S3Files
-from baton.adapters.s3_records import S3Bodies
-from baton.adapters.token_counter import TiktokenCounter
+from baton.adapters.models.token_counter import TiktokenCounter
 from baton.composition.app import build
 from baton.composition.ports import Ports
-from baton.domain.agent import AgentDefinition
-from baton.domain.events import Event
-from baton.domain.identity import Scope
-from baton.domain.model_providers import Provider
-from baton.domain.queued import QueuedSummary, QueuedTitle, Subscriber
-from baton.domain.tenant_limits import DeploymentLimits
-from baton.domain.thread_title import TitleSource
-from baton.ports.chat_model import ChatModel
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.agents.model_providers import Provider
+from baton.domain.tenants.identity import Scope
+from baton.domain.tenants.tenant_limits import DeploymentLimits
+from baton.domain.threads.events import Event
+from baton.domain.threads.queued import QueuedSummary, QueuedTitle, Subscriber
+from baton.domain.threads.thread_title import TitleSource
+from baton.ports.agents.chat_model import ChatModel
 from baton.ports.clock import SystemClock
-from baton.requests.parsing import message_request
+from baton.threads.requests.parsing import message_request
 from baton.turns.turns import Turns
 from baton_local.account import ACCESS_KEY_ID, REGION, SECRET_ACCESS_KEY
 from baton_local.engines.dynamodb import DynamoDBLocal
 from baton_local.resources import create_bucket, create_table
 from baton_local.root import ROOT, TOKENIZER
 from baton_local.settings import default_cache_dir
-from baton_local.stack import read_stack
-from baton_local.template import Endpoints
+from baton_local.stack.declarations import read_stack
+from baton_local.stack.template import Endpoints
 from benchmarks.capacity import CapacityMeter, Request
 from benchmarks.instruments.ports import (
     AgentsInMemory,

@@ -75,7 +75,7 @@ async def _milliseconds(work: Callable[[], Awaitable[None]]) -> float:
 async def _configuration(memory: str, folder: Path) -> Callable[[Any], None]:
     """Return what changes the ports of this tree so that ``memory`` is off, or recalls from an embedded index."""
     if memory == "off":
-        from baton.domain.context_item import InspectionPolicy, InspectorMode
+        from baton.domain.memory.context_item import InspectionPolicy, InspectorMode
 
         def without_memory(ports: Any) -> None:
             ports.inspection_policy = InspectionPolicy(InspectorMode.OFF)
@@ -84,7 +84,7 @@ async def _configuration(memory: str, folder: Path) -> Callable[[Any], None]:
 
     import numpy as np
 
-    from baton.domain.search import IndexName
+    from baton.domain.documents.search import IndexName
     from baton_local.demo_model.sentence_encoder import DIMENSIONS, NAME
     from baton_local.sqlite_index import SqliteIndex
     from benchmarks.recall import made_up

@@ -25,7 +25,7 @@ from openai import AsyncOpenAI
 from openai.types.chat import ChatCompletionMessageParam
 from websockets.typing import Subprotocol
 
-from baton.adapters.agent_files import AgentFiles
+from baton.adapters.agents.agent_files import AgentFiles
 from baton_local.engines.process import start_on_free_port
 from baton_local.root import ROOT
 from benchmarks.instruments.frames import events_in

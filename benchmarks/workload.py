@@ -8,9 +8,9 @@ import time
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 
-from baton.domain.usage import Usage
-from baton.ports.chat_model import Finished, FinishReason, ModelChunk, ModelSettings, Prompt, TextDelta, ToolSpec
-from baton.ports.files import ThreadFiles
+from baton.domain.runs.usage import Usage
+from baton.ports.agents.chat_model import Finished, FinishReason, ModelChunk, ModelSettings, Prompt, TextDelta, ToolSpec
+from baton.ports.documents.files import ThreadFiles
 
 STREAM_SECONDS = 3.0
 

@@ -1,7 +1,7 @@
 """The methods of Baton's and the reader's dataclasses as bytecode: ``python dataclass_methods.py FOLDER_OF_PACKAGES``.
 
 Python writes the methods of a dataclass as text and compiles it whenever the module is imported, which is a sixth of a
-worker's start. This compiles the texts once, and ``baton/composition/dataclass_methods.py`` takes the results. A text
+worker's start. This compiles the texts once, and ``composition.startup.dataclass_methods`` takes the results. A text
 depends only on names and kinds of fields. So nothing is imported: each class is made again from its source, with its
 fields alone. Classes that inherit fields are not worth more: Python compiles their methods as before.
 """

@@ -47,9 +47,9 @@ FIRST = (
     "tests/faults/busy_loop/test_busy_loop.py",
     "tests/integration/local",
     "tests/integration/local/test_engines.py",
-    "tests/unit/api/test_every_read.py",
+    "tests/unit/api/tenants/test_every_read.py",
     "tests/unit/demo_model/test_journeys.py",
-    "tests/unit/api/test_mcp_calls.py",
+    "tests/unit/api/mcp/test_mcp_calls.py",
     "tests/unit/memory/test_selecting.py",
 )
 """The longest units. Begun last, one of them would keep one process busy when the others have ended."""

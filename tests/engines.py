@@ -20,8 +20,8 @@ from baton_local.engines.moto import MotoServer
 from baton_local.engines.queues import Queues
 from baton_local.root import ROOT
 from baton_local.settings import default_cache_dir
-from baton_local.stack import Stack, read_stack
-from baton_local.template import Endpoints
+from baton_local.stack.declarations import Stack, read_stack
+from baton_local.stack.template import Endpoints
 
 SHARED_DYNAMODB = "BATON_TEST_DYNAMODB"
 """Names the endpoint of a DynamoDB Local that the processes of a test run share."""

@@ -38,14 +38,14 @@ class Mutation:
 
 MUTATIONS = (
     # Handoffs.
-    Mutation("if target_id == source.id:", "if not target_id:", "tests/unit/domain/test_handoff.py"),
-    Mutation('SECOND_WORKFLOW: "busy"', 'SECOND_WORKFLOW: "forbidden"', "tests/unit/domain/test_handoff.py"),
+    Mutation("if target_id == source.id:", "if not target_id:", "tests/unit/domain/handoffs/test_handoff.py"),
+    Mutation('SECOND_WORKFLOW: "busy"', 'SECOND_WORKFLOW: "forbidden"', "tests/unit/domain/handoffs/test_handoff.py"),
     Mutation(
         "for permission in (*target.required_permissions, *handoff.required_permissions):",
         "for permission in handoff.required_permissions:",
-        "tests/unit/domain/test_handoff.py",
+        "tests/unit/domain/handoffs/test_handoff.py",
     ),
-    Mutation("\nGAP = 3\n", "\nGAP = 30\n", "tests/unit/domain/test_triggers.py"),
+    Mutation("\nGAP = 3\n", "\nGAP = 30\n", "tests/unit/domain/handoffs/test_triggers.py"),
     # Recall.
     Mutation("item.cosine >= floor)", "item.cosine >= 0)", "tests/unit/memory/test_selecting.py"),
     Mutation("if match.score >= least]", "if match.score >= 0]", "tests/unit/memory/test_selecting.py"),
@@ -67,20 +67,20 @@ MUTATIONS = (
     Mutation(
         'if "cachePoint" in block or "reasoningContent" in block:',
         'if "cachePoint" in block:',
-        "tests/unit/models",
+        "tests/unit/adapters/models",
     ),
     # Tenants, users and fences.
     Mutation(
         "may_read = owner.user_id == scope.user_id or scope.has(Permission.THREAD_READ_ALL)",
         "may_read = True",
-        "tests/unit/api/test_approvals.py",
+        "tests/unit/api/runs/test_approvals.py",
     ),
     Mutation(
         "return user_id == scope.user_id or scope.has(Permission.THREAD_READ_ALL)",
         "return True",
-        "tests/unit/api/test_a2a_tasks.py",
+        "tests/unit/api/a2a/test_a2a_tasks.py",
     ),
-    Mutation('return f"{scope.tenant_id}#~AGENTS"', 'return "~AGENTS"', "tests/unit/dynamodb/test_keys.py"),
+    Mutation('return f"{scope.tenant_id}#~AGENTS"', 'return "~AGENTS"', "tests/unit/adapters/dynamodb/test_keys.py"),
     Mutation(
         "attribute_not_exists(PK) OR fence <= :fence",
         "attribute_not_exists(PK) OR fence >= :fence",

@@ -9,7 +9,7 @@ os.environ |= {"OPENBLAS_NUM_THREADS": "1", "POWERTOOLS_SERVICE_NAME": "baton", 
 
 import baton
 import baton_local.cloud
-from baton.adapters.token_counter import TiktokenCounter
+from baton.adapters.models.token_counter import TiktokenCounter
 from baton_local.demo_model import SCRIPT
 from baton_local.demo_model.script import Script
 from baton_local.engines.clients import client

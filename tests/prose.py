@@ -53,8 +53,8 @@ AVOIDED_PHRASES = {
 }
 """Patterns of phrases, and what to write instead."""
 ALLOWED = {
-    ("shared/baton/agents/builtin_tools.py", "told"),  # a prompt: another text could change answers
-    ("shared/baton/domain/branches.py", "wished"),  # the name of a stored field
+    ("shared/baton/agents/tools/builtin_tools.py", "told"),  # a prompt: another text could change answers
+    ("shared/baton/domain/threads/branches.py", "wished"),  # the name of a stored field
     ("docs/reference/agents-yaml.md", "tell"),  # a sentence of the product
     ("docs/how-to/use-amazon-bedrock.md", "Center"),  # the name of a product
 }

@@ -9,8 +9,8 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from baton.adapters.signing import parse_card_keys
 from baton.adapters.tokens.embed_keys import read_embed_keys
+from baton.adapters.tokens.signing_keys import parse_card_keys
 from baton.adapters.tokens.subject_tokens import parse_delegation_keys
 from baton.domain.errors import InternalError
 from baton.domain.tracing import parse_trace_headers

@@ -17,7 +17,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, StreamingResponse
 from starlette.exceptions import HTTPException
 
-from baton.adapters.token_counter import TiktokenCounter
+from baton.adapters.models.token_counter import TiktokenCounter
 from baton_local.demo_model import SCRIPT
 from baton_local.demo_model.completion import Completion
 from baton_local.demo_model.likeness import EncoderLikeness

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from baton.ports.chat_model import TokenCounter
+from baton.ports.agents.chat_model import TokenCounter
 from baton_local.demo_model.engine import Reply
 from baton_local.demo_model.wire import ChatMessage, ChatRequest
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from baton.adapters.yaml_document import YamlDocument, YamlFileError
+from baton.adapters.agents.yaml_document import YamlDocument, YamlFileError
 from baton.domain.yaml_text import Place
 from baton_local.demo_model.templates import Render, TemplateProblem, condition, text, value, variables_in
 

@@ -9,17 +9,17 @@ from pathlib import Path
 from aws_lambda_powertools import Logger
 
 from baton.adapters.models.embedding_calls import embeddable
-from baton.concurrency import off_loop
+from baton.concurrency.tasks import off_loop
+from baton.domain.documents.search import Vector
 from baton.domain.errors import EmbedderUnavailable
-from baton.domain.search import Vector
-from baton.ports.search import EmbeddingPurpose
+from baton.ports.documents.search import EmbeddingPurpose
 from baton_local.demo_model.sentence_encoder import DIMENSIONS, NAME, SCHEME, SentenceEncoder, shared_encoder
 
 logger = Logger(child=True)
 
 
 class SentenceEmbedder:
-    """``ports.search.Embedder`` over a sentence encoder of this process.
+    """``ports.documents.search.Embedder`` over a sentence encoder of this process.
 
     A request over HTTP to the local cloud's own endpoint costs more CPU time than the encoding of a question.
     """

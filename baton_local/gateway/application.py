@@ -12,7 +12,7 @@ from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from baton.api.middleware import ResponseHeaders
+from baton.api.http.middleware import ResponseHeaders
 from baton_local.gateway.http import RestGateway
 from baton_local.gateway.websocket import SocketGateway
 from baton_local.serving.asgi import AsgiApp, Receive, Scope, Send

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from baton_local import log_lines
-from baton_local.apis import GatewayResponse, RestApi
 from baton_local.functions import Invocable, LambdaContext, running
 from baton_local.gateway import identifiers, rest_events, streams
 from baton_local.gateway.callers import caller_of
@@ -15,7 +14,8 @@ from baton_local.gateway.fair_gate import FairGate
 from baton_local.gateway.rest_routes import Match, RestRoutes
 from baton_local.gateway.streams import Streamed
 from baton_local.serving.asgi import AsgiApp, BodyTooLarge, Message, Receive, Scope, Send, answer, read_body
-from baton_local.stack import FunctionDefinition
+from baton_local.stack.apis import GatewayResponse, RestApi
+from baton_local.stack.declarations import FunctionDefinition
 
 logger = logging.getLogger("baton_local.gateway")
 

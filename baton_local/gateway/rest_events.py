@@ -7,10 +7,10 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from baton_local.account import ACCOUNT
-from baton_local.apis import RestApi
 from baton_local.gateway import identifiers
 from baton_local.gateway.rest_routes import Match
 from baton_local.serving.asgi import Scope, multi_headers
+from baton_local.stack.apis import RestApi
 
 
 class MalformedAnswer(Exception):

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 from werkzeug.exceptions import NotFound
 from werkzeug.routing import BaseConverter, Map, Rule
 
-from baton_local.apis import RestRoute
+from baton_local.stack.apis import RestRoute
 
 
 @dataclass(frozen=True)

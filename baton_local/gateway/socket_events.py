@@ -5,9 +5,9 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from baton_local.account import ACCOUNT, REGION
-from baton_local.apis import SocketApi
 from baton_local.gateway import identifiers
 from baton_local.serving.asgi import Scope, multi_headers
+from baton_local.stack.apis import SocketApi
 
 
 @dataclass

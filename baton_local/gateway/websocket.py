@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from baton.concurrency import stop_all
-from baton_local.apis import SocketApi
+from baton.concurrency.tasks import stop_all
 from baton_local.functions import Invocable
 from baton_local.gateway.authorizer import Refused, authorize
 from baton_local.gateway.callers import caller_of
@@ -17,6 +16,7 @@ from baton_local.gateway.connections import Close, Connection, Connections, Fram
 from baton_local.gateway.fair_gate import FairGate
 from baton_local.gateway.socket_events import Handshake
 from baton_local.serving.asgi import Receive, Scope, Send
+from baton_local.stack.apis import SocketApi
 
 logger = logging.getLogger("baton_local.gateway")
 

@@ -13,8 +13,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from baton.domain.agent import AgentDefinition
-from baton.domain.agent_checks import MAX_REFERENCES, MAX_TOOLS
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.agents.agent_checks import MAX_REFERENCES, MAX_TOOLS
 from baton_local.web import SOURCES
 
 SCHEMA = SOURCES / "console" / "src" / "views" / "agents" / "agent-schema.json"

@@ -7,7 +7,7 @@ from pathlib import Path
 from baton_local.lambda_runtime import host
 from baton_local.lambda_runtime.environments import Code
 from baton_local.lambda_runtime.functions import BuiltFunction
-from baton_local.stack import FunctionDefinition
+from baton_local.stack.declarations import FunctionDefinition
 
 OWN_PREFIXES = ("POWERTOOLS_", "TIKTOKEN_", "AWS_LWA_", "AWS_LAMBDA_")
 """Prefixes of variables that have the template's values here too."""

@@ -13,13 +13,13 @@ import boto3
 import botocore.session
 from botocore.exceptions import ClientError
 
-from baton.adapters.aws_session import replace_session
-from baton.composition.environment import current
+from baton.adapters.aws.session import replace_session
+from baton.composition.startup.environment import current
 from baton_local.account import ACCOUNT
 from baton_local.roles.policies import Policies
 from baton_local.roles.recorder import Recorder
 from baton_local.roles.requests import Names, Request, bucket_of, requests
-from baton_local.stack import Stack
+from baton_local.stack.declarations import Stack
 
 logger = logging.getLogger("baton_local.roles")
 

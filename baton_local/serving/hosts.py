@@ -8,8 +8,8 @@ import json
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
-from baton.api.middleware import DEFAULTS
-from baton.domain.egress_policy import LOOPBACK_HOSTS
+from baton.api.http.middleware import DEFAULTS
+from baton.domain.tenants.egress_policy import LOOPBACK_HOSTS
 from baton_local.serving.asgi import Scope, Send, answer
 
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})

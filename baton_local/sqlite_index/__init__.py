@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from baton_local.sqlite_index.index import SqliteIndex
 
 if TYPE_CHECKING:
-    from baton.ports.search import Reindexing
+    from baton.ports.documents.search import Reindexing
 
 __all__ = ["SqliteEngine", "SqliteIndex"]
 

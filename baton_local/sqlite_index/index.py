@@ -17,10 +17,7 @@ import numpy as np
 from aws_lambda_powertools import Logger
 from numpy.typing import NDArray
 
-from baton.domain.errors import SearchUnavailable, WrongDimension
-from baton.domain.identity import Scope
-from baton.domain.metrics import Metric, count
-from baton.domain.search import (
+from baton.domain.documents.search import (
     Candidate,
     IndexDocument,
     IndexName,
@@ -33,6 +30,9 @@ from baton.domain.search import (
     missing_scores,
     with_added,
 )
+from baton.domain.errors import SearchUnavailable, WrongDimension
+from baton.domain.metrics import Metric, count
+from baton.domain.tenants.identity import Scope
 from baton_local.sqlite_index.owner_file import DocumentName, OwnerFile, where
 from baton_local.sqlite_index.vectors import VectorCache
 from baton_local.sqlite_index.words import match_expression
@@ -51,7 +51,7 @@ FORMAT = "v1"
 
 
 class SqliteIndex:
-    """``ports.search.SearchIndex`` in files of a folder, which several processes may use at the same time.
+    """``ports.documents.search.SearchIndex`` in files of a folder, which several processes may use at the same time.
 
     Every call works in a thread. A search compares all of an owner's vectors, which is exact.
     """

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from baton.domain.search import IndexDocument, IndexedText, SearchFilter, Vector
+from baton.domain.documents.search import IndexDocument, IndexedText, SearchFilter, Vector
 from baton.domain.times import from_millis, to_millis
 from baton_local.sqlite_index.words import TOKENIZER, WORDS_VERSION, indexed_words
 

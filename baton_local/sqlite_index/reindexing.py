@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from baton.domain.documents.search import IndexDocument, IndexedText, IndexName
 from baton.domain.errors import SearchUnavailable
-from baton.domain.search import IndexDocument, IndexedText, IndexName
-from baton.ports.search import Embedder, EmbeddingPurpose, Reindexed
+from baton.ports.documents.search import Embedder, EmbeddingPurpose, Reindexed
 from baton_local.sqlite_index.index import FORMAT
 from baton_local.sqlite_index.owner_file import OwnerFile, Revision
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from baton.domain.search_words import index_words, search_form
+from baton.domain.documents.search_words import index_words, search_form
 from baton.domain.text import codes_of
 
 MAX_TERMS = 100

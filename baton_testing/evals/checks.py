@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from baton.domain.patterns import compile_pattern
-from baton.domain.schema_form import check_declared, subschemas
+from baton.domain.schemas.schema_form import check_declared, subschemas
 from baton_testing.conversation_test import Part, Words
 
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]

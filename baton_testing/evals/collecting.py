@@ -9,8 +9,8 @@ from datetime import datetime
 from typing import Any, TextIO
 
 from baton.adapters.pii.in_process import InProcessPiiDetector
-from baton.privacy.readers import may_be_said, replace_texts
-from baton.privacy.redaction import Redactor
+from baton.tenants.privacy.readers import may_be_said, replace_texts
+from baton.tenants.privacy.redaction import Redactor
 from baton_client import AsyncBaton
 from baton_client.models import Message, Thread, Turn
 from baton_testing.evals.dataset import MAX_TURNS

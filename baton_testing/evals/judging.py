@@ -16,11 +16,11 @@ from statistics import median
 from typing import Any
 
 from baton.domain.errors import ModelError
-from baton.domain.message import Role
+from baton.domain.runs.usage import NO_PRICES, Prices
 from baton.domain.text import encodable
-from baton.domain.usage import NO_PRICES, Prices
-from baton.ports.chat_model import ModelSettings, Prompt, TextDelta
-from baton.ports.files import NoFiles
+from baton.domain.threads.message import Role
+from baton.ports.agents.chat_model import ModelSettings, Prompt, TextDelta
+from baton.ports.documents.files import NoFiles
 from baton_testing.evals.answer import Answer
 from baton_testing.evals.checks import Judge
 from baton_testing.evals.dataset import EvalCase

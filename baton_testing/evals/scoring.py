@@ -10,7 +10,7 @@ from jsonschema.exceptions import best_match
 
 from baton.domain.json_values import canonical_text
 from baton.domain.patterns import compiled
-from baton.domain.schema_validator import UncheckableValue, validation_errors
+from baton.domain.schemas.schema_validator import UncheckableValue, validation_errors
 from baton.domain.text import encodable
 from baton_testing.evals.answer import Answer, Source
 from baton_testing.evals.checks import (

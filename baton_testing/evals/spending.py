@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pydantic import TypeAdapter, ValidationError
 
-from baton.domain.usage import NO_PRICES, Price, Prices
+from baton.domain.runs.usage import NO_PRICES, Price, Prices
 from baton_testing.errors import CannotRun
 
 PRICES = "BATON_MODEL_PRICES"

@@ -6,7 +6,7 @@ import random
 import uuid
 from datetime import UTC, datetime, timedelta
 
-from baton.domain.identity import Scope
+from baton.domain.tenants.identity import Scope
 from baton.domain.times import from_millis, to_millis
 from baton.ports.clock import Clock, LastTimeZone
 

@@ -9,37 +9,37 @@ from baton.adapters.pii.in_process import InProcessPiiDetector
 from baton.authoring.functions import Functions
 from baton.composition.outside_clients import make_functions
 from baton.composition.ports import Ports
-from baton.domain.context_item import InspectionPolicy
-from baton.domain.model_providers import Provider
-from baton.domain.tenant_limits import DeploymentLimits
-from baton.domain.thread import USUAL_TIMES
-from baton.domain.thread_title import TitleSource
-from baton.domain.usage import NO_PRICES
+from baton.domain.agents.model_providers import Provider
+from baton.domain.memory.context_item import InspectionPolicy
+from baton.domain.runs.usage import NO_PRICES
+from baton.domain.tenants.tenant_limits import DeploymentLimits
+from baton.domain.threads.thread import USUAL_TIMES
+from baton.domain.threads.thread_title import TitleSource
 from baton.memory.recall.recall import DEADLINE
 from baton.ports.tracing import NO_TRACER
-from baton_testing.fakes.a2a import FakeA2ATasks, FakePushQueue
-from baton_testing.fakes.activity import FakeActivityCounts
-from baton_testing.fakes.agent_client import ScriptedAgentClient
-from baton_testing.fakes.audit import FakeAuditLog
+from baton_testing.fakes.agents.a2a import FakeA2ATasks, FakePushQueue
+from baton_testing.fakes.agents.agent_client import ScriptedAgentClient
 from baton_testing.fakes.clock import FakeTimeZones
-from baton_testing.fakes.connections import FakeConnections
-from baton_testing.fakes.documents import FakeDocuments
-from baton_testing.fakes.embedder import FakeEmbedder
-from baton_testing.fakes.episodes import FakeClosings, FakeEpisodes
-from baton_testing.fakes.files import FakeFiles
-from baton_testing.fakes.forget_requests import FakeForgetRequests
-from baton_testing.fakes.handoffs import FakeHandoffs
-from baton_testing.fakes.idle_threads import FakeIdleThreads
-from baton_testing.fakes.live import FakeLiveRegistry
-from baton_testing.fakes.private_skills import FakePrivateSkills
-from baton_testing.fakes.procedures import FakeProcedures
-from baton_testing.fakes.run_records import FakeContextRecords, FakeRunRecords
-from baton_testing.fakes.search_index import FakeSearchIndex
-from baton_testing.fakes.stream_log import FakeStreamLog
-from baton_testing.fakes.tenants import FakeAgentDefinitions, FakeTenantLimits
-from baton_testing.fakes.thread_store import FakeThreadStore
-from baton_testing.fakes.turn_queue import FakeTurnQueue
-from baton_testing.fakes.workflows import FakeWorkflows
+from baton_testing.fakes.documents.documents import FakeDocuments
+from baton_testing.fakes.documents.embedder import FakeEmbedder
+from baton_testing.fakes.documents.files import FakeFiles
+from baton_testing.fakes.documents.search_index import FakeSearchIndex
+from baton_testing.fakes.memory.episodes import FakeClosings, FakeEpisodes
+from baton_testing.fakes.memory.private_skills import FakePrivateSkills
+from baton_testing.fakes.memory.procedures import FakeProcedures
+from baton_testing.fakes.tenants.audit import FakeAuditLog
+from baton_testing.fakes.tenants.forget_requests import FakeForgetRequests
+from baton_testing.fakes.tenants.tenants import FakeAgentDefinitions, FakeTenantLimits
+from baton_testing.fakes.threads.activity import FakeActivityCounts
+from baton_testing.fakes.threads.connections import FakeConnections
+from baton_testing.fakes.threads.handoffs import FakeHandoffs
+from baton_testing.fakes.threads.idle_threads import FakeIdleThreads
+from baton_testing.fakes.threads.live import FakeLiveRegistry
+from baton_testing.fakes.threads.run_records import FakeContextRecords, FakeRunRecords
+from baton_testing.fakes.threads.stream_log import FakeStreamLog
+from baton_testing.fakes.threads.thread_store import FakeThreadStore
+from baton_testing.fakes.threads.turn_queue import FakeTurnQueue
+from baton_testing.fakes.threads.workflows import FakeWorkflows
 
 
 class MemoryPorts(Ports):

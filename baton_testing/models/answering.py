@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from baton.domain.errors import ModelError, ModelRefused, error_classes
-from baton.domain.tool_call import ToolCall
-from baton.domain.usage import Usage
-from baton.ports.chat_model import Finished, FinishReason, ModelChunk, TextDelta
+from baton.domain.runs.tool_call import ToolCall
+from baton.domain.runs.usage import Usage
+from baton.ports.agents.chat_model import Finished, FinishReason, ModelChunk, TextDelta
 
 MODEL_ERRORS = {error.code: error for error in error_classes() if issubclass(error, ModelError)}
 """The errors that models fail with, by their codes."""

@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
 
-from baton.ports.chat_model import ChatModel, TokenCounter
+from baton.ports.agents.chat_model import ChatModel, TokenCounter
 from baton_testing.conversation_files import ReadFile
 from baton_testing.conversation_ports import ModelNames
 from baton_testing.conversation_test import ConversationTest, ModelKind, ScriptedAnswer

@@ -7,11 +7,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from baton.adapters.openai.messages import wire_messages, wire_metadata, wire_tools
+from baton.adapters.models.openai.messages import wire_messages, wire_metadata, wire_tools
 from baton.domain.errors import ModelError
-from baton.domain.usage import Usage
-from baton.ports.chat_model import FinishReason, ModelChunk, ModelSettings, Prompt, TokenCounter, ToolSpec
-from baton.ports.files import ThreadFiles
+from baton.domain.runs.usage import Usage
+from baton.ports.agents.chat_model import FinishReason, ModelChunk, ModelSettings, Prompt, TokenCounter, ToolSpec
+from baton.ports.documents.files import ThreadFiles
 from baton_local.demo_model.completion import Completion
 from baton_local.demo_model.engine import Engine
 from baton_local.demo_model.schema_instance import structured
@@ -33,7 +33,7 @@ def read_engine(script: Path) -> Engine:
 
 
 class DemoScriptModel:
-    """``ports.chat_model.ChatModel`` that plays a script."""
+    """``ports.agents.chat_model.ChatModel`` that plays a script."""
 
     def __init__(self, engine: Engine, counter: TokenCounter, own_time: OwnTime) -> None:
         self._engine = engine

@@ -6,14 +6,14 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
-from baton.domain.usage import ModelUsage, Prices, Usage
-from baton.ports.chat_model import ChatModel, Finished, ModelChunk, ModelSettings, Prompt, ToolSpec
-from baton.ports.files import ThreadFiles
+from baton.domain.runs.usage import ModelUsage, Prices, Usage
+from baton.ports.agents.chat_model import ChatModel, Finished, ModelChunk, ModelSettings, Prompt, ToolSpec
+from baton.ports.documents.files import ThreadFiles
 
 
 @dataclass
 class MeteredModel:
-    """``ports.chat_model.ChatModel`` that notes the tokens of another one by model."""
+    """``ports.agents.chat_model.ChatModel`` that notes the tokens of another one by model."""
 
     model: ChatModel
     spent: list[ModelUsage] = field(default_factory=list)

@@ -9,11 +9,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from baton.adapters.secrets import SecretsManager
+from baton.adapters.aws.secrets import SecretsManager
 from baton.composition.models import provider_models
 from baton.domain.errors import ModelError
-from baton.ports.chat_model import ModelChunk, ModelSettings, Prompt, ToolSpec
-from baton.ports.files import ThreadFiles
+from baton.ports.agents.chat_model import ModelChunk, ModelSettings, Prompt, ToolSpec
+from baton.ports.documents.files import ThreadFiles
 from baton.settings.models import ModelSettings as EndpointSettings
 from baton_local.root import TOKENIZER
 from baton_testing.conversation_ports import ModelNames
@@ -24,7 +24,7 @@ OPENAI = "https://api.openai.com/v1"
 
 
 class RealModel:
-    """``ports.chat_model.ChatModel`` over the product's adapters. While it works, time passes as on the wall."""
+    """``ports.agents.chat_model.ChatModel`` over the product's adapters. While it works, time passes as on the wall."""
 
     def __init__(self, default: str | None = None) -> None:
         """Read the environment. Raises ``CannotRun`` if it names no model, or a setting of models is wrong.

@@ -8,9 +8,9 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 
 from baton.domain.errors import ModelError
-from baton.domain.tool_call import ToolCall
-from baton.domain.usage import Usage
-from baton.ports.chat_model import (
+from baton.domain.runs.tool_call import ToolCall
+from baton.domain.runs.usage import Usage
+from baton.ports.agents.chat_model import (
     ChatModel,
     Finished,
     FinishReason,
@@ -20,7 +20,7 @@ from baton.ports.chat_model import (
     TextDelta,
     ToolSpec,
 )
-from baton.ports.files import ThreadFiles
+from baton.ports.documents.files import ThreadFiles
 from baton_testing.models.answering import ModelAnswer, model_error
 from baton_testing.models.cassette import Recording
 from baton_testing.models.own_time import OwnTime
@@ -30,7 +30,7 @@ MAX_DIFF_LINES = 60
 
 
 class RecordedModel:
-    """``ports.chat_model.ChatModel`` that gives recorded answers. A request without one is a problem of the test."""
+    """``ChatModel`` that gives recorded answers. A request without one is a problem of the test."""
 
     def __init__(self, recordings: Sequence[Recording], own_time: OwnTime | None = None) -> None:
         self._recordings = recordings
@@ -90,7 +90,7 @@ def _likeness(request: RenderedRequest) -> Callable[[RenderedRequest], float]:
 
 
 class RecordingModel:
-    """``ports.chat_model.ChatModel`` that notes the answers of another one."""
+    """``ChatModel`` that notes the answers of another one."""
 
     def __init__(self, model: ChatModel) -> None:
         self._model = model

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from baton.domain.content import content_as_json
-from baton.ports.chat_model import ModelSettings, Prompt, ToolSpec
+from baton.domain.threads.content import content_as_json
+from baton.ports.agents.chat_model import ModelSettings, Prompt, ToolSpec
 
 
 @dataclass(frozen=True)

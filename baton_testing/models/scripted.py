@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncGenerator, Sequence
 
-from baton.domain.usage import Usage
-from baton.ports.chat_model import FinishReason, ModelChunk, ModelSettings, Prompt, ToolSpec
-from baton.ports.files import ThreadFiles
+from baton.domain.runs.usage import Usage
+from baton.ports.agents.chat_model import FinishReason, ModelChunk, ModelSettings, Prompt, ToolSpec
+from baton.ports.documents.files import ThreadFiles
 from baton_testing.conversation_test import ScriptedAnswer
 from baton_testing.models.answering import ModelAnswer, model_error
 
@@ -23,7 +23,7 @@ OF_THEIR_OWN = {
 
 
 class ScriptedModel:
-    """``ports.chat_model.ChatModel``. Each answer is given once, to the first request that it is for."""
+    """``ports.agents.chat_model.ChatModel``. Each answer is given once, to the first request that it is for."""
 
     def __init__(self, *, may_keep_some: bool = False) -> None:
         """``may_keep_some``: answers that nobody asks for are not a problem."""

@@ -12,10 +12,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from baton.domain.episode import Episode, EpisodeMessage, EpisodeRef, EpisodeStatus, Fact
-from baton.domain.message import Role
-from baton.domain.thread import EndReason
-from baton.domain.usage import Usage
+from baton.domain.memory.episode import Episode, EpisodeMessage, EpisodeRef, EpisodeStatus, Fact
+from baton.domain.runs.usage import Usage
+from baton.domain.threads.message import Role
+from baton.domain.threads.thread import EndReason
 
 BEGIN = datetime(2026, 1, 5, 8, 0, tzinfo=UTC)
 

@@ -8,16 +8,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
-from baton.adapters.openai.cache_hints import ends_of_prefixes
-from baton.adapters.openai.messages import wire_tools
-from baton.agents.prompt_notes import make_today_note
-from baton.agents.tool_set import Offer, ToolSet
-from baton.domain.agent import AgentDefinition
-from baton.domain.handoff import ContextMode, HandoffRequest
-from baton.domain.history_window import HistoryWindow, window_of
-from baton.domain.message import Role, StoredMessage
+from baton.adapters.models.openai.cache_hints import ends_of_prefixes
+from baton.adapters.models.openai.messages import wire_tools
+from baton.agents.prompts.prompt_notes import make_today_note
+from baton.agents.tools.tool_set import Offer, ToolSet
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.handoffs.handoff import ContextMode, HandoffRequest
+from baton.domain.runs.tool_call import ToolCall
+from baton.domain.threads.history_window import HistoryWindow, window_of
+from baton.domain.threads.message import Role, StoredMessage
 from baton.domain.times import Today
-from baton.domain.tool_call import ToolCall
 from baton.memory.prompt.context import AgentHistory, Assembly, Notes, reading_budget
 from baton.memory.prompt.growing_turn import fit
 from baton.memory.prompt.handoff_context import make_handoff_notes, select_granted
@@ -26,7 +26,7 @@ from baton.memory.prompt.history_window import Exchange, find_next_start
 from baton.memory.prompt.message_prompts import to_prompts
 from baton.memory.prompt.token_estimates import REPLY_TOKENS, answer_tokens, message_tokens, prompt_tokens
 from baton.memory.recalled import BlockKind, Recalled, RecalledBlock
-from baton.ports.chat_model import Prompt, TokenCounter, ToolSpec
+from baton.ports.agents.chat_model import Prompt, TokenCounter, ToolSpec
 from benchmarks.instruments.cache_rules import Call, Piece
 from benchmarks.workload import ANSWER, QUESTION
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from baton.domain.agent import AgentDefinition
-from baton.domain.handoff import HandoffRequest
-from baton.domain.message import Role
-from baton.domain.tool_call import ToolCall
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.handoffs.handoff import HandoffRequest
+from baton.domain.runs.tool_call import ToolCall
+from baton.domain.threads.message import Role
 from baton.memory.prompt.handoff_context import make_handoff_notes, select_granted
 from baton.memory.prompt.history_window import Exchange, split_exchanges
 from baton.memory.prompt.message_prompts import SHORTENED_CHARS, SHORTENED_NOTE, to_prompts
 from baton.memory.prompt.token_estimates import REPLY_TOKENS, total_tokens
-from baton.ports.chat_model import Prompt
+from baton.ports.agents.chat_model import Prompt
 from benchmarks.inputs.long_conversation import TOOL_NAMES, Player, Turn
 
 

@@ -10,8 +10,8 @@ from baton_local.engines.dynamodb import DynamoDBLocal
 from baton_local.resources import create_table
 from baton_local.root import ROOT
 from baton_local.settings import default_cache_dir
-from baton_local.stack import read_stack
-from baton_local.template import Endpoints
+from baton_local.stack.declarations import read_stack
+from baton_local.stack.template import Endpoints
 
 
 @contextmanager

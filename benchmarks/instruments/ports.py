@@ -7,14 +7,14 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from baton.adapters.dynamodb.recent_histories import RecentHistories
-from baton.adapters.dynamodb.thread_store import DynamoThreadStore
-from baton.domain.agent import AgentDefinition
-from baton.domain.episode import EpisodeRef
-from baton.domain.identity import Scope
-from baton.domain.queued import Queued, RecordDelivery
-from baton.ports.agent_client import AgentChunk, AgentFailed, AgentTask
-from baton.ports.tools import CallContext, OfferedTools, ToolFailed, ToolResult
+from baton.adapters.dynamodb.threads.recent_histories import RecentHistories
+from baton.adapters.dynamodb.threads.thread_store import DynamoThreadStore
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.memory.episode import EpisodeRef
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.queued import Queued, RecordDelivery
+from baton.ports.agents.agent_client import AgentChunk, AgentFailed, AgentTask
+from baton.ports.agents.tools import CallContext, OfferedTools, ToolFailed, ToolResult
 
 
 class ForgetfulStore(DynamoThreadStore):
@@ -25,7 +25,7 @@ class ForgetfulStore(DynamoThreadStore):
 
 
 class NoTools:
-    """``ports.tools.Tools`` for agents without tools."""
+    """``ports.agents.tools.Tools`` for agents without tools."""
 
     async def offered(self, agent: AgentDefinition, scope: Scope) -> OfferedTools:
         return OfferedTools((), ())
@@ -37,7 +37,7 @@ class NoTools:
 
 
 class NoRemoteAgents:
-    """The ``ports.agent_client.AgentClient`` of a deployment without remote agents."""
+    """The ``ports.agents.agent_client.AgentClient`` of a deployment without remote agents."""
 
     async def stream(
         self, agent: AgentDefinition, task: AgentTask, *, is_passed_on: Callable[[], bool] = lambda: False
@@ -50,7 +50,7 @@ class NoRemoteAgents:
 
 
 class AgentsInMemory:
-    """``ports.agents.ShippedAgents`` in memory. The first of ``definitions`` is the default main agent."""
+    """``ports.agents.agents.ShippedAgents`` in memory. The first of ``definitions`` is the default main agent."""
 
     def __init__(self, *definitions: AgentDefinition) -> None:
         self._definitions = {definition.id: definition for definition in definitions}

@@ -14,8 +14,8 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from baton import composition
 from baton.composition.metrics import observed
 from baton.domain.errors import Unauthorized
-from baton.domain.identity import SUBPROTOCOL, Scope
 from baton.domain.metrics import Metric, count
+from baton.domain.tenants.identity import SUBPROTOCOL, Scope
 
 HEADER = "sec-websocket-protocol"
 MAX_SUBJECT = 6_500

@@ -8,8 +8,8 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from baton import composition
-from baton.composition import event_loop
 from baton.composition.metrics import observed
+from baton.composition.startup import event_loop
 
 logger = Logger(use_rfc3339=True)
 closing = composition.deployed().closing_events  # built once per execution environment

@@ -8,10 +8,10 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from baton import composition
-from baton.composition import event_loop
 from baton.composition.metrics import observed
-from baton.domain.identity import Scope
-from baton.privacy.forgetting import to_state_output
+from baton.composition.startup import event_loop
+from baton.domain.tenants.identity import Scope
+from baton.tenants.privacy.forgetting import to_state_output
 
 MARGIN_SECONDS = 30
 """Reserved at the end of the function's time limit, to finish the request in progress and store the counts."""

@@ -12,8 +12,8 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from baton import composition
-from baton.composition import event_loop
 from baton.composition.metrics import observed
+from baton.composition.startup import event_loop
 
 MARGIN_SECONDS = 240
 """Reserved at the end of the function's time limit, to finish the pages and slices in progress."""

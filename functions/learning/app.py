@@ -8,11 +8,11 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from baton import composition
-from baton.composition import event_loop
 from baton.composition.metrics import observed
-from baton.domain.capture import CaptureRef, CaptureStatus, CaptureStep
-from baton.domain.identity import Scope
-from baton.domain.pipelines import Pipeline
+from baton.composition.startup import event_loop
+from baton.domain.documents.pipelines import Pipeline
+from baton.domain.memory.capture import CaptureRef, CaptureStatus, CaptureStep
+from baton.domain.tenants.identity import Scope
 
 logger = Logger(use_rfc3339=True)
 app = composition.deployed()  # built once per execution environment

@@ -11,8 +11,9 @@ import httpx
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from baton.composition import event_loop, search_commands
+from baton.composition import search_commands
 from baton.composition.metrics import observed
+from baton.composition.startup import event_loop
 from baton.domain.metrics import Metric, count
 
 logger = Logger(use_rfc3339=True)

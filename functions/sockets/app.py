@@ -9,10 +9,10 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from baton import composition
-from baton.composition import event_loop
 from baton.composition.metrics import observed
+from baton.composition.startup import event_loop
 from baton.domain.errors import RateLimited
-from baton.domain.identity import SUBPROTOCOL, Scope
+from baton.domain.tenants.identity import SUBPROTOCOL, Scope
 from baton.entry.actions import Caller
 
 logger = Logger(use_rfc3339=True)

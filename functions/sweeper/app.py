@@ -11,10 +11,10 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from baton import composition
-from baton.composition import event_loop
 from baton.composition.metrics import observed
+from baton.composition.startup import event_loop
 from baton.domain.metrics import Metric
-from baton.entry.jobs import Job, run_jobs
+from baton.entry.jobs.isolation import Job, run_jobs
 
 MARGIN_SECONDS = 60
 """Reserved at the end of the function's time limit, to finish the last closings."""

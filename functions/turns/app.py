@@ -14,7 +14,7 @@ from baton.composition.queue_records import QueueRecord, each_record
 from baton.composition.tracing import flushed
 from baton.domain.errors import CountsBusy, ThreadBusy
 from baton.domain.metrics import Metric
-from baton.domain.queued import RecordDelivery
+from baton.domain.threads.queued import RecordDelivery
 
 MARGIN_SECONDS = 30
 """Reserved at the end of the function's time limit, to commit the answer of a turn that takes too long."""

@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from baton.authoring.resources import resource
     from baton.authoring.run_context import RunContext
     from baton.authoring.tools import Tool, tool
-    from baton.domain.agent_settings import LearningSettings as Learning
-    from baton.domain.agent_settings import MemorySettings as Memory
-    from baton.domain.agent_settings import ModelChoice as Model
-    from baton.domain.agent_settings import Timeouts
-    from baton.domain.agent_settings import ToolLimits as Limits
-    from baton.domain.remote_agent import RemoteAgent as Remote
-    from baton.domain.verdict import Refuse, Replace
-    from baton.ports.tools import CallContext, ToolFailed, ToolResult, TurnContext
+    from baton.domain.agents.agent_settings import LearningSettings as Learning
+    from baton.domain.agents.agent_settings import MemorySettings as Memory
+    from baton.domain.agents.agent_settings import ModelChoice as Model
+    from baton.domain.agents.agent_settings import Timeouts
+    from baton.domain.agents.agent_settings import ToolLimits as Limits
+    from baton.domain.agents.remote_agent import RemoteAgent as Remote
+    from baton.domain.agents.verdict import Refuse, Replace
+    from baton.ports.agents.tools import CallContext, ToolFailed, ToolResult, TurnContext
 
 __all__ = [
     "Agent",
@@ -78,18 +78,18 @@ _EXPORTS = {
     "RunContext": "authoring.run_context:RunContext",
     "Tool": "authoring.tools:Tool",
     "tool": "authoring.tools:tool",
-    "Learning": "domain.agent_settings:LearningSettings",
-    "Memory": "domain.agent_settings:MemorySettings",
-    "Model": "domain.agent_settings:ModelChoice",
-    "Remote": "domain.remote_agent:RemoteAgent",
-    "Timeouts": "domain.agent_settings:Timeouts",
-    "Limits": "domain.agent_settings:ToolLimits",
-    "Refuse": "domain.verdict:Refuse",
-    "Replace": "domain.verdict:Replace",
-    "CallContext": "ports.tools:CallContext",
-    "ToolFailed": "ports.tools:ToolFailed",
-    "ToolResult": "ports.tools:ToolResult",
-    "TurnContext": "ports.tools:TurnContext",
+    "Learning": "domain.agents.agent_settings:LearningSettings",
+    "Memory": "domain.agents.agent_settings:MemorySettings",
+    "Model": "domain.agents.agent_settings:ModelChoice",
+    "Remote": "domain.agents.remote_agent:RemoteAgent",
+    "Timeouts": "domain.agents.agent_settings:Timeouts",
+    "Limits": "domain.agents.agent_settings:ToolLimits",
+    "Refuse": "domain.agents.verdict:Refuse",
+    "Replace": "domain.agents.verdict:Replace",
+    "CallContext": "ports.agents.tools:CallContext",
+    "ToolFailed": "ports.agents.tools:ToolFailed",
+    "ToolResult": "ports.agents.tools:ToolResult",
+    "TurnContext": "ports.agents.tools:TurnContext",
 }
 """Names for projects, each with its module. They are loaded on demand: most programs need none of them."""
 

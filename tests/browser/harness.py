@@ -22,7 +22,7 @@ from ag_ui.core import (
 )
 from playwright.async_api import Locator, Page, Route, WebSocketRoute, expect
 
-from baton.domain.events import bare
+from baton.domain.threads.events import bare
 from baton_local import web
 from baton_local.root import ROOT
 

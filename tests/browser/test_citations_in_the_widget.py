@@ -8,8 +8,8 @@ import pytest
 from playwright.async_api import Locator, Page, expect
 
 from baton.agents.answer_sources import select_answer_sources
-from baton.domain.agent import AgentDefinition
-from baton.domain.events import text_content, text_end, text_start
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.threads.events import text_content, text_end, text_start
 from tests.browser.accessibility import violations
 from tests.browser.harness import Harness, Json
 

@@ -10,7 +10,7 @@ import httpx
 import pytest
 from playwright.async_api import Page, WebSocketRoute, expect
 
-from baton_testing.fakes.connections import events_in
+from baton_testing.fakes.threads.connections import events_in
 from tests.browser.screens import HostApplication, Screen, host_application
 from tests.e2e.cloud import RunningCloud
 from tests.e2e.gates import Gate

@@ -17,7 +17,7 @@ from playwright.async_api import Page, Request, expect
 
 from baton_deployment.publishing.widget import Place, Release, publish, read_release, tag
 from baton_local import web
-from baton_local.intrinsics import Intrinsics
+from baton_local.stack.intrinsics import Intrinsics
 from tests.browser.screens import HostApplication, serving_guide
 from tests.browser.widget import GUIDE, Widget
 from tests.e2e.cloud import RunningCloud

@@ -6,8 +6,8 @@ import pytest
 from ag_ui.core import RunFinishedCancelledOutcome
 from playwright.async_api import Locator, Page, expect
 
-from baton.domain.agent import AgentDefinition
-from baton.domain.events import reasoning_content, reasoning_end, reasoning_start
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.threads.events import reasoning_content, reasoning_end, reasoning_start
 from tests.browser.accessibility import violations
 from tests.browser.harness import Harness, answer
 

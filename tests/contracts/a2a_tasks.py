@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from baton.domain.a2a_task import MarkStatus, TaskMark
+from baton.domain.threads.a2a_task import MarkStatus, TaskMark
 from tests.contracts.stores import Stores, new_thread_id
 
 

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import strategies as st
 
 from baton.composition.app import build
-from baton.domain.activity import Activity, CounterKind, user_tag
-from baton.domain.activity import Counter as Counted
 from baton.domain.errors import RateLimited
-from baton.domain.identity import Scope
-from baton.domain.tenant_limits import DeploymentLimits
-from baton.ports.leases import Lease
+from baton.domain.tenants.activity import Activity, CounterKind, user_tag
+from baton.domain.tenants.activity import Counter as Counted
+from baton.domain.tenants.identity import Scope
+from baton.domain.tenants.tenant_limits import DeploymentLimits
+from baton.ports.threads.leases import Lease
 from tests.contracts.stores import Stores, new_thread_id
 
 USERS = ("ada", "bob", "cleo")

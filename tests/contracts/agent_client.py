@@ -11,9 +11,9 @@ from typing import Protocol
 
 import pytest
 
-from baton.domain.agent import AgentDefinition
-from baton.domain.identity import Scope
-from baton.ports.agent_client import (
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.tenants.identity import Scope
+from baton.ports.agents.agent_client import (
     AgentChunk,
     AgentClient,
     AgentDone,
@@ -24,7 +24,7 @@ from baton.ports.agent_client import (
     AgentTask,
     TaskLost,
 )
-from baton.ports.chat_model import TextDelta
+from baton.ports.agents.chat_model import TextDelta
 
 
 def a_task(message: str, *, remote_task_id: str | None = None) -> AgentTask:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from baton.domain.agent_version import AgentEntry, AgentList, AgentVersion
-from baton.ports.agents import AgentsChanged
+from baton.domain.agents.agent_version import AgentEntry, AgentList, AgentVersion
+from baton.ports.agents.agents import AgentsChanged
 from tests.contracts.stores import Stores
 
 VALUES: dict[str, Any] = {"id": "tutor", "name": "Tütor 😀", "description": "Helps.", "system_prompt": "Ask."}

@@ -8,8 +8,8 @@ from datetime import timedelta
 import pytest
 
 from baton.domain.errors import InvalidRequest
-from baton.domain.identity import Scope
-from baton.ports.audit import Once
+from baton.domain.tenants.identity import Scope
+from baton.ports.tenants.audit import Once
 from tests.contracts.stores import Stores, new_thread_id
 
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from baton.domain.branches import BranchStart, Segment
 from baton.domain.errors import LeaseLost
-from baton.domain.history_window import HistoryWindow
-from baton.domain.thread import ConversationState, Thread
-from baton.ports.leases import Lease
+from baton.domain.threads.branches import BranchStart, Segment
+from baton.domain.threads.history_window import HistoryWindow
+from baton.domain.threads.thread import ConversationState, Thread
+from baton.ports.threads.leases import Lease
 from tests.contracts.stores import Stores, answered, new_thread_id, said, texts
 
 

@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import replace
 from datetime import date
 
-from baton.domain.capture import Capture, CaptureRef, CaptureStatus, CaptureStep
+from baton.domain.memory.capture import Capture, CaptureRef, CaptureStatus, CaptureStep
 from tests.contracts.procedures import DRAFT
 from tests.contracts.stores import Stores, new_thread_id
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from baton.ports.run_records import ContextRecord
+from baton.ports.threads.run_records import ContextRecord
 from tests.contracts.stores import Stores
 
 EMPTY = ContextRecord({})

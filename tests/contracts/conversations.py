@@ -8,11 +8,11 @@ from datetime import timedelta
 import pytest
 
 from baton.domain.errors import LeaseLost
-from baton.domain.handoff import ContextMode, HandoffOutcome, HandoffPlace
-from baton.domain.thread import ConversationChange, ConversationState, ThreadStatus
-from baton.domain.usage import Usage
-from baton.domain.workflow import Workflow, WorkflowStatus
-from baton.ports.leases import Commit, Lease
+from baton.domain.handoffs.handoff import ContextMode, HandoffOutcome, HandoffPlace
+from baton.domain.handoffs.workflow import Workflow, WorkflowStatus
+from baton.domain.runs.usage import Usage
+from baton.domain.threads.thread import ConversationChange, ConversationState, ThreadStatus
+from baton.ports.threads.leases import Commit, Lease
 from tests.contracts.endings import session
 from tests.contracts.handoffs import handoff
 from tests.contracts.stores import Stores, answered, new_thread_id, said

@@ -8,9 +8,9 @@ from typing import Any
 
 from baton.composition.app import build
 from baton.domain.errors import StoreUnavailable
-from baton.domain.events import Event
-from baton.domain.identity import Scope
-from baton_testing.fakes.shipped_agents import FakeShippedAgents
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.events import Event
+from baton_testing.fakes.agents.shipped_agents import FakeShippedAgents
 from tests.contracts.stores import Stores
 from tests.e2e.ag_ui_rules import check_ag_ui, check_run
 from tests.fakes.chat_model import ScriptedChatModel

@@ -11,11 +11,11 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from baton.domain.document import Document, DocumentRef, DocumentVersion, IngestionStep, VersionStatus
+from baton.domain.documents.document import Document, DocumentRef, DocumentVersion, IngestionStep, VersionStatus
 from baton.domain.errors import InvalidRequest
-from baton.domain.identity import Scope
-from baton.ports.documents import ORIGINAL, DocumentFiles, DocumentStore
-from baton.ports.files import Upload
+from baton.domain.tenants.identity import Scope
+from baton.ports.documents.documents import ORIGINAL, DocumentFiles, DocumentStore
+from baton.ports.documents.files import Upload
 from baton_documents.results import PageError
 from baton_testing.fakes.clock import NOON
 

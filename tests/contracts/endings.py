@@ -7,13 +7,13 @@ from datetime import timedelta
 
 import pytest
 
-from baton.domain.episode import EpisodeRef, ended_session
 from baton.domain.errors import LeaseLost
-from baton.domain.thread import EndReason, ThreadStatus
-from baton.domain.usage import Usage
-from baton.ports.connections import Live
-from baton.ports.leases import Commit, Lease
-from baton.ports.threads import DueThread
+from baton.domain.memory.episode import EpisodeRef, ended_session
+from baton.domain.runs.usage import Usage
+from baton.domain.threads.thread import EndReason, ThreadStatus
+from baton.ports.threads.connections import Live
+from baton.ports.threads.leases import Commit, Lease
+from baton.ports.threads.threads import DueThread
 from tests.contracts.stores import Stores, answered, new_thread_id, said
 
 IDLE = timedelta(seconds=1800)

@@ -7,7 +7,8 @@ from datetime import date, timedelta
 
 import pytest
 
-from baton.domain.episode import (
+from baton.domain.errors import InvalidRequest
+from baton.domain.memory.episode import (
     EndedSession,
     Episode,
     EpisodePart,
@@ -17,10 +18,9 @@ from baton.domain.episode import (
     ended_session,
     fact_id,
 )
-from baton.domain.errors import InvalidRequest
-from baton.domain.identity import Scope
-from baton.domain.thread import EndReason
-from baton.domain.usage import Usage
+from baton.domain.runs.usage import Usage
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.thread import EndReason
 from tests.contracts.stores import Stores, new_thread_id
 
 

@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
-from baton.domain.forgetting import ThreadTrace
-from baton.domain.identity import Scope
-from baton.ports.privacy import Erasure, ObjectErasure
+from baton.domain.memory.forgetting import ThreadTrace
+from baton.domain.tenants.identity import Scope
+from baton.ports.tenants.privacy import Erasure, ObjectErasure
 from baton_testing.fakes.clock import FakeClock
 from tests.contracts.stores import new_thread_id
 

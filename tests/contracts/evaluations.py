@@ -11,10 +11,10 @@ import pytest
 
 from baton.domain.cursors import encode_text
 from baton.domain.errors import InvalidRequest
-from baton.domain.evaluation import KEPT, Evaluation, EvaluationEntry, evaluation_id
-from baton.domain.identity import Scope
+from baton.domain.tenants.evaluation import KEPT, Evaluation, EvaluationEntry, evaluation_id
+from baton.domain.tenants.identity import Scope
 from baton.ports.clock import Clock
-from baton.ports.evaluations import EvaluationStore
+from baton.ports.tenants.evaluations import EvaluationStore
 from baton_testing.fakes.clock import FakeClock
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from baton.domain.identity import Scope
+from baton.domain.tenants.identity import Scope
 from baton_testing.fakes.clock import FakeClock
 from tests.contracts.stores import Stores
 from tests.fakes.ports import FakePorts

@@ -6,10 +6,10 @@ import uuid
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from baton.domain.forgetting import ForgetRequest, ForgetStatus, ForgetSubject, Retention
-from baton.domain.identity import Scope
-from baton.ports.privacy import ForgetRequests
-from baton.ports.tenants import Retentions
+from baton.domain.memory.forgetting import ForgetRequest, ForgetStatus, ForgetSubject, Retention
+from baton.domain.tenants.identity import Scope
+from baton.ports.tenants.privacy import ForgetRequests
+from baton.ports.tenants.tenants import Retentions
 from baton_testing.fakes.clock import FakeClock
 
 

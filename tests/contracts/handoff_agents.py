@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from baton.domain.agent import AgentDefinition
+from baton.domain.agents.agent import AgentDefinition
 
 NAME = {
     "type": "object",

@@ -8,8 +8,8 @@ from datetime import timedelta
 import pytest
 
 from baton.domain.errors import InvalidRequest, LeaseLost
-from baton.domain.handoff import ContextMode, HandoffOutcome, HandoffPlace, HandoffRequest
-from baton.ports.leases import Lease
+from baton.domain.handoffs.handoff import ContextMode, HandoffOutcome, HandoffPlace, HandoffRequest
+from baton.ports.threads.leases import Lease
 from tests.contracts.stores import Stores, answered, new_thread_id, said
 
 

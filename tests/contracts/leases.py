@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from baton.domain.client_offer import ClientOffer, ClientTool, ContextItem
 from baton.domain.errors import LeaseLost
-from baton.domain.history_window import HistoryWindow
-from baton.domain.thread import LeaseMark, Run, RunStatus
-from baton.domain.usage import Usage
-from baton.ports.leases import Commit, LeaseBusy, NoSuchThread
-from baton.ports.stream_log import LogPiece
+from baton.domain.runs.usage import Usage
+from baton.domain.threads.client_offer import ClientOffer, ClientTool, ContextItem
+from baton.domain.threads.history_window import HistoryWindow
+from baton.domain.threads.thread import LeaseMark, Run, RunStatus
+from baton.ports.threads.leases import Commit, LeaseBusy, NoSuchThread
+from baton.ports.threads.stream_log import LogPiece
 from tests.contracts.stores import Stores, answered, new_thread_id, said, texts, turn
 
 PAGE = ClientOffer(

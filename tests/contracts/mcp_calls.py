@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from baton.ports.run_records import McpCall
+from baton.ports.threads.run_records import McpCall
 from tests.contracts.stores import Stores, new_thread_id
 
 CALL = McpCall("s-1", "1", "550e8400-e29b-41d4-a716-446655440000", "r-1")

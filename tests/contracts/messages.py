@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from ag_ui.core import DataSource, DocumentPart, FileSource, ImagePart, TextPart, UrlSource
 
-from baton.domain.message import MessageStatus, OutcomeType, Role, RunEnd, StoredMessage
-from baton.domain.thread import Thread
-from baton.domain.usage import Usage
-from baton.ports.leases import Commit
+from baton.domain.runs.usage import Usage
+from baton.domain.threads.message import MessageStatus, OutcomeType, Role, RunEnd, StoredMessage
+from baton.domain.threads.thread import Thread
+from baton.ports.threads.leases import Commit
 from tests.contracts.stores import Stores, answered, new_thread_id, said, texts
 
 PARTS = (

@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from baton.domain.pipelines import Pipeline, PipelineRun, RunningRuns
-from baton.ports.pipelines import PipelineQueue
+from baton.domain.documents.pipelines import Pipeline, PipelineRun, RunningRuns
+from baton.ports.documents.pipelines import PipelineQueue
 
 NOW = datetime(2026, 3, 14, 10, 0, tzinfo=UTC)
 

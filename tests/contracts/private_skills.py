@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from baton.domain.errors import InvalidRequest, ProcedureChanged, ProcedureNameTaken, UnknownProcedure
-from baton.domain.identity import Scope
-from baton.domain.private_skill import SkillAction, SkillDecision
-from baton.domain.procedure import REVIEWED, Procedure, ProcedureAction, ProcedureScope, ProcedureStatus
+from baton.domain.memory.private_skill import SkillAction, SkillDecision
+from baton.domain.memory.procedure import REVIEWED, Procedure, ProcedureAction, ProcedureScope, ProcedureStatus
+from baton.domain.tenants.identity import Scope
 from tests.contracts.procedures import ID, add_approved, decide, listed, procedure, statuses
 from tests.contracts.stores import Stores
 

@@ -9,8 +9,7 @@ from dataclasses import replace
 import pytest
 
 from baton.domain.errors import InvalidRequest, ProcedureChanged, UnknownProcedure
-from baton.domain.identity import Scope
-from baton.domain.procedure import (
+from baton.domain.memory.procedure import (
     REVIEWED,
     Procedure,
     ProcedureAction,
@@ -21,7 +20,8 @@ from baton.domain.procedure import (
     ProcedureStatus,
     ProcedureStep,
 )
-from baton.ports.procedures import ProcedureStore
+from baton.domain.tenants.identity import Scope
+from baton.ports.memory.procedures import ProcedureStore
 from tests.contracts.stores import Stores
 
 DRAFT = ProcedureDraft(

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from baton.domain.errors import InvalidRequest, ThreadUnavailable
-from baton.domain.push_config import LIFETIME, MAX_CONFIGS, MAX_OF_THREAD, Line, PushConfig
-from baton.ports.leases import LeaseRequest
+from baton.domain.threads.push_config import LIFETIME, MAX_CONFIGS, MAX_OF_THREAD, Line, PushConfig
+from baton.ports.threads.leases import LeaseRequest
 from tests.contracts.stores import Stores, new_thread_id
 
 URL = "https://client.example/hook"

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from baton.domain.conversation_data import DataChange
 from baton.domain.errors import InvalidRequest, LeaseLost
-from baton.domain.identity import Scope
-from baton.domain.run_step import RunStep, StepKind
-from baton.domain.task import RemoteTask, Task, TaskMessage, TaskStatus
-from baton.domain.tool_call import ToolCallRecord
-from baton.domain.usage import Usage
-from baton.ports.leases import Lease
+from baton.domain.runs.conversation_data import DataChange
+from baton.domain.runs.run_step import RunStep, StepKind
+from baton.domain.runs.task import RemoteTask, Task, TaskMessage, TaskStatus
+from baton.domain.runs.tool_call import ToolCallRecord
+from baton.domain.runs.usage import Usage
+from baton.domain.tenants.identity import Scope
+from baton.ports.threads.leases import Lease
 from tests.contracts.stores import Stores, answered, new_thread_id, said
 
 LARGE = "".join(chr(0x4E00 + n * 7919 % 20_000) for n in range(250_000))

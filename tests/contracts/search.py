@@ -1,7 +1,7 @@
 """Search indices: what every engine does alike.
 
 A test class inherits ``SearchContract`` and has a fixture ``index``: a ``SearchIndex`` for vectors of
-``baton_testing.fakes.embedder.DIMENSIONS``. Tests make separate tenants, so that they can share an engine.
+``baton_testing.fakes.documents.embedder.DIMENSIONS``. Tests make separate tenants, so that they can share an engine.
 """
 
 from __future__ import annotations
@@ -17,9 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from baton.domain.errors import WrongDimension
-from baton.domain.identity import Scope
-from baton.domain.search import (
+from baton.domain.documents.search import (
     Candidates,
     IndexDocument,
     IndexedText,
@@ -30,8 +28,10 @@ from baton.domain.search import (
     SearchResult,
     Signal,
 )
-from baton.ports.search import SearchIndex
-from baton_testing.fakes.embedder import FakeEmbedder
+from baton.domain.errors import WrongDimension
+from baton.domain.tenants.identity import Scope
+from baton.ports.documents.search import SearchIndex
+from baton_testing.fakes.documents.embedder import FakeEmbedder
 from tests.contracts.languages import LANGUAGES
 
 EPISODES, KNOWLEDGE, PROCEDURES = IndexName.EPISODES, IndexName.KNOWLEDGE, IndexName.PROCEDURES

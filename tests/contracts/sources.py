@@ -9,10 +9,18 @@ from datetime import timedelta
 
 import pytest
 
+from baton.domain.documents.source import (
+    Refresh,
+    RefreshCounts,
+    Source,
+    SourceError,
+    SourceKind,
+    SourcePage,
+    SourceStatus,
+)
 from baton.domain.errors import InvalidRequest
-from baton.domain.identity import Scope
-from baton.domain.source import Refresh, RefreshCounts, Source, SourceError, SourceKind, SourcePage, SourceStatus
-from baton.ports.sources import SourceStore
+from baton.domain.tenants.identity import Scope
+from baton.ports.documents.sources import SourceStore
 from baton_testing.fakes.clock import NOON
 
 HOUR, SECOND = timedelta(hours=1), timedelta(seconds=1)

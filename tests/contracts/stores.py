@@ -8,13 +8,13 @@ from functools import cached_property
 from typing import Any
 
 from baton.composition.ports import Ports
-from baton.domain.identity import Scope
-from baton.domain.message import Content, OutcomeType, Role, RunEnd, StoredMessage
-from baton.domain.queued import RecordDelivery
-from baton.domain.thread import LeaseMark
-from baton.domain.usage import ModelUsage, Usage
-from baton.ports.leases import Commit, Lease, LeaseRequest
-from baton.ports.messages import TurnRecord
+from baton.domain.runs.usage import ModelUsage, Usage
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.message import Content, OutcomeType, Role, RunEnd, StoredMessage
+from baton.domain.threads.queued import RecordDelivery
+from baton.domain.threads.thread import LeaseMark
+from baton.ports.threads.leases import Commit, Lease, LeaseRequest
+from baton.ports.threads.messages import TurnRecord
 from baton_testing.fakes.clock import FakeClock
 
 HELLO = "a" * 64

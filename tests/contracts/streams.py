@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from baton.domain.thread import LeaseMark, Watchers
-from baton.domain.usage import Usage
-from baton.ports.audit import Once
-from baton.ports.connections import Live
-from baton.ports.leases import Commit
-from baton.ports.stream_log import LogPiece
+from baton.domain.runs.usage import Usage
+from baton.domain.threads.thread import LeaseMark, Watchers
+from baton.ports.tenants.audit import Once
+from baton.ports.threads.connections import Live
+from baton.ports.threads.leases import Commit
+from baton.ports.threads.stream_log import LogPiece
 from tests.contracts.stores import Stores, new_thread_id
 
 DAY = 24 * 3600

@@ -6,14 +6,14 @@ import json
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from baton.adapters.aws.s3_erasure import S3Erasure
+from baton.adapters.aws.s3_records import S3Bodies
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.a2a_tasks import DynamoPushConfigs
 from baton.adapters.dynamodb.shards import newest_first
 from baton.adapters.dynamodb.table import Table
-from baton.adapters.s3_erasure import S3Erasure
-from baton.adapters.s3_records import S3Bodies
 from baton.adapters.tokens.receiver_secrets import ReceiverSecrets
-from baton.domain.identity import Scope
+from baton.domain.tenants.identity import Scope
 from baton_testing.fakes.clock import FakeClock
 from tests.contracts.stores import Stores
 

@@ -7,9 +7,9 @@ from datetime import timedelta
 import pytest
 
 from baton.domain.errors import LeaseLost, ThreadUnavailable
-from baton.domain.queued import RecordDelivery
-from baton.domain.thread import LeaseMark, Run
-from baton.ports.leases import LeaseBusy, NoSuchThread
+from baton.domain.threads.queued import RecordDelivery
+from baton.domain.threads.thread import LeaseMark, Run
+from baton.ports.threads.leases import LeaseBusy, NoSuchThread
 from tests.contracts.stores import Stores, answered, new_thread_id, said, turn
 
 FIRST, SECOND = RecordDelivery("record-1", 1), RecordDelivery("record-1", 2)

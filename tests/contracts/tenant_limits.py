@@ -5,9 +5,9 @@ from __future__ import annotations
 import uuid
 from datetime import UTC, datetime
 
-from baton.domain.identity import Scope
-from baton.domain.tenant_limits import TenantLimits
-from baton.ports.tenants import TenantLimitStore
+from baton.domain.tenants.identity import Scope
+from baton.domain.tenants.tenant_limits import TenantLimits
+from baton.ports.tenants.tenants import TenantLimitStore
 
 
 class TenantLimitContract:

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from baton.domain.identity import Scope
-from baton.domain.thread import Thread
-from baton.domain.thread_search import ThreadQuery, ThreadState, thread_query
-from baton.domain.usage import ModelUsage, Price, Prices, Usage
-from baton.ports.leases import LeaseRequest
+from baton.domain.runs.usage import ModelUsage, Price, Prices, Usage
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.thread import Thread
+from baton.domain.threads.thread_search import ThreadQuery, ThreadState, thread_query
+from baton.ports.threads.leases import LeaseRequest
 from tests.contracts.stores import Stores, answered, new_thread_id, said
 
 HOUR = 3_600

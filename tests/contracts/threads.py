@@ -8,9 +8,9 @@ import json
 import pytest
 
 from baton.domain.errors import Forbidden, InvalidRequest, ThreadUnavailable
-from baton.domain.identity import Scope
-from baton.domain.thread import Thread
-from baton.ports.leases import Lease, LeaseRequest, NoSuchThread
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.thread import Thread
+from baton.ports.threads.leases import Lease, LeaseRequest, NoSuchThread
 from tests.contracts.stores import Stores, answered, new_thread_id, said
 
 HOUR = 3600

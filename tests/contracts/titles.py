@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 
 from baton.domain.errors import ThreadUnavailable
-from baton.domain.feedback import Feedback, Rating
-from baton.domain.identity import Scope
-from baton.domain.thread import Thread
-from baton.domain.thread_search import thread_query
-from baton.domain.usage import Usage
-from baton.ports.leases import Commit, Committed
+from baton.domain.runs.usage import Usage
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.feedback import Feedback, Rating
+from baton.domain.threads.thread import Thread
+from baton.domain.threads.thread_search import thread_query
+from baton.ports.threads.leases import Commit, Committed
 from tests.contracts.stores import Stores, answered, new_thread_id, said
 from tests.contracts.threads import HOUR
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import pytest
 from jsonschema import Draft202012Validator
 
-from baton.domain.agent import AgentDefinition
-from baton.domain.identity import Scope
-from baton.ports.tools import CallContext, ToolFailed, Tools
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.tenants.identity import Scope
+from baton.ports.agents.tools import CallContext, ToolFailed, Tools
 
 ADA = Scope("acme", "ada")
 CLERK = Scope("acme", "bob", frozenset({"crm:read"}))

@@ -8,10 +8,10 @@ from datetime import timedelta
 import pytest
 
 from baton.domain.errors import LeaseLost
-from baton.domain.workflow import Workflow, WorkflowStatus
-from baton.domain.workflow_definition import Data
-from baton.ports.handoffs import WorkflowElsewhere
-from baton.ports.leases import Lease
+from baton.domain.handoffs.workflow import Workflow, WorkflowStatus
+from baton.domain.handoffs.workflow_definition import Data
+from baton.ports.threads.handoffs import WorkflowElsewhere
+from baton.ports.threads.leases import Lease
 from tests.contracts.stores import Stores, new_thread_id
 
 

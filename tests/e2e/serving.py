@@ -11,8 +11,8 @@ from typing import Any
 
 from baton_local.lambda_runtime.invocations import FunctionFailed
 from baton_local.root import ROOT
-from baton_local.stack import Stack
-from baton_local.template import Endpoints
+from baton_local.stack.declarations import Stack
+from baton_local.stack.template import Endpoints
 from tests.driven_cloud import DrivenCloud
 
 

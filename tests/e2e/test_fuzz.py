@@ -18,7 +18,7 @@ from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
 from baton.entry.actions import ACTIONS
-from baton_testing.fakes.connections import events_in
+from baton_testing.fakes.threads.connections import events_in
 from tests.e2e.ag_ui_rules import check_ag_ui
 from tests.e2e.cloud import RunningCloud
 from tests.e2e.problems import check_any_problem

@@ -391,7 +391,7 @@ async def test_every_protected_route_shows_its_problems(openapi: dict[str, Any])
 def operations(openapi: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
     """Path, method and description of every operation.
 
-    A2A's HTTP+JSON binding has problems of another kind: see ``tests/unit/api/test_a2a_rest.py``.
+    A2A's HTTP+JSON binding has problems of another kind: see ``tests/unit/api/a2a/test_a2a_rest.py``.
     """
     return [
         (path, method, operation)

@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from baton.adapters.dynamodb.run_records import DynamoRunRecords
+from baton.adapters.aws.s3_records import S3Bodies
 from baton.adapters.dynamodb.table import Table
-from baton.adapters.dynamodb.thread_store import DynamoThreadStore
-from baton.adapters.s3_records import S3Bodies
-from baton.domain.identity import Scope
-from baton.domain.task import Task, TaskMessage, TaskStatus
-from baton.domain.tool_call import ToolCallRecord
-from baton.domain.usage import Usage
+from baton.adapters.dynamodb.threads.run_records import DynamoRunRecords
+from baton.adapters.dynamodb.threads.thread_store import DynamoThreadStore
+from baton.domain.runs.task import Task, TaskMessage, TaskStatus
+from baton.domain.runs.tool_call import ToolCallRecord
+from baton.domain.runs.usage import Usage
+from baton.domain.tenants.identity import Scope
 from baton.ports.clock import SystemClock
-from baton.ports.leases import Lease, LeaseRequest
+from baton.ports.threads.leases import Lease, LeaseRequest
 from baton_local.engines.clients import client
 from tests.e2e.cloud import RunningCloud
 from tests.e2e.fixtures import NewUser

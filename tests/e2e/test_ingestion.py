@@ -16,20 +16,20 @@ from typing import Any
 import httpx
 import pytest
 
+from baton.adapters.aws.s3_documents import S3Documents
+from baton.adapters.aws.s3_files import s3_client
+from baton.adapters.aws.step_functions import StepFunctionsExecutions
 from baton.adapters.dynamodb.documents import DynamoDocuments
 from baton.adapters.dynamodb.pipeline_queue import DynamoPipelineQueue
 from baton.adapters.dynamodb.table import Table
-from baton.adapters.s3_documents import S3Documents
-from baton.adapters.s3_files import s3_client
-from baton.adapters.step_functions import StepFunctionsExecutions
-from baton.domain.document import UPLOAD_WAIT, Document, DocumentRef, DocumentVersion, VersionStatus
-from baton.domain.identity import Scope
-from baton.domain.pipelines import Pipeline, PipelineLimits
-from baton.domain.search import IndexName, SearchFilter
-from baton.pipelines.admission import Admission
-from baton.pipelines.starts import AdmittedIngestions
+from baton.domain.documents.document import UPLOAD_WAIT, Document, DocumentRef, DocumentVersion, VersionStatus
+from baton.domain.documents.pipelines import Pipeline, PipelineLimits
+from baton.domain.documents.search import IndexName, SearchFilter
+from baton.domain.tenants.identity import Scope
+from baton.entry.jobs.pipeline_admission import Admission
+from baton.entry.jobs.pipeline_starts import AdmittedIngestions
 from baton.ports.clock import SystemClock
-from baton.ports.files import Upload
+from baton.ports.documents.files import Upload
 from baton_local.engines.clients import client
 from baton_local.sqlite_index import SqliteIndex
 from tests import documents
@@ -162,7 +162,7 @@ async def test_a_lost_index_is_filled_again_by_the_operators_command(desk: Desk,
     assert await index.delete(desk.scope, IndexName.KNOWLEDGE, chunks) == 1
 
     async def command(*arguments: str) -> Any:
-        run = [sys.executable, "-m", "baton.admin", "search", *arguments]
+        run = [sys.executable, "-m", "baton.composition.admin", "search", *arguments]
         done = await asyncio.to_thread(
             subprocess.run, run, env={**INITIAL_ENVIRONMENT, **here}, capture_output=True, check=False
         )

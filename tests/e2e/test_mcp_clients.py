@@ -14,7 +14,7 @@ import pytest
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 
-from baton.domain.tool import IDEMPOTENCY_KEY
+from baton.domain.agents.tool import IDEMPOTENCY_KEY
 from tests.e2e.fixtures import NewUser
 from tests.e2e.users import Json, User
 from tests.fault_model import FaultModel, answers, calls_tools

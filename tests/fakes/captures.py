@@ -6,15 +6,15 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from datetime import date
 
-from baton.domain.capture import Capture, CaptureRef, CaptureStatus, CaptureStep
 from baton.domain.errors import StoreUnavailable
-from baton.domain.identity import Scope
+from baton.domain.memory.capture import Capture, CaptureRef, CaptureStatus, CaptureStep
+from baton.domain.tenants.identity import Scope
 from baton.domain.times import from_millis, to_millis
-from baton.ports.procedures import PendingProcedure
+from baton.ports.memory.procedures import PendingProcedure
 
 
 class FakeCaptureStore:
-    """``ports.procedures.CaptureStore``."""
+    """``ports.memory.procedures.CaptureStore``."""
 
     def __init__(self) -> None:
         self.kept: dict[tuple[str, str, str], Capture] = {}
@@ -55,7 +55,7 @@ def _stage(capture: Capture) -> int:
 
 @dataclass
 class FakeCaptures:
-    """``ports.procedures.Captures``: notes what is started."""
+    """``ports.memory.procedures.Captures``: notes what is started."""
 
     started: list[tuple[Scope, CaptureRef, int]] = field(default_factory=list)
     is_down: bool = False
@@ -69,7 +69,7 @@ class FakeCaptures:
 
 @dataclass
 class FakeAnnouncements:
-    """``ports.procedures.Announcements``: notes what is announced."""
+    """``ports.memory.procedures.Announcements``: notes what is announced."""
 
     pending: list[tuple[str, PendingProcedure]] = field(default_factory=list)
     """With the tenant."""

@@ -8,11 +8,11 @@ from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
 
 from baton.domain.errors import ModelError
-from baton.domain.message import Content
-from baton.domain.provider_parts import ProviderParts
-from baton.domain.tool_call import ToolCall
-from baton.domain.usage import Usage
-from baton.ports.chat_model import (
+from baton.domain.runs.provider_parts import ProviderParts
+from baton.domain.runs.tool_call import ToolCall
+from baton.domain.runs.usage import Usage
+from baton.domain.threads.message import Content
+from baton.ports.agents.chat_model import (
     Finished,
     FinishReason,
     ModelChunk,
@@ -23,7 +23,7 @@ from baton.ports.chat_model import (
     TextTakenBack,
     ToolSpec,
 )
-from baton.ports.files import ThreadFiles
+from baton.ports.documents.files import ThreadFiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Asked:
 
 @dataclass
 class ScriptedChatModel:
-    """``ports.chat_model.ChatModel`` that gives its scripted answers in order, and repeats ``otherwise`` after them."""
+    """``ChatModel`` that gives its scripted answers in order, and repeats ``otherwise`` after them."""
 
     otherwise: Answer = field(default_factory=Answer)
     asked: list[Asked] = field(default_factory=list)

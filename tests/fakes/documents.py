@@ -7,16 +7,16 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from baton.adapters.s3_files import VALID_FOR
-from baton.domain.document import Document, DocumentRef
+from baton.adapters.aws.s3_files import VALID_FOR
+from baton.domain.documents.document import Document, DocumentRef
 from baton.domain.errors import MessageTooLarge
-from baton.domain.identity import Scope
-from baton.ports.documents import MAX_STORED_BYTES, ORIGINAL
-from baton.ports.files import Upload
+from baton.domain.tenants.identity import Scope
+from baton.ports.documents.documents import MAX_STORED_BYTES, ORIGINAL
+from baton.ports.documents.files import Upload
 
 
 class FakeDocumentFiles:
-    """``ports.documents.DocumentFiles``; ``put`` plays the client that uploads.
+    """``ports.documents.documents.DocumentFiles``; ``put`` plays the client that uploads.
 
     ``bodies``: (tenant, agent, document, version) -> name -> bytes.
     """
@@ -66,7 +66,7 @@ class FakeDocumentFiles:
 
 @dataclass
 class FakeIngestions:
-    """``ports.documents.Ingestions``: the pipelines that were started, each attempt once in a document's life."""
+    """``Ingestions``: the pipelines that were started, each attempt once in a document's life."""
 
     started: list[tuple[DocumentRef, int]] = field(default_factory=list)
     failure: Exception | None = None

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
-from baton.domain.forgetting import EpisodeTrace, ForgetRequest, Retention, ThreadTrace
-from baton.domain.identity import Scope
+from baton.domain.memory.forgetting import EpisodeTrace, ForgetRequest, Retention, ThreadTrace
+from baton.domain.tenants.identity import Scope
 from baton_testing.fakes.clock import FakeClock
 
 _Thread = tuple[str, str]
@@ -17,7 +17,7 @@ _User = tuple[str, str]
 
 @dataclass
 class FakeErasure:
-    """``ports.privacy.Erasure`` over threads of which only a number of items is known."""
+    """``ports.tenants.privacy.Erasure`` over threads of which only a number of items is known."""
 
     clock: FakeClock = field(default_factory=FakeClock)
     traces: dict[_Thread, ThreadTrace] = field(default_factory=dict)
@@ -154,7 +154,7 @@ class FakeErasure:
 
 @dataclass
 class FakeObjectErasure:
-    """``ports.privacy.ObjectErasure``."""
+    """``ports.tenants.privacy.ObjectErasure``."""
 
     versions: Counter[_Thread] = field(default_factory=Counter)
 
@@ -170,7 +170,7 @@ class FakeObjectErasure:
 
 @dataclass
 class FakeForgettings:
-    """``ports.privacy.Forgettings``, which notes what was started."""
+    """``ports.tenants.privacy.Forgettings``, which notes what was started."""
 
     started: list[str] = field(default_factory=list)
     failure: Exception | None = None
@@ -184,7 +184,7 @@ class FakeForgettings:
 
 @dataclass
 class FakeRetentions:
-    """``ports.tenants.Retentions``."""
+    """``ports.tenants.tenants.Retentions``."""
 
     kept: dict[str, Retention] = field(default_factory=dict)
     due: dict[str, datetime] = field(default_factory=dict)

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from baton.domain.cursors import decode_text, encode_text
 from baton.domain.errors import InvalidRequest
-from baton.domain.evaluation import EVALUATION_ID, Evaluation, EvaluationEntry
-from baton.domain.identity import Scope
+from baton.domain.tenants.evaluation import EVALUATION_ID, Evaluation, EvaluationEntry
+from baton.domain.tenants.identity import Scope
 from baton.ports.clock import Clock
 
 
 class FakeEvaluations:
-    """``ports.evaluations.EvaluationStore``."""
+    """``ports.tenants.evaluations.EvaluationStore``."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

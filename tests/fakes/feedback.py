@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from baton.domain.errors import ThreadUnavailable
-from baton.domain.feedback import Feedback
-from baton.domain.identity import Scope
-from baton.domain.thread import Thread
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.feedback import Feedback
+from baton.domain.threads.thread import Thread
 from baton.domain.times import from_millis, to_millis
-from baton_testing.fakes.thread_store import FakeThreadStore
+from baton_testing.fakes.threads.thread_store import FakeThreadStore
 
 
 class FakeFeedback:
-    """``ports.messages.FeedbackStore``."""
+    """``ports.threads.messages.FeedbackStore``."""
 
     def __init__(self, threads: FakeThreadStore) -> None:
         self._threads = threads

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from baton.adapters.dynamodb.run_records import KEPT_SECONDS
-from baton.domain.identity import Scope
+from baton.adapters.dynamodb.threads.run_records import KEPT_SECONDS
+from baton.domain.tenants.identity import Scope
 from baton.ports.clock import Clock
-from baton.ports.run_records import McpCall
+from baton.ports.threads.run_records import McpCall
 
 
 class FakeMcpCalls:
-    """``ports.run_records.McpCalls``."""
+    """``ports.threads.run_records.McpCalls``."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

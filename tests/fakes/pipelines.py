@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from baton.domain.documents.pipelines import Pipeline, PipelineRun, RunningRuns, WaitingRun
 from baton.domain.errors import StoreUnavailable
-from baton.domain.pipelines import Pipeline, PipelineRun, RunningRuns, WaitingRun
 from baton.domain.times import from_millis, to_millis
 
 
 class FakePipelineQueue:
-    """``ports.pipelines.PipelineQueue``."""
+    """``ports.documents.pipelines.PipelineQueue``."""
 
     def __init__(self) -> None:
         self._running: dict[Pipeline, RunningRuns] = {}
@@ -52,7 +52,7 @@ class FakePipelineQueue:
 
 @dataclass
 class FakeExecutions:
-    """``ports.pipelines.Executions``: the runs that were started, each name once."""
+    """``ports.documents.pipelines.Executions``: the runs that were started, each name once."""
 
     started: list[PipelineRun] = field(default_factory=list)
     is_down: bool = False

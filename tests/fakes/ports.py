@@ -5,16 +5,16 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any, Self
 
-from baton.adapters.signing import DerivedSigningKey
+from baton.adapters.tokens.signing_keys import DerivedSigningKey
 from baton.composition.ports import Ports
 from baton.composition.store_ports import StorePorts
-from baton.domain.pipelines import PipelineLimits
-from baton.domain.source import SourceRules
-from baton.pipelines.admission import Admission
+from baton.domain.documents.pipelines import PipelineLimits
+from baton.domain.documents.source import SourceRules
+from baton.entry.jobs.pipeline_admission import Admission
+from baton_testing.fakes.agents.shipped_agents import FakeShippedAgents
+from baton_testing.fakes.agents.tools import FakeTools
 from baton_testing.fakes.clock import FakeClock
 from baton_testing.fakes.ports import MemoryPorts
-from baton_testing.fakes.shipped_agents import FakeShippedAgents
-from baton_testing.fakes.tools import FakeTools
 from tests.fakes.captures import FakeAnnouncements, FakeCaptures, FakeCaptureStore
 from tests.fakes.chat_model import ScriptedChatModel
 from tests.fakes.documents import FakeDocumentFiles, FakeIngestions

@@ -7,17 +7,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from baton.adapters.signing import DerivedSigningKey
+from baton.adapters.tokens.signing_keys import DerivedSigningKey
 from baton.domain.errors import InvalidRequest
-from baton.domain.identity import Scope
-from baton.domain.push_config import LIFETIME, MAX_CONFIGS, PushConfig, room_for
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.push_config import LIFETIME, MAX_CONFIGS, PushConfig, room_for
 from baton.domain.times import from_millis, to_millis
-from baton.ports.a2a import WebhookRefused, WebhookUnreachable
+from baton.ports.agents.a2a import WebhookRefused, WebhookUnreachable
 from baton.ports.clock import Clock, SystemClock
 
 
 class FakePushConfigs:
-    """``ports.a2a.PushConfigs``."""
+    """``ports.agents.a2a.PushConfigs``."""
 
     def __init__(self, clock: Clock | None = None) -> None:
         self._clock = clock or SystemClock()
@@ -64,7 +64,7 @@ class Posted:
 
 @dataclass
 class FakeWebhooks:
-    """``ports.a2a.Webhooks``: receivers that answer as a test asks."""
+    """``ports.agents.a2a.Webhooks``: receivers that answer as a test asks."""
 
     is_on: bool = True
     refused: set[str] = field(default_factory=set)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from baton_testing.fakes.documents import FakeDocuments
-from baton_testing.fakes.episodes import FakeEpisodes
+from baton_testing.fakes.documents.documents import FakeDocuments
+from baton_testing.fakes.memory.episodes import FakeEpisodes
 
 
 @dataclass(frozen=True)
 class FakeSearchedTenants:
-    """``ports.tenants.SearchedTenants``."""
+    """``ports.tenants.tenants.SearchedTenants``."""
 
     documents: FakeDocuments
     episodes: FakeEpisodes

@@ -8,13 +8,13 @@ from datetime import datetime
 
 from baton.adapters.dynamodb.shapes import SOURCE
 from baton.domain.cursors import decode_text, encode_text
-from baton.domain.identity import Scope
-from baton.domain.source import Source, SourcePage, in_turns
-from baton.ports.sources import DueSource, PageContent, PageUnavailable, StoredObject
+from baton.domain.documents.source import Source, SourcePage, in_turns
+from baton.domain.tenants.identity import Scope
+from baton.ports.documents.sources import DueSource, PageContent, PageUnavailable, StoredObject
 
 
 class FakeSources:
-    """``ports.sources.SourceStore``."""
+    """``ports.documents.sources.SourceStore``."""
 
     def __init__(self) -> None:
         self.records: dict[tuple[str, str, str], Source] = {}
@@ -87,7 +87,7 @@ class FakeSources:
 
 @dataclass
 class FakeWebPages:
-    """``ports.sources.WebPages``: pages by address, or why they cannot be read. ``asked`` notes every request."""
+    """``WebPages``: pages by address, or why they cannot be read. ``asked`` notes every request."""
 
     pages: dict[str, PageContent | PageUnavailable] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
@@ -116,7 +116,7 @@ class FakeWebPages:
 
 @dataclass
 class FakeSourceObjects:
-    """``ports.sources.SourceObjects``: objects by bucket and key."""
+    """``ports.documents.sources.SourceObjects``: objects by bucket and key."""
 
     contents: dict[tuple[str, str], PageContent] = field(default_factory=dict)
     read_keys: list[str] = field(default_factory=list)

@@ -15,7 +15,7 @@ UNREADABLE = "(unreadable)"
 
 
 class PlainTextExtractor:
-    """``ports.documents.TextExtractor`` for files that are text in their charset or UTF-8, whatever their type says."""
+    """``TextExtractor`` for files that are text in their charset or UTF-8, whatever their type says."""
 
     async def inspect(self, body: bytes, name: str, content_type: str) -> Inspection:
         media_type = MediaType.parse(content_type)

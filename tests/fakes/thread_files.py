@@ -9,7 +9,7 @@ from baton.domain.errors import NotFound
 
 @dataclass
 class MemoryThreadFiles:
-    """``ports.files.ThreadFiles`` over a dictionary."""
+    """``ports.documents.files.ThreadFiles`` over a dictionary."""
 
     files: dict[str, bytes] = field(default_factory=dict)
 

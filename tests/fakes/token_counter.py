@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class WordCounter:
-    """``ports.chat_model.TokenCounter`` that counts words: enough for budgets in tests."""
+    """``ports.agents.chat_model.TokenCounter`` that counts words: enough for budgets in tests."""
 
     def count(self, text: str) -> int:
         return len(text.split())

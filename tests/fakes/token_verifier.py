@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from baton.domain.errors import Unauthorized
-from baton.domain.identity import Scope
+from baton.domain.tenants.identity import Scope
 from baton.ports.clock import Clock
-from baton.ports.identity import Identity
+from baton.ports.tenants.identity import Identity
 
 
 @dataclass(frozen=True)
 class OpenVerifier:
-    """``ports.identity.TokenVerifier`` that takes a token's word: ``tenant,user,permission,...``."""
+    """``ports.tenants.identity.TokenVerifier`` that takes a token's word: ``tenant,user,permission,...``."""
 
     clock: Clock
     seconds: Callable[[], float] = lambda: 3600.0

@@ -26,8 +26,8 @@ from baton_local.engines.dynamodb import DynamoDBLocal
 from baton_local.engines.moto import MotoServer
 from baton_local.root import ROOT
 from baton_local.settings import default_cache_dir
-from baton_local.stack import read_stack
-from baton_local.template import Endpoints
+from baton_local.stack.declarations import read_stack
+from baton_local.stack.template import Endpoints
 from benchmarks.instruments.report import machine, table
 from tests.engines import TableAt
 from tests.faults.counts import summed

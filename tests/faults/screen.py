@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from baton_testing.fakes.connections import events_in
+from baton_testing.fakes.threads.connections import events_in
 
 Json = dict[str, Any]
 

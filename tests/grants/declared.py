@@ -9,8 +9,8 @@ from pathlib import Path
 from baton_local.account import ACCOUNT, REGION
 from baton_local.root import ROOT
 from baton_local.settings import default_cache_dir
-from baton_local.stack import attached_policies
-from baton_local.template import Endpoints, Template
+from baton_local.stack.declarations import attached_policies
+from baton_local.stack.template import Endpoints, Template
 from tests.grants.simulator import Asked, Json
 
 CONSUMING = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes")

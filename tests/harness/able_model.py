@@ -10,20 +10,20 @@ from dataclasses import dataclass, field
 from ag_ui.core import ImagePart
 from pydantic import JsonValue
 
+from baton.domain.agents.model_providers import Ability
 from baton.domain.errors import ModelError
-from baton.domain.message import Role
-from baton.domain.model_providers import Ability
-from baton.domain.tool_call import ToolCall
-from baton.domain.usage import Usage
-from baton.ports.chat_model import Finished, FinishReason, ModelChunk, ModelSettings, Prompt, TextDelta, ToolSpec
-from baton.ports.files import ThreadFiles
+from baton.domain.runs.tool_call import ToolCall
+from baton.domain.runs.usage import Usage
+from baton.domain.threads.message import Role
+from baton.ports.agents.chat_model import Finished, FinishReason, ModelChunk, ModelSettings, Prompt, TextDelta, ToolSpec
+from baton.ports.documents.files import ThreadFiles
 
 CITIES = ("Oslo", "Lima")
 
 
 @dataclass
 class AbleModel:
-    """``ports.chat_model.ChatModel`` and ``LearningModel`` with all abilities that tests do not take away."""
+    """``ports.agents.chat_model.ChatModel`` and ``LearningModel`` with all abilities that tests do not take away."""
 
     unable: Mapping[Ability, ModelError | str] = field(default_factory=dict)
     """The stand-in's reaction instead: an error, or an answer in words."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from baton.domain.agent import AgentDefinition
-from baton.domain.tool_call import ToolCall
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.runs.tool_call import ToolCall
 from tests.harness.harness import ASSISTANT
 
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}

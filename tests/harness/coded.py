@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from baton import Agent
-from baton.adapters.header_values import HeaderValues
-from baton.adapters.python_tools import PythonTools
-from baton.adapters.toolbox import Toolbox
+from baton.adapters.tools.header_values import HeaderValues
+from baton.adapters.tools.python_tools import PythonTools
+from baton.adapters.tools.toolbox import Toolbox
 from baton.authoring.functions import Functions
-from baton.domain.agent import AgentDefinition
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.agents.tool import PythonTool
 from baton.domain.errors import NotFound
-from baton.domain.tool import PythonTool
 from tests.fakes.chat_model import Answer, ScriptedChatModel
 from tests.harness.harness import Harness
 

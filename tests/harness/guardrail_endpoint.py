@@ -8,14 +8,14 @@ from typing import Any
 
 import httpx
 
-from baton.adapters.circuit_breaker import CircuitBreakers
 from baton.adapters.egress import EgressPolicy
-from baton.adapters.header_values import HeaderValues
-from baton.adapters.http_requests import HttpRequests
-from baton.adapters.http_tools import HttpTools
-from baton.adapters.toolbox import Toolbox
+from baton.adapters.egress.circuit_breaker import CircuitBreakers
+from baton.adapters.tools.header_values import HeaderValues
+from baton.adapters.tools.http_requests import HttpRequests
+from baton.adapters.tools.http_tools import HttpTools
+from baton.adapters.tools.toolbox import Toolbox
+from baton.domain.agents.tool import HttpTool
 from baton.domain.errors import NotFound
-from baton.domain.tool import HttpTool
 
 POLICY = {
     "name": "policy",

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from baton.api.record_schemas import Handoff
-from baton.domain.agent import AgentDefinition
-from baton.domain.identity import Scope
-from baton.domain.thread_state import thread_state
-from baton.domain.tool_call import ToolCall
-from baton.requests.parsing import continue_request, exit_request
+from baton.api.threads.record_schemas import Handoff
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.runs.tool_call import ToolCall
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.thread_state import thread_state
+from baton.threads.requests.parsing import continue_request, exit_request
 from tests.fakes.chat_model import Answer, ScriptedChatModel
 from tests.harness.harness import ASSISTANT, Harness, Said
 

@@ -10,21 +10,21 @@ from functools import cached_property
 from typing import Any
 
 from baton.composition.app import build
-from baton.domain.agent import AgentDefinition
-from baton.domain.events import Event
-from baton.domain.identity import Scope
-from baton.domain.queued import Subscriber
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.events import Event
+from baton.domain.threads.queued import Subscriber
 from baton.entry.controls import Controls
-from baton.entry.sweep import Sweeper
-from baton.handoffs.forks import Forks
-from baton.outbox.replay import Replays
-from baton.registry.agent_registry import AgentRegistry
-from baton.requests.parsing import message_request
-from baton.requests.turn_requests import MessageRequest
+from baton.entry.jobs.sweep import Sweeper
+from baton.tenants.registry.agent_registry import AgentRegistry
+from baton.threads.handoffs.forks import Forks
+from baton.threads.outbox.replay import Replays
+from baton.threads.requests.parsing import message_request
+from baton.threads.requests.turn_requests import MessageRequest
 from baton.turns.closing import Closer
 from baton.turns.committing import FinishedRun
 from baton.turns.turns import Turns
-from baton_testing.fakes.shipped_agents import FakeShippedAgents
+from baton_testing.fakes.agents.shipped_agents import FakeShippedAgents
 from tests.contracts.stores import Stores
 from tests.fakes.chat_model import Answer, ScriptedChatModel
 from tests.fakes.ports import STORES, FakePorts

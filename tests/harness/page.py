@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from baton.domain.client_offer import ClientOffer, ClientTool, ContextItem
-from baton.domain.interrupt import AnswerStatus, InterruptAnswer
-from baton.domain.tool_call import ToolCall
+from baton.domain.runs.tool_call import ToolCall
+from baton.domain.threads.client_offer import ClientOffer, ClientTool, ContextItem
+from baton.domain.threads.interrupt import AnswerStatus, InterruptAnswer
 from tests.fakes.chat_model import Answer
 from tests.harness.harness import Harness, Said
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from baton.domain.agent import AgentDefinition
-from baton.domain.message import StoredMessage
-from baton.ports.agent_client import (
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.threads.message import StoredMessage
+from baton.ports.agents.agent_client import (
     AgentTask,
 )
 from tests.fakes.chat_model import Answer, ScriptedChatModel

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 
-from baton.domain.episode import Episode
 from baton.domain.errors import BatonError
-from baton.domain.thread import EndReason
+from baton.domain.memory.episode import Episode
+from baton.domain.threads.thread import EndReason
 from baton.memory.episodes.session_closing import ClosingStep
 from baton.memory.light_model import JunkAnswer
 from tests.fakes.chat_model import Answer

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from baton.adapters.agent_files import read_agent
-from baton.domain.identity import Scope
+from baton.adapters.agents.agent_files import read_agent
+from baton.domain.tenants.identity import Scope
 from baton_local.root import ROOT
 from tests.fakes.chat_model import Answer
 from tests.harness.handoffs import HandoffHarness, advance

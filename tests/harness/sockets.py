@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from baton.domain.identity import Scope
-from baton.domain.queued import RecordDelivery
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.queued import RecordDelivery
 from baton.entry.actions import Caller
 from tests.harness.harness import Harness
 

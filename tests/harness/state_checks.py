@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from baton.domain.agent import AgentDefinition
-from baton.domain.message import Role, StoredMessage
-from baton.domain.tool_call import ToolCall
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.runs.tool_call import ToolCall
+from baton.domain.threads.message import Role, StoredMessage
 from tests.harness.handoffs import HandoffHarness
 from tests.harness.harness import Harness
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from baton.agents.agent_loop import AgentLoop
-from baton.domain.events import reasoning_content, reasoning_end, reasoning_start
+from baton.domain.threads.events import reasoning_content, reasoning_end, reasoning_start
 
 
 def let_agents_think(patch: pytest.MonkeyPatch, *pieces: str) -> None:

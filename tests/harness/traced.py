@@ -8,10 +8,10 @@ from typing import Any
 from baton.adapters.tracing.otel_tracer import OtelTracer
 from baton.adapters.tracing.sending import BoundedSending, RestingExporter, SpansDropped
 from baton.adapters.tracing.traced_model import TracedModel
-from baton.domain.agent import AgentDefinition
-from baton.domain.tool_call import ToolCall
-from baton.domain.usage import Price, Prices
-from baton_testing.fakes.agent_client import Reply
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.runs.tool_call import ToolCall
+from baton.domain.runs.usage import Price, Prices
+from baton_testing.fakes.agents.agent_client import Reply
 from tests.fakes.chat_model import Answer, ScriptedChatModel
 from tests.harness.handoffs import MAKER, transfer
 from tests.harness.harness import ASSISTANT, Harness

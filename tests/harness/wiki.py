@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from baton.domain.agent import AgentDefinition
-from baton.domain.events import Event
-from baton.domain.interrupt import AnswerStatus, InterruptAnswer
-from baton.domain.tool_call import ToolCall
-from baton.requests.parsing import answer_request
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.runs.tool_call import ToolCall
+from baton.domain.threads.events import Event
+from baton.domain.threads.interrupt import AnswerStatus, InterruptAnswer
+from baton.threads.requests.parsing import answer_request
 from baton.turns.committing import FinishedRun
 from tests.fakes.chat_model import Answer
 from tests.harness.harness import ASSISTANT, Harness, Said

@@ -15,7 +15,7 @@ import boto3
 from samtranslator.parser.parser import Parser
 from samtranslator.translator.translator import Translator
 
-from baton_local.template_translation import parse
+from baton_local.stack.template_translation import parse
 
 ROOT = Path(__file__).parents[2]
 REGION = "us-east-1"

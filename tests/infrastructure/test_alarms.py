@@ -9,8 +9,8 @@ import pytest
 
 from baton.composition.metrics import NAMESPACE, SERVICE
 from baton.domain.metrics import Metric
-from baton.domain.push_config import MAX_RECEIVES
-from baton_local.intrinsics import Intrinsics
+from baton.domain.threads.push_config import MAX_RECEIVES
+from baton_local.stack.intrinsics import Intrinsics
 from tests.infrastructure.alarms import alarms_of, dimensions_of, metrics_of
 from tests.infrastructure.stack import Stack, read_template, referred, text, translate
 

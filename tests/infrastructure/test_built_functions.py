@@ -21,7 +21,7 @@ import pytest
 from baton_local.lambda_runtime import host
 from baton_local.lambda_runtime.log_levels import is_kept, metrics_of
 from baton_local.settings import default_cache_dir
-from baton_local.stack import Stack
+from baton_local.stack.declarations import Stack
 from tests.e2e.cloud import RunningCloud
 from tests.e2e.gates import Gate
 from tests.e2e.sockets import PATIENCE_SECONDS, new_id

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from baton_local.intrinsics import Intrinsics
+from baton_local.stack.intrinsics import Intrinsics
 from tests.infrastructure.stack import Stack, text
 
 LIMIT = 4_096

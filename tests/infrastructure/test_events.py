@@ -17,11 +17,11 @@ from aws_lambda_powertools.utilities.parser.models import (
 )
 from pydantic import BaseModel
 
-from baton.domain.document import IngestionStep, original_of_key
-from baton.domain.episode import episode_id
-from baton.domain.queued import QueuedMessage, parse_queued
-from baton.domain.thread import EndReason
-from baton.entry.ingestion_events import document_of
+from baton.domain.documents.document import IngestionStep, original_of_key
+from baton.domain.memory.episode import episode_id
+from baton.domain.threads.queued import QueuedMessage, parse_queued
+from baton.domain.threads.thread import EndReason
+from baton.entry.jobs.ingestion_events import document_of
 from baton.memory.episodes.session_closing import ClosingStep
 
 EVENTS = Path(__file__).parents[2] / "events"

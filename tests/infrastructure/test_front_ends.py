@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from baton_local.intrinsics import Intrinsics
+from baton_local.stack.intrinsics import Intrinsics
 from tests.infrastructure.stack import Stack
 
 CERTIFICATE = "arn:aws:acm:us-east-1:123456789012:certificate/12345678-1234-1234-1234-123456789012"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from baton.api import middleware
+from baton.api.http import middleware
 from baton.domain.errors import BatonError, InternalError, InvalidRequest, error_classes
 from tests.infrastructure.stack import Stack
 

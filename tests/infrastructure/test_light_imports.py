@@ -28,7 +28,7 @@ HEAVY = {
 }
 
 LOADED = "import json, sys; print(json.dumps(sorted(sys.modules)))"
-ADAPTERS = "import baton.adapters.secrets, baton.adapters.tokens.verifier, baton.ports.identity"
+ADAPTERS = "import baton.adapters.aws.secrets, baton.adapters.tokens.verifier, baton.ports.tenants.identity"
 FUNCTION = """
 import runpy
 import types
@@ -105,7 +105,7 @@ def test_the_function_for_short_answers_loads_no_protocol_that_only_streams_spea
 
 
 SHORT_ROUTES = """
-from baton.api.addresses import load_routes
+from baton.api.http.addresses import load_routes
 from baton.api.application import create_app
 from baton.api.deployed import SHORT_ROUTES
 load_routes(*SHORT_ROUTES)
@@ -118,19 +118,21 @@ def test_the_function_for_short_answers_loads_few_modules_and_nothing_that_only_
     command = [sys.executable, "-c", f"{SHORT_ROUTES}\n{LOADED}"]
     printed = subprocess.run(command, capture_output=True, check=True, text=True, cwd=ROOT).stdout
     modules = set(json.loads(printed))
-    assert {"baton.api.threads", "baton.api.agents"} <= modules
+    assert {"baton.api.threads.threads", "baton.api.agents.agents"} <= modules
     assert ONLY_FOR_TURNS.isdisjoint(modules)
-    assert {"baton.api.runs", "baton.api.procedures", "baton.api.overview"}.isdisjoint(modules)
+    assert {"baton.api.runs.runs", "baton.api.memory.procedures", "baton.api.tenants.overview"}.isdisjoint(modules)
     assert len(modules) <= 850
 
 
 def test_a_turn_loads_no_library_that_reads_documents() -> None:
     """They are for separate processes, which only an attachment starts."""
-    script = "from baton.composition.models import document_reader; document_reader()\nimport baton.adapters.openai"
+    script = (
+        "from baton.composition.models import document_reader; document_reader()\nimport baton.adapters.models.openai"
+    )
     command = [sys.executable, "-c", f"{script}\n{LOADED}"]
     printed = subprocess.run(command, capture_output=True, check=True, text=True, cwd=ROOT).stdout
     loaded = set(json.loads(printed))
-    assert "baton.adapters.document_reader" in loaded
+    assert "baton.adapters.documents.document_reader" in loaded
     assert loaded.isdisjoint({"charset_normalizer", "lxml", "pdfplumber", "pypdfium2", "selectolax", "tinycss2"})
 
 
@@ -146,8 +148,8 @@ composition.prepare_turns()
 @pytest.mark.parametrize(
     ("model", "loaded", "unused"),
     [
-        ("gpt", "openai", "baton.adapters.bedrock"),
-        ("bedrock/us.amazon.nova-pro-v1:0", "baton.adapters.bedrock", "openai"),
+        ("gpt", "openai", "baton.adapters.models.bedrock"),
+        ("bedrock/us.amazon.nova-pro-v1:0", "baton.adapters.models.bedrock", "openai"),
     ],
 )
 def test_turns_load_only_the_client_of_the_model_in_use(model: str, loaded: str, unused: str) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from baton.adapters.aws.s3_settings import SETTINGS_KEY
 from baton.adapters.opensearch.readiness import ATTEMPT_SECONDS, PATIENCE_SECONDS
-from baton.adapters.s3_settings import SETTINGS_KEY
 from tests.infrastructure.stack import Stack, as_list, referred, text
 
 LOGGING = {"logs:CreateLogStream", "logs:PutLogEvents"}

@@ -71,7 +71,7 @@ from dataclasses import make_dataclass
 def note(event, arguments):
     if event == "compile" and arguments[1] == "<string>":
         frame = sys._getframe(1)
-        while frame.f_globals["__name__"] in ("dataclasses", "baton.composition.dataclass_methods"):
+        while frame.f_globals["__name__"] in ("dataclasses", "baton.composition.startup.dataclass_methods"):
             frame = frame.f_back
         compiled.add(frame.f_globals["__name__"])
 
@@ -83,7 +83,7 @@ for package in (baton, baton_documents):
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
         if not module.name.endswith("__main__"):
             __import__(module.name)
-from baton.domain.identity import Scope
+from baton.domain.tenants.identity import Scope
 assert Scope("acme", "ada") == Scope("acme", "ada") != Scope("acme", "bob")
 assert inspect.signature(Scope).return_annotation is None
 other = make_dataclass("Other", [("count", int)])
@@ -91,7 +91,7 @@ assert inspect.signature(other).parameters["count"].annotation is int
 own = sorted(name for name in compiled if name.startswith(("baton.", "baton_documents.")))
 print(json.dumps([baton.__file__, *own]))
 """
-INHERITED_FIELDS = ["baton.authoring.run_context", "baton.ports.tools", "baton.turns.dry_run_ports"]
+INHERITED_FIELDS = ["baton.authoring.run_context", "baton.ports.agents.tools", "baton.turns.dry_run_ports"]
 """Modules with dataclasses that have fields of other ones."""
 
 

@@ -11,11 +11,11 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from baton.api.addresses import deferred_routes
+from baton.api.http.addresses import deferred_routes
 from tests.infrastructure.stack import ROOT
 
 COMMANDS = {
-    "baton.admin": "operators start it",
+    "baton.composition.admin": "operators start it",
     "baton_documents.__main__": "users start it",
     "baton_documents.child": "the extractor starts it as a process",
 }

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from baton.domain.capture import CaptureStep
-from baton.domain.document import STEP_WAIT, IngestionStep
+from baton.domain.documents.document import STEP_WAIT, IngestionStep
+from baton.domain.memory.capture import CaptureStep
 from baton.memory.episodes.session_closing import ClosingStep
 from tests.infrastructure.stack import ROOT, Stack, referred
 

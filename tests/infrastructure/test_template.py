@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from baton.adapters.document_reader import ATTACHMENTS, INGESTION
-from baton.adapters.webhooks import SECONDS
-from baton.domain.push_config import MAX_RECEIVES
+from baton.adapters.documents.document_reader import ATTACHMENTS, INGESTION
+from baton.adapters.egress.webhooks import SECONDS
+from baton.domain.threads.push_config import MAX_RECEIVES
 from baton_documents.processes import MIB, QUEUE_SECONDS, ProcessLimits
 from baton_local.gateway.application import CONSOLE_HEADERS
-from baton_local.intrinsics import Intrinsics
-from baton_local.stack import Stack as LocalStack
+from baton_local.stack.declarations import Stack as LocalStack
+from baton_local.stack.intrinsics import Intrinsics
 from tests.infrastructure.stack import ROOT, TOOLS, Stack, read_template, referred, run, text, translate
 
 CANARY = "Canary10Percent5Minutes"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from baton_local.intrinsics import Intrinsics
+from baton_local.stack.intrinsics import Intrinsics
 from tests.infrastructure.stack import Stack
 
 REGION = "us-east-1"

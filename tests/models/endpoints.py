@@ -9,10 +9,10 @@ from typing import Any
 
 import boto3
 
-from baton.adapters.bedrock.chat_model import BedrockChatModel
-from baton.adapters.bedrock.connection import BedrockConnection
-from baton.adapters.circuit_breaker import CircuitBreakers
-from baton.adapters.openai import OpenAIChatModel
+from baton.adapters.egress.circuit_breaker import CircuitBreakers
+from baton.adapters.models.bedrock.chat_model import BedrockChatModel
+from baton.adapters.models.bedrock.connection import BedrockConnection
+from baton.adapters.models.openai import OpenAIChatModel
 from tests.models.rerouting import Rerouted
 from tests.models.standins import StandIns
 from tests.models.standins.signed import ACCESS_KEY, SECRET_KEY

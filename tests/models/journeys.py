@@ -6,8 +6,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from baton.domain.agent import AgentDefinition
-from baton.ports.chat_model import ChatModel
+from baton.domain.agents.agent import AgentDefinition
+from baton.ports.agents.chat_model import ChatModel
 from tests.harness.handoffs import MAKER
 from tests.harness.harness import ASSISTANT, Harness, Said
 from tests.harness.remembered import learn

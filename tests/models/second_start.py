@@ -23,12 +23,12 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
-from baton.adapters.aws_session import make_client, own_session
+from baton.adapters.aws.session import make_client, own_session
 from baton.composition.app import build
 from baton.composition.current_settings import environment_settings
 from baton.composition.ports import Ports
-from baton.domain.message import Role
-from baton.ports.chat_model import ModelSettings, Prompt
+from baton.domain.threads.message import Role
+from baton.ports.agents.chat_model import ModelSettings, Prompt
 from tests.harness.use_cases import use_cases
 
 SEPARATE = ("settings",)

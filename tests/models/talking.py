@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from baton.domain.errors import ModelError
-from baton.domain.message import Content, Role
-from baton.domain.tool_call import ToolCall
-from baton.ports.chat_model import (
+from baton.domain.runs.tool_call import ToolCall
+from baton.domain.threads.message import Content, Role
+from baton.ports.agents.chat_model import (
     ChatModel,
     Finished,
     ModelChunk,

@@ -12,14 +12,14 @@ import pytest
 from ag_ui.core import DataSource, DocumentPart, ImagePart, TextPart
 from botocore.credentials import Credentials
 
-from baton.adapters.bedrock.chat_model import BedrockChatModel
-from baton.adapters.bedrock.connection import BedrockConnection
-from baton.adapters.bedrock.embedder import BedrockEmbedder
-from baton.adapters.bedrock.request import Guardrail
+from baton.adapters.models.bedrock.chat_model import BedrockChatModel
+from baton.adapters.models.bedrock.connection import BedrockConnection
+from baton.adapters.models.bedrock.embedder import BedrockEmbedder
+from baton.adapters.models.bedrock.request import Guardrail
 from baton.domain.errors import ContentFiltered, ContextTooLong, ModelError, ModelRateLimited, ModelUnavailable
-from baton.domain.message import Content, Role
-from baton.domain.tool_call import ToolCall
-from baton.ports.chat_model import (
+from baton.domain.runs.tool_call import ToolCall
+from baton.domain.threads.message import Content, Role
+from baton.ports.agents.chat_model import (
     Finished,
     FinishReason,
     ModelChunk,
@@ -29,7 +29,7 @@ from baton.ports.chat_model import (
     TextDelta,
     ToolSpec,
 )
-from baton.ports.search import EmbeddingPurpose
+from baton.ports.documents.search import EmbeddingPurpose
 from tests.fakes.thread_files import MemoryThreadFiles
 from tests.fakes.token_counter import WordCounter
 from tests.models.standins import Fault, StandIns

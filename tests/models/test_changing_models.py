@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator
 import boto3
 import pytest
 
-from baton.adapters.bedrock.chat_model import BedrockChatModel
-from baton.adapters.bedrock.connection import BedrockConnection
+from baton.adapters.models.bedrock.chat_model import BedrockChatModel
+from baton.adapters.models.bedrock.connection import BedrockConnection
+from baton.adapters.models.openai import OpenAIChatModel
 from baton.adapters.models.provider_models import ProviderModels
-from baton.adapters.openai import OpenAIChatModel
 from tests.models.journeys import Journey
 from tests.models.rerouting import Rerouted
 from tests.models.standins import StandIns

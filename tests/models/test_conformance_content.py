@@ -11,8 +11,8 @@ import pytest
 from ag_ui.core import DataSource, DocumentPart, ImagePart, TextPart
 from PIL import Image
 
-from baton.domain.message import Role
-from baton.ports.chat_model import Prompt, ToolSpec
+from baton.domain.threads.message import Role
+from baton.ports.agents.chat_model import Prompt, ToolSpec
 from tests.documents import pdf, word
 from tests.models.endpoints import CHAT, CONVERSE, KNOWN, RESPONSES_HOSTS, UNKNOWN_CHAT, Endpoint, adapter, named
 from tests.models.standins import StandIns

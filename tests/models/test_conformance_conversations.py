@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from baton.domain.message import Role
-from baton.domain.tool_call import ToolCall
-from baton.ports.chat_model import FinishReason, Prompt
+from baton.domain.runs.tool_call import ToolCall
+from baton.domain.threads.message import Role
+from baton.ports.agents.chat_model import FinishReason, Prompt
 from tests.models.endpoints import KNOWN, UNKNOWN_CHAT, Endpoint, adapter, named
 from tests.models.standins import StandIns
 from tests.models.talking import TOOLS, Talk

@@ -17,8 +17,8 @@ from baton.domain.errors import (
     ModelUnavailable,
     OutOfCredit,
 )
-from baton.domain.message import Role
-from baton.ports.chat_model import MAX_ANSWER_BYTES, FinishReason, Prompt, TextDelta
+from baton.domain.threads.message import Role
+from baton.ports.agents.chat_model import MAX_ANSWER_BYTES, FinishReason, Prompt, TextDelta
 from tests.models.endpoints import ADAPTERS, BEDROCK, CHAT, CONVERSE, Endpoint, adapter, named
 from tests.models.standins import Fault, StandIns
 from tests.models.standins.signed import aws_error

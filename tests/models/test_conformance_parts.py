@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from baton.domain.message import Role
-from baton.domain.provider_parts import ProviderParts
-from baton.ports.chat_model import FinishReason, Prompt, ToolSpec
+from baton.domain.runs.provider_parts import ProviderParts
+from baton.domain.threads.message import Role
+from baton.ports.agents.chat_model import FinishReason, Prompt, ToolSpec
 from tests.models.endpoints import CHAT, CONVERSE, RESPONSES_HOSTS, Endpoint, adapter, named
 from tests.models.standins import Fault, StandIns
 from tests.models.talking import ADD, TOOLS, Talk

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from baton.domain.errors import ContentFiltered, ContextTooLong
-from baton.domain.message import Role
-from baton.ports.chat_model import FinishReason, Prompt, TextDelta
+from baton.domain.threads.message import Role
+from baton.ports.agents.chat_model import FinishReason, Prompt, TextDelta
 from tests.models.endpoints import (
     ADAPTERS,
     CHAT,
@@ -65,7 +65,7 @@ async def test_a_filtered_question_or_answer_is_reported_as_such(
 
 
 async def test_what_a_guardrail_says_is_no_answer(stand_ins: StandIns) -> None:
-    from baton.adapters.bedrock.request import Guardrail
+    from baton.adapters.models.bedrock.request import Guardrail
 
     async with adapter(stand_ins, CONVERSE[3], guardrail=Guardrail("abc1", "1")) as model:
         talk = Talk(model, CONVERSE[3])

@@ -9,10 +9,10 @@ from typing import Any
 import boto3
 import pytest
 
-from baton.adapters.bedrock.chat_model import BedrockChatModel
-from baton.adapters.bedrock.connection import BedrockConnection
-from baton.adapters.openai import OpenAIChatModel
-from baton.ports.chat_model import ChatModel
+from baton.adapters.models.bedrock.chat_model import BedrockChatModel
+from baton.adapters.models.bedrock.connection import BedrockConnection
+from baton.adapters.models.openai import OpenAIChatModel
+from baton.ports.agents.chat_model import ChatModel
 from tests.models import endpoints
 from tests.models.families import CHAT, CONVERSE, RESPONSES, Family
 from tests.models.journeys import STEPS, Journey

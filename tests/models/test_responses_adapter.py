@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from baton.adapters.models.profile import Api
-from baton.adapters.openai import OpenAIChatModel
+from baton.adapters.models.openai import OpenAIChatModel
+from baton.adapters.models.profiles.profile import Api
 from baton.domain.errors import ContentFiltered, ContextTooLong, ModelUnavailable
-from baton.domain.message import Role
-from baton.domain.tool_call import ToolCall
-from baton.ports.chat_model import Finished, FinishReason, ModelChunk, ModelSettings, Prompt, TextDelta, ToolSpec
+from baton.domain.runs.tool_call import ToolCall
+from baton.domain.threads.message import Role
+from baton.ports.agents.chat_model import Finished, FinishReason, ModelChunk, ModelSettings, Prompt, TextDelta, ToolSpec
 from tests.fakes.thread_files import MemoryThreadFiles
 from tests.models.rerouting import Rerouted
 from tests.models.standins import Fault, StandIns

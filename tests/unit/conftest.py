@@ -10,8 +10,16 @@ import pytest
 
 from baton_testing.virtual_time import VirtualTimeLoop
 
-IN_VIRTUAL_TIME = frozenset(
-    {"agents", "breakers", "dialogue", "entry", "handoffs", "outbox", "sessions", "steps", "tools", "turns"}
+IN_VIRTUAL_TIME = (
+    "adapters/breakers",
+    "adapters/tools",
+    "agents",
+    "entry",
+    "steps",
+    "threads/handoffs",
+    "threads/outbox",
+    "threads/sessions",
+    "turns",
 )
 """Folders of tests without threads and sockets, whose work would take no time at all on a virtual clock."""
 
@@ -20,6 +28,6 @@ def pytest_asyncio_loop_factories(
     config: pytest.Config, item: pytest.Item
 ) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
     """The event loop of an async test in this folder."""
-    if item.path.relative_to(Path(__file__).parent).parts[0] in IN_VIRTUAL_TIME:
+    if any(item.path.is_relative_to(Path(__file__).parent / folder) for folder in IN_VIRTUAL_TIME):
         return {"virtual time": VirtualTimeLoop}
     return {"real time": asyncio.new_event_loop}

@@ -14,7 +14,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from baton.concurrency import stop_all
+from baton.concurrency.tasks import stop_all
 from baton_local.engines.queues.journal import Journal
 from baton_local.engines.queues.service import Json, SqsError, SqsService
 from baton_local.serving.hosts import LocalHosts

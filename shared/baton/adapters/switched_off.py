@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 
+from baton.domain.documents.search import IndexDocument, IndexName, SearchFilter, SearchQuery, SearchResult, Vector
 from baton.domain.errors import EmbedderUnavailable
-from baton.domain.identity import Scope
-from baton.domain.search import IndexDocument, IndexName, SearchFilter, SearchQuery, SearchResult, Vector
-from baton.ports.search import EmbeddingPurpose
+from baton.domain.tenants.identity import Scope
+from baton.ports.documents.search import EmbeddingPurpose
 
 
 class NoEmbedder:
-    """``ports.search.Embedder`` without a model: texts are searched by their words only."""
+    """``ports.documents.search.Embedder`` without a model: texts are searched by their words only."""
 
     name = ""
     dimensions = 0
@@ -31,7 +31,7 @@ class NoEmbedder:
 
 
 class NoSearch:
-    """``ports.search.SearchIndex`` that stores nothing and finds nothing.
+    """``ports.documents.search.SearchIndex`` that stores nothing and finds nothing.
 
     Episodes are still written, and can be indexed later.
     """

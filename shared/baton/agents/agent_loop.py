@@ -12,34 +12,33 @@ from typing import Any
 from baton.agents.answer_events import AnswerEvents
 from baton.agents.answer_sources import select_answer_sources, select_cited_sources
 from baton.agents.attempt_context import AttemptContext, Budget
-from baton.agents.builtin_tools import BuiltinTools
-from baton.agents.call_metadata import make_call_metadata
 from baton.agents.call_outcome import AgentResult, CallOutcome, Transfer
+from baton.agents.calls.tool_calls import Consult, ToolCalls, make_call_events
 from baton.agents.given_sources import GivenSources
-from baton.agents.hooks import Hooks, Refused
-from baton.agents.prompt_shortening import PromptShortening
-from baton.agents.screening import Screening
+from baton.agents.guardrails.hooks import Hooks, Refused
+from baton.agents.guardrails.screening import Screening
+from baton.agents.prompts.call_metadata import make_call_metadata
+from baton.agents.prompts.prompt_shortening import PromptShortening
+from baton.agents.prompts.turn_prompt import TurnPrompt, estimate_usage
 from baton.agents.structured_answer import HeldText, StructuredAnswer
-from baton.agents.tool_calls import Consult, ToolCalls, make_call_events
-from baton.agents.tool_set import CallIds, ToolSet
+from baton.agents.tools.builtin_tools import BuiltinTools
+from baton.agents.tools.tool_set import CallIds, ToolSet
 from baton.agents.transcript import Transcript
-from baton.agents.turn_prompt import TurnPrompt, estimate_usage
-from baton.domain.agent import AgentDefinition
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.agents.sentences import sentence
+from baton.domain.documents.numbered_passages import join_consulted, name_cited
 from baton.domain.errors import LeaseLost, StoreUnavailable
-from baton.domain.message import FollowedProcedure, Role
-from baton.domain.numbered_passages import join_consulted, name_cited
-from baton.domain.run_events import tool_result
-from baton.domain.sentences import sentence
+from baton.domain.runs.tool_call import ToolCall
+from baton.domain.runs.usage import OTHER_MODELS, ModelUsage, Usage
 from baton.domain.text import encodable
-from baton.domain.tool_call import ToolCall
+from baton.domain.threads.message import FollowedProcedure, Role
+from baton.domain.threads.run_events import tool_result
 from baton.domain.tracing import error_code
-from baton.domain.usage import OTHER_MODELS, ModelUsage, Usage
 from baton.memory.inspection.inspection import AgentContext, ModelCall
 from baton.memory.prompt.context import AssembledContext
 from baton.memory.recalled import NOTHING_RECALLED
-from baton.outbox.text_batches import AnswerLimit, batch
-from baton.ports.agent_client import AgentReport
-from baton.ports.chat_model import (
+from baton.ports.agents.agent_client import AgentReport
+from baton.ports.agents.chat_model import (
     AnsweredBy,
     Finished,
     FinishReason,
@@ -49,6 +48,7 @@ from baton.ports.chat_model import (
     TextDelta,
     TextTakenBack,
 )
+from baton.threads.outbox.text_batches import AnswerLimit, batch
 
 LAST_ANSWER = (
     "You have done as much as this turn allows. Answer the user now with what you have found, say what is missing, and "

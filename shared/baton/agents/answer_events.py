@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Mapping
 from ag_ui.core import BaseEvent
 
 from baton.agents.transcript import Transcript
-from baton.domain.agent import AgentDefinition
-from baton.domain.events import (
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.text import slices
+from baton.domain.threads.events import (
     MAX_DELTA_CHARS,
     reasoning_content,
     reasoning_end,
@@ -17,8 +18,7 @@ from baton.domain.events import (
     text_end,
     text_start,
 )
-from baton.domain.text import slices
-from baton.ports.chat_model import ReasoningDelta, TextDelta, TextTakenBack
+from baton.ports.agents.chat_model import ReasoningDelta, TextDelta, TextTakenBack
 
 
 class AnswerEvents:

@@ -7,12 +7,12 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from baton.domain.agent import AgentDefinition
-from baton.domain.chunk import AGENT_SOURCE, DOCUMENT_SOURCE, FILE_SOURCE
-from baton.domain.citations import find_definitions, find_marks
-from baton.domain.numbered_passages import CONSULTED, Source, drop_citation, list_numbered, source_key
-from baton.domain.sentences import says_nothing_found
-from baton.domain.tool_call import ToolCallRecord
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.agents.sentences import says_nothing_found
+from baton.domain.documents.chunk import AGENT_SOURCE, DOCUMENT_SOURCE, FILE_SOURCE
+from baton.domain.documents.citations import find_definitions, find_marks
+from baton.domain.documents.numbered_passages import CONSULTED, Source, drop_citation, list_numbered, source_key
+from baton.domain.runs.tool_call import ToolCallRecord
 
 MAX_CITATION = 160
 """Characters behind a title in which its page or section is looked for."""

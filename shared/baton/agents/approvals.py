@@ -7,10 +7,12 @@ from dataclasses import replace
 from datetime import timedelta
 
 from baton.agents.call_outcome import CallOutcome
-from baton.domain.agent import AgentDefinition
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.agents.sentences import sentence
 from baton.domain.errors import InvalidRequest, ThreadUnavailable
-from baton.domain.identity import Permission, Scope
-from baton.domain.interrupt import (
+from baton.domain.runs.tool_call import ToolCall
+from baton.domain.tenants.identity import Permission, Scope
+from baton.domain.threads.interrupt import (
     AnswerStatus,
     Interrupt,
     InterruptAnswer,
@@ -20,12 +22,10 @@ from baton.domain.interrupt import (
     is_client_call,
     shown_arguments,
 )
-from baton.domain.sentences import sentence
-from baton.domain.thread import Run
-from baton.domain.tool_call import ToolCall
-from baton.ports.audit import AuditLog
+from baton.domain.threads.thread import Run
 from baton.ports.clock import Clock
-from baton.ports.threads import ThreadStore
+from baton.ports.tenants.audit import AuditLog
+from baton.ports.threads.threads import ThreadStore
 
 REFUSED = "The user refused this call. Do not try it again unless they ask for it."
 COMMENT = " They said: "

@@ -13,33 +13,33 @@ from ag_ui.core import BaseEvent
 from baton.agents.context_budgets import ContextBudgets
 from baton.agents.step_journal import StepJournal
 from baton.authoring.functions import Functions
-from baton.concurrency import gather_all, stop_all
-from baton.domain.agent import AgentDefinition
-from baton.domain.agent_settings import ToolLimits
-from baton.domain.conversation_data import ConversationData
+from baton.concurrency.tasks import gather_all, stop_all
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.agents.agent_settings import ToolLimits
+from baton.domain.agents.verdict import Origin
+from baton.domain.documents.numbered_passages import PassageNumbers
 from baton.domain.errors import LeaseLost, StoreUnavailable
-from baton.domain.identity import Scope
-from baton.domain.message import Role, StoredMessage, with_text
-from baton.domain.numbered_passages import PassageNumbers
-from baton.domain.task import RemoteTask
-from baton.domain.thread import Run
+from baton.domain.runs.conversation_data import ConversationData
+from baton.domain.runs.task import RemoteTask
+from baton.domain.runs.tool_call import ToolCallRecord
+from baton.domain.runs.usage import ModelUsage, Usage
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.message import Role, StoredMessage, with_text
+from baton.domain.threads.thread import Run
 from baton.domain.times import Today
-from baton.domain.tool_call import ToolCallRecord
-from baton.domain.usage import ModelUsage, Usage
-from baton.domain.verdict import Origin
 from baton.memory.agent_memory import AgentMemory
 from baton.memory.inspection.inspection import Inspection
 from baton.memory.prompt.token_estimates import message_tokens
-from baton.ports.agent_client import AgentClient
-from baton.ports.audit import AuditLog
-from baton.ports.chat_model import ChatModel, ModelCaller, ModelSettings, TokenCounter
+from baton.ports.agents.agent_client import AgentClient
+from baton.ports.agents.chat_model import ChatModel, ModelCaller, ModelSettings, TokenCounter
+from baton.ports.agents.tools import Tools
 from baton.ports.clock import Clock
-from baton.ports.files import Files, ThreadFiles
-from baton.ports.leases import Lease
-from baton.ports.run_records import RunRecords
-from baton.ports.tools import Tools
-from baton.registry.agent_registry import AgentRegistry
-from baton.registry.registered_agents import RegisteredAgents
+from baton.ports.documents.files import Files, ThreadFiles
+from baton.ports.tenants.audit import AuditLog
+from baton.ports.threads.leases import Lease
+from baton.ports.threads.run_records import RunRecords
+from baton.tenants.registry.agent_registry import AgentRegistry
+from baton.tenants.registry.registered_agents import RegisteredAgents
 
 
 @dataclass(frozen=True, slots=True)

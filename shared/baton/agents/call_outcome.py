@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from baton.domain.agent import AgentDefinition
-from baton.domain.conversation_data import DataChange
-from baton.domain.handoff import HandoffDefinition
-from baton.domain.handoff_rules import Refusal
-from baton.domain.message import FollowedProcedure
-from baton.domain.tool_call import CallEnd, ToolCall
-from baton.domain.usage import Usage
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.agents.handoff_rules import Refusal
+from baton.domain.handoffs.handoff import HandoffDefinition
+from baton.domain.runs.conversation_data import DataChange
+from baton.domain.runs.tool_call import CallEnd, ToolCall
+from baton.domain.runs.usage import Usage
+from baton.domain.threads.message import FollowedProcedure
 from baton.memory.prompt.history_window import WindowedHistory
-from baton.ports.agent_client import AgentReport
+from baton.ports.agents.agent_client import AgentReport
 
 STOPPED = "The user stopped this."
 FAULT = "Error: the tool could not be used because of an internal fault."

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from cachetools import LRUCache
 
-from baton.domain.agent import AgentDefinition
+from baton.domain.agents.agent import AgentDefinition
 
 SHRINK = 0.6
 """The share of a refused prompt that is tried next. The model counts differently from Baton, so a bit less may fail."""

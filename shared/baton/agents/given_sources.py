@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from baton.domain.chunk import DOCUMENT_SOURCE, FILE_SOURCE
-from baton.domain.numbered_passages import CONSULTED, source_key
+from baton.domain.documents.chunk import DOCUMENT_SOURCE, FILE_SOURCE
+from baton.domain.documents.numbered_passages import CONSULTED, source_key
 
 MAX_SOURCES = 50
 """Sources of an answer. Further ones are left out."""

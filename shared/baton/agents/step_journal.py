@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from baton.domain.errors import RunChanged, RunLimitReached
-from baton.domain.run_step import MAX_AT_ONCE, MAX_JOURNAL_BYTES, MAX_STEPS, RunStep, StepKind
-from baton.ports.leases import Lease
-from baton.ports.run_records import RunRecords
+from baton.domain.runs.run_step import MAX_AT_ONCE, MAX_JOURNAL_BYTES, MAX_STEPS, RunStep, StepKind
+from baton.ports.threads.leases import Lease
+from baton.ports.threads.run_records import RunRecords
 
 UNKNOWN_TIME = datetime.min.replace(tzinfo=UTC)
 

@@ -10,16 +10,16 @@ from typing import Any
 from aws_lambda_powertools import Logger
 
 from baton.agents.attempt_context import Budget
-from baton.concurrency import off_loop
-from baton.domain.agent import AgentDefinition
-from baton.domain.answer_schema import violations
+from baton.concurrency.tasks import off_loop
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.agents.answer_schema import violations
 from baton.domain.errors import AnswerInvalid
 from baton.domain.json_values import count_values, json_object
-from baton.domain.message import Role
-from baton.domain.schema_validator import checking_size
+from baton.domain.runs.tool_call import MAX_VALUES
+from baton.domain.schemas.schema_validator import checking_size
 from baton.domain.text import encodable
-from baton.domain.tool_call import MAX_VALUES
-from baton.ports.chat_model import Finished, Prompt
+from baton.domain.threads.message import Role
+from baton.ports.agents.chat_model import Finished, Prompt
 
 logger = Logger(child=True)
 

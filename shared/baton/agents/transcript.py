@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from baton.domain.agent import AgentDefinition
-from baton.domain.identity import derive_message_id
-from baton.domain.message import MessageStatus, Role, StoredMessage
-from baton.domain.numbered_passages import name_cited, split_consulted
-from baton.domain.provider_parts import ProviderParts, Replay
-from baton.domain.thread import Run
-from baton.domain.tool_call import CallEnd, ToolCall
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.documents.numbered_passages import name_cited, split_consulted
+from baton.domain.runs.provider_parts import ProviderParts, Replay
+from baton.domain.runs.tool_call import CallEnd, ToolCall
+from baton.domain.tenants.identity import derive_message_id
+from baton.domain.threads.message import MessageStatus, Role, StoredMessage
+from baton.domain.threads.thread import Run
 from baton.memory.prompt.message_prompts import CUT_NOTE, STOPPED_NOTE
 from baton.memory.prompt.token_estimates import answer_tokens, message_tokens
-from baton.ports.chat_model import TokenCounter
+from baton.ports.agents.chat_model import TokenCounter
 from baton.ports.clock import Clock
 
 

@@ -9,16 +9,16 @@ from fastapi.routing import APIRoute
 from starlette.routing import BaseRoute
 
 from baton import __version__
-from baton.api import problems
 from baton.api.a2a.access import A2AAccess
-from baton.api.abandoned_runs import AbandonedRuns
-from baton.api.addresses import deferred_routes
-from baton.api.current_cors import CurrentCors, Origins, allow_any_origin
-from baton.api.described_api import DescribedApi
+from baton.api.http import problems
+from baton.api.http.addresses import deferred_routes
+from baton.api.http.current_cors import CurrentCors, Origins, allow_any_origin
+from baton.api.http.described_api import DescribedApi
+from baton.api.http.middleware import EncodedSegments, RequestLimits
+from baton.api.http.schemas import Health
 from baton.api.mcp.access import McpAccess
-from baton.api.middleware import EncodedSegments, RequestLimits
-from baton.api.schemas import Health
-from baton.api.sse import Timing
+from baton.api.runs.abandoned_runs import AbandonedRuns
+from baton.api.runs.sse import Timing
 from baton.composition.app import App
 
 REQUEST_HEADERS = [

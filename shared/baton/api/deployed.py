@@ -9,18 +9,18 @@ from starlette.types import ASGIApp
 
 from baton import composition
 from baton.api.a2a.access import A2AAccess
-from baton.api.addresses import load_routes
 from baton.api.application import create_app
+from baton.api.http.addresses import load_routes
+from baton.api.http.middleware import CountedRequests, FlushedTraces
 from baton.api.mcp.access import McpAccess
-from baton.api.middleware import CountedRequests, FlushedTraces
-from baton.composition.preloading import HTTP_MODULES, preload
+from baton.composition.startup.preloading import HTTP_MODULES, preload
 from baton.ports.tracing import NO_TRACER
 from baton.settings.identity import ApiSettings
 
-SHORT_ROUTES = ("threads", "agents", "caller")
+SHORT_ROUTES = ("threads.threads", "agents.agents", "http.caller")
 SHORT = ("agents", "privacy.readers", "ports.store", "ports.audit", "ports.prices", "ports.verifier")
 """Routes, and use cases and ports, that the first request for a short answer is likely to need."""
-STREAM_ROUTES = ("runs", "messages", "threads")
+STREAM_ROUTES = ("runs.runs", "threads.messages", "threads.threads")
 STREAMED = ("turns", "follower", "place_limits", "privacy.readers", "ports.verifier", "ports.prices")
 """The same for the first request that runs a turn or follows one.
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any, Literal, TypeVar, overload
 
 from baton.authoring.errors import WrongArgument
-from baton.domain.agent import AgentDefinition
-from baton.domain.agent_code import MAX_HOOKS, Hook, HookPoint
-from baton.domain.verdict import OnFailure
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.agents.agent_code import MAX_HOOKS, Hook, HookPoint
+from baton.domain.agents.verdict import OnFailure
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -17,7 +17,7 @@ from aws_lambda_powertools import Logger
 from baton.authoring.containment import Blocked, Owner, contain_tasks, contained
 from baton.authoring.errors import CannotLoad
 from baton.authoring.resources import OpenResources, Resource
-from baton.ports.tools import TurnContext
+from baton.ports.agents.tools import TurnContext
 
 logger = Logger(child=True)
 

@@ -12,14 +12,14 @@ from typing import Any, Literal, TypeVar
 from baton.authoring.agent import Agent, id_of
 from baton.authoring.errors import WrongArgument
 from baton.authoring.json_schemas import object_schema
-from baton.domain import tool as tools
+from baton.domain.agents import tool as tools
+from baton.domain.agents.guardrail import Guardrail as GuardrailDefinition
 from baton.domain.definition import Definition
-from baton.domain.guardrail import Guardrail as GuardrailDefinition
-from baton.domain.handoff import ContextMode, HandoffDefinition
-from baton.domain.secret import HeaderValue
-from baton.domain.workflow_definition import Condition as ConditionDefinition
-from baton.domain.workflow_definition import Transition as TransitionDefinition
-from baton.domain.workflow_definition import WorkflowDefinition, WorkflowState
+from baton.domain.handoffs.handoff import ContextMode, HandoffDefinition
+from baton.domain.handoffs.workflow_definition import Condition as ConditionDefinition
+from baton.domain.handoffs.workflow_definition import Transition as TransitionDefinition
+from baton.domain.handoffs.workflow_definition import WorkflowDefinition, WorkflowState
+from baton.domain.tenants.secret import HeaderValue
 
 D = TypeVar("D", bound=Definition)
 

@@ -32,7 +32,7 @@ from aws_lambda_powertools import Logger
 
 from baton.authoring.containment import Blocked, Owner, contained
 from baton.authoring.errors import CannotLoad
-from baton.concurrency import stop_all
+from baton.concurrency.tasks import stop_all
 from baton.domain.metrics import Metric, count
 
 logger = Logger(child=True)

@@ -18,9 +18,9 @@ from baton.authoring.errors import WrongArgument
 from baton.authoring.functions import read_hints
 from baton.authoring.json_schemas import object_schema
 from baton.authoring.tools import Tool
-from baton.domain.answer_schema import check_answer_schema
-from baton.domain.tool import HttpTool, OpenApiTool, PythonTool
-from baton.ports.tools import ToolFailed, ToolResult, TurnContext
+from baton.domain.agents.answer_schema import check_answer_schema
+from baton.domain.agents.tool import HttpTool, OpenApiTool, PythonTool
+from baton.ports.agents.tools import ToolFailed, ToolResult, TurnContext
 
 R = TypeVar("R")
 T = TypeVar("T")

@@ -16,7 +16,7 @@ from baton.authoring.docstrings import read_docstring
 from baton.authoring.errors import CannotLoad
 from baton.authoring.functions import read_hints
 from baton.authoring.json_schemas import PlainJsonSchema
-from baton.ports.tools import ToolResult
+from baton.ports.agents.tools import ToolResult
 
 _ANYTHING = (Any, object, None, type(None), ToolResult)
 """Return types of which nothing is known, or which need no conversion."""

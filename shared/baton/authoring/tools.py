@@ -9,7 +9,7 @@ from typing import Any, Generic, Literal, ParamSpec, TypeVar, overload
 
 from baton.authoring.docstrings import read_docstring
 from baton.authoring.errors import WrongArgument
-from baton.domain.tool import PythonTool
+from baton.domain.agents.tool import PythonTool
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -12,9 +12,9 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from baton.composition import dataclass_methods, environment, model_building
-from baton.composition.environment import cache
-from baton.composition.preloading import HTTP_MODULES, MODEL_MODULES, OPENAI_MODULES, preload
+from baton.composition.startup import dataclass_methods, environment, model_building
+from baton.composition.startup.environment import cache
+from baton.composition.startup.preloading import HTTP_MODULES, MODEL_MODULES, OPENAI_MODULES, preload
 
 if TYPE_CHECKING:
     from baton.composition.app import App
@@ -86,7 +86,7 @@ def keep_start() -> None:
 def prepare_store() -> None:
     """Load the shapes of stored bodies in advance, for the first reader of a thread."""
     from baton.adapters.dynamodb import shapes
-    from baton.domain import message
+    from baton.domain.threads import message
 
     shapes.load()
     model_building.build(message)
@@ -94,8 +94,8 @@ def prepare_store() -> None:
 
 def prepare_turns() -> None:
     """Load clients of models, what counts tokens and the stored shapes in advance, for the first turn."""
-    from baton.domain import events, run_events
     from baton.domain.errors import InternalError, StoreUnavailable
+    from baton.domain.threads import events, run_events
 
     preload(*HTTP_MODULES, *MODEL_MODULES)
     prepare_store()

@@ -10,21 +10,21 @@ from baton.composition.current_settings import SettingsPorts
 from baton.ports.tracing import NO_TRACER
 
 if TYPE_CHECKING:
-    from baton.adapters.agent_files import AgentFiles
-    from baton.adapters.secrets import SecretsManager
-    from baton.adapters.token_counter import TiktokenCounter
+    from baton.adapters.agents.agent_files import AgentFiles
+    from baton.adapters.aws.secrets import SecretsManager
+    from baton.adapters.models.token_counter import TiktokenCounter
     from baton.adapters.tokens.subject_tokens import SubjectTokens
     from baton.adapters.tokens.verifier import JwtVerifier
     from baton.authoring.functions import Functions
     from baton.composition.current_models import CurrentModels
     from baton.composition.outside_clients import Outside
-    from baton.domain.model_providers import Provider
-    from baton.ports.a2a import CardSigner
-    from baton.ports.agent_client import AgentClient
-    from baton.ports.agents import ShippedAgents
-    from baton.ports.chat_model import ChatModel, TokenCounter
-    from baton.ports.identity import TokenVerifier
-    from baton.ports.tools import Tools
+    from baton.domain.agents.model_providers import Provider
+    from baton.ports.agents.a2a import CardSigner
+    from baton.ports.agents.agent_client import AgentClient
+    from baton.ports.agents.agents import ShippedAgents
+    from baton.ports.agents.chat_model import ChatModel, TokenCounter
+    from baton.ports.agents.tools import Tools
+    from baton.ports.tenants.identity import TokenVerifier
     from baton.ports.tracing import Tracer
     from baton.settings.models import ModelSettings
 
@@ -35,7 +35,7 @@ class AgentPorts(SettingsPorts):
     @cached_property
     def agent_files(self) -> AgentFiles:
         """The agents' files. Raises ``AgentFileError`` for a file that cannot be used."""
-        from baton.adapters.agent_files import AgentFiles
+        from baton.adapters.agents.agent_files import AgentFiles
         from baton.settings.resources import AgentSettings
 
         settings = AgentSettings()
@@ -67,7 +67,7 @@ class AgentPorts(SettingsPorts):
     def model_key(self) -> str | Callable[[], Awaitable[str]]:
         """The key of the default provider, or a function that reads it from the secret."""
         from baton.composition.models import key_of
-        from baton.domain.model_providers import DEFAULT_PROVIDER, Provider
+        from baton.domain.agents.model_providers import DEFAULT_PROVIDER, Provider
 
         return key_of(self.model_providers.get(DEFAULT_PROVIDER, Provider()), self.secrets)
 
@@ -118,7 +118,7 @@ class AgentPorts(SettingsPorts):
     @cached_property
     def tiktoken(self) -> TiktokenCounter:
         """The counter with OpenAI's vocabulary. It reads its files with the first text, or by ``prepare``."""
-        from baton.adapters.token_counter import TiktokenCounter
+        from baton.adapters.models.token_counter import TiktokenCounter
         from baton.settings.models import TokenizerSettings
 
         return TiktokenCounter(TokenizerSettings().tokenizer_dir)
@@ -147,7 +147,7 @@ class AgentPorts(SettingsPorts):
     @cached_property
     def agent_client(self) -> AgentClient:
         """Agents outside Baton."""
-        from baton.adapters.deferred import DeferredAgentClient
+        from baton.composition.startup.deferred import DeferredAgentClient
 
         return DeferredAgentClient(lambda: self.outside.remote_agents)
 
@@ -156,7 +156,7 @@ class AgentPorts(SettingsPorts):
     @cached_property
     def secrets(self) -> SecretsManager:
         """Secrets Manager. Its client is built when the first secret is read."""
-        from baton.adapters.secrets import SecretsManager
+        from baton.adapters.aws.secrets import SecretsManager
 
         return SecretsManager()
 
@@ -170,13 +170,13 @@ class AgentPorts(SettingsPorts):
         """The verifier of signed tokens."""
         from baton.adapters.tokens.embed_keys import EmbedKeys
         from baton.adapters.tokens.verifier import JwtVerifier
-        from baton.composition.preloading import preload
+        from baton.composition.startup.preloading import preload
         from baton.settings.identity import IdentitySettings
 
         settings = IdentitySettings()
         keys = None
         if settings.embed_keys_secret is not None:
-            preload("baton.adapters.aws")  # the secret is read with the first token
+            preload("baton.adapters.aws.blocking_calls")  # the secret is read with the first token
             keys = EmbedKeys(self.secrets, settings.embed_keys_secret, allow_any_tenant=settings.is_local)
         return JwtVerifier(
             lambda: self.settings.issuers, keys, allow_http=settings.is_local, subject_tokens=self.subject_tokens
@@ -202,7 +202,7 @@ class AgentPorts(SettingsPorts):
     @cached_property
     def card_signer(self) -> CardSigner | None:
         """The signer of agent cards, in deployments with keys for it."""
-        from baton.adapters.signing import JwkCardSigner
+        from baton.adapters.tokens.signing_keys import JwkCardSigner
         from baton.settings.identity import CardSettings
 
         settings = CardSettings()

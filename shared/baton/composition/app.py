@@ -18,30 +18,30 @@ from baton.composition.sessions import SessionUseCases
 if TYPE_CHECKING:
     from baton.agents.approvals import Approvals
     from baton.agents.attempt_context import AgentServices
-    from baton.agents.model_checks import ModelChecks
+    from baton.agents.checks.model_checks import ModelChecks
     from baton.composition.ports import Ports
-    from baton.domain.model_providers import OfferedModels
+    from baton.domain.agents.model_providers import OfferedModels
     from baton.entry.actions import Actions
-    from baton.entry.closing_events import ClosingEvents
     from baton.entry.controls import Controls
-    from baton.entry.merges import Merges
+    from baton.entry.jobs.closing_events import ClosingEvents
+    from baton.entry.jobs.sweep import Sweeper
     from baton.entry.queued_turns import QueuedTurns
-    from baton.entry.sweep import Sweeper
-    from baton.evaluations import Evaluations
-    from baton.handoffs.conversation_states import ConversationStates
-    from baton.handoffs.forks import Forks
-    from baton.handoffs.sandboxes import Sandboxes
-    from baton.outbox.follow import Follower
-    from baton.outbox.replay import Replays
-    from baton.outbox.task_notifications import TaskNotifications
-    from baton.ports.turn_queue import QueueRecords
-    from baton.rates import PlaceLimits, RunLimits
-    from baton.registry.agent_editing import AgentEditing
-    from baton.registry.agent_registry import AgentRegistry
-    from baton.registry.own_agents import OwnAgents
-    from baton.tenant_copies import CurrentLimits
+    from baton.ports.threads.turn_queue import QueueRecords
+    from baton.tenants.evaluations import Evaluations
+    from baton.tenants.rates import PlaceLimits, RunLimits
+    from baton.tenants.registry.agent_editing import AgentEditing
+    from baton.tenants.registry.agent_registry import AgentRegistry
+    from baton.tenants.registry.own_agents import OwnAgents
+    from baton.tenants.tenant_copies import CurrentLimits
+    from baton.threads.handoffs.conversation_states import ConversationStates
+    from baton.threads.handoffs.forks import Forks
+    from baton.threads.handoffs.sandboxes import Sandboxes
+    from baton.threads.outbox.follow import Follower
+    from baton.threads.outbox.replay import Replays
+    from baton.threads.outbox.task_notifications import TaskNotifications
     from baton.turns.branch_selection import BranchSelection
     from baton.turns.closing import Closer
+    from baton.turns.merges import Merges
     from baton.turns.reruns import Reruns
     from baton.turns.turn_services import TurnServices
     from baton.turns.turns import Turns
@@ -137,14 +137,14 @@ class App:
     @cached_property
     def merges(self) -> Merges:
         """Merges answers of forks into their parents."""
-        from baton.entry.merges import Merges
+        from baton.turns.merges import Merges
 
         return Merges(self.turns, self.forks, self.ports.audit)
 
     @cached_property
     def sweeper(self) -> Sweeper:
         """Checks threads that are due."""
-        from baton.entry.sweep import Sweeper
+        from baton.entry.jobs.sweep import Sweeper
 
         ports = self.ports
         return Sweeper(
@@ -160,7 +160,7 @@ class App:
     @cached_property
     def closing_events(self) -> ClosingEvents:
         """Makes episodes of ended sessions."""
-        from baton.entry.closing_events import ClosingEvents
+        from baton.entry.jobs.closing_events import ClosingEvents
 
         return ClosingEvents(self.memory.session_closing, self.procedures.session_learning, self.ports.admission)
 
@@ -197,7 +197,7 @@ class App:
     @cached_property
     def current_limits(self) -> CurrentLimits:
         """The current limits of tenants."""
-        from baton.tenant_copies import CurrentLimits
+        from baton.tenants.tenant_copies import CurrentLimits
 
         ports = self.ports
         return CurrentLimits(ports.tenant_limits, lambda: ports.deployment_limits, ports.clock)
@@ -205,21 +205,21 @@ class App:
     @cached_property
     def run_limits(self) -> RunLimits:
         """Limits runs, messages and tokens."""
-        from baton.rates import RunLimits
+        from baton.tenants.rates import RunLimits
 
         return RunLimits(self.ports.activity, self.current_limits, self.ports.clock)
 
     @cached_property
     def place_limits(self) -> PlaceLimits:
         """Limits connections, streams and requests that wait."""
-        from baton.rates import PlaceLimits
+        from baton.tenants.rates import PlaceLimits
 
         return PlaceLimits(self.ports.activity, self.current_limits, self.ports.clock)
 
     @cached_property
     def turn_services(self) -> TurnServices:
         """The services that a turn uses."""
-        from baton.domain.thread_title import TitleSource
+        from baton.domain.threads.thread_title import TitleSource
         from baton.turns.turn_services import TurnServices
 
         ports = self.ports
@@ -249,7 +249,7 @@ class App:
     @cached_property
     def task_notifications(self) -> TaskNotifications:
         """Queues push notifications of A2A tasks."""
-        from baton.outbox.task_notifications import TaskNotifications
+        from baton.threads.outbox.task_notifications import TaskNotifications
 
         return TaskNotifications(lambda: self.ports.push_queue)
 
@@ -280,7 +280,7 @@ class App:
     @cached_property
     def model_checks(self) -> ModelChecks:
         """Checks the abilities of the deployment's models."""
-        from baton.agents.model_checks import ModelChecks
+        from baton.agents.checks.model_checks import ModelChecks
 
         ports = self.ports
         return ModelChecks(
@@ -304,14 +304,14 @@ class App:
     @cached_property
     def agents(self) -> AgentRegistry:
         """The agents of each tenant, for users who may talk to them."""
-        from baton.registry.agent_registry import AgentRegistry
+        from baton.tenants.registry.agent_registry import AgentRegistry
 
         return AgentRegistry(self.ports.shipped_agents, self.own_agents)
 
     @cached_property
     def evaluations(self) -> Evaluations:
         """Takes, lists and removes published evaluations."""
-        from baton.evaluations import Evaluations
+        from baton.tenants.evaluations import Evaluations
 
         ports = self.ports
         return Evaluations(ports.evaluations, self.privacy.readers, ports.audit, ports.clock)
@@ -319,15 +319,15 @@ class App:
     @cached_property
     def own_agents(self) -> OwnAgents:
         """Keeps copies of tenants' own agents."""
-        from baton.registry.own_agents import OwnAgents
+        from baton.tenants.registry.own_agents import OwnAgents
 
         return OwnAgents(self.ports.agent_definitions, self.ports.clock, lambda: self.offered_models)
 
     @cached_property
     def agent_editing(self) -> AgentEditing:
         """Changes tenants' own agents."""
-        from baton.registry.agent_belongings import AgentBelongings
-        from baton.registry.agent_editing import AgentEditing
+        from baton.tenants.registry.agent_belongings import AgentBelongings
+        from baton.tenants.registry.agent_editing import AgentEditing
 
         ports = self.ports
         return AgentEditing(
@@ -344,7 +344,7 @@ class App:
     @property
     def offered_models(self) -> OfferedModels:
         """The models that tenants' own agents may name now: the deployment's own, and those it offers."""
-        from baton.domain.model_providers import OfferedModels
+        from baton.domain.agents.model_providers import OfferedModels
 
         ports = self.ports
         choices = [agent.model for agent in ports.shipped_agents.all()]
@@ -354,7 +354,7 @@ class App:
     @cached_property
     def conversations(self) -> ConversationStates:
         """Loads and stores the conversation states of threads."""
-        from baton.handoffs.conversation_states import ConversationStates
+        from baton.threads.handoffs.conversation_states import ConversationStates
 
         ports = self.ports
         return ConversationStates(
@@ -364,7 +364,7 @@ class App:
     @cached_property
     def forks(self) -> Forks:
         """Creates, reads and extends forks of threads."""
-        from baton.handoffs.forks import Forks
+        from baton.threads.handoffs.forks import Forks
 
         ports = self.ports
         return Forks(ports.store, self.agents, ports.audit, ports.counter, ports.clock)
@@ -372,7 +372,7 @@ class App:
     @cached_property
     def sandboxes(self) -> Sandboxes:
         """Copies threads for readers who continue them without changing them."""
-        from baton.handoffs.sandboxes import Sandboxes
+        from baton.threads.handoffs.sandboxes import Sandboxes
 
         ports = self.ports
         return Sandboxes(ports.store, self.agents, self.forks, self.privacy.readers, ports.audit, ports.clock)
@@ -380,14 +380,14 @@ class App:
     @cached_property
     def replays(self) -> Replays:
         """Rebuilds events that clients have missed."""
-        from baton.outbox.replay import Replays
+        from baton.threads.outbox.replay import Replays
 
         return Replays(self.ports.store, self.ports.log, self.ports.clock)
 
     @cached_property
     def follower(self) -> Follower:
         """Follows runs that other workers carry out."""
-        from baton.outbox.follow import Follower
+        from baton.threads.outbox.follow import Follower
 
         return Follower(
             self.ports.store,

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from botocore.session import Session
 
-    from baton.adapters.aws_session import CredentialSource
-    from baton.adapters.bedrock.connection import BedrockConnection
-    from baton.adapters.bedrock.request import Guardrail
+    from baton.adapters.aws.session import CredentialSource
+    from baton.adapters.models.bedrock.connection import BedrockConnection
+    from baton.adapters.models.bedrock.request import Guardrail
     from baton.adapters.models.embedding_pace import EmbeddingPaces
-    from baton.domain.model_providers import Provider
-    from baton.ports.chat_model import TokenCounter
-    from baton.ports.search import Embedder
+    from baton.domain.agents.model_providers import Provider
+    from baton.ports.agents.chat_model import TokenCounter
+    from baton.ports.documents.search import Embedder
     from baton.settings.models import ModelSettings
 
 
 def connection(provider: Provider) -> BedrockConnection:
     """Return the connection to a provider's region. Raises ``ValueError`` if no region is known."""
-    from baton.adapters.bedrock.connection import BedrockConnection
+    from baton.adapters.models.bedrock.connection import BedrockConnection
     from baton.settings.models import BedrockSettings
 
     endpoint = provider.base_url or BedrockSettings().endpoint
@@ -28,7 +28,7 @@ def connection(provider: Provider) -> BedrockConnection:
 
 def region_of(provider: Provider) -> str:
     """Return the region of a provider on Amazon Bedrock. Raises ``ValueError`` if nothing names one."""
-    from baton.adapters.aws_session import own_region
+    from baton.adapters.aws.session import own_region
     from baton.settings.models import BedrockSettings
 
     region = provider.region or BedrockSettings().region
@@ -44,8 +44,8 @@ def region_of(provider: Provider) -> str:
 
 def aws_session() -> CredentialSource:
     """Return the session whose credentials sign requests: the function's, or in the local cloud a developer's."""
-    from baton.adapters.aws_session import own_session
-    from baton.adapters.bedrock.connection import NoSession
+    from baton.adapters.aws.session import own_session
+    from baton.adapters.models.bedrock.connection import NoSession
     from baton.settings.identity import IdentitySettings
     from baton.settings.models import BedrockSettings
 
@@ -58,7 +58,7 @@ def aws_session() -> CredentialSource:
 
 
 def _profile() -> Session | None:
-    from baton.adapters.bedrock.connection import profile_session
+    from baton.adapters.models.bedrock.connection import profile_session
     from baton.settings.models import BedrockSettings
 
     settings = BedrockSettings()
@@ -72,7 +72,7 @@ def guardrail(provider: Provider) -> Guardrail | None:
 
     Raises ``ValueError`` if the deployment has one and the provider, in a separate region, does not.
     """
-    from baton.adapters.bedrock.request import Guardrail
+    from baton.adapters.models.bedrock.request import Guardrail
     from baton.settings.models import BedrockSettings
 
     settings = BedrockSettings()
@@ -92,9 +92,9 @@ def embedder(
     model: str, dimensions: int, models: ModelSettings, counter: TokenCounter, paces: EmbeddingPaces
 ) -> Embedder:
     """Return the embedder of a model named ``<provider>/<id>``. Raises ``ValueError`` for a model that is not known."""
-    from baton.adapters.bedrock.embedder import BedrockEmbedder
-    from baton.adapters.models.profile_overrides import profile_overrides
-    from baton.adapters.models.profiles import family_of
+    from baton.adapters.models.bedrock.embedder import BedrockEmbedder
+    from baton.adapters.models.profiles.known_profiles import family_of
+    from baton.adapters.models.profiles.profile_overrides import profile_overrides
 
     selected = models.route(model)
     return BedrockEmbedder(

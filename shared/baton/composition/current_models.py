@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 from aws_lambda_powertools import Logger
 
-from baton.background import in_background
 from baton.domain.metrics import Metric, count
+from baton.failures.background import in_background
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
+    from baton.adapters.aws.secrets import SecretsManager
     from baton.adapters.models.provider_models import ProviderModels
-    from baton.adapters.secrets import SecretsManager
-    from baton.ports import chat_model
-    from baton.ports.files import ThreadFiles
+    from baton.ports.agents import chat_model
+    from baton.ports.documents.files import ThreadFiles
     from baton.settings.document import SettingsDocument
     from baton.settings.models import ModelSettings
 
@@ -26,7 +26,7 @@ logger = Logger(child=True)
 
 
 class CurrentModels:
-    """``ports.chat_model.ChatModel`` over the providers that the settings have now.
+    """``ports.agents.chat_model.ChatModel`` over the providers that the settings have now.
 
     An answer in progress keeps the clients that it began with; they are closed when no answer needs them any more.
     Providers and profiles that cannot be used are logged and counted, and those before them stay in use; at first they
@@ -110,8 +110,8 @@ class _Models:
     """The clients of one state of the settings."""
 
     def __init__(self, settings: ModelSettings, clients: ProviderModels) -> None:
-        from baton.adapters.models.profile_overrides import profile_overrides
-        from baton.adapters.models.profiles import context_lengths
+        from baton.adapters.models.profiles.known_profiles import context_lengths
+        from baton.adapters.models.profiles.profile_overrides import profile_overrides
 
         self.settings = settings
         self.clients = clients

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from baton.adapters.refreshed_value import Refreshed
-    from baton.domain.egress_policy import EgressPolicy
-    from baton.domain.tenant_limits import DeploymentLimits
-    from baton.domain.token_issuer import OidcIssuer
-    from baton.domain.usage import Prices
+    from baton.domain.runs.usage import Prices
+    from baton.domain.tenants.egress_policy import EgressPolicy
+    from baton.domain.tenants.tenant_limits import DeploymentLimits
+    from baton.domain.tenants.token_issuer import OidcIssuer
     from baton.settings.document import SettingsDocument
 
 
@@ -100,7 +100,7 @@ class CurrentSettings:
         return bool(self.document.push_hosts) or self._is_local
 
     def _policy(self, hosts: tuple[str, ...]) -> EgressPolicy:
-        from baton.domain.egress_policy import EgressPolicy
+        from baton.domain.tenants.egress_policy import EgressPolicy
 
         return EgressPolicy.of(hosts, allow_local=self._is_local)
 
@@ -131,9 +131,9 @@ def environment_settings() -> CurrentSettings:
 
 def stored_document(bucket: str, seconds: float) -> Refreshed[SettingsDocument]:
     """Return the document of a bucket, cached for ``seconds``."""
+    from baton.adapters.aws.s3_settings import S3Settings
+    from baton.adapters.aws.secrets import hasty_client
     from baton.adapters.refreshed_value import Refreshed
-    from baton.adapters.s3_settings import S3Settings
-    from baton.adapters.secrets import hasty_client
     from baton.settings.document import MAX_BYTES, SettingsDocument, read_document
 
     stored = S3Settings(partial(hasty_client, "s3"), bucket, read_document, SettingsDocument(), max_bytes=MAX_BYTES)

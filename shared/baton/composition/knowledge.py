@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from baton.composition.ports import Ports
-    from baton.entry.ingestion_events import IngestionEvents
+    from baton.entry.jobs.ingestion_events import IngestionEvents
     from baton.knowledge.cleaning import Cleaning
     from baton.knowledge.document_records import DocumentRecords
     from baton.knowledge.documents import Documents
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from baton.knowledge.knowledge_search import KnowledgeSearch
     from baton.knowledge.source_refresh import SourceRefreshes
     from baton.knowledge.sources import Sources
-    from baton.tenant_copies import CurrentLimits
+    from baton.tenants.tenant_copies import CurrentLimits
 
 
 class KnowledgeUseCases:
@@ -36,7 +36,7 @@ class KnowledgeUseCases:
     @cached_property
     def ingestion_events(self) -> IngestionEvents:
         """Handles stored documents, and the steps of their pipeline."""
-        from baton.entry.ingestion_events import IngestionEvents
+        from baton.entry.jobs.ingestion_events import IngestionEvents
 
         return IngestionEvents(self.ingestion_starts, self.ingestion, self.cleaning, self.ports.admission)
 

@@ -14,7 +14,7 @@ from typing import ParamSpec, TypeVar
 from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 
 from baton.domain.metrics import TIMES, Metric, counting
-from baton.failures import report_failure
+from baton.failures.reports import report_failure
 from baton.settings.base import MetricSettings
 
 NAMESPACE = "Baton"

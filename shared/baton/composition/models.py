@@ -8,12 +8,12 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from baton.adapters.aws.secrets import SecretsManager
+    from baton.adapters.models.openai.aws_signing import AwsSigning
     from baton.adapters.models.provider_models import ProviderModels
-    from baton.adapters.openai.aws_signing import AwsSigning
-    from baton.adapters.secrets import SecretsManager
-    from baton.domain.model_providers import Provider
-    from baton.ports.chat_model import ChatModel
-    from baton.ports.documents import DocumentReader
+    from baton.domain.agents.model_providers import Provider
+    from baton.ports.agents.chat_model import ChatModel
+    from baton.ports.documents.documents import DocumentReader
     from baton.settings.models import ModelSettings
 
     Profiles = Mapping[str, Mapping[str, Any]]
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 def provider_models(settings: ModelSettings, secrets: SecretsManager, *, shows_reasons: bool = False) -> ProviderModels:
     """Return one model over all providers of the settings. Raises ``ValueError`` for facts of models that are wrong."""
-    from baton.adapters.models.profile_overrides import profile_overrides
+    from baton.adapters.models.profiles.profile_overrides import profile_overrides
     from baton.adapters.models.provider_models import ProviderModels
-    from baton.domain.model_providers import ProviderKind
+    from baton.domain.agents.model_providers import ProviderKind
 
     profiles = profile_overrides(settings.model_profiles)
     makers = {
@@ -51,8 +51,8 @@ def deployed_models(settings: ModelSettings, secrets: SecretsManager) -> Provide
 
 def openai_model(provider: Provider, secrets: SecretsManager, profiles: Profiles) -> ChatModel:
     """Return the client of an OpenAI-compatible endpoint."""
-    from baton.adapters.openai import OpenAIChatModel
-    from baton.adapters.openai.cache_hints import hints_of_setting
+    from baton.adapters.models.openai import OpenAIChatModel
+    from baton.adapters.models.openai.cache_hints import hints_of_setting
 
     return OpenAIChatModel(
         api_key=key_of(provider, secrets),
@@ -67,7 +67,7 @@ def openai_model(provider: Provider, secrets: SecretsManager, profiles: Profiles
 
 def bedrock_model(provider: Provider, profiles: Profiles) -> ChatModel:
     """Return the client of Amazon Bedrock for a provider. Raises ``ValueError`` for settings that do not fit."""
-    from baton.adapters.bedrock.chat_model import BedrockChatModel
+    from baton.adapters.models.bedrock.chat_model import BedrockChatModel
     from baton.composition.bedrock import connection, guardrail
 
     return BedrockChatModel(
@@ -83,7 +83,7 @@ def _signing(provider: Provider) -> AwsSigning | None:
     """Return the signer of the provider's requests, with this function's role; None if they are not signed."""
     if not provider.signed:
         return None
-    from baton.adapters.openai.aws_signing import AwsSigning
+    from baton.adapters.models.openai.aws_signing import AwsSigning
     from baton.composition.bedrock import aws_session, region_of
 
     return AwsSigning(aws_session(), region_of(provider))
@@ -92,14 +92,14 @@ def _signing(provider: Provider) -> AwsSigning | None:
 @cache
 def document_reader() -> DocumentReader:
     """Return this process's reader of attached documents. Its libraries are loaded in child processes only."""
-    from baton.adapters.document_reader import ChildProcessReader
+    from baton.adapters.documents.document_reader import ChildProcessReader
 
     return ChildProcessReader()
 
 
 def _with_api(api: str, profiles: Profiles) -> Profiles:
     """Return the profiles of a provider that speaks one API with all its models, unless a profile says otherwise."""
-    from baton.adapters.models.profile import Api
+    from baton.adapters.models.profiles.profile import Api
 
     if api == "auto":
         return profiles

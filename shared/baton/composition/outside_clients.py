@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     import httpx2
 
     from baton.adapters.a2a import RemoteAgents
-    from baton.adapters.agent_files import AgentFiles
-    from baton.adapters.header_values import HeaderValues
+    from baton.adapters.agents.agent_files import AgentFiles
     from baton.adapters.tokens.subject_tokens import SubjectTokens
-    from baton.adapters.tool_source import ToolSource
-    from baton.adapters.toolbox import Toolbox
+    from baton.adapters.tools.header_values import HeaderValues
+    from baton.adapters.tools.tool_source import ToolSource
+    from baton.adapters.tools.toolbox import Toolbox
     from baton.authoring.functions import Functions
-    from baton.domain.egress_policy import EgressPolicy
-    from baton.domain.tool import HttpTool, McpServer, OpenApiTool, PythonTool
-    from baton.ports.identity import Secrets
+    from baton.domain.agents.tool import HttpTool, McpServer, OpenApiTool, PythonTool
+    from baton.domain.tenants.egress_policy import EgressPolicy
+    from baton.ports.tenants.identity import Secrets
 
 
 def make_functions() -> Functions:
@@ -55,9 +55,9 @@ class Outside:
     def toolbox(self) -> Toolbox:
         """The agents' tools that are outside Baton."""
         from baton.adapters import egress
-        from baton.adapters.circuit_breaker import CircuitBreakers
-        from baton.adapters.toolbox import Toolbox
-        from baton.domain.tool import HttpTool, McpServer, OpenApiTool, PythonTool
+        from baton.adapters.egress.circuit_breaker import CircuitBreakers
+        from baton.adapters.tools.toolbox import Toolbox
+        from baton.domain.agents.tool import HttpTool, McpServer, OpenApiTool, PythonTool
         from baton.settings.resources import AgentSettings, OutsideSettings
 
         def make_client(seconds: float) -> httpx.AsyncClient:
@@ -67,25 +67,25 @@ class Outside:
             return egress.http2_client(self._policy(), timeout_seconds=seconds)
 
         def mcp_tools() -> ToolSource[McpServer]:
-            from baton.adapters.mcp import McpTools
+            from baton.adapters.tools.mcp import McpTools
 
             return McpTools(make_mcp_client, self.header_values)
 
         def http_tools() -> ToolSource[HttpTool]:
-            from baton.adapters.http_requests import HttpRequests
-            from baton.adapters.http_tools import HttpTools
+            from baton.adapters.tools.http_requests import HttpRequests
+            from baton.adapters.tools.http_tools import HttpTools
 
             return HttpTools(HttpRequests(make_client, self.header_values), self._policy)
 
         def openapi_tools() -> ToolSource[OpenApiTool]:
-            from baton.adapters.http_requests import HttpRequests
-            from baton.adapters.openapi_tools import OpenApiTools
+            from baton.adapters.tools.http_requests import HttpRequests
+            from baton.adapters.tools.openapi_tools import OpenApiTools
 
             requests = HttpRequests(make_client, self.header_values)
             return OpenApiTools(requests, make_client, AgentSettings().agents_dir)
 
         def python_tools() -> ToolSource[PythonTool]:
-            from baton.adapters.python_tools import PythonTools
+            from baton.adapters.tools.python_tools import PythonTools
 
             return PythonTools(self._functions())
 
@@ -113,8 +113,8 @@ class Outside:
     @cached_property
     def header_values(self) -> HeaderValues:
         """The resolver of secrets in the headers of tools and remote agents."""
-        from baton.adapters.header_values import HeaderValues
-        from baton.adapters.secrets import ParameterStore
+        from baton.adapters.aws.secrets import ParameterStore
+        from baton.adapters.tools.header_values import HeaderValues
         from baton.settings.resources import OutsideSettings
 
         exchanges = None

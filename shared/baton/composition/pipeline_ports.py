@@ -10,10 +10,10 @@ from baton.composition.store_ports import StorePorts
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from baton.pipelines.admission import Admission
-    from baton.ports.documents import Ingestions
-    from baton.ports.episodes import Closings
-    from baton.ports.procedures import Captures
+    from baton.entry.jobs.pipeline_admission import Admission
+    from baton.ports.documents.documents import Ingestions
+    from baton.ports.memory.episodes import Closings
+    from baton.ports.memory.procedures import Captures
 
 
 class PipelinePorts(StorePorts):
@@ -29,11 +29,11 @@ class PipelinePorts(StorePorts):
     @cached_property
     def admission(self) -> Admission:
         """Admission of the pipelines' runs."""
-        from baton.adapters.aws import deferred_client
+        from baton.adapters.aws.blocking_calls import deferred_client
+        from baton.adapters.aws.step_functions import StepFunctionsExecutions
         from baton.adapters.dynamodb.pipeline_queue import DynamoPipelineQueue
-        from baton.adapters.step_functions import StepFunctionsExecutions
-        from baton.domain.pipelines import Pipeline
-        from baton.pipelines.admission import Admission
+        from baton.domain.documents.pipelines import Pipeline
+        from baton.entry.jobs.pipeline_admission import Admission
         from baton.settings.resources import CaptureSettings, ClosingSettings, IngestionSettings, PipelineSettings
 
         executions = StepFunctionsExecutions(
@@ -50,20 +50,20 @@ class PipelinePorts(StorePorts):
     @cached_property
     def ingestions(self) -> Ingestions:
         """The pipeline that ingests documents."""
-        from baton.pipelines.starts import AdmittedIngestions
+        from baton.entry.jobs.pipeline_starts import AdmittedIngestions
 
         return AdmittedIngestions(self.admission)
 
     @cached_property
     def captures(self) -> Captures:
         """The pipeline that captures procedures."""
-        from baton.pipelines.starts import AdmittedCaptures
+        from baton.entry.jobs.pipeline_starts import AdmittedCaptures
 
         return AdmittedCaptures(self.admission)
 
     @cached_property
     def closings(self) -> Closings:
         """The pipeline that makes episodes."""
-        from baton.pipelines.starts import AdmittedClosings
+        from baton.entry.jobs.pipeline_starts import AdmittedClosings
 
         return AdmittedClosings(self.admission)

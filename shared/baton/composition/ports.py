@@ -15,20 +15,20 @@ from baton.composition.search_ports import SearchPorts
 if TYPE_CHECKING:
     from datetime import timedelta
 
-    from baton.domain.context_item import InspectionPolicy
-    from baton.domain.egress_policy import EgressPolicy
-    from baton.domain.source import SourceRules
-    from baton.domain.tenant_limits import DeploymentLimits
-    from baton.domain.thread_title import TitleSource
-    from baton.domain.usage import Prices
-    from baton.ports.a2a import PushConfigs, PushQueue, SigningKey, Webhooks
-    from baton.ports.connections import Connections
-    from baton.ports.documents import DocumentFiles, TextExtractor
-    from baton.ports.files import Files
-    from baton.ports.privacy import Forgettings, ObjectErasure, PiiDetector
-    from baton.ports.procedures import Announcements
-    from baton.ports.sources import SourceObjects, WebPages
-    from baton.ports.turn_queue import QueueRecords, TurnQueue
+    from baton.domain.documents.source import SourceRules
+    from baton.domain.memory.context_item import InspectionPolicy
+    from baton.domain.runs.usage import Prices
+    from baton.domain.tenants.egress_policy import EgressPolicy
+    from baton.domain.tenants.tenant_limits import DeploymentLimits
+    from baton.domain.threads.thread_title import TitleSource
+    from baton.ports.agents.a2a import PushConfigs, PushQueue, SigningKey, Webhooks
+    from baton.ports.documents.documents import DocumentFiles, TextExtractor
+    from baton.ports.documents.files import Files
+    from baton.ports.documents.sources import SourceObjects, WebPages
+    from baton.ports.memory.procedures import Announcements
+    from baton.ports.tenants.privacy import Forgettings, ObjectErasure, PiiDetector
+    from baton.ports.threads.connections import Connections
+    from baton.ports.threads.turn_queue import QueueRecords, TurnQueue
 
 
 class Ports(SearchPorts, PipelinePorts):
@@ -43,8 +43,8 @@ class Ports(SearchPorts, PipelinePorts):
     @cached_property
     def files(self) -> Files:
         """Uploads."""
-        from baton.adapters.aws import deferred_client
-        from baton.adapters.s3_files import S3Files, s3_client
+        from baton.adapters.aws.blocking_calls import deferred_client
+        from baton.adapters.aws.s3_files import S3Files, s3_client
         from baton.settings.resources import StoreSettings
 
         return S3Files(deferred_client(s3_client), StoreSettings().bucket, self.clock)
@@ -52,17 +52,17 @@ class Ports(SearchPorts, PipelinePorts):
     @cached_property
     def source_objects(self) -> SourceObjects:
         """Objects in the buckets that sources may read."""
-        from baton.adapters.aws import deferred_client
-        from baton.adapters.s3_documents import S3SourceObjects
+        from baton.adapters.aws.blocking_calls import deferred_client
+        from baton.adapters.aws.s3_documents import S3SourceObjects
 
         return S3SourceObjects(deferred_client("s3"))
 
     @cached_property
     def document_files(self) -> DocumentFiles:
         """The content of documents."""
-        from baton.adapters.aws import deferred_client
-        from baton.adapters.s3_documents import S3Documents
-        from baton.adapters.s3_files import s3_client
+        from baton.adapters.aws.blocking_calls import deferred_client
+        from baton.adapters.aws.s3_documents import S3Documents
+        from baton.adapters.aws.s3_files import s3_client
         from baton.settings.resources import StoreSettings
 
         return S3Documents(deferred_client(s3_client), StoreSettings().bucket, self.clock)
@@ -70,8 +70,8 @@ class Ports(SearchPorts, PipelinePorts):
     @cached_property
     def objects(self) -> ObjectErasure:
         """Removal of objects from the bucket."""
-        from baton.adapters.aws import deferred_client
-        from baton.adapters.s3_erasure import S3Erasure
+        from baton.adapters.aws.blocking_calls import deferred_client
+        from baton.adapters.aws.s3_erasure import S3Erasure
         from baton.settings.resources import StoreSettings
 
         return S3Erasure(deferred_client("s3"), StoreSettings().bucket)
@@ -88,7 +88,7 @@ class Ports(SearchPorts, PipelinePorts):
     @cached_property
     def pii_detector(self) -> PiiDetector:
         """The detector of personal data."""
-        from baton.adapters.deferred import DeferredPiiDetector
+        from baton.composition.startup.deferred import DeferredPiiDetector
         from baton.settings.conversations import PrivacySettings
 
         regions = PrivacySettings().regions
@@ -136,8 +136,8 @@ class Ports(SearchPorts, PipelinePorts):
     @cached_property
     def announcements(self) -> Announcements:
         """Events for other systems."""
-        from baton.adapters.aws import deferred_client
-        from baton.adapters.event_bridge import EventBridgeAnnouncements
+        from baton.adapters.aws.blocking_calls import deferred_client
+        from baton.adapters.aws.event_bridge import EventBridgeAnnouncements
         from baton.settings.resources import AnnouncementSettings
 
         return EventBridgeAnnouncements(deferred_client("events"), AnnouncementSettings().event_bus)
@@ -154,8 +154,8 @@ class Ports(SearchPorts, PipelinePorts):
     @cached_property
     def forgettings(self) -> Forgettings:
         """The pipeline that forgets."""
-        from baton.adapters.aws import deferred_client
-        from baton.adapters.step_functions import StepFunctionsForgettings
+        from baton.adapters.aws.blocking_calls import deferred_client
+        from baton.adapters.aws.step_functions import StepFunctionsForgettings
         from baton.settings.resources import ForgettingSettings
 
         return StepFunctionsForgettings(deferred_client("stepfunctions"), ForgettingSettings().forget_user_arn)
@@ -172,7 +172,7 @@ class Ports(SearchPorts, PipelinePorts):
     @property
     def source_rules(self) -> SourceRules:
         """The places that sources may read now."""
-        from baton.domain.source import SourceRules
+        from baton.domain.documents.source import SourceRules
         from baton.settings.resources import SourceSettings
 
         return SourceRules(self.settings.egress, SourceSettings().allowed_prefixes)
@@ -181,7 +181,7 @@ class Ports(SearchPorts, PipelinePorts):
     def web_pages(self) -> WebPages:
         """Pages of the web, for sources."""
         from baton.adapters.egress import http_client
-        from baton.adapters.web_pages import HttpPages
+        from baton.adapters.egress.web_pages import HttpPages
         from baton.settings.identity import StageSettings
 
         return HttpPages(
@@ -192,7 +192,7 @@ class Ports(SearchPorts, PipelinePorts):
     @cached_property
     def extractor(self) -> TextExtractor:
         """The extractor of text from documents. Only functions with its libraries can use it."""
-        from baton.adapters.document_reader import ChildProcessExtractor
+        from baton.adapters.documents.document_reader import ChildProcessExtractor
 
         return ChildProcessExtractor()
 
@@ -201,9 +201,9 @@ class Ports(SearchPorts, PipelinePorts):
     @cached_property
     def queue(self) -> TurnQueue:
         """The queue of turns."""
-        from baton.adapters.aws import QUICK, client
-        from baton.adapters.aws_direct import operations
-        from baton.adapters.sqs import SqsTurnQueue
+        from baton.adapters.aws.blocking_calls import QUICK, client
+        from baton.adapters.aws.direct_calls import operations
+        from baton.adapters.aws.sqs import SqsTurnQueue
         from baton.settings.resources import QueueSettings
 
         made = client("sqs", config=QUICK)
@@ -212,9 +212,9 @@ class Ports(SearchPorts, PipelinePorts):
     @cached_property
     def queue_records(self) -> QueueRecords | None:
         """Records of that queue while a worker holds them; None if no other worker could receive them."""
-        from baton.adapters.aws import client
-        from baton.adapters.aws_direct import operations
-        from baton.adapters.sqs import SqsRecords
+        from baton.adapters.aws.blocking_calls import client
+        from baton.adapters.aws.direct_calls import operations
+        from baton.adapters.aws.sqs import SqsRecords
         from baton.settings.resources import QueueSettings
 
         made = client("sqs")
@@ -223,8 +223,8 @@ class Ports(SearchPorts, PipelinePorts):
     @cached_property
     def push_queue(self) -> PushQueue:
         """The queue of push notifications."""
-        from baton.adapters.aws import QUICK, client
-        from baton.adapters.sqs import SqsPushQueue
+        from baton.adapters.aws.blocking_calls import QUICK, client
+        from baton.adapters.aws.sqs import SqsPushQueue
         from baton.settings.resources import PushQueueSettings
 
         return SqsPushQueue(client("sqs", config=QUICK), PushQueueSettings().push_queue_url)
@@ -233,7 +233,7 @@ class Ports(SearchPorts, PipelinePorts):
     def webhooks(self) -> Webhooks:
         """The poster of push notifications."""
         from baton.adapters.egress import http_client
-        from baton.adapters.webhooks import HttpWebhooks
+        from baton.adapters.egress.webhooks import HttpWebhooks
 
         def policy() -> EgressPolicy:
             return self.settings.push_egress
@@ -253,7 +253,7 @@ class Ports(SearchPorts, PipelinePorts):
     @cached_property
     def signing_key(self) -> SigningKey:
         """The key that signs them."""
-        from baton.adapters.signing import DerivedSigningKey
+        from baton.adapters.tokens.signing_keys import DerivedSigningKey
         from baton.settings.resources import PushKeySettings
 
         settings = PushKeySettings()
@@ -269,9 +269,9 @@ class Ports(SearchPorts, PipelinePorts):
     @cached_property
     def connections(self) -> Connections:
         """WebSocket connections."""
-        from baton.adapters.api_gateway import ApiGatewayConnections
-        from baton.adapters.aws import client
-        from baton.adapters.aws_direct import operations
+        from baton.adapters.aws.api_gateway import ApiGatewayConnections
+        from baton.adapters.aws.blocking_calls import client
+        from baton.adapters.aws.direct_calls import operations
         from baton.settings.resources import SocketSettings
 
         made = client("apigatewaymanagementapi", SocketSettings().connections_url)

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from baton.composition.ports import Ports
-    from baton.entry.forget_requests import ForgetCalls
-    from baton.privacy.export import Exports
-    from baton.privacy.forgetting import Forgetting
-    from baton.privacy.readers import Readers
-    from baton.privacy.retention import RetentionRuns
-    from baton.rates import ForgottenRuns
+    from baton.entry.jobs.forget_requests import ForgetCalls
+    from baton.tenants.privacy.export import Exports
+    from baton.tenants.privacy.forgetting import Forgetting
+    from baton.tenants.privacy.readers import Readers
+    from baton.tenants.privacy.retention import RetentionRuns
+    from baton.tenants.rates import ForgottenRuns
 
 
 class PrivacyUseCases:
@@ -28,14 +28,14 @@ class PrivacyUseCases:
     @cached_property
     def readers(self) -> Readers:
         """Shows conversations to others than their users."""
-        from baton.privacy.readers import Readers
+        from baton.tenants.privacy.readers import Readers
 
         return Readers(self.ports.pii_detector)
 
     @cached_property
     def forget_calls(self) -> ForgetCalls:
         """Takes requests to forget."""
-        from baton.entry.forget_requests import ForgetCalls
+        from baton.entry.jobs.forget_requests import ForgetCalls
 
         ports = self.ports
         wait = timedelta(seconds=ports.forget_wait_seconds)
@@ -44,7 +44,7 @@ class PrivacyUseCases:
     @cached_property
     def forgetting(self) -> Forgetting:
         """Carries out requests to forget."""
-        from baton.privacy.forgetting import Forgetting, Waits
+        from baton.tenants.privacy.forgetting import Forgetting, Waits
 
         ports = self.ports
         return Forgetting(
@@ -63,14 +63,14 @@ class PrivacyUseCases:
     @cached_property
     def forgotten_runs(self) -> ForgottenRuns:
         """Counts the tokens of forgotten threads."""
-        from baton.rates import ForgottenRuns
+        from baton.tenants.rates import ForgottenRuns
 
         return ForgottenRuns(self.ports.activity, self.ports.clock)
 
     @cached_property
     def retention_runs(self) -> RetentionRuns:
         """Starts the enforcement of retention."""
-        from baton.privacy.retention import RetentionRuns
+        from baton.tenants.privacy.retention import RetentionRuns
 
         ports = self.ports
         return RetentionRuns(ports.retentions, ports.forget_requests, ports.forgettings, ports.clock)
@@ -78,7 +78,7 @@ class PrivacyUseCases:
     @cached_property
     def exports(self) -> Exports:
         """Exports the stored data of a user."""
-        from baton.privacy.export import Exports
+        from baton.tenants.privacy.export import Exports
 
         ports = self.ports
         return Exports(

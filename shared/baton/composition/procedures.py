@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from baton.composition.memory import MemoryUseCases
     from baton.composition.ports import Ports
     from baton.composition.privacy import PrivacyUseCases
-    from baton.handoffs.skill_making import SkillMaking
-    from baton.procedures.administration import ProcedureAdministration
-    from baton.procedures.approved_procedures import ApprovedProcedures
-    from baton.procedures.learning import Learning, SessionLearning
-    from baton.procedures.procedure_capture import ProcedureCapture
-    from baton.procedures.procedure_sources import ProcedureSources
-    from baton.procedures.skill_administration import SkillAdministration
-    from baton.registry.agent_registry import AgentRegistry
-    from baton.tenant_copies import CurrentLimits
+    from baton.memory.procedures.administration import ProcedureAdministration
+    from baton.memory.procedures.approved_procedures import ApprovedProcedures
+    from baton.memory.procedures.learning import Learning, SessionLearning
+    from baton.memory.procedures.procedure_capture import ProcedureCapture
+    from baton.memory.procedures.procedure_sources import ProcedureSources
+    from baton.memory.procedures.skill_administration import SkillAdministration
+    from baton.tenants.registry.agent_registry import AgentRegistry
+    from baton.tenants.tenant_copies import CurrentLimits
+    from baton.threads.handoffs.skill_making import SkillMaking
 
 
 class ProcedureUseCases:
@@ -46,7 +46,7 @@ class ProcedureUseCases:
     @cached_property
     def learning(self) -> Learning:
         """Learns from runs that were committed."""
-        from baton.procedures.learning import Learning
+        from baton.memory.procedures.learning import Learning
 
         ports = self.ports
         return Learning(self._agents(), ports.procedures, lambda: ports.captures, is_on=ports.with_learning)
@@ -54,7 +54,7 @@ class ProcedureUseCases:
     @cached_property
     def session_learning(self) -> SessionLearning:
         """Starts captures that were missed during a session."""
-        from baton.procedures.learning import SessionLearning
+        from baton.memory.procedures.learning import SessionLearning
 
         ports = self.ports
         return SessionLearning(ports.store, ports.episodes, ports.capture_records, self.learning)
@@ -63,10 +63,10 @@ class ProcedureUseCases:
     def capture(self) -> ProcedureCapture:
         """Makes procedures of completed tasks."""
         from baton.memory.light_model import LightModel
-        from baton.procedures.drafting import Drafting
-        from baton.procedures.procedure_capture import ProcedureCapture
-        from baton.procedures.proposals import Proposals
-        from baton.procedures.task_record import TaskRecords
+        from baton.memory.procedures.drafting import Drafting
+        from baton.memory.procedures.procedure_capture import ProcedureCapture
+        from baton.memory.procedures.proposals import Proposals
+        from baton.memory.procedures.task_record import TaskRecords
 
         ports = self.ports
         return ProcedureCapture(
@@ -84,14 +84,14 @@ class ProcedureUseCases:
     @cached_property
     def approved(self) -> ApprovedProcedures:
         """Finds the procedures that agents may follow."""
-        from baton.procedures.approved_procedures import ApprovedProcedures
+        from baton.memory.procedures.approved_procedures import ApprovedProcedures
 
         return ApprovedProcedures(self.ports.procedures, self.ports.private_skills, self.ports.clock)
 
     @cached_property
     def administration(self) -> ProcedureAdministration:
         """Reads, writes and decides on procedures."""
-        from baton.procedures.administration import DEADLINE, ProcedureAdministration
+        from baton.memory.procedures.administration import DEADLINE, ProcedureAdministration
 
         ports = self.ports
         return ProcedureAdministration(
@@ -105,7 +105,7 @@ class ProcedureUseCases:
     @cached_property
     def skills(self) -> SkillAdministration:
         """Reads, offers, shares and removes private skills."""
-        from baton.procedures.skill_administration import SkillAdministration
+        from baton.memory.procedures.skill_administration import SkillAdministration
 
         ports = self.ports
         return SkillAdministration(ports.private_skills, ports.procedures, ports.audit, ports.clock)
@@ -113,13 +113,13 @@ class ProcedureUseCases:
     @cached_property
     def skill_making(self) -> SkillMaking:
         """Makes private skills of completed workflows."""
-        from baton.handoffs.skill_making import SkillMaking
+        from baton.threads.handoffs.skill_making import SkillMaking
 
         return SkillMaking(self.ports.procedures, self.ports.private_skills, self.approved, self.ports.audit)
 
     @cached_property
     def sources(self) -> ProcedureSources:
         """Reads the sources of procedures."""
-        from baton.procedures.procedure_sources import ProcedureSources
+        from baton.memory.procedures.procedure_sources import ProcedureSources
 
         return ProcedureSources(self.ports.store, self._privacy.readers, self.ports.audit)

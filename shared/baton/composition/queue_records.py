@@ -14,10 +14,10 @@ from typing import Any
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from baton.composition import event_loop
+from baton.composition.startup import event_loop
 from baton.domain.metrics import Metric, count_failures
 from baton.domain.times import from_millis
-from baton.failures import report_failure
+from baton.failures.reports import report_failure
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,11 @@ from dataclasses import asdict
 from typing import Any
 
 from baton.composition import deployed, deployed_ports
-from baton.domain.episode import Episode
+from baton.domain.documents.search import IndexName
 from baton.domain.errors import InvalidRequest, SearchUnavailable
-from baton.domain.identity import Scope
-from baton.domain.search import IndexName
-from baton.entry.search_rebuild import REBUILT, SearchRebuild
+from baton.domain.memory.episode import Episode
+from baton.domain.tenants.identity import Scope
+from baton.entry.jobs.search_rebuild import REBUILT, SearchRebuild
 from baton.knowledge.index_check import KnowledgeIndexCheck, Position
 from baton.memory.episodes.index_check import IndexCheck, TenantCheck
 

@@ -10,11 +10,11 @@ from baton.composition.agent_ports import AgentPorts
 from baton.ports.tracing import NO_TRACER
 
 if TYPE_CHECKING:
-    from baton.adapters.deferred import DeferredEmbedder
     from baton.adapters.models.embedding_pace import EmbeddingPaces
     from baton.adapters.opensearch.definitions import Layout
     from baton.adapters.opensearch.engine import Engine
-    from baton.ports.search import Embedder, Reindexing, SearchAdministration, SearchIndex
+    from baton.composition.startup.deferred import DeferredEmbedder
+    from baton.ports.documents.search import Embedder, Reindexing, SearchAdministration, SearchIndex
 
 ENGINES = "baton.search_engines"
 EMBEDDERS = "baton.embedders"
@@ -127,7 +127,7 @@ class SearchPorts(AgentPorts):
     @cached_property
     def deferred_embedder(self) -> DeferredEmbedder | None:
         """The embedder, whose library is loaded at the first use or by ``load``; None if embedding is off."""
-        from baton.adapters.deferred import DeferredEmbedder
+        from baton.composition.startup.deferred import DeferredEmbedder
         from baton.settings.models import EmbeddingSettings
 
         settings = EmbeddingSettings()
@@ -140,7 +140,7 @@ class SearchPorts(AgentPorts):
                 from baton.composition.bedrock import embedder
 
                 return embedder(model, dimensions, self.model_settings, self.counter, _embedding_paces())
-            from baton.adapters.openai.embedder import OpenAIEmbedder
+            from baton.adapters.models.openai.embedder import OpenAIEmbedder
 
             if settings.base_url is not None and not settings.base_url.startswith("http"):
                 make_installed: MakeEmbedder = _installed(EMBEDDERS, settings.base_url, "BATON_EMBEDDING_BASE_URL")

@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from baton.composition.ports import Ports
-    from baton.handoffs.conversation_states import ConversationStates
-    from baton.outbox.task_notifications import TaskNotifications
-    from baton.registry.agent_registry import AgentRegistry
-    from baton.sessions.endings import Endings
-    from baton.sessions.importing import Importer
-    from baton.sessions.overviews import Overviews
-    from baton.sessions.ratings import Ratings
-    from baton.sessions.sessions import Sessions
-    from baton.sessions.titles import MadeTitles, Titles
+    from baton.tenants.registry.agent_registry import AgentRegistry
+    from baton.threads.handoffs.conversation_states import ConversationStates
+    from baton.threads.outbox.task_notifications import TaskNotifications
+    from baton.threads.sessions.endings import Endings
+    from baton.threads.sessions.importing import Importer
+    from baton.threads.sessions.overviews import Overviews
+    from baton.threads.sessions.ratings import Ratings
+    from baton.threads.sessions.sessions import Sessions
+    from baton.threads.sessions.titles import MadeTitles, Titles
 
 
 class SessionUseCases:
@@ -42,7 +42,7 @@ class SessionUseCases:
     @cached_property
     def importer(self) -> Importer:
         """Imports sessions of other systems."""
-        from baton.sessions.importing import Importer
+        from baton.threads.sessions.importing import Importer
 
         ports = self.ports
         return Importer(
@@ -58,14 +58,14 @@ class SessionUseCases:
     @cached_property
     def sessions(self) -> Sessions:
         """Ends sessions."""
-        from baton.sessions.sessions import Sessions
+        from baton.threads.sessions.sessions import Sessions
 
         return Sessions(self.ports.episodes, self.ports.closings, self.ports.audit)
 
     @cached_property
     def endings(self) -> Endings:
         """Ends the sessions of threads under a lease."""
-        from baton.sessions.endings import Endings
+        from baton.threads.sessions.endings import Endings
 
         ports = self.ports
         return Endings(
@@ -82,14 +82,14 @@ class SessionUseCases:
     @cached_property
     def overviews(self) -> Overviews:
         """Counts the turns of a tenant's threads."""
-        from baton.sessions.overviews import Overviews
+        from baton.threads.sessions.overviews import Overviews
 
         return Overviews(self.ports.store, lambda: self.ports.prices)
 
     @cached_property
     def titles(self) -> Titles:
         """Changes titles of threads for users."""
-        from baton.sessions.titles import Titles
+        from baton.threads.sessions.titles import Titles
 
         ports = self.ports
         return Titles(ports.store, ports.live, ports.connections, ports.audit, ports.clock)
@@ -97,7 +97,7 @@ class SessionUseCases:
     @cached_property
     def made_titles(self) -> MadeTitles:
         """Makes titles of threads that users have not named."""
-        from baton.sessions.titles import MadeTitles
+        from baton.threads.sessions.titles import MadeTitles
 
         ports = self.ports
         return MadeTitles(
@@ -112,7 +112,7 @@ class SessionUseCases:
     @cached_property
     def ratings(self) -> Ratings:
         """Takes feedback on answers."""
-        from baton.sessions.ratings import Ratings
+        from baton.threads.sessions.ratings import Ratings
 
         ports = self.ports
         return Ratings(ports.store, ports.feedback, ports.audit, ports.clock)

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
-from baton.composition.preloading import preload
+from baton.composition.startup.preloading import preload
 from baton.ports.tracing import NO_TRACER, Tracer
 
 if TYPE_CHECKING:
-    from baton.adapters.secrets import SecretsManager
+    from baton.adapters.aws.secrets import SecretsManager
     from baton.settings.models import ModelSettings
     from baton.settings.resources import TraceSettings
 

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from baton.agents.approvals import Approvals
-from baton.domain.activity import CounterKind
+from baton.concurrency.tenant_threads import work_for
 from baton.domain.errors import (
     BatonError,
     InvalidRequest,
@@ -17,32 +17,32 @@ from baton.domain.errors import (
     TokenExpired,
     UnknownAction,
 )
-from baton.domain.events import MAX_FRAME_BYTES, Event, custom, run_error, state_snapshot, unsequenced
-from baton.domain.identity import Scope
-from baton.domain.interrupt import shown_interrupts
 from baton.domain.json_values import MAX_MEMBERS, MemberCount
 from baton.domain.metrics import Metric, count
-from baton.domain.queued import Subscriber
-from baton.domain.thread_state import thread_state
+from baton.domain.tenants.activity import CounterKind
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.events import MAX_FRAME_BYTES, Event, custom, run_error, state_snapshot, unsequenced
+from baton.domain.threads.interrupt import shown_interrupts
+from baton.domain.threads.queued import Subscriber
+from baton.domain.threads.thread_state import thread_state
 from baton.entry.controls import Controls
-from baton.failures import report_failure
-from baton.outbox.connection_sender import send_to
-from baton.outbox.reader_events import ReaderEvents, beginning
-from baton.outbox.replay import Replays
-from baton.ports.audit import AuditLog
+from baton.failures.reports import report_failure
 from baton.ports.clock import Clock
-from baton.ports.connections import Connections, LiveRegistry
-from baton.ports.threads import ThreadStore
-from baton.ports.turn_queue import TurnQueue
-from baton.privacy.readers import Readers, sees_all
-from baton.rates import PlaceLimits
-from baton.registry.agent_registry import AgentRegistry
-from baton.requests.client_offers import client_offer
-from baton.requests.parsing import integer, interrupt_answer, message_request, parse_run_id, parse_thread_id
-from baton.requests.queue_mapping import queued_action, queued_answer, queued_message
-from baton.requests.thread_access import read_audited
-from baton.requests.turn_requests import ActionRequest
-from baton.tenant_threads import work_for
+from baton.ports.tenants.audit import AuditLog
+from baton.ports.threads.connections import Connections, LiveRegistry
+from baton.ports.threads.threads import ThreadStore
+from baton.ports.threads.turn_queue import TurnQueue
+from baton.tenants.privacy.readers import Readers, sees_all
+from baton.tenants.rates import PlaceLimits
+from baton.tenants.registry.agent_registry import AgentRegistry
+from baton.threads.outbox.connection_sender import send_to
+from baton.threads.outbox.reader_events import ReaderEvents, beginning
+from baton.threads.outbox.replay import Replays
+from baton.threads.requests.client_offers import client_offer
+from baton.threads.requests.parsing import integer, interrupt_answer, message_request, parse_run_id, parse_thread_id
+from baton.threads.requests.queue_mapping import queued_action, queued_answer, queued_message
+from baton.threads.requests.thread_access import read_audited
+from baton.threads.requests.turn_requests import ActionRequest
 
 CONNECTION_LIFE = timedelta(hours=2)
 """API Gateway ends every WebSocket after two hours."""

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from baton.domain.episode import episode_id
 from baton.domain.errors import HandoffInProgress, NotInHandoff, ThreadLed, ThreadUnavailable
-from baton.domain.identity import Scope, ThreadRef
-from baton.domain.queued import Subscriber
-from baton.domain.thread import LeaseMark, Thread, ThreadStatus
+from baton.domain.memory.episode import episode_id
+from baton.domain.tenants.identity import Scope, ThreadRef
+from baton.domain.threads.queued import Subscriber
+from baton.domain.threads.thread import LeaseMark, Thread, ThreadStatus
 from baton.domain.times import to_millis
-from baton.handoffs.conversation_states import ConversationStates
-from baton.handoffs.forks import is_led_by_parent
-from baton.ports.audit import AuditLog
-from baton.ports.connections import LiveRegistry
-from baton.ports.threads import ThreadStore
-from baton.ports.turn_queue import TurnQueue
-from baton.requests.parsing import continue_request, exit_request, parse_workflow_id
-from baton.requests.queue_mapping import queued_close, queued_takeover
-from baton.requests.thread_access import own_thread
-from baton.requests.turn_requests import ActionRequest
-from baton.sessions.endings import Closed, last_episode
+from baton.ports.tenants.audit import AuditLog
+from baton.ports.threads.connections import LiveRegistry
+from baton.ports.threads.threads import ThreadStore
+from baton.ports.threads.turn_queue import TurnQueue
+from baton.threads.handoffs.conversation_states import ConversationStates
+from baton.threads.handoffs.forks import is_led_by_parent
+from baton.threads.requests.parsing import continue_request, exit_request, parse_workflow_id
+from baton.threads.requests.queue_mapping import queued_close, queued_takeover
+from baton.threads.requests.thread_access import own_thread
+from baton.threads.requests.turn_requests import ActionRequest
+from baton.threads.sessions.endings import Closed, last_episode
 
 
 @dataclass(frozen=True, slots=True)

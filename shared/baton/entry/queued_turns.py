@@ -9,12 +9,13 @@ from datetime import datetime
 
 from aws_lambda_powertools import Logger
 
-from baton.domain.a2a_task import MarkStatus, TaskMark
+from baton.concurrency.tenant_threads import work_for
 from baton.domain.errors import BatonError, CountsBusy, LeaseLost, StoreUnavailable, ThreadBusy, ThreadUnavailable
-from baton.domain.events import run_error, unsequenced
-from baton.domain.forgetting import LATE_RECORD
+from baton.domain.memory.forgetting import LATE_RECORD
 from baton.domain.metrics import Metric, count, measure
-from baton.domain.queued import (
+from baton.domain.threads.a2a_task import MarkStatus, TaskMark
+from baton.domain.threads.events import run_error, unsequenced
+from baton.domain.threads.queued import (
     Queued,
     QueuedAction,
     QueuedAnswer,
@@ -26,21 +27,20 @@ from baton.domain.queued import (
     RecordDelivery,
     parse_queued,
 )
-from baton.domain.thread import EndReason
+from baton.domain.threads.thread import EndReason
 from baton.domain.tracing import inside, joining
-from baton.failures import report_failure
+from baton.failures.reports import report_failure
 from baton.memory.prompt.history_summary import HistorySummaries
-from baton.outbox.connection_sender import WORKER_SECONDS, send_to
-from baton.outbox.task_notifications import TaskNotifications
-from baton.ports.a2a import A2ATasks
+from baton.ports.agents.a2a import A2ATasks
 from baton.ports.clock import Clock
-from baton.ports.connections import Connections
-from baton.ports.privacy import ForgetRequests
+from baton.ports.tenants.privacy import ForgetRequests
+from baton.ports.threads.connections import Connections
+from baton.ports.threads.turn_queue import QueueRecords
 from baton.ports.tracing import NO_TRACER, TracedRun, Tracer
-from baton.ports.turn_queue import QueueRecords
-from baton.requests.queue_mapping import from_queue
-from baton.sessions.titles import MadeTitles
-from baton.tenant_threads import work_for
+from baton.threads.outbox.connection_sender import WORKER_SECONDS, send_to
+from baton.threads.outbox.task_notifications import TaskNotifications
+from baton.threads.requests.queue_mapping import from_queue
+from baton.threads.sessions.titles import MadeTitles
 from baton.turns.closing import Closer
 from baton.turns.turn_call import discard
 from baton.turns.turns import Turns

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from baton.domain.chunk import ChunkPart
-from baton.domain.search_words import search_form, split_words
+from baton.domain.documents.chunk import ChunkPart
+from baton.domain.documents.search_words import search_form, split_words
 from baton.knowledge.passages import split_passages
 
 PLACES = "places"

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
 
-from baton.domain.chunk import Chunk, ChunkPart
+from baton.domain.documents.chunk import Chunk, ChunkPart
 from baton.knowledge.text_units import MAX_UNIT, MIN_UNIT, Border, Unit, units_of
 from baton_documents.results import ExtractedText
 

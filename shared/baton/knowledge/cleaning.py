@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from baton.domain.document import Document, DocumentRef, chunk_source_id
+from baton.domain.documents.document import Document, DocumentRef, chunk_source_id
+from baton.domain.documents.search import IndexName, SearchFilter
 from baton.domain.errors import StoreUnavailable
-from baton.domain.search import IndexName, SearchFilter
 from baton.knowledge.document_records import MAX_TRIES, DocumentRecords, pipeline_scope
 from baton.ports.clock import Clock
-from baton.ports.documents import DocumentFiles
-from baton.ports.search import SearchIndex
+from baton.ports.documents.documents import DocumentFiles
+from baton.ports.documents.search import SearchIndex
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from baton.domain.document import Document, DocumentRef, DocumentVersion, VersionStatus
+from baton.domain.documents.document import Document, DocumentRef, DocumentVersion, VersionStatus
 from baton.domain.errors import StoreUnavailable
-from baton.domain.identity import Scope
-from baton.ports.documents import DocumentStore
+from baton.domain.tenants.identity import Scope
+from baton.ports.documents.documents import DocumentStore
 
 MAX_TRIES = 8
 """Attempts to change a record while others change it too."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from baton.domain.document import DOCUMENT_ID, MAX_DOCUMENT_BYTES
+from baton.domain.documents.document import DOCUMENT_ID, MAX_DOCUMENT_BYTES
 from baton.domain.errors import DocumentTooLarge, InvalidRequest, UnsupportedDocument
-from baton.domain.identity import is_printable
+from baton.domain.tenants.identity import is_printable
 from baton.domain.web_url import CREDENTIALS, has_credentials, is_web_url
 from baton.knowledge.documents import Details, DocumentRequest
 from baton_documents.formats import MEDIA_TYPES

@@ -12,15 +12,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypedDict
 
-from baton.domain.document import UPLOAD_WAIT, Document, DocumentRef, DocumentVersion, VersionStatus
+from baton.domain.documents.document import UPLOAD_WAIT, Document, DocumentRef, DocumentVersion, VersionStatus
 from baton.domain.errors import DocumentBusy, DocumentOfSource, LimitReached, UnknownDocument
-from baton.domain.identity import Scope
+from baton.domain.tenants.identity import Scope
 from baton.domain.times import from_millis, to_millis
-from baton.ports.audit import AuditLog
 from baton.ports.clock import Clock
-from baton.ports.documents import ORIGINAL, DocumentFiles, DocumentStore, Ingestions
-from baton.ports.files import Upload
-from baton.tenant_copies import CurrentLimits
+from baton.ports.documents.documents import ORIGINAL, DocumentFiles, DocumentStore, Ingestions
+from baton.ports.documents.files import Upload
+from baton.ports.tenants.audit import AuditLog
+from baton.tenants.tenant_copies import CurrentLimits
 
 MAX_TRIES = 5
 """Attempts to change a record that others change too."""

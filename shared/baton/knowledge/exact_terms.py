@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from baton.domain.search_words import find_words, search_form, split_words
+from baton.domain.documents.search_words import find_words, search_form, split_words
 from baton.domain.text import MAX_CODES, codes_of
 
 MIN_DIGITS = 3

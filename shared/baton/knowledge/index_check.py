@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
-from baton.concurrency import gather_each
-from baton.domain.document import Document, DocumentRef, DocumentVersion, chunk_source_id, document_of_chunk
-from baton.domain.identity import Scope
-from baton.domain.search import IndexName, SearchFilter
-from baton.ports.documents import DocumentStore, Ingestions
-from baton.ports.search import SearchAdministration, SearchIndex
+from baton.concurrency.tasks import gather_each
+from baton.domain.documents.document import Document, DocumentRef, DocumentVersion, chunk_source_id, document_of_chunk
+from baton.domain.documents.search import IndexName, SearchFilter
+from baton.domain.tenants.identity import Scope
+from baton.ports.documents.documents import DocumentStore, Ingestions
+from baton.ports.documents.search import SearchAdministration, SearchIndex
 
 OPERATOR = "~operator"
 PAGE = 100

@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 
 from aws_lambda_powertools import Logger
 
-from baton.concurrency import LARGE, off_loop
-from baton.domain.chunk import Chunk
-from baton.domain.document import (
+from baton.concurrency.tasks import LARGE, off_loop
+from baton.domain.documents.chunk import Chunk
+from baton.domain.documents.document import (
     MAX_DOCUMENT_BYTES,
     MAX_PAGE_ERRORS,
     UPLOAD_WAIT,
@@ -27,6 +27,7 @@ from baton.domain.document import (
     VersionStatus,
     chunk_source_id,
 )
+from baton.domain.documents.search import IndexName, SearchFilter, Vector
 from baton.domain.errors import (
     DocumentUnreadable,
     EmbedderUnavailable,
@@ -35,7 +36,6 @@ from baton.domain.errors import (
     error_classes,
 )
 from baton.domain.metrics import Metric, count
-from baton.domain.search import IndexName, SearchFilter, Vector
 from baton.knowledge.chunk_documents import chunk_documents, chunk_texts
 from baton.knowledge.chunking import divide_into_chunks
 from baton.knowledge.document_records import DocumentRecords, find_worked_version, is_in_progress, pipeline_scope
@@ -49,8 +49,8 @@ from baton.knowledge.ingestion_files import (
     unpack_text,
 )
 from baton.ports.clock import Clock
-from baton.ports.documents import ORIGINAL, DocumentFiles, TextExtractor
-from baton.ports.search import Embedder, EmbeddingPurpose, SearchIndex
+from baton.ports.documents.documents import ORIGINAL, DocumentFiles, TextExtractor
+from baton.ports.documents.search import Embedder, EmbeddingPurpose, SearchIndex
 from baton_documents.formats import DocumentFormat
 from baton_documents.media_types import PDF, MediaType
 from baton_documents.results import ExtractedText

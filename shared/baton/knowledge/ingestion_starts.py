@@ -8,7 +8,7 @@ from datetime import datetime
 
 from aws_lambda_powertools import Logger
 
-from baton.domain.document import (
+from baton.domain.documents.document import (
     MAX_ATTEMPTS,
     STEP_WAIT,
     Document,
@@ -17,10 +17,10 @@ from baton.domain.document import (
     original_of_key,
 )
 from baton.domain.metrics import Metric, count
-from baton.failures import report_failure
+from baton.failures.reports import report_failure
 from baton.knowledge.document_records import DocumentRecords
 from baton.ports.clock import Clock
-from baton.ports.documents import Ingestions
+from baton.ports.documents.documents import Ingestions
 
 logger = Logger(child=True)
 

@@ -10,13 +10,9 @@ from math import nextafter
 
 from aws_lambda_powertools import Logger
 
-from baton.domain.chunk import Citation
-from baton.domain.document import Document, document_of_chunk
-from baton.domain.errors import EmbedderUnavailable, WrongDimension
-from baton.domain.found_item import FoundItem, ItemSource, below_header
-from baton.domain.identity import Scope
-from baton.domain.metrics import Metric, count
-from baton.domain.search import (
+from baton.domain.documents.chunk import Citation
+from baton.domain.documents.document import Document, document_of_chunk
+from baton.domain.documents.search import (
     MAX_QUERY,
     Candidate,
     Candidates,
@@ -31,12 +27,16 @@ from baton.domain.search import (
     fuse,
     fuse_scores,
 )
+from baton.domain.errors import EmbedderUnavailable, WrongDimension
+from baton.domain.memory.found_item import FoundItem, ItemSource, below_header
+from baton.domain.metrics import Metric, count
+from baton.domain.tenants.identity import Scope
 from baton.knowledge.chunk_documents import CHUNK, PASSAGES, find_table_header
 from baton.knowledge.chunk_places import find_place
 from baton.knowledge.exact_terms import find_lone_terms, find_whole_matches, has_term, is_long_number
 from baton.knowledge.passages import drop_near_duplicates, split_passages
-from baton.ports.documents import DocumentStore
-from baton.ports.search import Embedder, EmbeddingPurpose, SearchIndex
+from baton.ports.documents.documents import DocumentStore
+from baton.ports.documents.search import Embedder, EmbeddingPurpose, SearchIndex
 
 logger = Logger(child=True)
 

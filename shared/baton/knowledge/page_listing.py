@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import urldefrag, urlsplit
 
+from baton.domain.documents.source import MAX_SITEMAP_BYTES, MAX_SOURCE_PAGES, Source, SourceKind, SourceRules
 from baton.domain.errors import DocumentUnreadable, InvalidRequest, SourceRefused
-from baton.domain.identity import Scope
-from baton.domain.source import MAX_SITEMAP_BYTES, MAX_SOURCE_PAGES, Source, SourceKind, SourceRules
-from baton.ports.documents import TextExtractor
-from baton.ports.sources import PageUnavailable, SourceObjects, WebPages
+from baton.domain.tenants.identity import Scope
+from baton.ports.documents.documents import TextExtractor
+from baton.ports.documents.sources import PageUnavailable, SourceObjects, WebPages
 from baton_documents.media_types import MediaType
 from baton_documents.results import Sitemap
 

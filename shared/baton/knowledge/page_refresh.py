@@ -11,15 +11,15 @@ from enum import StrEnum
 from pathlib import PurePosixPath
 from urllib.parse import unquote, urlsplit
 
-from baton.concurrency import off_loop
-from baton.domain.document import MAX_DOCUMENT_BYTES, VersionStatus
+from baton.concurrency.tasks import off_loop
+from baton.domain.documents.document import MAX_DOCUMENT_BYTES, VersionStatus
+from baton.domain.documents.source import Source, SourceKind, SourcePage, derive_document_id
 from baton.domain.errors import BatonError, UnknownDocument
-from baton.domain.identity import Scope
-from baton.domain.source import Source, SourceKind, SourcePage, derive_document_id
+from baton.domain.tenants.identity import Scope
 from baton.knowledge.document_rules import MAX_NAME_BYTES, MAX_TITLE
 from baton.knowledge.documents import DocumentRequest, Documents
 from baton.knowledge.page_listing import ListedPage
-from baton.ports.sources import PageContent, PageUnavailable, SourceObjects, SourceStore, WebPages
+from baton.ports.documents.sources import PageContent, PageUnavailable, SourceObjects, SourceStore, WebPages
 from baton_documents.encodings.text_encoding import GUESSING, find_encoding
 from baton_documents.formats import MEDIA_TYPES, DocumentFormat
 from baton_documents.media_types import HTML, MediaType, is_page, type_of

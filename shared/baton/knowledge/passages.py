@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from baton.domain.search_words import split_words
+from baton.domain.documents.search_words import split_words
 
 MAX_PASSAGES = 6
 PASSAGE = 250

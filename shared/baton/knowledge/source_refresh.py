@@ -13,15 +13,15 @@ from datetime import timedelta
 
 from aws_lambda_powertools import Logger
 
-from baton.concurrency import each_until
-from baton.domain.identity import Scope
+from baton.concurrency.tasks import each_until
+from baton.domain.documents.source import MAX_SOURCE_ERRORS, Refresh, Source, SourceError, SourcePage, SourceStatus
 from baton.domain.metrics import Metric, count
-from baton.domain.source import MAX_SOURCE_ERRORS, Refresh, Source, SourceError, SourcePage, SourceStatus
-from baton.failures import report_failure
+from baton.domain.tenants.identity import Scope
+from baton.failures.reports import report_failure
 from baton.knowledge.page_listing import PageListing, PageListings
 from baton.knowledge.page_refresh import PageOutcome, PageRefreshes, PageResult
 from baton.ports.clock import Clock
-from baton.ports.sources import DueSource, PageUnavailable, SourceStore
+from baton.ports.documents.sources import DueSource, PageUnavailable, SourceStore
 
 logger = Logger(child=True)
 

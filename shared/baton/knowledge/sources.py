@@ -8,13 +8,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import urldefrag
 
+from baton.domain.documents.source import (
+    MAX_REFRESH_HOURS,
+    MAX_SOURCE_URLS,
+    Source,
+    SourceKind,
+    SourceRules,
+    derive_source_id,
+)
 from baton.domain.errors import InvalidRequest, SourceConflict, StoreUnavailable, UnknownSource
-from baton.domain.identity import Scope
-from baton.domain.source import MAX_REFRESH_HOURS, MAX_SOURCE_URLS, Source, SourceKind, SourceRules, derive_source_id
+from baton.domain.tenants.identity import Scope
 from baton.knowledge.document_rules import MAX_TITLE, check_permission, check_title
-from baton.ports.audit import AuditLog
 from baton.ports.clock import Clock
-from baton.ports.sources import SourceStore
+from baton.ports.documents.sources import SourceStore
+from baton.ports.tenants.audit import AuditLog
 
 MAX_SOURCES = 100
 """Sources of an agent in a tenant."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from baton.domain.agent import AgentDefinition
-from baton.domain.identity import Scope
-from baton.domain.numbered_passages import PassageNumbers
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.documents.numbered_passages import PassageNumbers
+from baton.domain.tenants.identity import Scope
 from baton.domain.times import UNKNOWN
 from baton.memory.early_recall import EarlyRecall
 from baton.memory.prompt.context import (
@@ -22,7 +22,7 @@ from baton.memory.prompt.token_estimates import prompt_tokens, total_tokens
 from baton.memory.recall.recall import Recall
 from baton.memory.recall.selecting import SentHistory, number_knowledge, select
 from baton.memory.recalled import NOTHING_FOUND, Found, MemorySearch, Recalled
-from baton.ports.chat_model import TokenCounter
+from baton.ports.agents.chat_model import TokenCounter
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from baton.domain.early_steps import before_run
-from baton.domain.found_item import FoundItem
-from baton.domain.identity import Scope
+from baton.domain.memory.found_item import FoundItem
+from baton.domain.runs.early_steps import before_run
+from baton.domain.tenants.identity import Scope
 from baton.domain.tracing import current_span
 from baton.memory.message_embedding import Find, MessageEmbedding
 from baton.memory.retrieval_step import RetrievalStep, cancel_all

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from baton.domain.json_values import json_object
-from baton.domain.message import Role
+from baton.domain.threads.message import Role
 from baton.memory.short_answer import short_answer
-from baton.ports.chat_model import ChatModel, FinishReason, ModelCaller, ModelSettings, Prompt
+from baton.ports.agents.chat_model import ChatModel, FinishReason, ModelCaller, ModelSettings, Prompt
 
 CHARACTERS_A_TOKEN = 16
 """An answer with more characters for each token that it may have is cut: the endpoint ignores the limit."""

@@ -9,11 +9,11 @@ from typing import Any
 
 from aws_lambda_powertools import Logger
 
+from baton.domain.documents.search import Vector
 from baton.domain.errors import BatonError, WrongDimension
-from baton.domain.found_item import FoundItem
+from baton.domain.memory.found_item import FoundItem
 from baton.domain.metrics import Metric, count
-from baton.domain.search import Vector
-from baton.ports.search import Embedder, EmbeddingPurpose
+from baton.ports.documents.search import Embedder, EmbeddingPurpose
 
 logger = Logger(child=True)
 

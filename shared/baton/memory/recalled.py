@@ -8,14 +8,14 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Any
 
-from baton.domain.found_item import FoundItem
-from baton.domain.identity import Scope
-from baton.domain.procedure import Procedure, ProcedureScope
-from baton.domain.procedure_set import ProcedureSet
-from baton.domain.search import Vector
+from baton.domain.documents.search import Vector
+from baton.domain.memory.found_item import FoundItem
+from baton.domain.memory.procedure import Procedure, ProcedureScope
+from baton.domain.memory.procedure_set import ProcedureSet
+from baton.domain.tenants.identity import Scope
 from baton.memory.early_recall import EarlyRecall
 from baton.memory.thresholds import CLOSE
-from baton.ports.chat_model import Prompt
+from baton.ports.agents.chat_model import Prompt
 
 ReadProcedures = Callable[[], Coroutine[Any, Any, ProcedureSet]]
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from baton.domain.errors import ContextTooLong
-from baton.domain.message import Role
-from baton.domain.usage import Usage
-from baton.ports.chat_model import ChatModel, Finished, ModelSettings, Prompt, TextDelta, TextTakenBack
-from baton.ports.files import NoFiles
+from baton.domain.runs.usage import Usage
+from baton.domain.threads.message import Role
+from baton.ports.agents.chat_model import ChatModel, Finished, ModelSettings, Prompt, TextDelta, TextTakenBack
+from baton.ports.documents.files import NoFiles
 
 MAX_SHORTENINGS = 3
 """The most halvings of a prompt. The light model may read less at once than the model that it works for."""

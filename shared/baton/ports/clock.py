@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Protocol
 
-from baton.domain.identity import Scope
+from baton.domain.tenants.identity import Scope
 
 
 class Clock(Protocol):

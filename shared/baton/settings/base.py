@@ -10,8 +10,8 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from baton.domain.egress_policy import HOST_ENTRY
-from baton.domain.source import PREFIX_ENTRY
+from baton.domain.documents.source import PREFIX_ENTRY
+from baton.domain.tenants.egress_policy import HOST_ENTRY
 from baton.domain.web_url import WithoutCredentials
 
 PACKAGE = r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*"

@@ -11,11 +11,11 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Json, JsonVal
 from pydantic.alias_generators import to_camel
 from pydantic_settings import NoDecode
 
-from baton.domain.egress_policy import HOST_ENTRY
-from baton.domain.model_providers import Provider
-from baton.domain.tenant_limits import OperatorLimits
-from baton.domain.token_issuer import OidcIssuer
-from baton.domain.usage import Price, Prices
+from baton.domain.agents.model_providers import Provider
+from baton.domain.runs.usage import Price, Prices
+from baton.domain.tenants.egress_policy import HOST_ENTRY
+from baton.domain.tenants.tenant_limits import OperatorLimits
+from baton.domain.tenants.token_issuer import OidcIssuer
 from baton.settings.base import ORIGIN, Hosts, Name, Origins, Settings, parse_object
 from baton.settings.models import MAX_PROFILES, ModelVariables, ProvidersWithAddresses
 from baton.settings.problems import in_plain_words

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, JsonValue, SecretStr, ValidationInfo, field_validator
 from pydantic_settings import NoDecode, SettingsConfigDict
 
-from baton.domain.model_providers import (
+from baton.domain.agents.model_providers import (
     BEDROCK_PROVIDER,
     DEFAULT_PROVIDER,
     MAX_PROVIDERS,

@@ -7,8 +7,8 @@ from typing import Annotated
 
 from pydantic import AwareDatetime, Field
 
-from baton.domain.pipelines import PipelineLimits
-from baton.domain.thread import ZOMBIE_SECONDS
+from baton.domain.documents.pipelines import PipelineLimits
+from baton.domain.threads.thread import ZOMBIE_SECONDS
 from baton.settings.base import Name, Packages, Prefixes, Settings, Url
 
 

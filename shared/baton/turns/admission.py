@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from baton.agents.approvals import audit_answer
-from baton.agents.tool_set import find_taken_name
-from baton.domain.agent import AgentDefinition
-from baton.domain.client_offer import ClientOffer
+from baton.agents.tools.tool_set import find_taken_name
+from baton.domain.agents.agent import AgentDefinition
 from baton.domain.errors import (
     AgentMismatch,
     ApprovalsWaiting,
@@ -28,17 +27,18 @@ from baton.domain.errors import (
     UnknownAgent,
     WorkflowUnavailable,
 )
-from baton.domain.identity import Scope
-from baton.domain.message import text_of
-from baton.handoffs.forks import is_led_by_parent
-from baton.leases import give_back
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.client_offer import ClientOffer
+from baton.domain.threads.message import text_of
 from baton.memory.early_recall import EarlyRecall
-from baton.ports.leases import Lease, LeaseRequest, NoSuchThread
-from baton.ports.turn_queue import HeldRecord
-from baton.rates import RunPermit
-from baton.registry.registered_agents import RegisteredAgents
-from baton.requests.thread_access import distinguish_unavailable
-from baton.requests.turn_requests import (
+from baton.ports.threads.leases import Lease, LeaseRequest, NoSuchThread
+from baton.ports.threads.turn_queue import HeldRecord
+from baton.tenants.rates import RunPermit
+from baton.tenants.registry.registered_agents import RegisteredAgents
+from baton.threads.handoffs.forks import is_led_by_parent
+from baton.threads.leases import give_back
+from baton.threads.requests.thread_access import distinguish_unavailable
+from baton.threads.requests.turn_requests import (
     ActionRequest,
     AnswerRequest,
     ConversationAction,

@@ -6,17 +6,17 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from baton.domain.branches import ROOT, BranchRequest, BranchStart, check_room
 from baton.domain.errors import BranchCrossesHandoff, BranchUnavailable
-from baton.domain.handoff import ContextMode, HandoffOutcome
-from baton.domain.history_window import on_path
-from baton.domain.identity import Scope
-from baton.domain.message import Content, Role, StoredMessage
-from baton.domain.running_conversation import RunningConversation
-from baton.domain.thread import ConversationState, Thread
-from baton.handoffs.conversation_states import ConversationStates
-from baton.ports.messages import Page
-from baton.ports.threads import ThreadStore
+from baton.domain.handoffs.handoff import ContextMode, HandoffOutcome
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.branches import ROOT, BranchRequest, BranchStart, check_room
+from baton.domain.threads.history_window import on_path
+from baton.domain.threads.message import Content, Role, StoredMessage
+from baton.domain.threads.running_conversation import RunningConversation
+from baton.domain.threads.thread import ConversationState, Thread
+from baton.ports.threads.messages import Page
+from baton.ports.threads.threads import ThreadStore
+from baton.threads.handoffs.conversation_states import ConversationStates
 
 PAGE = 20
 MAX_PAGES = 10

@@ -6,18 +6,18 @@ from dataclasses import dataclass, replace
 
 from ag_ui.core import BaseEvent
 
-from baton.domain.branches import check_room, find_branch, tip_of
 from baton.domain.errors import ApprovalsWaiting, RunInProgress, ThreadLed, ThreadUnavailable
-from baton.domain.events import branch_selected
-from baton.domain.identity import Scope
-from baton.domain.thread import Thread
-from baton.handoffs.forks import is_led_by_parent
-from baton.leases import give_back, holding
-from baton.outbox.delivery import announce
-from baton.outbox.event_log import log_outside_run
-from baton.ports.audit import AuditLog
-from baton.ports.leases import Lease, LeaseBusy, LeaseRequest, NoSuchThread
-from baton.requests.thread_access import distinguish_unavailable
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.branches import check_room, find_branch, tip_of
+from baton.domain.threads.events import branch_selected
+from baton.domain.threads.thread import Thread
+from baton.ports.tenants.audit import AuditLog
+from baton.ports.threads.leases import Lease, LeaseBusy, LeaseRequest, NoSuchThread
+from baton.threads.handoffs.forks import is_led_by_parent
+from baton.threads.leases import give_back, holding
+from baton.threads.outbox.delivery import announce
+from baton.threads.outbox.event_log import log_outside_run
+from baton.threads.requests.thread_access import distinguish_unavailable
 from baton.turns.admission import BRANCH_REFUSALS
 from baton.turns.branch_points import BranchPoints
 from baton.turns.turn_services import TurnServices

@@ -6,17 +6,17 @@ import asyncio
 from dataclasses import dataclass
 
 from baton.domain.errors import ThreadUnavailable
-from baton.domain.events import thread_closed, unsequenced
-from baton.domain.identity import Scope
-from baton.domain.queued import Subscriber
-from baton.domain.thread import EndReason, ThreadStatus
-from baton.leases import acquire_when_free, holding
-from baton.outbox.connection_sender import WORKER_SECONDS, send_to
-from baton.ports.audit import AuditLog
-from baton.ports.leases import Lease, LeaseRequest, NoSuchThread
-from baton.ports.turn_queue import HeldRecord
-from baton.requests.thread_access import distinguish_unavailable
-from baton.sessions.endings import Closed, Endings, last_episode
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.events import thread_closed, unsequenced
+from baton.domain.threads.queued import Subscriber
+from baton.domain.threads.thread import EndReason, ThreadStatus
+from baton.ports.tenants.audit import AuditLog
+from baton.ports.threads.leases import Lease, LeaseRequest, NoSuchThread
+from baton.ports.threads.turn_queue import HeldRecord
+from baton.threads.leases import acquire_when_free, holding
+from baton.threads.outbox.connection_sender import WORKER_SECONDS, send_to
+from baton.threads.requests.thread_access import distinguish_unavailable
+from baton.threads.sessions.endings import Closed, Endings, last_episode
 from baton.turns.turn_call import delivery_of
 from baton.turns.turn_services import TurnServices
 from baton.turns.turns import Turns

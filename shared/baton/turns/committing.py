@@ -11,28 +11,28 @@ from aws_lambda_powertools import Logger
 
 from baton.agents.approvals import make_interrupts, pending_interrupts
 from baton.agents.attempt_context import Writes
-from baton.agents.orphaned_tasks import settle_tasks, stop_remote_tasks
-from baton.concurrency import gather_all
-from baton.dialogue.dialogue_result import DialogueResult, count_failure, end_events
-from baton.domain.episode import EpisodeRef, ended_session
+from baton.agents.consulting.orphaned_tasks import settle_tasks, stop_remote_tasks
+from baton.concurrency.tasks import gather_all
 from baton.domain.errors import BatonError, error_from_code
-from baton.domain.events import RunStamp, thread_title, unsequenced
-from baton.domain.handoff import HandoffOutcome
-from baton.domain.history_window import HistoryWindow, SummaryDue
-from baton.domain.interrupt import PendingInterrupts
-from baton.domain.message import OutcomeType, RunEnd, StoredMessage
+from baton.domain.handoffs.handoff import HandoffOutcome
+from baton.domain.memory.episode import EpisodeRef, ended_session
 from baton.domain.metrics import Metric, count, measure
-from baton.domain.run_events import state_changes
-from baton.domain.running_conversation import RunningConversation
-from baton.domain.thread import EndReason, Run, Thread, ThreadStatus, Watchers
+from baton.domain.runs.usage import OTHER_MODELS, ModelUsage, by_model
+from baton.domain.threads.events import RunStamp, thread_title, unsequenced
+from baton.domain.threads.history_window import HistoryWindow, SummaryDue
+from baton.domain.threads.interrupt import PendingInterrupts
+from baton.domain.threads.message import OutcomeType, RunEnd, StoredMessage
+from baton.domain.threads.run_events import state_changes
+from baton.domain.threads.running_conversation import RunningConversation
+from baton.domain.threads.thread import EndReason, Run, Thread, ThreadStatus, Watchers
 from baton.domain.tracing import current_trace_id
-from baton.domain.usage import OTHER_MODELS, ModelUsage, by_model
 from baton.memory.inspection.inspection import Inspection
-from baton.outbox.event_log import restore
-from baton.outbox.outbox import Outbox
-from baton.ports.leases import Commit
-from baton.ports.messages import TurnRecord
-from baton.requests.queue_mapping import queued_summary, queued_title
+from baton.ports.threads.leases import Commit
+from baton.ports.threads.messages import TurnRecord
+from baton.threads.outbox.event_log import restore
+from baton.threads.outbox.outbox import Outbox
+from baton.threads.requests.queue_mapping import queued_summary, queued_title
+from baton.turns.dialogue.dialogue_result import DialogueResult, count_failure, end_events
 from baton.turns.lease_keeper import LeaseHolder
 from baton.turns.run_state import RunState
 from baton.turns.turn_services import TurnServices

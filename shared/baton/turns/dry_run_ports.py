@@ -12,21 +12,21 @@ from typing import Any
 from baton.agents.answer_sources import select_recorded_sources
 from baton.agents.attempt_context import EmitEvent
 from baton.agents.call_outcome import CallOutcome
-from baton.agents.tool_calls import Question
-from baton.domain.agent import AgentDefinition
-from baton.domain.found_item import FoundItem
-from baton.domain.identity import Scope
-from baton.domain.run_step import RunStep
-from baton.domain.task import RemoteTask, Task, TaskStatus
-from baton.domain.tool_call import ToolCallRecord
+from baton.agents.calls.tool_calls import Question
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.memory.found_item import FoundItem
+from baton.domain.runs.run_step import RunStep
+from baton.domain.runs.task import RemoteTask, Task, TaskStatus
+from baton.domain.runs.tool_call import ToolCallRecord
+from baton.domain.tenants.identity import Scope
 from baton.memory.agent_memory import AgentMemory
 from baton.memory.episodes.episode_documents import SUMMARY
 from baton.memory.recalled import NOTHING_FOUND, Found, MemorySearch
-from baton.ports.agent_client import AgentChunk, AgentDone, AgentTask
-from baton.ports.audit import Once
-from baton.ports.chat_model import TextDelta
-from baton.ports.leases import Lease
-from baton.ports.tools import CallContext, OfferedTools, ToolFailed, ToolResult, Tools
+from baton.ports.agents.agent_client import AgentChunk, AgentDone, AgentTask
+from baton.ports.agents.chat_model import TextDelta
+from baton.ports.agents.tools import CallContext, OfferedTools, ToolFailed, ToolResult, Tools
+from baton.ports.tenants.audit import Once
+from baton.ports.threads.leases import Lease
 
 NOT_EXECUTED = (
     "Not executed: this is a dry run, and the turn that it repeats made no such call. Go on without the result, and "
@@ -58,7 +58,7 @@ class RecordedCalls:
 
 
 class RecordedTools:
-    """``ports.tools.Tools`` whose calls are answered from the records of a run; none is executed."""
+    """``ports.agents.tools.Tools`` whose calls are answered from the records of a run; none is executed."""
 
     def __init__(self, tools: Tools, recorded: RecordedCalls) -> None:
         self._tools = tools
@@ -100,7 +100,7 @@ class RecordedConsultations:
 
 
 class UnaskedAgents:
-    """``ports.agent_client.AgentClient`` that reaches nobody."""
+    """``ports.agents.agent_client.AgentClient`` that reaches nobody."""
 
     async def stream(
         self, agent: AgentDefinition, task: AgentTask, *, is_passed_on: Callable[[], bool] = lambda: False
@@ -113,7 +113,7 @@ class UnaskedAgents:
 
 
 class UnstoredRecords:
-    """``ports.run_records.RunRecords`` that keeps the calls of a dry run for its answer, and reads nothing else."""
+    """``RunRecords`` that keeps the calls of a dry run for its answer, and reads nothing else."""
 
     def __init__(self) -> None:
         self.made: list[ToolCallRecord] = []
@@ -148,7 +148,7 @@ class UnstoredRecords:
 
 
 class UnkeptAudit:
-    """``ports.audit.AuditLog`` of the steps of a dry run, which is audited as a whole."""
+    """``ports.tenants.audit.AuditLog`` of the steps of a dry run, which is audited as a whole."""
 
     async def record(
         self,

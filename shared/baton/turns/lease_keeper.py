@@ -9,14 +9,14 @@ from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Self
 
-from baton.domain.events import Event, custom, unsequenced
-from baton.domain.thread import USUAL_TIMES, LeaseMark, LeaseTimes
-from baton.outbox.delivery import Delivery
-from baton.outbox.event_log import EventLog
+from baton.domain.threads.events import Event, custom, unsequenced
+from baton.domain.threads.thread import USUAL_TIMES, LeaseMark, LeaseTimes
 from baton.ports.clock import Clock
-from baton.ports.leases import Lease
-from baton.ports.threads import ThreadStore
-from baton.ports.turn_queue import HeldRecord
+from baton.ports.threads.leases import Lease
+from baton.ports.threads.threads import ThreadStore
+from baton.ports.threads.turn_queue import HeldRecord
+from baton.threads.outbox.delivery import Delivery
+from baton.threads.outbox.event_log import EventLog
 
 MIN_PAUSE_SECONDS = 0.01
 MAX_PAUSE_SECONDS = 0.5

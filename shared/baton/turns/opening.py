@@ -6,21 +6,21 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from baton.domain.agent import AgentDefinition
-from baton.domain.interrupt import PendingInterrupts, is_client_call
-from baton.domain.message import Role, StoredMessage
-from baton.domain.run_step import RunStep
-from baton.domain.task import RemoteTask
-from baton.domain.thread import Run, Thread
-from baton.domain.tool_call import CallEnd, ToolCallRecord
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.runs.run_step import RunStep
+from baton.domain.runs.task import RemoteTask
+from baton.domain.runs.tool_call import CallEnd, ToolCallRecord
+from baton.domain.threads.interrupt import PendingInterrupts, is_client_call
+from baton.domain.threads.message import Role, StoredMessage
+from baton.domain.threads.thread import Run, Thread
 from baton.memory.prompt.message_prompts import NOT_CARRIED_OUT
 from baton.memory.prompt.token_estimates import message_tokens
-from baton.ports.leases import Lease
-from baton.ports.messages import TurnRecord
-from baton.ports.run_records import RunRecords
-from baton.ports.threads import ThreadStore
-from baton.registry.registered_agents import RegisteredAgents
-from baton.requests.turn_requests import ActionRequest, MessageRequest, TurnRequest
+from baton.ports.threads.leases import Lease
+from baton.ports.threads.messages import TurnRecord
+from baton.ports.threads.run_records import RunRecords
+from baton.ports.threads.threads import ThreadStore
+from baton.tenants.registry.registered_agents import RegisteredAgents
+from baton.threads.requests.turn_requests import ActionRequest, MessageRequest, TurnRequest
 from baton.turns.turn_services import TurnServices
 
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import dataclass, replace
 
-from baton.domain.agent import AgentDefinition
+from baton.domain.agents.agent import AgentDefinition
 from baton.domain.errors import NotFound, RerunUnavailable
-from baton.domain.handoff import ContextMode
-from baton.domain.identity import Scope
-from baton.domain.message import Role, StoredMessage
-from baton.domain.running_conversation import RunningConversation
-from baton.domain.thread import ConversationState, Thread
-from baton.domain.thread_state import Describe
-from baton.domain.workflow import Workflow
-from baton.handoffs.conversation_states import ConversationStates
-from baton.ports.messages import TurnRecord
-from baton.ports.threads import ThreadStore
+from baton.domain.handoffs.handoff import ContextMode
+from baton.domain.handoffs.workflow import Workflow
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.message import Role, StoredMessage
+from baton.domain.threads.running_conversation import RunningConversation
+from baton.domain.threads.thread import ConversationState, Thread
+from baton.domain.threads.thread_state import Describe
+from baton.ports.threads.messages import TurnRecord
+from baton.ports.threads.threads import ThreadStore
+from baton.threads.handoffs.conversation_states import ConversationStates
 from baton.turns.branch_points import BranchPoints
 
 PAGE = 100

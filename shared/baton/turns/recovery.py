@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from baton.domain.identity import Scope, ThreadRef
-from baton.domain.message import Role, StoredMessage
-from baton.domain.thread import Run, Thread
-from baton.ports.leases import Lease
-from baton.ports.messages import TurnRecord
-from baton.ports.threads import ThreadStore
-from baton.requests.turn_requests import ActionRequest, AnswerRequest, MessageRequest, TurnRequest
+from baton.domain.tenants.identity import Scope, ThreadRef
+from baton.domain.threads.message import Role, StoredMessage
+from baton.domain.threads.thread import Run, Thread
+from baton.ports.threads.leases import Lease
+from baton.ports.threads.messages import TurnRecord
+from baton.ports.threads.threads import ThreadStore
+from baton.threads.requests.turn_requests import ActionRequest, AnswerRequest, MessageRequest, TurnRequest
 
 
 async def adoptable(store: ThreadStore, lease: Lease, known: TurnRecord) -> tuple[StoredMessage, ...] | None:

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from baton.domain.errors import MessageIdConflict
-from baton.domain.events import Event
-from baton.domain.queued import Subscriber
-from baton.domain.thread import LeaseMark, Thread
-from baton.outbox.connection_sender import WORKER_SECONDS, send_to
-from baton.outbox.follow import Follower
-from baton.outbox.replay import Replays
-from baton.ports.messages import TurnRecord
-from baton.ports.threads import ThreadStore
+from baton.domain.threads.events import Event
+from baton.domain.threads.queued import Subscriber
+from baton.domain.threads.thread import LeaseMark, Thread
+from baton.ports.threads.messages import TurnRecord
+from baton.ports.threads.threads import ThreadStore
+from baton.threads.outbox.connection_sender import WORKER_SECONDS, send_to
+from baton.threads.outbox.follow import Follower
+from baton.threads.outbox.replay import Replays
 from baton.turns.committing import FinishedRun
 from baton.turns.turn_call import TurnCall
 from baton.turns.turn_services import TurnServices

@@ -10,26 +10,26 @@ from datetime import timedelta
 from ag_ui.core import BaseEvent
 
 from baton.agents.attempt_context import Writes
-from baton.concurrency import gather_all
-from baton.dialogue.dialogue import Dialogue
-from baton.dialogue.dialogue_result import DialogueResult
-from baton.domain.activity import CounterKind
-from baton.domain.agent import AgentDefinition
+from baton.concurrency.tasks import gather_all
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.agents.model_providers import OfferedModels
 from baton.domain.errors import ModelNotOffered, RerunUnavailable, UnknownAgent, UnknownAgentVersion
-from baton.domain.identity import Scope, ThreadRef
-from baton.domain.message import OutcomeType, Role
-from baton.domain.model_providers import OfferedModels
-from baton.domain.running_conversation import RunningConversation
-from baton.domain.thread import Run, Thread
+from baton.domain.runs.tool_call import ToolCallRecord, is_shown
+from baton.domain.runs.usage import ModelUsage, Usage
+from baton.domain.tenants.activity import CounterKind
+from baton.domain.tenants.identity import Scope, ThreadRef
+from baton.domain.threads.message import OutcomeType, Role
+from baton.domain.threads.running_conversation import RunningConversation
+from baton.domain.threads.thread import Run, Thread
 from baton.domain.times import Today
-from baton.domain.tool_call import ToolCallRecord, is_shown
-from baton.domain.usage import ModelUsage, Usage
 from baton.memory.inspection.inspection import Inspection
-from baton.ports.leases import Lease
-from baton.registry.agent_editing import AgentEditing
-from baton.registry.own_agents import OwnAgents
-from baton.registry.registered_agents import RegisteredAgents
-from baton.requests.turn_requests import MessageRequest
+from baton.ports.threads.leases import Lease
+from baton.tenants.registry.agent_editing import AgentEditing
+from baton.tenants.registry.own_agents import OwnAgents
+from baton.tenants.registry.registered_agents import RegisteredAgents
+from baton.threads.requests.turn_requests import MessageRequest
+from baton.turns.dialogue.dialogue import Dialogue
+from baton.turns.dialogue.dialogue_result import DialogueResult
 from baton.turns.dry_run_ports import (
     PastMemory,
     RecordedCalls,

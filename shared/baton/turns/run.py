@@ -9,26 +9,26 @@ from typing import Any
 from ag_ui.core import BaseEvent, EventType
 
 from baton.agents.attempt_context import EmitEvent, RemoteTasks, Writes
-from baton.concurrency import gather_all, stop_all
-from baton.dialogue.dialogue import Dialogue
-from baton.dialogue.dialogue_result import DialogueResult
+from baton.concurrency.tasks import gather_all, stop_all
 from baton.domain.errors import LeaseLost, StoreUnavailable
-from baton.domain.events import RunStamp
-from baton.domain.message import OutcomeType, Role, StoredMessage, text_asked, text_said
 from baton.domain.metrics import Metric, count
-from baton.domain.thread import Run
+from baton.domain.threads.events import RunStamp
+from baton.domain.threads.message import OutcomeType, Role, StoredMessage, text_asked, text_said
+from baton.domain.threads.thread import Run
 from baton.domain.times import Today
 from baton.domain.tracing import Attribute, Span, exchange, inside
 from baton.memory.inspection.inspection import Inspection
-from baton.outbox.delivery import Delivery
-from baton.outbox.event_log import EventLog, jump_from
-from baton.outbox.outbox import Outbox
-from baton.ports.leases import Lease
-from baton.ports.messages import TurnRecord
+from baton.ports.threads.leases import Lease
+from baton.ports.threads.messages import TurnRecord
 from baton.ports.tracing import TracedRun
-from baton.requests.turn_requests import AnswerRequest
+from baton.threads.outbox.delivery import Delivery
+from baton.threads.outbox.event_log import EventLog, jump_from
+from baton.threads.outbox.outbox import Outbox
+from baton.threads.requests.turn_requests import AnswerRequest
 from baton.turns.admission import AdmittedRun
 from baton.turns.committing import RunCommit, RunOutcome
+from baton.turns.dialogue.dialogue import Dialogue
+from baton.turns.dialogue.dialogue_result import DialogueResult
 from baton.turns.lease_keeper import LeaseHolder, LeaseKeeper
 from baton.turns.opening import (
     opening_message,

@@ -6,14 +6,14 @@ import asyncio
 from collections.abc import Awaitable
 from dataclasses import replace
 
-from baton.concurrency import gather_all
-from baton.domain.message import StoredMessage
-from baton.domain.queued import Subscriber
+from baton.concurrency.tasks import gather_all
+from baton.domain.threads.message import StoredMessage
+from baton.domain.threads.queued import Subscriber
 from baton.memory.prompt.history_reading import ReadHistory, messages_between
-from baton.outbox.delivery import Delivery
-from baton.ports.leases import Lease
-from baton.ports.messages import TurnRecord
-from baton.requests.turn_requests import MessageRequest
+from baton.ports.threads.leases import Lease
+from baton.ports.threads.messages import TurnRecord
+from baton.threads.outbox.delivery import Delivery
+from baton.threads.requests.turn_requests import MessageRequest
 from baton.turns.opening import keep_timestamp
 from baton.turns.recovery import adoptable
 from baton.turns.run_state import RunState

@@ -14,26 +14,26 @@ from baton.agents.attempt_context import (
     RemoteTasks,
     Writes,
 )
+from baton.agents.calls.tool_calls import Consult
 from baton.agents.step_journal import StepJournal
-from baton.agents.tool_calls import Consult
 from baton.agents.transcript import Transcript
-from baton.dialogue.dialogue_input import DialogueInput
-from baton.domain.agent import AgentDefinition
-from baton.domain.client_offer import ClientOffer
-from baton.domain.conversation_data import ConversationData
-from baton.domain.identity import Scope
-from baton.domain.interrupt import PendingInterrupts
-from baton.domain.message import OutcomeType, Role, StoredMessage
-from baton.domain.run_step import RunStep
-from baton.domain.thread import Run, Thread
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.runs.conversation_data import ConversationData
+from baton.domain.runs.run_step import RunStep
+from baton.domain.runs.tool_call import ToolCallRecord
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.client_offer import ClientOffer
+from baton.domain.threads.interrupt import PendingInterrupts
+from baton.domain.threads.message import OutcomeType, Role, StoredMessage
+from baton.domain.threads.thread import Run, Thread
 from baton.domain.times import Today, to_millis
-from baton.domain.tool_call import ToolCallRecord
-from baton.handoffs.conversation_states import ConversationTracker
 from baton.memory.inspection.inspection import Inspection
 from baton.ports.clock import TimeZones
-from baton.ports.leases import Lease
-from baton.registry.registered_agents import RegisteredAgents
-from baton.requests.turn_requests import TurnRequest
+from baton.ports.threads.leases import Lease
+from baton.tenants.registry.registered_agents import RegisteredAgents
+from baton.threads.handoffs.conversation_states import ConversationTracker
+from baton.threads.requests.turn_requests import TurnRequest
+from baton.turns.dialogue.dialogue_input import DialogueInput
 from baton.turns.thread_snapshot import ThreadSnapshot
 from baton.turns.turn_services import TurnServices
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 
-from baton.concurrency import gather_all
-from baton.domain.agent import AgentDefinition
-from baton.domain.history_window import session_of, window_of
-from baton.domain.identity import Scope
-from baton.domain.message import Role, StoredMessage
-from baton.domain.procedure_set import ProcedureSet
-from baton.domain.running_conversation import RunningConversation
-from baton.domain.thread import Thread
+from baton.concurrency.tasks import gather_all
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.memory.procedure_set import ProcedureSet
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.history_window import session_of, window_of
+from baton.domain.threads.message import Role, StoredMessage
+from baton.domain.threads.running_conversation import RunningConversation
+from baton.domain.threads.thread import Thread
 from baton.memory.early_recall import EarlyRecall
 from baton.memory.prompt.context import history_budget, reading_budget
 from baton.memory.prompt.history_reading import ReadHistory, read_history

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from baton.domain.events import Event
-from baton.domain.identity import Scope
-from baton.domain.queued import RecordDelivery, Subscriber
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.events import Event
+from baton.domain.threads.queued import RecordDelivery, Subscriber
 from baton.memory.early_recall import EarlyRecall
-from baton.outbox.outbox import Emit
-from baton.ports.turn_queue import HeldRecord
-from baton.rates import RunPermit
-from baton.requests.turn_requests import TurnRequest
+from baton.ports.threads.turn_queue import HeldRecord
+from baton.tenants.rates import RunPermit
+from baton.threads.outbox.outbox import Emit
+from baton.threads.requests.turn_requests import TurnRequest
 
 
 @dataclass(frozen=True, slots=True)

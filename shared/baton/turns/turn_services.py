@@ -6,23 +6,23 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from baton.agents.attempt_context import AgentServices
-from baton.dialogue.dialogue_input import DialogueServices
-from baton.domain.thread import LeaseTimes
-from baton.handoffs.conversation_states import ConversationStates
-from baton.handoffs.forks import Forks
+from baton.domain.threads.thread import LeaseTimes
 from baton.memory.inspection.inspector import Inspector
-from baton.outbox.task_notifications import TaskNotifications
+from baton.memory.procedures.approved_procedures import ApprovedProcedures
+from baton.memory.procedures.learning import Learning
 from baton.ports.clock import TimeZones
-from baton.ports.connections import Connections, LiveRegistry
-from baton.ports.stream_log import StreamLog
-from baton.ports.threads import ThreadStore
+from baton.ports.threads.connections import Connections, LiveRegistry
+from baton.ports.threads.stream_log import StreamLog
+from baton.ports.threads.threads import ThreadStore
+from baton.ports.threads.turn_queue import TurnQueue
 from baton.ports.tracing import Tracer
-from baton.ports.turn_queue import TurnQueue
-from baton.procedures.approved_procedures import ApprovedProcedures
-from baton.procedures.learning import Learning
-from baton.rates import PlaceLimits, RunLimits
-from baton.sessions.sessions import Sessions
-from baton.tenant_copies import CurrentLimits
+from baton.tenants.rates import PlaceLimits, RunLimits
+from baton.tenants.tenant_copies import CurrentLimits
+from baton.threads.handoffs.conversation_states import ConversationStates
+from baton.threads.handoffs.forks import Forks
+from baton.threads.outbox.task_notifications import TaskNotifications
+from baton.threads.sessions.sessions import Sessions
+from baton.turns.dialogue.dialogue_input import DialogueServices
 
 
 @dataclass(frozen=True, slots=True)

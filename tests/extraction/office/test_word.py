@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from baton.adapters.models.file_types import FileKind, file_type
+from baton.adapters.models.attachments.file_types import FileKind, file_type
 from baton_documents.results import BlockKind
 from tests import documents
 from tests.examples import examples

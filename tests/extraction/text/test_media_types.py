@@ -7,7 +7,7 @@ import zipfile
 
 import pytest
 
-from baton.adapters.models.file_types import FileKind, file_type
+from baton.adapters.models.attachments.file_types import FileKind, file_type
 from baton_documents.encodings.text_encoding import decode_text
 from baton_documents.errors import DocumentRefused
 from baton_documents.formats import DocumentFormat

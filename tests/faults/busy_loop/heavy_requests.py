@@ -12,30 +12,30 @@ from typing import Any, ClassVar
 
 import httpx
 
+from baton.adapters.aws.s3_records import S3Bodies
 from baton.adapters.dynamodb.table import Table
-from baton.adapters.openai import OpenAIChatModel
-from baton.adapters.s3_records import S3Bodies
+from baton.adapters.models.openai import OpenAIChatModel
+from baton.adapters.models.token_counter import TiktokenCounter
 from baton.adapters.switched_off import NoEmbedder, NoSearch
-from baton.adapters.token_counter import TiktokenCounter
 from baton.api.application import create_app
 from baton.composition.app import build
 from baton.composition.ports import Ports
-from baton.domain.agent import AgentDefinition
-from baton.domain.identity import Scope
-from baton.domain.model_providers import Provider
-from baton.domain.queued import Subscriber
-from baton.requests.parsing import message_request
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.agents.model_providers import Provider
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.queued import Subscriber
+from baton.threads.requests.parsing import message_request
 from baton_local.engines.clients import client
 from baton_local.resources import create_bucket
 from baton_local.root import TOKENIZER
-from baton_testing.fakes.agent_client import ScriptedAgentClient
-from baton_testing.fakes.connections import FakeConnections
-from baton_testing.fakes.episodes import FakeClosings
-from baton_testing.fakes.files import FakeFiles
-from baton_testing.fakes.run_records import FakeContextRecords
-from baton_testing.fakes.shipped_agents import FakeShippedAgents
-from baton_testing.fakes.tools import FakeTools
-from baton_testing.fakes.turn_queue import FakeTurnQueue
+from baton_testing.fakes.agents.agent_client import ScriptedAgentClient
+from baton_testing.fakes.agents.shipped_agents import FakeShippedAgents
+from baton_testing.fakes.agents.tools import FakeTools
+from baton_testing.fakes.documents.files import FakeFiles
+from baton_testing.fakes.memory.episodes import FakeClosings
+from baton_testing.fakes.threads.connections import FakeConnections
+from baton_testing.fakes.threads.run_records import FakeContextRecords
+from baton_testing.fakes.threads.turn_queue import FakeTurnQueue
 from tests.engines import TableAt
 from tests.fakes.erasure import FakeForgettings, FakeObjectErasure
 from tests.fakes.token_verifier import OpenVerifier

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from baton.composition.app import App, build
-from baton.domain.capture import Capture, CaptureStatus, CaptureStep
-from baton_testing.fakes.episodes import WorkerDied
+from baton.domain.memory.capture import Capture, CaptureStatus, CaptureStep
+from baton_testing.fakes.memory.episodes import WorkerDied
 from tests.contracts.stores import Stores
 from tests.harness.harness import Harness
-from tests.unit.procedures.tasks import IS_TASK, OPERATOR, complete_task, drafted, equip, pending
+from tests.unit.memory.procedures.tasks import IS_TASK, OPERATOR, complete_task, drafted, equip, pending
 
 
 @dataclass

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from baton.composition.app import build
-from baton.domain.capture import CaptureStep
 from baton.domain.errors import ThreadUnavailable
+from baton.domain.memory.capture import CaptureStep
 from tests.faults.capture.dying import Dying, calls_of_a_capture, carried_out, check, harness_with_task, over
-from tests.unit.procedures.tasks import IS_TASK, drafted, pending
+from tests.unit.memory.procedures.tasks import IS_TASK, drafted, pending
 
 
 async def test_a_capture_makes_these_calls() -> None:

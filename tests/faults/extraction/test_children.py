@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from baton.adapters.document_reader import ChildProcessExtractor
-from baton.domain.document import DocumentRef, VersionStatus
+from baton.adapters.documents.document_reader import ChildProcessExtractor
+from baton.domain.documents.document import DocumentRef, VersionStatus
 from baton.domain.errors import ExtractionUnavailable
 from baton_documents import processes
 from baton_documents.processes import MIB, ProcessLimits
@@ -163,7 +163,7 @@ async def test_a_machine_that_starts_no_processes_for_a_while_loses_nothing(
 PARENT = """
 import asyncio, sys
 from baton_documents.processes import ProcessLimits
-from baton.adapters.document_reader import ChildProcessExtractor
+from baton.adapters.documents.document_reader import ChildProcessExtractor
 sys.path.insert(0, sys.argv[1])
 extractor = ChildProcessExtractor(ProcessLimits(2**30, 600, 2**20), module="misbehaving_child")
 asyncio.run(extractor.inspect(sys.argv[2].encode(), "a.txt", "text/plain"))

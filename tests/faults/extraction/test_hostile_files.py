@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from baton.adapters.document_reader import ChildProcessExtractor
-from baton.domain.document import VersionStatus
+from baton.adapters.documents.document_reader import ChildProcessExtractor
+from baton.domain.documents.document import VersionStatus
 from baton_documents.processes import MIB, ProcessLimits
 from tests import documents, hostile_files
 from tests.unit.knowledge.pipeline import Pipeline, text_of

@@ -11,10 +11,10 @@ from collections.abc import Coroutine
 from dataclasses import dataclass
 from typing import Any
 
-from baton.domain.episode import EpisodeRef, EpisodeStatus
 from baton.domain.errors import BatonError
-from baton.domain.identity import Scope
-from baton.domain.queued import RecordDelivery
+from baton.domain.memory.episode import EpisodeRef, EpisodeStatus
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.queued import RecordDelivery
 from baton.memory.episodes.session_closing import ClosingStep
 from baton_local.functions import running
 from tests.faults.generated.actors import Actor, CaseClock, Killed, acting, current
@@ -70,7 +70,7 @@ def run_case(engines: Engines, plan: Plan) -> Outcome:
 
 
 class Closings:
-    """``ports.episodes.Closings`` that runs each pipeline once, beside everything else."""
+    """``ports.memory.episodes.Closings`` that runs each pipeline once, beside everything else."""
 
     def __init__(self, case: Case) -> None:
         self._case = case

@@ -11,9 +11,9 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from baton.domain.errors import BatonError, MessageIdConflict
-from baton.domain.events import Event
+from baton.domain.threads.events import Event
 from baton.entry.actions import Caller
-from baton.requests.parsing import message_request
+from baton.threads.requests.parsing import message_request
 from tests.faults.generated.actors import START, Killed, current
 from tests.faults.screen import Json, Screen
 

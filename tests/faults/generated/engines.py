@@ -9,28 +9,28 @@ from urllib.parse import unquote
 from botocore import UNSIGNED
 from botocore.awsrequest import AWSPreparedRequest, AWSResponse
 
-from baton.adapters.dynamodb.audit import DynamoAuditLog
-from baton.adapters.dynamodb.episodes import DynamoEpisodes
-from baton.adapters.dynamodb.handoffs import DynamoHandoffs, DynamoWorkflows
-from baton.adapters.dynamodb.live import DynamoLiveRegistry, DynamoStreamLog
-from baton.adapters.dynamodb.private_skills import DynamoPrivateSkills
-from baton.adapters.dynamodb.procedures import DynamoProcedures
-from baton.adapters.dynamodb.run_records import DynamoRunRecords
+from baton.adapters.aws.s3_records import S3Bodies
+from baton.adapters.dynamodb.memory.episodes import DynamoEpisodes
+from baton.adapters.dynamodb.memory.private_skills import DynamoPrivateSkills
+from baton.adapters.dynamodb.memory.procedures import DynamoProcedures
 from baton.adapters.dynamodb.table import Table
-from baton.adapters.dynamodb.thread_store import DynamoThreadStore
-from baton.adapters.s3_records import S3Bodies
-from baton.ports.audit import AuditLog
+from baton.adapters.dynamodb.tenants.audit import DynamoAuditLog
+from baton.adapters.dynamodb.threads.handoffs import DynamoHandoffs, DynamoWorkflows
+from baton.adapters.dynamodb.threads.live import DynamoLiveRegistry, DynamoStreamLog
+from baton.adapters.dynamodb.threads.run_records import DynamoRunRecords
+from baton.adapters.dynamodb.threads.thread_store import DynamoThreadStore
 from baton.ports.clock import Clock
-from baton.ports.connections import LiveRegistry
-from baton.ports.episodes import Episodes
-from baton.ports.handoffs import HandoffStore, WorkflowStore
-from baton.ports.procedures import PrivateSkills, ProcedureStore
-from baton.ports.run_records import RunRecords
-from baton.ports.stream_log import StreamLog
-from baton.ports.threads import ThreadStore
+from baton.ports.memory.episodes import Episodes
+from baton.ports.memory.procedures import PrivateSkills, ProcedureStore
+from baton.ports.tenants.audit import AuditLog
+from baton.ports.threads.connections import LiveRegistry
+from baton.ports.threads.handoffs import HandoffStore, WorkflowStore
+from baton.ports.threads.run_records import RunRecords
+from baton.ports.threads.stream_log import StreamLog
+from baton.ports.threads.threads import ThreadStore
 from baton_local.engines.clients import client
 from baton_local.resources import create_bucket
-from baton_local.stack import Stack
+from baton_local.stack.declarations import Stack
 from tests.engines import TableAt
 from tests.faults.generated.roles import BUCKET, guard_of_cases
 from tests.faults.generated.wire import Wire, answer

@@ -16,16 +16,16 @@ from botocore.exceptions import ClientError
 
 from baton.domain.errors import BatonError, StoreUnavailable
 from baton.ports.clock import Clock
-from baton_testing.fakes.audit import FakeAuditLog
-from baton_testing.fakes.episodes import FakeEpisodes
-from baton_testing.fakes.handoffs import FakeHandoffs
-from baton_testing.fakes.live import FakeLiveRegistry
-from baton_testing.fakes.private_skills import FakePrivateSkills
-from baton_testing.fakes.procedures import FakeProcedures
-from baton_testing.fakes.run_records import FakeRunRecords
-from baton_testing.fakes.stream_log import FakeStreamLog
-from baton_testing.fakes.thread_store import FakeThreadStore
-from baton_testing.fakes.workflows import FakeWorkflows
+from baton_testing.fakes.memory.episodes import FakeEpisodes
+from baton_testing.fakes.memory.private_skills import FakePrivateSkills
+from baton_testing.fakes.memory.procedures import FakeProcedures
+from baton_testing.fakes.tenants.audit import FakeAuditLog
+from baton_testing.fakes.threads.handoffs import FakeHandoffs
+from baton_testing.fakes.threads.live import FakeLiveRegistry
+from baton_testing.fakes.threads.run_records import FakeRunRecords
+from baton_testing.fakes.threads.stream_log import FakeStreamLog
+from baton_testing.fakes.threads.thread_store import FakeThreadStore
+from baton_testing.fakes.threads.workflows import FakeWorkflows
 from tests.faults.generated.engines import Stores
 from tests.faults.generated.wire import SDK_ATTEMPTS, Fault, Wire
 

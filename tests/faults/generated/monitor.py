@@ -7,9 +7,9 @@ from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from baton.domain.identity import Scope
-from baton.ports.leases import Lease
-from baton_testing.fakes.connections import events_in
+from baton.domain.tenants.identity import Scope
+from baton.ports.threads.leases import Lease
+from baton_testing.fakes.threads.connections import events_in
 from tests.faults.generated.actors import Actor, current
 
 Note = Callable[..., None]

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any, cast
 
 from aws_lambda_powertools import Logger
 
-from baton.adapters.agent_files import AgentFiles
-from baton.adapters.api_gateway import ApiGatewayConnections
-from baton.adapters.sqs import SqsRecords, SqsTurnQueue
-from baton.adapters.token_counter import TiktokenCounter
+from baton.adapters.agents.agent_files import AgentFiles
+from baton.adapters.aws.api_gateway import ApiGatewayConnections
+from baton.adapters.aws.sqs import SqsRecords, SqsTurnQueue
+from baton.adapters.models.token_counter import TiktokenCounter
 from baton.composition.app import build
 from baton.domain.errors import EmbedderUnavailable, SearchUnavailable
 from baton.entry import queued_turns
-from baton.ports.chat_model import ChatModel
+from baton.ports.agents.chat_model import ChatModel
 from baton_local.root import ROOT, TOKENIZER
-from baton_testing.fakes.embedder import FakeEmbedder
-from baton_testing.fakes.search_index import FakeSearchIndex
+from baton_testing.fakes.documents.embedder import FakeEmbedder
+from baton_testing.fakes.documents.search_index import FakeSearchIndex
 from tests.fakes.ports import FakePorts
 from tests.faults.generated.monitor import Watched
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from baton_local.roles.guard import Guard, guard_of
 from baton_local.roles.requests import Request
 from baton_local.root import ROOT
-from baton_local.stack import Stack
+from baton_local.stack.declarations import Stack
 
 BUCKET = "case-bodies"
 """Of the cases that run on real engines."""

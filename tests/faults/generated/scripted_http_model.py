@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx2 as httpx
 
-from baton.adapters.openai import OpenAIChatModel
+from baton.adapters.models.openai import OpenAIChatModel
 from tests.fault_model import chunk, usage_chunk
 from tests.faults.generated.actors import current
 

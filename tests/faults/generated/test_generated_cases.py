@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from baton_local.stack import Stack
+from baton_local.stack.declarations import Stack
 from tests.engines import TableAt
 from tests.faults import counts
 from tests.faults.generated.case import run_case

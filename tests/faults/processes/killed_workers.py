@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 
-from baton.domain.queued import QueuedMessage
+from baton.domain.threads.queued import QueuedMessage
 from tests.e2e.gates import Gate
 from tests.e2e.sockets import new_id
 from tests.e2e.users import User

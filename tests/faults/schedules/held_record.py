@@ -1,11 +1,11 @@
-"""A queue record in virtual time, under the rules of ``adapters.sqs``: hidden while its worker can extend its time."""
+"""A queue record in virtual time, as ``adapters.aws.sqs`` has it: hidden while its worker can extend its time."""
 
 from __future__ import annotations
 
 import asyncio
 
-from baton.domain.queued import RecordDelivery
-from baton.domain.thread import USUAL_TIMES as TIMES
+from baton.domain.threads.queued import RecordDelivery
+from baton.domain.threads.thread import USUAL_TIMES as TIMES
 
 
 class Held:

@@ -15,9 +15,9 @@ from baton.domain.errors import (
     ThreadBusy,
     ThreadUnavailable,
 )
-from baton.domain.events import Event
-from baton.domain.queued import RecordDelivery
-from baton.domain.thread import EndReason
+from baton.domain.threads.events import Event
+from baton.domain.threads.queued import RecordDelivery
+from baton.domain.threads.thread import EndReason
 from baton.entry.actions import Caller
 from tests.faults.schedules.held_record import Held
 from tests.faults.schedules.processes import Process, ProcessLoop

@@ -11,9 +11,9 @@ from typing import Any
 
 from baton.composition.app import build
 from baton.domain.errors import ModelUnavailable, StoreUnavailable
-from baton.domain.usage import Usage
-from baton.ports.chat_model import Finished, FinishReason, ModelChunk, TextDelta
-from baton.ports.connections import ConnectionBusy
+from baton.domain.runs.usage import Usage
+from baton.ports.agents.chat_model import Finished, FinishReason, ModelChunk, TextDelta
+from baton.ports.threads.connections import ConnectionBusy
 from baton_testing.fakes.clock import NOON, FakeClock
 from tests.faults.schedules.processes import PROCESS, Process, ProcessLoop
 from tests.harness.harness import Harness

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from baton.domain.queued import RecordDelivery
-from baton.domain.thread import USUAL_TIMES as TIMES
+from baton.domain.threads.queued import RecordDelivery
+from baton.domain.threads.thread import USUAL_TIMES as TIMES
 from tests.faults.schedules.held_record import Held
 from tests.faults.schedules.processes import Process, ProcessLoop
 from tests.faults.schedules.simulation import Simulation, SlowModel

@@ -19,16 +19,16 @@ from baton.domain.errors import (
     ThreadUnavailable,
     WorkflowUnavailable,
 )
-from baton.domain.events import Event
-from baton.domain.json_schema import partial, problems
-from baton.domain.message import Role, StoredMessage
-from baton.domain.thread import EndReason, RunStatus, Thread
-from baton.domain.thread_state import thread_state
-from baton.domain.tool_call import ToolCall
-from baton.domain.workflow import Workflow, WorkflowStatus
-from baton.domain.workflow_definition import WorkflowDefinition
-from baton.requests.parsing import continue_request, exit_request, message_request
-from baton_testing.fakes.shipped_agents import FakeShippedAgents
+from baton.domain.handoffs.workflow import Workflow, WorkflowStatus
+from baton.domain.handoffs.workflow_definition import WorkflowDefinition
+from baton.domain.runs.tool_call import ToolCall
+from baton.domain.schemas.json_schema import partial, problems
+from baton.domain.threads.events import Event
+from baton.domain.threads.message import Role, StoredMessage
+from baton.domain.threads.thread import EndReason, RunStatus, Thread
+from baton.domain.threads.thread_state import thread_state
+from baton.threads.requests.parsing import continue_request, exit_request, message_request
+from baton_testing.fakes.agents.shipped_agents import FakeShippedAgents
 from tests.contracts.conversing import LONGER_THAN_A_LEASE, NextFault, Screen, Worker, check_whole, permitted
 from tests.contracts.handoff_agents import AGENTS, MAKERS, TRIGGERS
 from tests.contracts.stores import Stores, new_thread_id

@@ -13,21 +13,21 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
 from baton.composition.app import App, build
-from baton.domain.episode import Episode, EpisodeStatus
+from baton.domain.documents.search import IndexName, SearchFilter
 from baton.domain.errors import (
     BatonError,
     LeaseLost,
     StoreUnavailable,
     ThreadBusy,
 )
-from baton.domain.events import Event
-from baton.domain.forgetting import ForgetRequest, ForgetStatus, NextStep
-from baton.domain.message import Role
-from baton.domain.search import IndexName, SearchFilter
-from baton.domain.thread import EndReason
+from baton.domain.memory.episode import Episode, EpisodeStatus
+from baton.domain.memory.forgetting import ForgetRequest, ForgetStatus, NextStep
+from baton.domain.threads.events import Event
+from baton.domain.threads.message import Role
+from baton.domain.threads.thread import EndReason
 from baton.memory.episodes.episode_documents import MESSAGE
 from baton.memory.episodes.session_closing import ClosingStep
-from baton.requests.parsing import message_request
+from baton.threads.requests.parsing import message_request
 from tests.contracts.conversing import LONGER_THAN_A_LEASE, check_whole
 from tests.faults.state_machines.trouble import RepeatingModel, Trouble, Troubled, words_of
 from tests.faults.state_machines.worlds import MemoryWorld, item_text

@@ -11,16 +11,16 @@ from typing import Any, TypeVar
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from baton.domain.episode import ended_session
 from baton.domain.errors import LeaseLost
-from baton.domain.interrupt import Interrupt, PendingInterrupts
-from baton.domain.message import StoredMessage
-from baton.domain.queued import RecordDelivery
-from baton.domain.thread import EndReason, RunStatus, ThreadStatus
-from baton.domain.usage import Usage
-from baton.ports.leases import Commit, Committed, Lease, LeaseBusy
-from baton.ports.messages import TurnRecord
-from baton.ports.stream_log import LogPiece
+from baton.domain.memory.episode import ended_session
+from baton.domain.runs.usage import Usage
+from baton.domain.threads.interrupt import Interrupt, PendingInterrupts
+from baton.domain.threads.message import StoredMessage
+from baton.domain.threads.queued import RecordDelivery
+from baton.domain.threads.thread import EndReason, RunStatus, ThreadStatus
+from baton.ports.threads.leases import Commit, Committed, Lease, LeaseBusy
+from baton.ports.threads.messages import TurnRecord
+from baton.ports.threads.stream_log import LogPiece
 from tests.contracts.stores import Stores, new_thread_id, said, turn
 
 T = TypeVar("T")

@@ -14,7 +14,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from baton_local.engines.clients import client
 from baton_local.resources import create_bucket
 from baton_local.sqlite_index import SqliteIndex
-from baton_testing.fakes.embedder import DIMENSIONS
+from baton_testing.fakes.documents.embedder import DIMENSIONS
 from tests.engines import TableAt
 from tests.faults import counts
 from tests.faults.state_machines.memory_machine import MemoryMachine

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from baton.domain.errors import EmbedderUnavailable, SearchUnavailable, StoreUnavailable
-from baton.domain.usage import Usage
-from baton.ports.chat_model import Finished, FinishReason, ModelChunk, ModelSettings, Prompt, TextDelta
+from baton.domain.runs.usage import Usage
+from baton.ports.agents.chat_model import Finished, FinishReason, ModelChunk, ModelSettings, Prompt, TextDelta
 from tests.contracts.conversing import NextFault
 from tests.faults.state_machines.worlds import MemoryWorld
 

@@ -12,7 +12,7 @@ from boto3.dynamodb.types import Binary
 
 from baton.adapters.dynamodb.bodies import pack, unpack
 from baton.domain.errors import StoreUnavailable
-from baton_testing.fakes.shipped_agents import FakeShippedAgents
+from baton_testing.fakes.agents.shipped_agents import FakeShippedAgents
 from tests.harness.harness import ASSISTANT
 from tests.integration.privacy.conftest import World
 

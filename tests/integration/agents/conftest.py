@@ -9,11 +9,11 @@ import httpx
 import pytest
 
 from baton.adapters.a2a import RemoteAgents
-from baton.adapters.circuit_breaker import CircuitBreakers
-from baton.domain.agent import AgentDefinition
-from baton.domain.identity import Scope
-from baton.domain.remote_agent import RemoteAgent as RemoteDefinition
-from baton.domain.secret import HeaderValue
+from baton.adapters.egress.circuit_breaker import CircuitBreakers
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.agents.remote_agent import RemoteAgent as RemoteDefinition
+from baton.domain.tenants.identity import Scope
+from baton.domain.tenants.secret import HeaderValue
 from tests.integration.agents.remote_agent import RemoteAgent
 from tests.integration.agents.serving import served
 

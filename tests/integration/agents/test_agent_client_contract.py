@@ -8,9 +8,9 @@ from collections.abc import Callable
 import pytest
 
 from baton.adapters.a2a import RemoteAgents
-from baton.domain.agent import AgentDefinition
-from baton.ports.agent_client import AgentDone, AgentFailed, AgentReport, TaskLost
-from baton_testing.fakes.agent_client import Reply, ScriptedAgentClient
+from baton.domain.agents.agent import AgentDefinition
+from baton.ports.agents.agent_client import AgentDone, AgentFailed, AgentReport, TaskLost
+from baton_testing.fakes.agents.agent_client import Reply, ScriptedAgentClient
 from tests.contracts.agent_client import AgentClientContract, Embassy
 from tests.integration.agents.conftest import defined
 from tests.integration.agents.remote_agent import RETURN, RemoteAgent

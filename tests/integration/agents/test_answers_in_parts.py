@@ -13,10 +13,10 @@ from starlette.types import Receive, Send
 from starlette.types import Scope as ASGIScope
 
 from baton.adapters.a2a import RemoteAgents
-from baton.domain.agent import AgentDefinition
-from baton.domain.secret import SecretReference
-from baton.domain.task import RemoteTask
-from baton.ports.agent_client import (
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.runs.task import RemoteTask
+from baton.domain.tenants.secret import SecretReference
+from baton.ports.agents.agent_client import (
     AgentChunk,
     AgentData,
     AgentDone,
@@ -27,7 +27,7 @@ from baton.ports.agent_client import (
     NotSent,
     TaskLost,
 )
-from baton.ports.chat_model import TextDelta
+from baton.ports.agents.chat_model import TextDelta
 from tests.contracts.agent_client import a_task, text_of
 from tests.integration.agents.conftest import TOKEN, defined
 from tests.integration.agents.remote_agent import RemoteAgent

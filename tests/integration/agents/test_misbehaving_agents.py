@@ -13,13 +13,13 @@ import pytest
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from baton.adapters.a2a import RemoteAgents
-from baton.adapters.circuit_breaker import CircuitBreakers
-from baton.domain import identity
-from baton.domain.agent import AgentDefinition
+from baton.adapters.egress.circuit_breaker import CircuitBreakers
+from baton.domain.agents.agent import AgentDefinition
 from baton.domain.errors import NotFound
-from baton.domain.secret import HeaderValue, SecretReference
-from baton.ports.agent_client import AgentChunk, AgentDone, AgentFailed, AgentStarted
-from baton.ports.chat_model import MAX_ANSWER_BYTES, TextDelta
+from baton.domain.tenants import identity
+from baton.domain.tenants.secret import HeaderValue, SecretReference
+from baton.ports.agents.agent_client import AgentChunk, AgentDone, AgentFailed, AgentStarted
+from baton.ports.agents.chat_model import MAX_ANSWER_BYTES, TextDelta
 from tests.contracts.agent_client import a_task, text_of
 from tests.integration.agents import rogue_agent as rogue
 from tests.integration.agents.conftest import TOKEN, defined, http, resolve

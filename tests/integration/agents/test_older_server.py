@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from baton.adapters.a2a import RemoteAgents
-from baton.domain.agent import AgentDefinition
-from baton.domain.task import RemoteTask
-from baton.ports.agent_client import (
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.runs.task import RemoteTask
+from baton.ports.agents.agent_client import (
     AgentChunk,
     AgentData,
     AgentDone,
@@ -26,7 +26,7 @@ from baton.ports.agent_client import (
     NotSent,
     TaskLost,
 )
-from baton.ports.chat_model import TextDelta
+from baton.ports.agents.chat_model import TextDelta
 from tests.contracts.agent_client import a_task, text_of
 from tests.e2e.a2a.clients import older_python
 from tests.integration.agents.conftest import defined

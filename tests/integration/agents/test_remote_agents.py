@@ -10,13 +10,13 @@ import pytest
 
 from baton.adapters.a2a import RemoteAgents
 from baton.adapters.a2a.cards import AgentCards
-from baton.domain.a2a_task import EXTENSION_URI
-from baton.domain.agent import AgentDefinition
-from baton.domain.remote_agent import CardSignature
-from baton.domain.secret import SecretReference
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.agents.remote_agent import CardSignature
+from baton.domain.tenants.secret import SecretReference
+from baton.domain.threads.a2a_task import EXTENSION_URI
 from baton.domain.tracing import joining
-from baton.ports.agent_client import AgentChunk, AgentDone, AgentFailed, AgentProgress, AgentStarted
-from baton.ports.chat_model import MAX_ANSWER_BYTES, TextDelta
+from baton.ports.agents.agent_client import AgentChunk, AgentDone, AgentFailed, AgentProgress, AgentStarted
+from baton.ports.agents.chat_model import MAX_ANSWER_BYTES, TextDelta
 from tests.card_keys import private_jwk, public_jwk
 from tests.contracts.agent_client import a_task, text_of
 from tests.integration.agents.conftest import TOKEN, defined, http, resolve

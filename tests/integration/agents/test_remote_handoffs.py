@@ -12,11 +12,19 @@ from typing import Any
 import pytest
 
 from baton.adapters.a2a import RemoteAgents
-from baton.adapters.circuit_breaker import CircuitBreakers
-from baton.domain.a2a_task import EXTENSION_URI
-from baton.domain.agent import AgentDefinition
-from baton.domain.handoff import ContextMode, HandoffRequest
-from baton.ports.agent_client import AgentChunk, AgentDone, AgentReport, AgentTask, Attachment, HandedOver, TaskLost
+from baton.adapters.egress.circuit_breaker import CircuitBreakers
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.handoffs.handoff import ContextMode, HandoffRequest
+from baton.domain.threads.a2a_task import EXTENSION_URI
+from baton.ports.agents.agent_client import (
+    AgentChunk,
+    AgentDone,
+    AgentReport,
+    AgentTask,
+    Attachment,
+    HandedOver,
+    TaskLost,
+)
 from tests.contracts.agent_client import a_task, text_of
 from tests.integration.agents.conftest import defined, http, redacted, resolve
 from tests.integration.agents.remote_agent import URI, RemoteAgent

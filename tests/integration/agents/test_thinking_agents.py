@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from baton.adapters.a2a import RemoteAgents
-from baton.ports.chat_model import TextDelta, TextTakenBack
+from baton.ports.agents.chat_model import TextDelta, TextTakenBack
 from tests.contracts.agent_client import a_task
 from tests.integration.agents import rogue_agent as rogue
 from tests.integration.agents.conftest import defined

@@ -17,24 +17,24 @@ from starlette.responses import RedirectResponse, StreamingResponse
 
 from baton.adapters import egress
 from baton.adapters.a2a import RemoteAgents
-from baton.adapters.circuit_breaker import CircuitBreakers
 from baton.adapters.egress import EgressPolicy
-from baton.adapters.header_values import HeaderValues
-from baton.adapters.http_requests import HttpRequests
-from baton.adapters.http_tools import HttpTools
+from baton.adapters.egress.circuit_breaker import CircuitBreakers
 from baton.adapters.tokens.exchange import MARGIN_SECONDS, TokenExchanges
 from baton.adapters.tokens.subject_tokens import SubjectTokens
 from baton.adapters.tokens.verifier import JwtVerifier
-from baton.adapters.toolbox import Toolbox
-from baton.domain.agent import AgentDefinition
-from baton.domain.agent_checks import tenant_problems
+from baton.adapters.tools.header_values import HeaderValues
+from baton.adapters.tools.http_requests import HttpRequests
+from baton.adapters.tools.http_tools import HttpTools
+from baton.adapters.tools.toolbox import Toolbox
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.agents.agent_checks import tenant_problems
+from baton.domain.agents.remote_agent import RemoteAgent as RemoteDefinition
+from baton.domain.agents.tool import HttpTool, McpServer
 from baton.domain.errors import InternalError, TokenExpired, Unauthorized
-from baton.domain.identity import Scope
-from baton.domain.remote_agent import RemoteAgent as RemoteDefinition
-from baton.domain.secret import TokenExchange
-from baton.domain.token_issuer import OidcIssuer
-from baton.domain.tool import HttpTool, McpServer
-from baton.ports.agent_client import AgentFailed
+from baton.domain.tenants.identity import Scope
+from baton.domain.tenants.secret import TokenExchange
+from baton.domain.tenants.token_issuer import OidcIssuer
+from baton.ports.agents.agent_client import AgentFailed
 from tests.contracts.agent_client import a_task, text_of
 from tests.integration.agents.remote_agent import RemoteAgent
 from tests.integration.agents.serving import served

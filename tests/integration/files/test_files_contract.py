@@ -12,11 +12,11 @@ import httpx
 import pytest
 from moto.server import ThreadedMotoServer
 
-from baton.adapters.s3_files import S3Files, s3_client
+from baton.adapters.aws.s3_files import S3Files, s3_client
 from baton.domain.errors import InvalidRequest, MessageTooLarge, NotFound, UnsupportedPart
-from baton.domain.identity import Scope
-from baton.ports.files import Files, Upload
-from baton_testing.fakes.files import FakeFiles
+from baton.domain.tenants.identity import Scope
+from baton.ports.documents.files import Files, Upload
+from baton_testing.fakes.documents.files import FakeFiles
 
 ADA = Scope("acme", "ada")
 BUCKET = "contract-files"

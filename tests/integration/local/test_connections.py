@@ -9,8 +9,8 @@ import pytest
 from botocore.exceptions import ClientError
 from websockets.exceptions import ConnectionClosed
 
-from baton.adapters.api_gateway import ApiGatewayConnections
-from baton.ports.connections import ConnectionBusy, ConnectionGone, FrameRefused
+from baton.adapters.aws.api_gateway import ApiGatewayConnections
+from baton.ports.threads.connections import ConnectionBusy, ConnectionGone, FrameRefused
 from baton_local.cloud import LocalCloud
 from baton_local.gateway.identifiers import connection_id
 from tests.driven_cloud import DrivenCloud

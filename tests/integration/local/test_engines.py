@@ -30,7 +30,7 @@ from baton_local.engines.process import ChildProcess, start_on_free_port
 from baton_local.errors import EngineFailed, LocalCloudError
 from baton_local.resources import create_state_machine
 from baton_local.settings import default_cache_dir
-from baton_local.stack import StateMachineDefinition
+from baton_local.stack.declarations import StateMachineDefinition
 from tests.engines import TableAt
 
 SLEEPER = [sys.executable, "-c", "import time; print('up', flush=True); time.sleep(600)"]

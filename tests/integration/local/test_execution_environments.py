@@ -14,7 +14,7 @@ from baton_local.lambda_runtime.build import BuiltFunctions
 from baton_local.lambda_runtime.functions import BuiltFunction
 from baton_local.lambda_runtime.invocations import FunctionFailed
 from baton_local.settings import default_cache_dir
-from baton_local.stack import FunctionDefinition
+from baton_local.stack.declarations import FunctionDefinition
 
 PATIENCE_SECONDS = 60.0
 

@@ -10,7 +10,7 @@ import pytest
 
 from baton_local.functions import Function
 from baton_local.gateway.http import MAX_BODY, RestGateway
-from baton_local.stack import Stack
+from baton_local.stack.declarations import Stack
 
 
 class Behind:

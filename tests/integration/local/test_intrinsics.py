@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from baton_local.errors import TemplateProblem
-from baton_local.intrinsics import Intrinsics
+from baton_local.stack.intrinsics import Intrinsics
 
 TEMPLATE = {
     "Conditions": {

@@ -14,7 +14,7 @@ from aws_lambda_powertools import Logger
 
 from baton_local import log_lines
 from baton_local.functions import Function, LambdaContext
-from baton_local.stack import FunctionDefinition
+from baton_local.stack.declarations import FunctionDefinition
 
 SERVICE = "test-log-lines"
 HANDLER = f'''
@@ -23,7 +23,7 @@ import logging
 
 from aws_lambda_powertools import Logger
 
-from baton.composition import event_loop
+from baton.composition.startup import event_loop
 
 logger = Logger(service="{SERVICE}")
 

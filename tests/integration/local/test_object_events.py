@@ -8,8 +8,8 @@ import pytest
 
 from baton_local.engines.clients import client
 from baton_local.engines.moto import MotoServer
-from baton_local.object_events import ObjectEvents
-from baton_local.stack import ObjectRule
+from baton_local.stack.declarations import ObjectRule
+from baton_local.workers.object_events import ObjectEvents
 
 RULE = ObjectRule("Ingest", ("files",), ("*/~documents/*/original", "exactly"))
 SECONDS = 10

@@ -7,9 +7,9 @@ from typing import Any
 import httpx
 import pytest
 
-from baton_local.apis import RestRoute
 from baton_local.cloud import LocalCloud
 from baton_local.gateway.rest_routes import RestRoutes
+from baton_local.stack.apis import RestRoute
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ import pytest
 
 from baton_local.errors import TemplateProblem
 from baton_local.root import ROOT
-from baton_local.schedules import Scheduler
-from baton_local.stack import ScheduleDefinition, Stack, read_stack
-from baton_local.template import Endpoints
+from baton_local.stack.declarations import ScheduleDefinition, Stack, read_stack
+from baton_local.stack.template import Endpoints
+from baton_local.workers.schedules import Scheduler
 from tests.driven_cloud import DrivenCloud
 
 NOWHERE = Endpoints(gateway="", sockets="", connections="", queues="http://queues.invalid")

@@ -13,7 +13,7 @@ from moto.stepfunctions.parser.asl.component.common.retry import retrier_decl
 from baton_local.cloud import LocalCloud
 from baton_local.engines.clients import client
 from baton_local.errors import TemplateProblem
-from baton_local.stack import StateMachineDefinition
+from baton_local.stack.declarations import StateMachineDefinition
 from tests.driven_cloud import DrivenCloud
 
 SECONDS = 40

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from baton_local.apis import RestRoute
 from baton_local.errors import TemplateProblem
-from baton_local.stack import Stack, read_stack
-from baton_local.template import Endpoints
+from baton_local.stack.apis import RestRoute
+from baton_local.stack.declarations import Stack, read_stack
+from baton_local.stack.template import Endpoints
 
 HERE = Endpoints(
     gateway="http://127.0.0.1:8080",

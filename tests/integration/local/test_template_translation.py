@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from baton_local import template_translation
 from baton_local.errors import TemplateProblem
-from baton_local.stack import read_stack
-from baton_local.template import Endpoints
+from baton_local.stack import template_translation
+from baton_local.stack.declarations import read_stack
+from baton_local.stack.template import Endpoints
 
 HERE = Endpoints("http://127.0.0.1:1", "ws://127.0.0.1:1/ws", "http://127.0.0.1:1/c", "http://127.0.0.1:2")
 

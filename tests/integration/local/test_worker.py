@@ -16,14 +16,14 @@ from typing import Any
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
-from baton.composition import event_loop
+from baton.composition.startup import event_loop
 from baton_local.cloud import LocalCloud
 from baton_local.engines.clients import client
 from baton_local.engines.queues import Queues
-from baton_local.pressure import Pressure
 from baton_local.root import ROOT
-from baton_local.stack import Stack
-from baton_local.worker import Worker, failed_ids
+from baton_local.stack.declarations import Stack
+from baton_local.workers.pressure import Pressure
+from baton_local.workers.worker import Worker, failed_ids
 from tests.engines import QueueAt
 from tests.integration.local.sockets import eventually, exchange, open_socket, receive
 from tests.signals import send_to_other_thread
@@ -58,7 +58,7 @@ async def test_a_message_that_keeps_failing_reaches_the_dead_letter_function(clo
 @pytest.fixture
 def worker_process(cloud: LocalCloud) -> Iterator["subprocess.Popen[str]"]:
     with subprocess.Popen(
-        [sys.executable, "-m", "baton_local.worker"],
+        [sys.executable, "-m", "baton_local.workers.worker"],
         env={**os.environ, **cloud.environment},
         cwd=ROOT,
         stdout=subprocess.PIPE,
@@ -87,7 +87,7 @@ async def test_a_worker_runs_as_a_process_of_its_own(
 def test_a_worker_without_a_cloud_says_what_it_needs() -> None:
     environment = {**os.environ, "AWS_ENDPOINT_URL_SQS": ""}
     result = subprocess.run(
-        [sys.executable, "-m", "baton_local.worker"],
+        [sys.executable, "-m", "baton_local.workers.worker"],
         env=environment,
         cwd=ROOT,
         capture_output=True,
@@ -209,7 +209,7 @@ def test_a_colleagues_message_does_not_wait_for_all_of_a_flood(
 def test_a_queue_that_does_not_answer_is_reported_once_and_when_it_is_back(
     product_stack: Stack, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("baton_local.worker.RETRY_SECONDS", 0.01)
+    monkeypatch.setattr("baton_local.workers.worker.RETRY_SECONDS", 0.01)
     engine = Queues()
     url = engine.start()
     sqs = client("sqs", url)
@@ -234,7 +234,9 @@ def test_a_queue_that_does_not_answer_is_reported_once_and_when_it_is_back(
     sqs.close()
     engine.stop()
     reported = [
-        record.getMessage().partition(":")[0] for record in caplog.records if record.name == "baton_local.worker"
+        record.getMessage().partition(":")[0]
+        for record in caplog.records
+        if record.name == "baton_local.workers.worker"
     ]
     assert reported == ["Cannot poll turns.fifo, and keep trying", "Poll turns.fifo again."]
 

@@ -12,7 +12,7 @@ import pytest
 from baton_local.cloud import LocalCloud
 from baton_local.errors import EngineFailed
 from baton_local.root import ROOT
-from baton_local.worker_processes import WorkerEnded, WorkerProcesses
+from baton_local.workers.worker_processes import WorkerEnded, WorkerProcesses
 from tests.driven_cloud import DrivenCloud
 from tests.integration.local.sockets import exchange, open_socket
 
@@ -90,7 +90,7 @@ def test_processes_that_do_not_start_are_given_up(cloud: LocalCloud, tmp_path: P
 def test_a_worker_ends_when_the_cloud_is_killed(cloud: LocalCloud) -> None:
     """Its standard input closes then."""
     with subprocess.Popen(
-        [sys.executable, "-m", "baton_local.worker_process"],
+        [sys.executable, "-m", "baton_local.workers.worker_process"],
         env={**os.environ, **cloud.environment},
         cwd=ROOT,
         stdin=subprocess.PIPE,

@@ -15,7 +15,7 @@ from websockets.typing import Subprotocol
 from baton_client import AsyncBaton, RunResult
 from baton_client.events import TextMessageContentEvent, seq_of
 from baton_local.root import ROOT
-from baton_testing.fakes.connections import events_in
+from baton_testing.fakes.threads.connections import events_in
 from tests.integration.make_run.program import kill_everything, running
 
 pytestmark = pytest.mark.nightly

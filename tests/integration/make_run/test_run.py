@@ -15,7 +15,7 @@ from websockets.sync.client import connect
 from websockets.typing import Subprotocol
 
 from baton_local.root import ROOT
-from baton_testing.fakes.connections import events_in
+from baton_testing.fakes.threads.connections import events_in
 from tests import fault_model as fault
 from tests.fault_model import FaultModel
 from tests.forked_program import ForkedProgram

@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import pytest
 
-from baton.adapters.openai import OpenAIChatModel
+from baton.adapters.models.openai import OpenAIChatModel
 from baton.domain.errors import (
     ModelError,
 )
-from baton.domain.message import Role
-from baton.ports.chat_model import ModelChunk, ModelSettings, Prompt, TextDelta, ToolSpec
+from baton.domain.threads.message import Role
+from baton.ports.agents.chat_model import ModelChunk, ModelSettings, Prompt, TextDelta, ToolSpec
 from tests.fakes.thread_files import MemoryThreadFiles
 
 SETTINGS = ModelSettings(model="fault-1", timeout_seconds=30)

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 
-from baton.adapters.openai import OpenAIChatModel
+from baton.adapters.models.openai import OpenAIChatModel
 from tests.fault_model import FaultModel, fault_model, fault_model_server
 
 __all__ = ["fault_model", "fault_model_server"]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from baton.adapters.models.profile import CacheHints
-from baton.adapters.models.profiles import declared_profile, host_of
-from baton.adapters.openai.cache_hints import hints_of_setting
-from baton.domain.message import Role
-from baton.domain.tool_call import ToolCall
-from baton.domain.usage import Usage
-from baton.ports.chat_model import Finished, ModelSettings, Prompt, ToolSpec
+from baton.adapters.models.openai.cache_hints import hints_of_setting
+from baton.adapters.models.profiles.known_profiles import declared_profile, host_of
+from baton.adapters.models.profiles.profile import CacheHints
+from baton.domain.runs.tool_call import ToolCall
+from baton.domain.runs.usage import Usage
+from baton.domain.threads.message import Role
+from baton.ports.agents.chat_model import Finished, ModelSettings, Prompt, ToolSpec
 from tests import fault_model as fault
 from tests.fault_model import FaultModel
 from tests.integration.models.asking import FILES, SETTINGS, MakeModel, ask

@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 import pytest
 
-from baton.adapters.circuit_breaker import CircuitBreakers
-from baton.adapters.openai import OpenAIChatModel
+from baton.adapters.egress.circuit_breaker import CircuitBreakers
+from baton.adapters.models.openai import OpenAIChatModel
 from baton.domain.errors import ModelError, ModelRateLimited, ModelTimeout, ModelUnavailable
-from baton.domain.message import Role
-from baton.ports.chat_model import ModelSettings, Prompt
+from baton.domain.threads.message import Role
+from baton.ports.agents.chat_model import ModelSettings, Prompt
 from tests import fault_model as fault
 from tests.fakes.thread_files import MemoryThreadFiles
 from tests.fault_model import Behaviour, FaultModel

@@ -11,8 +11,8 @@ from typing import Protocol
 import pytest
 
 from baton.domain.errors import ModelError, ModelRateLimited, ModelUnavailable
-from baton.domain.message import Role
-from baton.ports.chat_model import (
+from baton.domain.threads.message import Role
+from baton.ports.agents.chat_model import (
     ChatModel,
     Finished,
     FinishReason,

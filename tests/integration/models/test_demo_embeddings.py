@@ -10,10 +10,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from baton.adapters.openai.embedder import OpenAIEmbedder
+from baton.adapters.models.openai.embedder import OpenAIEmbedder
+from baton.domain.documents.search import Vector
 from baton.domain.errors import EmbedderUnavailable
-from baton.domain.search import Vector
-from baton.ports.search import Embedder
+from baton.ports.documents.search import Embedder
 from baton_local.demo_model.app import create_app
 from baton_local.demo_model.sentence_embedder import SentenceEmbedder, make_embedder
 from baton_local.demo_model.sentence_encoder import DIMENSIONS, NAME, PARALLEL_BATCHES, SentenceEncoder, encoder_url

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator
 import pytest
 from ag_ui.core import DataSource, DocumentPart, TextPart
 
-from baton.adapters.openai import OpenAIChatModel
-from baton.domain.message import Role
-from baton.domain.tool_call import ToolCall
-from baton.ports.chat_model import Finished, FinishReason, ModelSettings, Prompt, TextDelta, ToolSpec
+from baton.adapters.models.openai import OpenAIChatModel
+from baton.domain.runs.tool_call import ToolCall
+from baton.domain.threads.message import Role
+from baton.ports.agents.chat_model import Finished, FinishReason, ModelSettings, Prompt, TextDelta, ToolSpec
 from baton_local.demo_model.app import create_app
 from tests.fakes.thread_files import MemoryThreadFiles
 from tests.fault_model import ThreadedServer

@@ -7,13 +7,13 @@ from contextlib import aclosing
 
 import pytest
 
-from baton.adapters.openai import OpenAIChatModel
+from baton.adapters.models.openai import OpenAIChatModel
 from baton.domain.errors import (
     StoreUnavailable,
 )
-from baton.domain.message import Role
-from baton.domain.usage import Usage
-from baton.ports.chat_model import Finished, FinishReason, ModelSettings, Prompt, TextDelta
+from baton.domain.runs.usage import Usage
+from baton.domain.threads.message import Role
+from baton.ports.agents.chat_model import Finished, FinishReason, ModelSettings, Prompt, TextDelta
 from tests import fault_model as fault
 from tests.fault_model import FaultModel
 from tests.integration.models.asking import FILES, HELLO, SETTINGS, MakeModel, ask, text_of

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from baton.adapters.openai.embedder import MAX_BATCH_TEXTS, MAX_TEXT_TOKENS, OpenAIEmbedder
+from baton.adapters.models.openai.embedder import MAX_BATCH_TEXTS, MAX_TEXT_TOKENS, OpenAIEmbedder
 from baton.domain.errors import EmbedderUnavailable, WrongEmbeddings
 from tests import fault_model as fault
 from tests.fakes.token_counter import WordCounter

@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from baton.adapters.openai import OpenAIChatModel
+from baton.adapters.models.openai import OpenAIChatModel
 from baton.domain.errors import (
     ContentFiltered,
     ContextTooLong,
@@ -18,7 +18,7 @@ from baton.domain.errors import (
     ModelUnavailable,
     OutOfCredit,
 )
-from baton.ports.chat_model import ModelSettings
+from baton.ports.agents.chat_model import ModelSettings
 from tests import fault_model as fault
 from tests.fault_model import Behaviour, FaultModel
 from tests.integration.models.asking import ONE_WORD, MakeModel, ask, ask_until_error, text_of

@@ -8,10 +8,10 @@ from collections.abc import Callable
 
 import pytest
 
-from baton.adapters.openai import OpenAIChatModel
+from baton.adapters.models.openai import OpenAIChatModel
 from baton.domain.errors import ModelError, ModelRefused, ModelTimeout, ModelUnavailable
-from baton.domain.tool_call import ToolCall
-from baton.ports.chat_model import MAX_ANSWER_BYTES, Finished, FinishReason
+from baton.domain.runs.tool_call import ToolCall
+from baton.ports.agents.chat_model import MAX_ANSWER_BYTES, Finished, FinishReason
 from tests import fault_model as fault
 from tests.fault_model import FaultModel, Flood
 from tests.integration.models.asking import SETTINGS, ask, ask_until_error, text_of

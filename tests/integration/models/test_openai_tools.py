@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from baton.adapters.openai import OpenAIChatModel
+from baton.adapters.models.openai import OpenAIChatModel
 from baton.domain.errors import (
     ModelRefused,
     ModelUnavailable,
 )
-from baton.domain.message import Role
-from baton.ports.chat_model import Finished, FinishReason, ModelChunk, Prompt, TextDelta, ToolCall
+from baton.domain.threads.message import Role
+from baton.ports.agents.chat_model import Finished, FinishReason, ModelChunk, Prompt, TextDelta, ToolCall
 from tests import fault_model as fault
 from tests.fault_model import FaultModel
 from tests.integration.models.asking import ADD, FILES, HELLO, ONE_WORD, SETTINGS, ask, text_of

@@ -9,13 +9,13 @@ from typing import Any, cast
 
 import pytest
 
+from baton.adapters.aws.secrets import SecretsManager
 from baton.adapters.models.provider_models import ProviderModels
-from baton.adapters.secrets import SecretsManager
 from baton.composition.models import provider_models
 from baton.domain.errors import ModelError
-from baton.domain.message import Role
-from baton.ports.chat_model import ModelChunk, ModelSettings, Prompt
-from baton.ports.files import ThreadFiles
+from baton.domain.threads.message import Role
+from baton.ports.agents.chat_model import ModelChunk, ModelSettings, Prompt
+from baton.ports.documents.files import ThreadFiles
 from baton.settings.models import ModelSettings as EndpointSettings
 from tests.fault_model import FaultModel, status
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from baton.adapters.dynamodb.table import Table, deserialize
-from baton.domain.identity import Scope
+from baton.domain.tenants.identity import Scope
 from baton_local.engines.clients import client
 from baton_local.resources import create_bucket
 from baton_testing.fakes.clock import FakeClock
-from baton_testing.fakes.search_index import FakeSearchIndex
+from baton_testing.fakes.documents.search_index import FakeSearchIndex
 from tests.contracts.table_stores import TableStores
 from tests.engines import TableAt
 from tests.fakes.ports import FakePorts

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from baton.adapters.dynamodb.forget_requests import DynamoForgetRequests, DynamoRetentions
 from baton.adapters.dynamodb.table import Table
-from baton.domain.identity import Scope
+from baton.adapters.dynamodb.tenants.forget_requests import DynamoForgetRequests, DynamoRetentions
+from baton.domain.tenants.identity import Scope
 from baton_local.engines.clients import client
 from baton_testing.fakes.clock import FakeClock
-from baton_testing.fakes.forget_requests import FakeForgetRequests
+from baton_testing.fakes.tenants.forget_requests import FakeForgetRequests
 from tests.contracts.erasure import Erasing, ErasureContract, ObjectErasureContract
 from tests.contracts.forgetting import Forgotten, RequestContract, RetentionContract
 from tests.contracts.stores import answered, said

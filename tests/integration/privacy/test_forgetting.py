@@ -11,19 +11,19 @@ from typing import Any
 import pytest
 
 from baton.adapters.dynamodb import keys
-from baton.domain.episode import EpisodeRef, episode_id
+from baton.domain.documents.search import IndexDocument, IndexedText, IndexName, SearchFilter
 from baton.domain.errors import SearchUnavailable, ThreadUnavailable
-from baton.domain.feedback import Feedback, Rating
-from baton.domain.forgetting import ForgetRequest, ForgetStatus, Retention
-from baton.domain.identity import Permission, Scope
-from baton.domain.push_config import Line, PushConfig
-from baton.domain.run_step import RunStep, StepKind
-from baton.domain.search import IndexDocument, IndexedText, IndexName, SearchFilter
-from baton.domain.thread import EndReason
-from baton.domain.workflow import Workflow, WorkflowStatus
-from baton.leases import give_back
+from baton.domain.handoffs.workflow import Workflow, WorkflowStatus
+from baton.domain.memory.episode import EpisodeRef, episode_id
+from baton.domain.memory.forgetting import ForgetRequest, ForgetStatus, Retention
+from baton.domain.runs.run_step import RunStep, StepKind
+from baton.domain.tenants.identity import Permission, Scope
+from baton.domain.threads.feedback import Feedback, Rating
+from baton.domain.threads.push_config import Line, PushConfig
+from baton.domain.threads.thread import EndReason
 from baton.memory.episodes.session_closing import ClosingStep
-from baton.ports.leases import LeaseRequest
+from baton.ports.threads.leases import LeaseRequest
+from baton.threads.leases import give_back
 from tests.contracts.stores import answered, new_thread_id, said, turn
 from tests.fakes.chat_model import Answer
 from tests.integration.privacy.conftest import World

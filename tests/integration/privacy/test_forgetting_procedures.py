@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from baton.domain.capture import Capture, CaptureRef, CaptureStep
-from baton.domain.forgetting import ForgetStatus
-from baton.domain.identity import Scope
-from baton.domain.private_skill import SkillAction, SkillDecision
-from baton.domain.procedure import (
+from baton.domain.memory.capture import Capture, CaptureRef, CaptureStep
+from baton.domain.memory.forgetting import ForgetStatus
+from baton.domain.memory.private_skill import SkillAction, SkillDecision
+from baton.domain.memory.procedure import (
     Procedure,
     ProcedureAction,
     ProcedureDecision,
@@ -16,6 +15,7 @@ from baton.domain.procedure import (
     ProcedureSource,
     ProcedureStatus,
 )
+from baton.domain.tenants.identity import Scope
 from tests.contracts.procedures import DRAFT
 from tests.contracts.stores import new_thread_id
 from tests.integration.privacy.conftest import World

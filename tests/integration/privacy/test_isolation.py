@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from baton.domain.forgetting import ForgetStatus
-from baton.domain.identity import Scope
-from baton.domain.search import IndexDocument, IndexedText, IndexName
+from baton.domain.documents.search import IndexDocument, IndexedText, IndexName
+from baton.domain.memory.forgetting import ForgetStatus
+from baton.domain.tenants.identity import Scope
 from tests.integration.privacy.conftest import World
 
 TENANTS = ("acme", "acme-2", "acm")

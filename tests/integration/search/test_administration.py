@@ -12,11 +12,11 @@ from baton.adapters.opensearch.definitions import EmbeddingModel, Layout, index_
 from baton.adapters.opensearch.engine import Engine
 from baton.adapters.opensearch.index import OpenSearchIndex
 from baton.adapters.opensearch.reindexing import Pace
+from baton.domain.documents.search import IndexedText, IndexName, SearchClause, SearchFilter, Signal
 from baton.domain.errors import EmbedderUnavailable
-from baton.domain.search import IndexedText, IndexName, SearchClause, SearchFilter, Signal
 from baton.ports.clock import SystemClock
-from baton.ports.search import IndexedSource
-from baton_testing.fakes.embedder import FakeEmbedder
+from baton.ports.documents.search import IndexedSource
+from baton_testing.fakes.documents.embedder import FakeEmbedder
 from tests.contracts.search import EMBEDDER, EPISODES, EVERYTHING, MEANING, document, ids, listed, new_scope, query
 
 pytestmark = pytest.mark.nightly

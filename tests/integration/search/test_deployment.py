@@ -16,8 +16,9 @@ import pytest
 
 from baton.adapters.opensearch.definitions import Layout
 from baton.adapters.opensearch.engine import Engine
-from baton.composition import environment, event_loop, search_commands
-from baton.domain.search import IndexName
+from baton.composition import search_commands
+from baton.composition.startup import environment, event_loop
+from baton.domain.documents.search import IndexName
 from baton_local.root import ROOT
 from tests.environment import INITIAL_ENVIRONMENT
 
@@ -125,7 +126,7 @@ def test_an_unknown_command_is_refused() -> None:
 def test_the_command_migrates_and_reindexes(deployment: dict[str, str], layout: Layout) -> None:
     def run(*arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [sys.executable, "-m", "baton.admin", "search", *arguments],
+            [sys.executable, "-m", "baton.composition.admin", "search", *arguments],
             env={**INITIAL_ENVIRONMENT, **deployment, **more},
             capture_output=True,
             text=True,

@@ -12,10 +12,10 @@ from baton.adapters.opensearch.definitions import Layout
 from baton.adapters.opensearch.engine import Engine, EngineError
 from baton.adapters.opensearch.index import OpenSearchIndex
 from baton.adapters.opensearch.reindexing import Pace
-from baton.domain.search import IndexedText, IndexName
+from baton.domain.documents.search import IndexedText, IndexName
 from baton.ports.clock import SystemClock
 from baton_local.account import ACCOUNT, REGION
-from baton_testing.fakes.embedder import FakeEmbedder
+from baton_testing.fakes.documents.embedder import FakeEmbedder
 from tests.contracts.search import EMBEDDER, EPISODES, EVERYTHING, document, listed, new_scope, query
 from tests.grants.declared import DOMAIN, roles, searching
 from tests.grants.simulator import Asked, Grant, decide, grants

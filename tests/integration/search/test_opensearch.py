@@ -16,10 +16,10 @@ from baton.adapters.opensearch.administration import OpenSearchAdministration
 from baton.adapters.opensearch.definitions import Layout
 from baton.adapters.opensearch.engine import Engine
 from baton.adapters.opensearch.index import OpenSearchIndex
+from baton.domain.documents.search import IndexedText
 from baton.domain.errors import SearchUnavailable
-from baton.domain.search import IndexedText
 from baton.ports.clock import SystemClock
-from baton_testing.fakes.embedder import FakeEmbedder
+from baton_testing.fakes.documents.embedder import FakeEmbedder
 from tests.contracts.knowledge import KnowledgeContract
 from tests.contracts.search import (
     EMBEDDER,

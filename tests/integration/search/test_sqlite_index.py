@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from baton.domain.documents.search import SearchFilter
 from baton.domain.errors import SearchUnavailable
-from baton.domain.search import SearchFilter
 from baton_local.sqlite_index import SqliteIndex
 from baton_local.sqlite_index.owner_file import OwnerFile
 from baton_local.sqlite_index.vectors import VectorCache
-from baton_testing.fakes.embedder import DIMENSIONS
+from baton_testing.fakes.documents.embedder import DIMENSIONS
 from tests.contracts.knowledge import KnowledgeContract
 from tests.contracts.search import (
     EPISODES,

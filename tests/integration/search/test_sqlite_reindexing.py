@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from baton.domain.documents.search import IndexDocument, IndexedText, SearchFilter, Vector
 from baton.domain.errors import EmbedderUnavailable
-from baton.domain.search import IndexDocument, IndexedText, SearchFilter, Vector
 from baton_local.sqlite_index import SqliteIndex
 from baton_local.sqlite_index.reindexing import SqliteReindexing
-from baton_testing.fakes.embedder import DIMENSIONS, FakeEmbedder
+from baton_testing.fakes.documents.embedder import DIMENSIONS, FakeEmbedder
 from tests.contracts.search import (
     EMBEDDER,
     EPISODES,
@@ -162,7 +162,7 @@ async def test_the_command_rebuilds_the_embedded_index(index: SqliteIndex, folde
     await index.put(ada, EPISODES, [document("a", "green paint")])
     ran = await asyncio.to_thread(
         subprocess.run,
-        [sys.executable, "-m", "baton.admin", "search", "reindex", "episodes"],
+        [sys.executable, "-m", "baton.composition.admin", "search", "reindex", "episodes"],
         env={**os.environ, "BATON_SEARCH_URL": f"sqlite:///{folder}", "BATON_EMBEDDING_MODEL": ""},
         capture_output=True,
         text=True,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import boto3
 import pytest
 
-from baton.adapters.aws_http import send_directly
+from baton.adapters.aws.http_sender import send_directly
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.table import Table
 from baton_local.account import ACCESS_KEY_ID, REGION, SECRET_ACCESS_KEY

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from baton.adapters.dynamodb.audit import MAX_PAGES, PAGE
+from baton.adapters.dynamodb.tenants.audit import MAX_PAGES, PAGE
 from tests.contracts.stores import Stores, new_thread_id
 from tests.integration.store.conftest import Engine
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from baton.domain.capture import CaptureStep
+from baton.domain.memory.capture import CaptureStep
 from tests.contracts.stores import Stores
 from tests.faults.capture.dying import Dying, calls_of_a_capture, carried_out, check, harness_with_task, over
 

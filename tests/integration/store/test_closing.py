@@ -13,8 +13,8 @@ import pytest
 from baton.adapters.dynamodb.table import Table
 from baton.domain.errors import ImportConflict
 from baton.memory.episodes.session_closing import ClosingStep
-from baton.requests.session_import import imported_session
-from baton_testing.fakes.episodes import WorkerDied
+from baton.threads.requests.session_import import imported_session
+from baton_testing.fakes.memory.episodes import WorkerDied
 from tests.contracts.stores import Stores
 from tests.fakes.chat_model import Answer
 from tests.harness.harness import Harness

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from baton.domain.agent import AgentDefinition
-from baton.domain.tool_call import ToolCall
-from baton.requests.parsing import message_request
-from baton_testing.fakes.shipped_agents import FakeShippedAgents
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.runs.tool_call import ToolCall
+from baton.threads.requests.parsing import message_request
+from baton_testing.fakes.agents.shipped_agents import FakeShippedAgents
 from tests.contracts.conversing import Worker
 from tests.contracts.handoff_agents import AGENTS, ASSISTANT
 from tests.contracts.stores import Stores, new_thread_id

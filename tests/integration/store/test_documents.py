@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
+from baton.adapters.aws.s3_documents import S3Documents
+from baton.adapters.aws.s3_files import s3_client
 from baton.adapters.dynamodb.documents import DynamoDocuments
-from baton.adapters.s3_documents import S3Documents
-from baton.adapters.s3_files import s3_client
-from baton.ports.files import Upload
+from baton.ports.documents.files import Upload
 from baton_testing.fakes.clock import FakeClock
 from tests.contracts.documents import DocumentFilesContract, DocumentRooms, DocumentStoreContract, new_document
 from tests.integration.store.conftest import BUCKET, Engine

@@ -8,7 +8,7 @@ from typing import Any
 
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.table import Table
-from baton.adapters.dynamodb.thread_store import DynamoThreadStore
+from baton.adapters.dynamodb.threads.thread_store import DynamoThreadStore
 from tests.contracts.stores import Stores, answered, new_thread_id, said, texts
 from tests.integration.store.conftest import Engine
 

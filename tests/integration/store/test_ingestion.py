@@ -10,21 +10,21 @@ from typing import Any
 
 import pytest
 
+from baton.adapters.aws.s3_documents import S3Documents
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.documents import DynamoDocuments
 from baton.adapters.dynamodb.pipeline_queue import DynamoPipelineQueue
-from baton.adapters.dynamodb.searched_tenants import DynamoSearchedTenants
-from baton.adapters.s3_documents import S3Documents
-from baton.domain import pipelines
-from baton.domain.document import DocumentRef
-from baton.domain.identity import Scope
-from baton.domain.search import IndexName, SearchFilter
+from baton.adapters.dynamodb.tenants.searched_tenants import DynamoSearchedTenants
+from baton.domain.documents import pipelines
+from baton.domain.documents.document import DocumentRef
+from baton.domain.documents.search import IndexName, SearchFilter
+from baton.domain.tenants.identity import Scope
+from baton.entry.jobs.pipeline_admission import Admission
+from baton.entry.jobs.pipeline_starts import AdmittedIngestions
 from baton.knowledge.index_check import KnowledgeIndexCheck
-from baton.pipelines.admission import Admission
-from baton.pipelines.starts import AdmittedIngestions
 from baton_local.sqlite_index import SqliteIndex
 from baton_testing.fakes.clock import FakeClock
-from baton_testing.fakes.embedder import DIMENSIONS
+from baton_testing.fakes.documents.embedder import DIMENSIONS
 from tests.fakes.pipelines import FakeExecutions
 from tests.grants.declared import roles, searching
 from tests.grants.simulator import Asked, decide

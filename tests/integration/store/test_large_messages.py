@@ -7,9 +7,9 @@ import random
 
 import pytest
 
+from baton.adapters.aws.s3_records import S3Bodies
 from baton.adapters.dynamodb import keys
-from baton.adapters.dynamodb.thread_store import DynamoThreadStore
-from baton.adapters.s3_records import S3Bodies
+from baton.adapters.dynamodb.threads.thread_store import DynamoThreadStore
 from baton.domain.errors import StoreUnavailable
 from tests.contracts.stores import Stores, new_thread_id, said, texts
 from tests.integration.store.conftest import BUCKET, Engine, NotedTable

@@ -6,8 +6,8 @@ import pytest
 
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.pipeline_queue import DynamoPipelineQueue
-from baton.domain.pipelines import Pipeline
-from baton.ports.pipelines import PipelineQueue
+from baton.domain.documents.pipelines import Pipeline
+from baton.ports.documents.pipelines import PipelineQueue
 from tests.contracts.pipelines import PipelineQueueContract
 from tests.fakes.pipelines import FakePipelineQueue
 from tests.integration.store.conftest import Engine

@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from baton.domain.errors import ProcedureChanged, ProcedureNameTaken, UnknownProcedure
-from baton.domain.identity import Scope
-from baton.domain.private_skill import IN_USE, SkillAction, SkillDecision
-from baton.domain.procedure import REVIEWED, Procedure, ProcedureDraft, ProcedureStatus, ProcedureStep
+from baton.domain.memory.private_skill import IN_USE, SkillAction, SkillDecision
+from baton.domain.memory.procedure import REVIEWED, Procedure, ProcedureDraft, ProcedureStatus, ProcedureStep
+from baton.domain.tenants.identity import Scope
 from tests.contracts.fake_stores import in_memory
 from tests.contracts.stores import Stores
 from tests.integration.store.conftest import Engine

@@ -13,8 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from baton.domain.errors import ProcedureChanged, UnknownProcedure
-from baton.domain.identity import Scope
-from baton.domain.procedure import (
+from baton.domain.memory.procedure import (
     REVIEWED,
     Procedure,
     ProcedureAction,
@@ -24,6 +23,7 @@ from baton.domain.procedure import (
     ProcedureStatus,
     ProcedureStep,
 )
+from baton.domain.tenants.identity import Scope
 from tests.contracts.fake_stores import in_memory
 from tests.contracts.stores import Stores
 from tests.integration.store.conftest import Engine

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from baton.domain.errors import StoreUnavailable
-from baton.domain.private_skill import SkillAction
-from baton.domain.procedure import REVIEWED, Procedure, ProcedureAction
+from baton.domain.memory.private_skill import SkillAction
+from baton.domain.memory.procedure import REVIEWED, Procedure, ProcedureAction
 from tests.contracts.private_skills import change, save, share
 from tests.contracts.procedures import ID, SOURCE, add_approved, decide, procedure, statuses
 from tests.contracts.stores import Stores

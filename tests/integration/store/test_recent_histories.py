@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import pytest
 
-from baton.domain.identity import Scope
-from baton.domain.message import StoredMessage
-from baton.domain.usage import Usage
-from baton.ports.leases import Commit, Lease
+from baton.domain.runs.usage import Usage
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.message import StoredMessage
+from baton.ports.threads.leases import Commit, Lease
 from tests.contracts.stores import Stores, answered, new_thread_id, said, texts, turn
 from tests.integration.store.conftest import Engine, NotedTable
 

@@ -7,10 +7,10 @@ from types import SimpleNamespace
 import pytest
 
 from baton.domain.errors import LeaseLost, StoreUnavailable, ThreadUnavailable
-from baton.domain.thread import Run
-from baton.domain.usage import Usage
-from baton.ports.leases import LeaseBusy
-from baton.ports.stream_log import LogPiece
+from baton.domain.runs.usage import Usage
+from baton.domain.threads.thread import Run
+from baton.ports.threads.leases import LeaseBusy
+from baton.ports.threads.stream_log import LogPiece
 from tests.contracts.stores import Stores, answered, new_thread_id, said, texts, turn
 from tests.integration.store.conftest import Engine
 from tests.integration.store.lost_answers import lost_answers

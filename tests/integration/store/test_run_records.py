@@ -6,8 +6,8 @@ import base64
 import random
 from dataclasses import replace
 
-from baton.adapters.dynamodb.run_records import DynamoRunRecords
-from baton.adapters.s3_records import S3Bodies
+from baton.adapters.aws.s3_records import S3Bodies
+from baton.adapters.dynamodb.threads.run_records import DynamoRunRecords
 from tests.contracts.context_records import ContextRecordsContract
 from tests.contracts.run_records import RemoteTaskContract, StepContract, TaskContract, ToolCallContract, call
 from tests.contracts.stores import answered, new_thread_id, said

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from baton.adapters.aws.s3_documents import S3SourceObjects
 from baton.adapters.dynamodb.documents import DynamoSources
-from baton.adapters.s3_documents import S3SourceObjects
-from baton.ports.sources import PageUnavailable
+from baton.ports.documents.sources import PageUnavailable
 from baton_local.resources import create_bucket
 from tests.contracts.sources import SourceRooms, SourceStoreContract
 from tests.grants.declared import roles, template

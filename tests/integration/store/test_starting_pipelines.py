@@ -7,15 +7,15 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from baton.adapters.step_functions import StepFunctionsExecutions
-from baton.domain.capture import CaptureRef
-from baton.domain.document import DocumentRef
-from baton.domain.episode import EpisodeRef
-from baton.domain.identity import Scope
-from baton.domain.pipelines import Pipeline, PipelineLimits
-from baton.domain.thread import EndReason
-from baton.pipelines.admission import Admission
-from baton.pipelines.starts import AdmittedCaptures, AdmittedClosings, AdmittedIngestions
+from baton.adapters.aws.step_functions import StepFunctionsExecutions
+from baton.domain.documents.document import DocumentRef
+from baton.domain.documents.pipelines import Pipeline, PipelineLimits
+from baton.domain.memory.capture import CaptureRef
+from baton.domain.memory.episode import EpisodeRef
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.thread import EndReason
+from baton.entry.jobs.pipeline_admission import Admission
+from baton.entry.jobs.pipeline_starts import AdmittedCaptures, AdmittedClosings, AdmittedIngestions
 from baton_local.account import ACCOUNT
 from baton_local.engines.clients import client
 from baton_testing.fakes.clock import FakeClock

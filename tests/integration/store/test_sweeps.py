@@ -10,12 +10,12 @@ import pytest
 
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
-from baton.adapters.dynamodb.idle_threads import DynamoIdleThreads
 from baton.adapters.dynamodb.shards import DUE_PAGE
 from baton.adapters.dynamodb.table import Table
+from baton.adapters.dynamodb.threads.idle_threads import DynamoIdleThreads
 from baton.composition.app import build
-from baton.domain.episode import EpisodePart
-from baton.ports.threads import DueThread
+from baton.domain.memory.episode import EpisodePart
+from baton.ports.threads.threads import DueThread
 from tests.contracts.endings import session
 from tests.contracts.episodes import episode_of
 from tests.contracts.stores import Stores, new_thread_id

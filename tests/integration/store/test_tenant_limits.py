@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from baton.adapters.dynamodb.tenant_limits import DynamoTenantLimits
-from baton.ports.tenants import TenantLimitStore
-from baton_testing.fakes.tenants import FakeTenantLimits
+from baton.adapters.dynamodb.tenants.tenant_limits import DynamoTenantLimits
+from baton.ports.tenants.tenants import TenantLimitStore
+from baton_testing.fakes.tenants.tenants import FakeTenantLimits
 from tests.contracts.tenant_limits import TenantLimitContract
 from tests.integration.store.conftest import Engine
 

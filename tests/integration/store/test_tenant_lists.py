@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from baton.adapters.dynamodb import keys, thread_store
-from baton.domain.thread_search import ThreadQuery
-from baton.domain.usage import Usage
+from baton.adapters.dynamodb import keys
+from baton.adapters.dynamodb.threads import thread_store
+from baton.domain.runs.usage import Usage
+from baton.domain.threads.thread_search import ThreadQuery
 from tests.contracts.stores import new_thread_id
 from tests.contracts.tenant_lists import TenantListContract, listed, page, spent
 from tests.integration.store.conftest import Engine

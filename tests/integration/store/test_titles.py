@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from baton.adapters.dynamodb import thread_store
-from baton.domain.thread_search import thread_query
+from baton.adapters.dynamodb.threads import thread_store
+from baton.domain.threads.thread_search import thread_query
 from tests.contracts.stores import new_thread_id
 from tests.contracts.titles import FeedbackContract, FoundMessageContract, SearchContract, TitleContract, named
 from tests.integration.store.conftest import Engine

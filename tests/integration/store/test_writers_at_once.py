@@ -8,8 +8,8 @@ import pytest
 
 from baton.composition.app import build
 from baton.domain.errors import StoreUnavailable
-from baton.domain.identity import Scope
-from baton.domain.procedure import Procedure, draft_from
+from baton.domain.memory.procedure import Procedure, draft_from
+from baton.domain.tenants.identity import Scope
 from tests.harness.harness import Harness
 from tests.integration.store.conftest import Engine
 

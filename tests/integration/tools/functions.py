@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field
 
 from baton import tool
-from baton.ports.tools import CallContext, ToolFailed, ToolResult
+from baton.ports.agents.tools import CallContext, ToolFailed, ToolResult
 
 
 class Place(BaseModel):

@@ -17,19 +17,19 @@ import httpx2
 
 from baton.adapters import egress
 from baton.adapters.egress import EgressPolicy
-from baton.adapters.header_values import HeaderValues
-from baton.adapters.http_requests import HttpRequests
-from baton.adapters.http_tools import HttpTools
-from baton.adapters.mcp import McpTools
-from baton.adapters.openapi_tools import OpenApiTools
-from baton.adapters.python_tools import PythonTools
-from baton.adapters.toolbox import Guards, Toolbox
+from baton.adapters.tools.header_values import HeaderValues
+from baton.adapters.tools.http_requests import HttpRequests
+from baton.adapters.tools.http_tools import HttpTools
+from baton.adapters.tools.mcp import McpTools
+from baton.adapters.tools.openapi_tools import OpenApiTools
+from baton.adapters.tools.python_tools import PythonTools
+from baton.adapters.tools.toolbox import Guards, Toolbox
 from baton.authoring.functions import Functions
-from baton.domain.agent import AgentDefinition
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.agents.tool import HttpTool, McpServer, OpenApiTool, PythonTool
 from baton.domain.errors import NotFound
-from baton.domain.identity import Scope
-from baton.domain.tool import HttpTool, McpServer, OpenApiTool, PythonTool
-from baton.ports.tools import CallContext, ToolResult
+from baton.domain.tenants.identity import Scope
+from baton.ports.agents.tools import CallContext, ToolResult
 from tests.environment import INITIAL_ENVIRONMENT
 from tests.unit.identity.signing import Monotonic
 

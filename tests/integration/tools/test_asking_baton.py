@@ -11,8 +11,8 @@ from contextlib import asynccontextmanager
 import pytest
 import uvicorn
 
-from baton.domain.agent import AgentDefinition
-from baton.ports.tools import ToolFailed
+from baton.domain.agents.agent import AgentDefinition
+from baton.ports.agents.tools import ToolFailed
 from tests.fakes.chat_model import Answer
 from tests.harness.wiki import delete, wiki
 from tests.integration.tools.harness import ADA, Harness, Kept, agent_with, mcp

@@ -17,10 +17,10 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from baton.adapters.egress import EgressPolicy
-from baton.ports.tools import ToolFailed
+from baton.ports.agents.tools import ToolFailed
 from tests.integration.tools.harness import ADA, Harness, agent_with, http
 from tests.integration.tools.http_server import http_server
-from tests.unit.egress.serving import serving
+from tests.unit.adapters.egress.serving import serving
 
 
 def arguments(*required: str, **others: Any) -> dict[str, Any]:

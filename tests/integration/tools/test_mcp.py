@@ -9,9 +9,9 @@ import re
 import pytest
 
 from baton.adapters.egress import EgressPolicy
-from baton.ports.tools import ToolFailed
+from baton.ports.agents.tools import ToolFailed
 from tests.integration.tools.harness import ADA, Harness, agent_with, mcp, mcp_server
-from tests.unit.egress.serving import reply, serving
+from tests.unit.adapters.egress.serving import reply, serving
 
 
 async def test_a_servers_tools_are_offered_under_names_a_model_accepts(harness: Harness, files_port: int) -> None:

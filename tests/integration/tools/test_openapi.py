@@ -11,12 +11,12 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from baton.adapters.openapi_document import operation, parsed
-from baton.adapters.tool_source import UnusableDocument
-from baton.ports.tools import ToolFailed
+from baton.adapters.tools.openapi_document import operation, parsed
+from baton.adapters.tools.tool_source import UnusableDocument
+from baton.ports.agents.tools import ToolFailed
 from tests.integration.tools.harness import ADA, Harness, agent_with
 from tests.integration.tools.http_server import SPEC
-from tests.unit.egress.serving import reply, serving
+from tests.unit.adapters.egress.serving import reply, serving
 
 
 def openapi(port: int, operation_id: str = "updatePet", **more: Any) -> dict[str, Any]:

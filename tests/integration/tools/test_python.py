@@ -7,8 +7,8 @@ import json
 import pytest
 from jsonschema import Draft202012Validator
 
-from baton.domain.identity import Scope
-from baton.ports.tools import ToolFailed
+from baton.domain.tenants.identity import Scope
+from baton.ports.agents.tools import ToolFailed
 from tests.integration.tools.harness import ADA, Harness, agent_with
 
 FUNCTIONS = "tests.integration.tools.functions"

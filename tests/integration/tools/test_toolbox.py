@@ -9,21 +9,21 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from baton.adapters.circuit_breaker import CircuitBreakers
-from baton.adapters.header_values import HeaderValues
-from baton.adapters.secrets import ParameterStore, SecretsManager
+from baton.adapters.aws.secrets import ParameterStore, SecretsManager
+from baton.adapters.egress.circuit_breaker import CircuitBreakers
+from baton.adapters.tools.header_values import HeaderValues
 from baton.composition.app import build
 from baton.domain.errors import InternalError, NotFound
-from baton.domain.secret import SecretReference
-from baton.domain.tool_call import ToolCall
-from baton.ports.tools import ToolFailed
-from baton_testing.fakes.tools import FakeTools
+from baton.domain.runs.tool_call import ToolCall
+from baton.domain.tenants.secret import SecretReference
+from baton.ports.agents.tools import ToolFailed
+from baton_testing.fakes.agents.tools import FakeTools
 from tests.contracts.tools import ToolsContract, ToolsUnderTest
 from tests.fakes.chat_model import Answer
 from tests.harness.harness import ASSISTANT
 from tests.harness.harness import Harness as Talk
 from tests.integration.tools.harness import ADA, Harness, agent_with, context, http, mcp
-from tests.unit.egress.serving import serving
+from tests.unit.adapters.egress.serving import serving
 from tests.unit.identity.signing import Monotonic
 
 

@@ -20,8 +20,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from baton.adapters.a2a.answer import Answer
-from baton.ports.agent_client import AgentData, AgentDone, AgentFailed, AgentFile, AgentProgress, Attachment
-from baton.ports.chat_model import TextDelta
+from baton.ports.agents.agent_client import AgentData, AgentDone, AgentFailed, AgentFile, AgentProgress, Attachment
+from baton.ports.agents.chat_model import TextDelta
 
 WORDS = st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8), min_size=1, max_size=8)
 

@@ -17,9 +17,9 @@ from pydantic import ValidationError
 from baton.adapters.a2a.cards import CARD_SECONDS, AgentCards
 from baton.adapters.a2a.signatures import UntrustedCard, public_keys, verify_card
 from baton.adapters.a2a.trusted_keys import MIN_KEY_SECONDS
-from baton.adapters.signing import JwkCardSigner
+from baton.adapters.tokens.signing_keys import JwkCardSigner
+from baton.domain.agents.remote_agent import CardSignature
 from baton.domain.errors import InternalError
-from baton.domain.remote_agent import CardSignature
 from tests.card_keys import Json, key_set, private_jwk, public_jwk
 
 HOME = "https://agent.example"

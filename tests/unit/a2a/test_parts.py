@@ -6,7 +6,7 @@ import pytest
 from a2a.types import Artifact, Part
 
 from baton.adapters.a2a.parts import extras_of
-from baton.ports.agent_client import AgentFile
+from baton.ports.agents.agent_client import AgentFile
 
 
 @pytest.mark.parametrize(

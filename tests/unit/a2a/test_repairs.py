@@ -11,8 +11,8 @@ import pytest
 
 from baton.adapters.a2a import RemoteAgents
 from baton.adapters.a2a.repairs import repair
-from baton.domain.identity import Scope
-from baton.domain.secret import HeaderValue
+from baton.domain.tenants.identity import Scope
+from baton.domain.tenants.secret import HeaderValue
 from tests.contracts.agent_client import a_task, text_of
 from tests.integration.agents.conftest import defined
 

@@ -8,9 +8,9 @@ import pytest
 from a2a.types import Message
 
 from baton.adapters.a2a.extension import MAX_OUTCOME, report_in
-from baton.domain.a2a_task import EXTENSION_URI
-from baton.domain.handoff import MAX_SUMMARY
-from baton.ports.agent_client import AgentReport
+from baton.domain.handoffs.handoff import MAX_SUMMARY
+from baton.domain.threads.a2a_task import EXTENSION_URI
+from baton.ports.agents.agent_client import AgentReport
 
 BOOKED = {"return": {"summary": "Booked.", "outcome": "completed"}}
 

@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import pytest
 
-from baton.domain.agent import AgentDefinition
+from baton.domain.agents.agent import AgentDefinition
 from baton.domain.errors import TokenExpired, Unauthorized
-from baton.domain.queued import RecordDelivery
-from baton.domain.tool_call import ToolCall
-from baton.ports.agent_client import AgentChunk, AgentTask
-from baton.requests.queue_mapping import queued_message
+from baton.domain.runs.tool_call import ToolCall
+from baton.domain.threads.queued import RecordDelivery
+from baton.ports.agents.agent_client import AgentChunk, AgentTask
+from baton.threads.requests.queue_mapping import queued_message
 from tests.fakes.chat_model import Answer
 from tests.harness.harness import ASSISTANT, Harness
 from tests.unit.api.a2a_client import A2AServed, blocking, message

@@ -9,8 +9,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baton.adapters.agent_files import AgentFileError, AgentFiles, read_agent
-from baton.domain.agent import AgentDefinition
+from baton.adapters.agents.agent_files import AgentFileError, AgentFiles, read_agent
+from baton.domain.agents.agent import AgentDefinition
 from baton_local.root import ROOT
 
 GOOD = """\

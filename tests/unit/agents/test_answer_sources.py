@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from baton.agents.answer_sources import has_found_nothing, select_answer_sources, select_consulted_sources
-from baton.domain.agent import AgentDefinition
+from baton.domain.agents.agent import AgentDefinition
 
 KNOWLEDGE = AgentDefinition(id="knowledge", name="Knowledge", description="Knows.", system_prompt="Be exact.")
 AGENT = {"kind": "agent", "id": "knowledge", "title": "Knowledge", "agentId": "knowledge", "score": None}

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from baton.domain.errors import InterruptUnavailable, InvalidRequest
-from baton.domain.interrupt import AnswerStatus, InterruptAnswer
-from baton.requests.parsing import answer_request, interrupt_answer
+from baton.domain.threads.interrupt import AnswerStatus, InterruptAnswer
+from baton.threads.requests.parsing import answer_request, interrupt_answer
 from tests.harness.harness import Harness
 from tests.harness.wiki import answer, call_results, interrupted, no, wiki, yes
 

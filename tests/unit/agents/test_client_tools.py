@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from baton.domain.agent import AgentDefinition
-from baton.domain.tool_call import ToolCall
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.runs.tool_call import ToolCall
 from tests.fakes.chat_model import Answer
 from tests.harness.handoffs import MAKER, HandoffHarness, transfer
 from tests.harness.harness import ASSISTANT, Harness

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from baton.api.record_schemas import Task
-from baton.domain.agent import AgentDefinition
+from baton.api.threads.record_schemas import Task
+from baton.domain.agents.agent import AgentDefinition
 from baton.domain.errors import LeaseLost, ModelUnavailable
-from baton.domain.task import RemoteTask, TaskStatus
-from baton.domain.tool_call import ToolCall
-from baton.domain.usage import Usage
-from baton.ports.agent_client import (
+from baton.domain.runs.task import RemoteTask, TaskStatus
+from baton.domain.runs.tool_call import ToolCall
+from baton.domain.runs.usage import Usage
+from baton.ports.agents.agent_client import (
     AgentData,
     AgentDone,
     AgentFailed,
@@ -27,9 +27,9 @@ from baton.ports.agent_client import (
     NotSent,
     TaskLost,
 )
-from baton.ports.chat_model import TextTakenBack
-from baton.ports.leases import Lease
-from baton_testing.fakes.agent_client import Reply
+from baton.ports.agents.chat_model import TextTakenBack
+from baton.ports.threads.leases import Lease
+from baton_testing.fakes.agents.agent_client import Reply
 from baton_testing.fakes.clock import FakeClock
 from tests.fakes.chat_model import Answer
 from tests.harness.harness import ASSISTANT, TODAY, Harness, Said

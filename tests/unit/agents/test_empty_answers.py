@@ -8,12 +8,12 @@ import pytest
 
 from baton import Agent, RunContext
 from baton.agents.agent_loop import NO_WORDS
-from baton.domain.agent import AgentDefinition
-from baton.domain.agent_settings import ModelChoice
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.agents.agent_settings import ModelChoice
 from baton.domain.errors import ModelUnavailable
-from baton.domain.message import Role
-from baton.domain.tool_call import ToolCall
-from baton.ports.chat_model import FinishReason, ReasoningDelta, TextTakenBack
+from baton.domain.runs.tool_call import ToolCall
+from baton.domain.threads.message import Role
+from baton.ports.agents.chat_model import FinishReason, ReasoningDelta, TextTakenBack
 from tests.fakes.chat_model import Answer
 from tests.harness.coded import coded
 from tests.harness.harness import ASSISTANT, LIBRARIAN, Harness, Said

@@ -9,8 +9,8 @@ from typing import Any, cast
 from ag_ui.core import DataSource, DocumentPart, TextPart
 
 from baton.agents.attempt_context import AttemptContext
-from baton.agents.hooks import Hooks
-from baton.agents.judged_texts import AT_ONCE, judge_question
+from baton.agents.guardrails.hooks import Hooks
+from baton.agents.guardrails.judged_texts import AT_ONCE, judge_question
 
 
 class CountingHooks:

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from baton.domain.agent import AgentDefinition
+from baton.domain.agents.agent import AgentDefinition
 from baton.domain.errors import ContentFiltered, ContextTooLong, ModelUnavailable
-from baton.domain.message import Role
-from baton.domain.provider_parts import MAX_PARTS_BYTES, ProviderParts, Replay
+from baton.domain.runs.provider_parts import MAX_PARTS_BYTES, ProviderParts, Replay
+from baton.domain.threads.message import Role
 from baton.memory.prompt.token_estimates import prompt_tokens
-from baton.ports.chat_model import ModelChunk, ModelSettings, Prompt, ReasoningDelta, TextTakenBack, ToolSpec
-from baton.ports.files import ThreadFiles
+from baton.ports.agents.chat_model import ModelChunk, ModelSettings, Prompt, ReasoningDelta, TextTakenBack, ToolSpec
+from baton.ports.documents.files import ThreadFiles
 from tests.fakes.chat_model import Answer, ScriptedChatModel
 from tests.harness.armed import CITY, armed, call
 from tests.harness.harness import ASSISTANT, Harness

@@ -10,13 +10,14 @@ from typing import Any
 import httpx2 as httpx
 import pytest
 
-from baton.adapters.models.profile_overrides import profile_overrides
-from baton.adapters.openai import OpenAIChatModel
-from baton.agents.model_checks import ModelChecks, list_configured_models
-from baton.agents.model_probes import ModelProbes
+from baton.adapters.models.openai import OpenAIChatModel
+from baton.adapters.models.profiles.profile_overrides import profile_overrides
+from baton.agents.checks.model_checks import ModelChecks, list_configured_models
+from baton.agents.checks.model_probes import ModelProbes
 from baton.composition.app import build
-from baton.domain.agent import AgentDefinition
-from baton.domain.agent_settings import ModelChoice
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.agents.agent_settings import ModelChoice
+from baton.domain.agents.model_providers import Ability, AbilityCheck, ModelKind, ModelReport, ModelUse, Provider
 from baton.domain.errors import (
     ModelError,
     ModelMisconfigured,
@@ -27,10 +28,9 @@ from baton.domain.errors import (
     RateLimited,
     WrongEmbeddings,
 )
-from baton.domain.model_providers import Ability, AbilityCheck, ModelKind, ModelReport, ModelUse, Provider
-from baton.ports.chat_model import ChatModel
-from baton_testing.fakes.embedder import FakeEmbedder
-from baton_testing.fakes.shipped_agents import FakeShippedAgents, agent
+from baton.ports.agents.chat_model import ChatModel
+from baton_testing.fakes.agents.shipped_agents import FakeShippedAgents, agent
+from baton_testing.fakes.documents.embedder import FakeEmbedder
 from tests.fault_model import chunk, usage_chunk
 from tests.harness.able_model import AbleModel
 from tests.harness.harness import Harness

@@ -7,11 +7,11 @@ import itertools
 
 from ag_ui.core import BaseEvent
 
-from baton.agents.progress import ProgressIndicator
-from baton.domain.agent import AgentDefinition
-from baton.domain.task import TaskStatus
-from baton.domain.tool_call import ToolCall
-from baton_testing.fakes.agent_client import Reply
+from baton.agents.calls.progress import ProgressIndicator
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.runs.task import TaskStatus
+from baton.domain.runs.tool_call import ToolCall
+from baton_testing.fakes.agents.agent_client import Reply
 from tests.fakes.chat_model import Answer
 from tests.harness.harness import ASSISTANT, Harness
 from tests.harness.timed import in_virtual_time

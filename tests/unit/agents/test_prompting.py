@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from baton.agents.workflow_notes import MAX_COLLECTED
-from baton.domain.interrupt import InterruptAnswer
-from baton.domain.procedure import Procedure, ProcedureDraft, ProcedureStep
+from baton.agents.tools.workflow_notes import MAX_COLLECTED
+from baton.domain.memory.procedure import Procedure, ProcedureDraft, ProcedureStep
+from baton.domain.threads.interrupt import InterruptAnswer
 from baton.memory.recall.selecting import MAX_PROCEDURE_TOKENS
 from tests.contracts.procedures import add_approved
 from tests.fakes.chat_model import Answer

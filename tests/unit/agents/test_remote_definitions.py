@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from baton.domain.agent import AgentDefinition
-from baton.domain.remote_agent import RemoteAgent
-from baton.domain.secret import SecretReference
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.agents.remote_agent import RemoteAgent
+from baton.domain.tenants.secret import SecretReference
 
 CARD = "https://weather.example/.well-known/agent-card.json"
 

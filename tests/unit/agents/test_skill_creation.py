@@ -6,15 +6,15 @@ from datetime import UTC, datetime
 
 import pytest
 
-from baton.adapters.agent_files import AgentFiles
-from baton.domain.agent import AgentDefinition
-from baton.domain.handoff import ContextMode
-from baton.domain.procedure import collected_fields, draft_from
-from baton.domain.sentences import SENTENCES, sentence
-from baton.domain.skill_markdown import parse_skill_markdown, skill_markdown
-from baton.domain.triggers import exit_locale, matching
-from baton.domain.workflow import WorkflowStatus
-from baton.domain.workflow_moves import advance, begin
+from baton.adapters.agents.agent_files import AgentFiles
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.agents.sentences import SENTENCES, sentence
+from baton.domain.handoffs.handoff import ContextMode
+from baton.domain.handoffs.triggers import exit_locale, matching
+from baton.domain.handoffs.workflow import WorkflowStatus
+from baton.domain.handoffs.workflow_moves import advance, begin
+from baton.domain.memory.procedure import collected_fields, draft_from
+from baton.domain.memory.skill_markdown import parse_skill_markdown, skill_markdown
 from baton_local.root import ROOT
 
 NOW = datetime(2026, 3, 14, tzinfo=UTC)

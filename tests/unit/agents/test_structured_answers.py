@@ -11,12 +11,12 @@ import pytest
 
 from baton.agents.agent_loop import LAST_ANSWER
 from baton.agents.structured_answer import TOO_LONG
-from baton.domain.agent import AgentDefinition
+from baton.domain.agents.agent import AgentDefinition
 from baton.domain.errors import ModelUnavailable
-from baton.domain.events import Event
-from baton.domain.message import MessageStatus, Role, StoredMessage
-from baton.domain.tool_call import ToolCall
-from baton.ports.chat_model import FinishReason
+from baton.domain.runs.tool_call import ToolCall
+from baton.domain.threads.events import Event
+from baton.domain.threads.message import MessageStatus, Role, StoredMessage
+from baton.ports.agents.chat_model import FinishReason
 from tests.e2e.ag_ui_rules import check_run
 from tests.fakes.chat_model import Answer
 from tests.harness.handoffs import HandoffHarness, transfer

@@ -10,13 +10,13 @@ import pytest
 
 from baton.agents.agent_loop import MAX_CALLS
 from baton.agents.given_sources import MAX_SOURCE_FIELD, MAX_SOURCES
-from baton.api.record_schemas import ToolCallRecord as ServedCall
+from baton.api.threads.record_schemas import ToolCallRecord as ServedCall
 from baton.domain.errors import LeaseLost, ModelUnavailable, StoreUnavailable
-from baton.domain.message import MessageStatus, Role
-from baton.domain.tool_call import ToolCall
-from baton.ports.chat_model import ModelChunk, ModelSettings, Prompt, ToolSpec
-from baton.ports.files import ThreadFiles
-from baton.ports.tools import ToolFailed, ToolResult
+from baton.domain.runs.tool_call import ToolCall
+from baton.domain.threads.message import MessageStatus, Role
+from baton.ports.agents.chat_model import ModelChunk, ModelSettings, Prompt, ToolSpec
+from baton.ports.agents.tools import ToolFailed, ToolResult
+from baton.ports.documents.files import ThreadFiles
 from tests.fakes.chat_model import Answer, ScriptedChatModel
 from tests.harness.armed import CITY, armed, call
 from tests.harness.failing_store import failing_once
@@ -360,7 +360,7 @@ async def _text(text: str) -> str:
 
 
 def _tokens(total: int) -> Any:
-    from baton.domain.usage import Usage
+    from baton.domain.runs.usage import Usage
 
     return Usage(total - 10, 10)
 

@@ -11,9 +11,9 @@ from typing import Any
 import httpx
 
 from baton.api.a2a.access import A2AAccess
-from baton.domain.identity import Scope
-from baton.domain.queued import Queued, RecordDelivery
-from baton_testing.fakes.turn_queue import FakeTurnQueue
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.queued import Queued, RecordDelivery
+from baton_testing.fakes.threads.turn_queue import FakeTurnQueue
 from tests.a2a_schema import check_response
 from tests.harness.harness import Harness
 from tests.unit.api.served import Served

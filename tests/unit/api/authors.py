@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 
-from baton.domain.identity import Scope
+from baton.domain.tenants.identity import Scope
 from tests.unit.api.served import Served
 
 TUTOR: dict[str, Any] = {

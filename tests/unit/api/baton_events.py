@@ -9,7 +9,9 @@ from ag_ui.core import BaseEvent
 from hypothesis import strategies as st
 
 from baton.domain.errors import error_classes
-from baton.domain.events import (
+from baton.domain.runs.tool_call import ToolCall
+from baton.domain.runs.usage import Usage
+from baton.domain.threads.events import (
     Event,
     RunStamp,
     bare,
@@ -28,9 +30,9 @@ from baton.domain.events import (
     thread_closed,
     unsequenced,
 )
-from baton.domain.interrupt import AnswerStatus, Interrupt, InterruptAnswer
-from baton.domain.message import MessageStatus, Role, StoredMessage
-from baton.domain.run_events import (
+from baton.domain.threads.interrupt import AnswerStatus, Interrupt, InterruptAnswer
+from baton.domain.threads.message import MessageStatus, Role, StoredMessage
+from baton.domain.threads.run_events import (
     HANDOFF,
     RETURN,
     activity,
@@ -45,11 +47,9 @@ from baton.domain.run_events import (
     tool_call,
     tool_result,
 )
-from baton.domain.thread import EndReason
-from baton.domain.tool_call import ToolCall
-from baton.domain.usage import Usage
+from baton.domain.threads.thread import EndReason
+from baton_testing.fakes.agents.shipped_agents import agent
 from baton_testing.fakes.clock import NOON
-from baton_testing.fakes.shipped_agents import agent
 from tests.unit.domain.strategies import contents
 
 ids = st.text(min_size=1, max_size=12)

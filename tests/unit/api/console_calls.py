@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from baton.domain.identity import Permission
+from baton.domain.tenants.identity import Permission
 
 READ_ALL, INSPECT = Permission.THREAD_READ_ALL, Permission.CONTEXT_INSPECT
 AUDIT, AGENTS, PROCEDURES = Permission.AUDIT_READ, Permission.AGENT_WRITE, Permission.PROCEDURE_APPROVE

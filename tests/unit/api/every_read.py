@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from baton.api.sse import Timing
+from baton.api.runs.sse import Timing
 
 AT_ONCE = Timing(comment_seconds=0.0, first_event_seconds=1.0, follow_seconds=0.01)

@@ -15,7 +15,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from baton.api.mcp.tools import OUTPUT_SCHEMA
-from baton.domain.agent import AgentDefinition
+from baton.domain.agents.agent import AgentDefinition
 from tests.harness.harness import ASSISTANT, Harness
 from tests.unit.api.served import Served
 

@@ -9,24 +9,24 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
-from baton.domain.agent import AgentDefinition
-from baton.domain.document import IngestionStep, VersionStatus
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.documents.document import IngestionStep, VersionStatus
+from baton.domain.documents.source import Refresh, RefreshCounts, SourceError, SourceStatus
 from baton.domain.errors import ModelUnavailable
-from baton.domain.identity import Permission, Scope, thread_ref
-from baton.domain.procedure import Procedure, ProcedureAction, ProcedureScope, draft_from
-from baton.domain.source import Refresh, RefreshCounts, SourceError, SourceStatus
-from baton.domain.task import Task
-from baton.domain.thread import EndReason
-from baton.domain.tool_call import ToolCall
-from baton.ports.agent_client import AgentFailed
-from baton.ports.leases import LeaseRequest
-from baton.ports.messages import TurnRecord
-from baton.ports.tools import ToolFailed, ToolResult
-from baton.procedures.administration import ReadVersion
+from baton.domain.memory.procedure import Procedure, ProcedureAction, ProcedureScope, draft_from
+from baton.domain.runs.task import Task
+from baton.domain.runs.tool_call import ToolCall
+from baton.domain.tenants.identity import Permission, Scope, thread_ref
+from baton.domain.threads.thread import EndReason
+from baton.memory.procedures.administration import ReadVersion
+from baton.ports.agents.agent_client import AgentFailed
+from baton.ports.agents.tools import ToolFailed, ToolResult
+from baton.ports.threads.leases import LeaseRequest
+from baton.ports.threads.messages import TurnRecord
 from baton_documents.results import PageError
-from baton_testing.fakes.agent_client import Reply
+from baton_testing.fakes.agents.agent_client import Reply
 from baton_testing.fakes.clock import NOON
-from baton_testing.fakes.files import FakeFiles
+from baton_testing.fakes.documents.files import FakeFiles
 from tests.contracts.documents import new_document, processing, waiting
 from tests.contracts.evaluations import made
 from tests.contracts.sources import new_source

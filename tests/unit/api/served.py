@@ -12,7 +12,7 @@ from fastapi.routing import APIRoute
 
 from baton.api.a2a.access import A2AAccess
 from baton.api.application import create_app
-from baton.api.sse import Timing
+from baton.api.runs.sse import Timing
 from baton.composition.app import build
 from tests.fakes.token_verifier import OpenVerifier
 from tests.harness.harness import Harness

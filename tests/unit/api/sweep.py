@@ -21,7 +21,7 @@ from fastapi.routing import APIRoute
 from jsonschema import Draft202012Validator
 from pydantic import TypeAdapter
 
-from baton.domain.identity import Permission
+from baton.domain.tenants.identity import Permission
 from tests.e2e.ag_ui_rules import check_ag_ui
 from tests.e2e.problems import check_any_problem
 from tests.unit.api.recorded import RecordedHarness

@@ -30,16 +30,16 @@ from baton import (
     Workflow,
     tool,
 )
-from baton.adapters.agent_files import AgentFileError, AgentFiles
+from baton.adapters.agents.agent_files import AgentFileError, AgentFiles
 from baton.authoring.agent import NAMES
-from baton.domain import tool as tools
-from baton.domain.agent import AgentDefinition
-from baton.domain.agent_checks import check_agent
+from baton.domain.agents import tool as tools
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.agents.agent_checks import check_agent
 from baton.domain.definition import Definition
-from baton.domain.handoff import HandoffDefinition
-from baton.domain.workflow_definition import Condition as ConditionDefinition
-from baton.domain.workflow_definition import Transition as TransitionDefinition
-from baton.domain.workflow_definition import WorkflowDefinition, WorkflowState
+from baton.domain.handoffs.handoff import HandoffDefinition
+from baton.domain.handoffs.workflow_definition import Condition as ConditionDefinition
+from baton.domain.handoffs.workflow_definition import Transition as TransitionDefinition
+from baton.domain.handoffs.workflow_definition import WorkflowDefinition, WorkflowState
 from baton_local.root import ROOT
 
 GOOD = """\

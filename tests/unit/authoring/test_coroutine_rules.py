@@ -10,8 +10,8 @@ from pydantic import BaseModel
 
 from baton import Agent, CallContext, Handoff, Refuse, Replace, RunContext, ToolFailed, tool
 from baton.domain.errors import ModelUnavailable, StoreUnavailable
-from baton.domain.identity import Scope
-from baton.domain.usage import Usage
+from baton.domain.runs.usage import Usage
+from baton.domain.tenants.identity import Scope
 from tests.fakes.chat_model import Answer
 from tests.harness.armed import call
 from tests.harness.coded import coded

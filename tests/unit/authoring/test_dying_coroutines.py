@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from baton import Agent, CallContext, RunContext, tool
 from baton.domain.errors import StoreUnavailable
-from baton.ports.chat_model import Finished, FinishReason, ModelChunk, ModelSettings, Prompt, TextDelta
+from baton.ports.agents.chat_model import Finished, FinishReason, ModelChunk, ModelSettings, Prompt, TextDelta
 from tests.fakes.chat_model import Asked, ScriptedChatModel
 from tests.harness.coded import coded
 from tests.harness.harness import Harness, Said

@@ -11,21 +11,21 @@ from typing import Any
 import pytest
 
 from baton import Agent, Handoff, Refuse, RunContext, tool
-from baton.adapters.header_values import HeaderValues
-from baton.adapters.python_tools import PythonTools
-from baton.adapters.toolbox import Toolbox
+from baton.adapters.tools.header_values import HeaderValues
+from baton.adapters.tools.python_tools import PythonTools
+from baton.adapters.tools.toolbox import Toolbox
 from baton.authoring.functions import Functions
-from baton.domain.a2a_task import EXTENSION_URI
-from baton.domain.client_offer import ClientOffer, ClientTool, ContextItem, IncomingHandoff
-from baton.domain.interrupt import AnswerStatus, InterruptAnswer
-from baton.domain.message import Role
-from baton.domain.procedure import Procedure, ProcedureDraft, ProcedureStep
-from baton.domain.tool import PythonTool
-from baton.domain.verdict import Origin
+from baton.domain.agents.tool import PythonTool
+from baton.domain.agents.verdict import Origin
+from baton.domain.memory.procedure import Procedure, ProcedureDraft, ProcedureStep
+from baton.domain.threads.a2a_task import EXTENSION_URI
+from baton.domain.threads.client_offer import ClientOffer, ClientTool, ContextItem, IncomingHandoff
+from baton.domain.threads.interrupt import AnswerStatus, InterruptAnswer
+from baton.domain.threads.message import Role
 from baton.memory.prompt.context import AgentHistory, Assembly
-from baton.requests.parsing import answer_request
-from baton.requests.session_import import imported_session
-from baton_testing.fakes.files import FakeFiles
+from baton.threads.requests.parsing import answer_request
+from baton.threads.requests.session_import import imported_session
+from baton_testing.fakes.documents.files import FakeFiles
 from tests.fakes.chat_model import Answer
 from tests.harness.armed import call
 from tests.harness.coded import NoSecrets

@@ -8,9 +8,9 @@ from typing import Any
 import httpx
 import pytest
 
-from baton.domain.agent import AgentDefinition
-from baton.domain.agent_checks import check_agent, tenant_problems
-from baton.domain.tool_call import ToolCall
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.agents.agent_checks import check_agent, tenant_problems
+from baton.domain.runs.tool_call import ToolCall
 from tests.fakes.chat_model import Answer
 from tests.harness.guardrail_endpoint import POLICY, UNCHECKED, Endpoint
 from tests.harness.handoffs import MAKER, transfer

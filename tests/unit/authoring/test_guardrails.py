@@ -10,17 +10,17 @@ import pytest
 
 from baton import Agent, Handoff, Refuse, Replace, TurnContext, tool
 from baton.adapters.dynamodb.shapes import MESSAGE
-from baton.api.turn_schemas import ContextRecord
-from baton.domain.capture import CaptureRef
+from baton.api.threads.turn_schemas import ContextRecord
+from baton.domain.documents.search import IndexName, SearchFilter
 from baton.domain.errors import ModelUnavailable, StoreUnavailable
-from baton.domain.events import MAX_DELTA_CHARS
-from baton.domain.message import Role, text_of
-from baton.domain.provider_parts import ProviderParts, Replay
-from baton.domain.search import IndexName, SearchFilter
-from baton.domain.thread_title import TitleSource
+from baton.domain.memory.capture import CaptureRef
+from baton.domain.runs.provider_parts import ProviderParts, Replay
+from baton.domain.threads.events import MAX_DELTA_CHARS
+from baton.domain.threads.message import Role, text_of
+from baton.domain.threads.thread_title import TitleSource
 from baton.memory.episodes.session_closing import ClosingStep
-from baton.ports.chat_model import MAX_ANSWER_BYTES, ReasoningDelta
-from baton.ports.leases import Commit, Lease
+from baton.ports.agents.chat_model import MAX_ANSWER_BYTES, ReasoningDelta
+from baton.ports.threads.leases import Commit, Lease
 from tests.fakes.chat_model import Answer
 from tests.harness.armed import call
 from tests.harness.coded import coded

@@ -13,8 +13,8 @@ import pytest
 from baton import Agent, Handoff, Refuse, Replace, TurnContext, UnusableDefinition, resource, tool
 from baton.authoring.errors import WrongArgument
 from baton.domain.errors import ModelUnavailable, StoreUnavailable
-from baton.domain.provider_parts import ProviderParts, Replay
-from baton.ports.chat_model import MAX_ANSWER_BYTES
+from baton.domain.runs.provider_parts import ProviderParts, Replay
+from baton.ports.agents.chat_model import MAX_ANSWER_BYTES
 from tests.fakes.chat_model import Answer
 from tests.harness.armed import call
 from tests.harness.coded import coded

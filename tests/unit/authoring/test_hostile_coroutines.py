@@ -13,7 +13,7 @@ import pytest
 from baton import Agent, RunContext, ToolFailed, UnusableDefinition, tool
 from baton.authoring.errors import WrongArgument
 from baton.domain.errors import StoreUnavailable
-from baton.domain.run_step import MAX_BRANCHES, MAX_DEPTH, MAX_STEP_BYTES
+from baton.domain.runs.run_step import MAX_BRANCHES, MAX_DEPTH, MAX_STEP_BYTES
 from tests.fakes.chat_model import Answer
 from tests.harness.coded import coded
 from tests.harness.failing_store import failing_once

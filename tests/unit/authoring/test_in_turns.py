@@ -12,14 +12,14 @@ import pytest
 from pydantic import BaseModel
 
 from baton import Agent, CallContext, ToolFailed, TurnContext, tool
-from baton.api.export_lines import record_shapes
-from baton.domain.conversation_data import MAX_DATA_BYTES
+from baton.api.tenants.export_lines import record_shapes
 from baton.domain.errors import StoreUnavailable
-from baton.domain.identity import Scope
-from baton.domain.tool_call import ToolCall
-from baton.domain.usage import NO_PRICES
-from baton.ports.tools import MAX_ATTACHED_BYTES
-from baton.privacy.export import ExportKind
+from baton.domain.runs.conversation_data import MAX_DATA_BYTES
+from baton.domain.runs.tool_call import ToolCall
+from baton.domain.runs.usage import NO_PRICES
+from baton.domain.tenants.identity import Scope
+from baton.ports.agents.tools import MAX_ATTACHED_BYTES
+from baton.tenants.privacy.export import ExportKind
 from tests.fakes.chat_model import Answer
 from tests.harness.armed import call
 from tests.harness.coded import coded

@@ -9,7 +9,7 @@ import pytest
 
 from baton import Agent, Replace, RunContext
 from baton.domain.errors import StoreUnavailable
-from baton.domain.queued import RecordDelivery
+from baton.domain.threads.queued import RecordDelivery
 from tests.harness.coded import coded
 from tests.harness.harness import Harness
 

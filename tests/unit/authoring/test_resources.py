@@ -15,7 +15,7 @@ from baton.authoring.errors import CannotLoad
 from baton.authoring.functions import AGENTS_PACKAGE, Functions
 from baton.authoring.resources import OpenResources, Resource
 from baton.authoring.signatures import read_signature
-from baton.domain.identity import Scope
+from baton.domain.tenants.identity import Scope
 
 CONTEXT = CallContext(Scope("acme", "ada"), "t1", "r1", "desk", "c1", "k1")
 Declare = Callable[..., Functions]

@@ -12,6 +12,6 @@ def test_few_calls_are_between_the_handler_and_the_model_and_few_generators_pass
     depth = measure()
 
     assert "QueuedTurns.run" in [step.name for step in depth.to_request]
-    assert depth.to_request[-1].location.startswith("shared/baton/adapters/openai/")
+    assert depth.to_request[-1].location.startswith("shared/baton/adapters/models/openai/")
     assert depth.frames <= MOST_FRAMES, depth.to_request
     assert 1 <= len(depth.generators) <= MOST_GENERATORS, depth.generators

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from botocore.session import Session
 
-from baton.adapters.aws_session import replace_session
-from baton.adapters.bedrock.embedder import BedrockEmbedder
-from baton.adapters.bedrock.request import Guardrail
-from baton.adapters.bedrock.signing import NoCredentials
+from baton.adapters.aws.session import replace_session
+from baton.adapters.models.bedrock.embedder import BedrockEmbedder
+from baton.adapters.models.bedrock.request import Guardrail
+from baton.adapters.models.bedrock.signing import NoCredentials
 from baton.composition.bedrock import aws_session, connection, guardrail, region_of
 from baton.composition.ports import Ports
-from baton.domain.model_providers import Provider, ProviderKind
+from baton.domain.agents.model_providers import Provider, ProviderKind
 
 BEDROCK = Provider(kind=ProviderKind.BEDROCK)
 ELSEWHERE = Provider(kind=ProviderKind.BEDROCK, region="us-west-2")

@@ -13,24 +13,26 @@ import httpx
 import pytest
 from cachetools import LRUCache
 
-from baton import tenant_copies
-from baton.adapters import circuit_breaker, header_values, python_tools, secrets, tool_listings, web_pages
 from baton.adapters.a2a import cards
-from baton.adapters.bedrock import chat_model as bedrock
-from baton.adapters.dynamodb import context_records
-from baton.adapters.models import profiles
-from baton.adapters.openai import chat_completions
+from baton.adapters.aws import secrets
+from baton.adapters.dynamodb.threads import context_records
+from baton.adapters.egress import circuit_breaker, web_pages
+from baton.adapters.models.bedrock import chat_model as bedrock
+from baton.adapters.models.openai import chat_completions
+from baton.adapters.models.profiles import known_profiles as profiles
+from baton.adapters.tools import header_values, python_tools, tool_listings
 from baton.agents import context_budgets
 from baton.authoring.functions import Functions
-from baton.domain.identity import Scope
-from baton.domain.secret import SecretReference
-from baton.domain.tool import McpServer, PythonTool
+from baton.domain.agents.tool import McpServer, PythonTool
+from baton.domain.tenants.identity import Scope
+from baton.domain.tenants.secret import SecretReference
+from baton.memory.procedures import approved_procedures
 from baton.memory.recall import procedure_matching
-from baton.ports.chat_model import ModelSettings
-from baton.ports.run_records import ContextRecord
-from baton.procedures import approved_procedures
-from baton.registry import own_agents
-from baton_testing.fakes.embedder import FakeEmbedder
+from baton.ports.agents.chat_model import ModelSettings
+from baton.ports.threads.run_records import ContextRecord
+from baton.tenants import tenant_copies
+from baton.tenants.registry import own_agents
+from baton_testing.fakes.documents.embedder import FakeEmbedder
 from tests.harness.harness import Harness
 from tests.unit.memory.matching import procedure
 
@@ -217,10 +219,10 @@ CACHES = [
 ]
 SIMPLE = {
     "adapters/a2a/trusted_keys.py",
-    "adapters/document_reader.py",
-    "adapters/dynamodb/recent_histories.py",
-    "adapters/mcp.py",
-    "adapters/openapi_tools.py",
+    "adapters/documents/document_reader.py",
+    "adapters/dynamodb/threads/recent_histories.py",
+    "adapters/tools/mcp.py",
+    "adapters/tools/openapi_tools.py",
     "adapters/tokens/exchange.py",
 }
 """Modules that only get and set entries, and whose uses need a server or a process. Their own tests have these."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from baton.adapters.models.profiles import context_lengths
-from baton.domain.model_providers import Provider, ProviderKind
+from baton.adapters.models.profiles.known_profiles import context_lengths
+from baton.domain.agents.model_providers import Provider, ProviderKind
 
 PROVIDERS = {
     "default": Provider(base_url="http://127.0.0.1:11434/v1"),

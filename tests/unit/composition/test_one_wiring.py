@@ -63,7 +63,11 @@ def constructed(path: Path, *wanted: str) -> Iterator[str]:
 def test_every_use_case_is_constructed_by_the_wiring_and_nowhere_else() -> None:
     joined = {name for path in WIRING for name in constructed(path) if name.rpartition(".")[2][0].isupper()}
     joined -= {name for name in joined if name.startswith("baton.composition.")}
-    assert {"baton.turns.turns.Turns", "baton.turns.turn_services.TurnServices", "baton.entry.sweep.Sweeper"} <= joined
+    assert {
+        "baton.turns.turns.Turns",
+        "baton.turns.turn_services.TurnServices",
+        "baton.entry.jobs.sweep.Sweeper",
+    } <= joined
     wanted = sorted({name.rpartition(".")[2] for name in joined})
     elsewhere = {
         (str(path.relative_to(ROOT)), name)

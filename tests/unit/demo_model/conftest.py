@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from baton.adapters.openai import OpenAIChatModel
+from baton.adapters.models.openai import OpenAIChatModel
 from baton_local.demo_model.app import create_app
 from tests.fault_model import ThreadedServer
 from tests.unit.demo_model.demo import Demo, Reworded

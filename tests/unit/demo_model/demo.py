@@ -8,16 +8,16 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from baton.adapters.agent_files import AgentFiles
-from baton.adapters.openai import OpenAIChatModel
-from baton.domain.agent import AgentDefinition
-from baton.domain.identity import Scope
-from baton.domain.message import Role
-from baton.domain.search import Vector
-from baton.domain.thread_state import thread_state
+from baton.adapters.agents.agent_files import AgentFiles
+from baton.adapters.models.openai import OpenAIChatModel
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.documents.search import Vector
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.message import Role
+from baton.domain.threads.thread_state import thread_state
 from baton.memory.episodes.session_closing import ClosingStep
-from baton.ports.chat_model import ModelChunk, ModelSettings, Prompt, ToolSpec
-from baton.ports.files import ThreadFiles
+from baton.ports.agents.chat_model import ModelChunk, ModelSettings, Prompt, ToolSpec
+from baton.ports.documents.files import ThreadFiles
 from baton_local.demo_model.sentence_encoder import DIMENSIONS, SentenceEncoder
 from baton_local.root import ROOT
 from tests.fakes.chat_model import ScriptedChatModel

@@ -11,7 +11,7 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from baton.adapters.token_counter import TiktokenCounter
+from baton.adapters.models.token_counter import TiktokenCounter
 from baton_local.demo_model.app import create_app
 from baton_local.demo_model.sentence_encoder import SentenceEncoder
 from baton_local.errors import EngineFailed

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from baton.domain.answer_schema import check_answer_schema, violations
+from baton.domain.agents.answer_schema import check_answer_schema, violations
 from baton_local.demo_model.engine import Call, Reply
 from baton_local.demo_model.schema_instance import instance_of, structured
 from baton_local.demo_model.wire import ChatRequest

@@ -12,7 +12,7 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from baton.adapters.s3_settings import SETTINGS_KEY
+from baton.adapters.aws.s3_settings import SETTINGS_KEY
 from baton_deployment import settings_put
 from baton_deployment.__main__ import main
 from baton_deployment.account import Account

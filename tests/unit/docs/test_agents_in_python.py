@@ -12,11 +12,11 @@ import pytest
 import yaml
 
 from baton import Agent, CallContext, Refuse, Replace
-from baton.adapters.agent_files import AgentFileError, AgentFiles
+from baton.adapters.agents.agent_files import AgentFileError, AgentFiles
 from baton.authoring.functions import AGENTS_PACKAGE, Functions
-from baton.domain.agent_checks import check_agent
-from baton.domain.agent_code import HOOK_ARGUMENTS, Hook
-from baton.domain.identity import Scope
+from baton.domain.agents.agent_checks import check_agent
+from baton.domain.agents.agent_code import HOOK_ARGUMENTS, Hook
+from baton.domain.tenants.identity import Scope
 from baton_local.generation.python_reference import PAGE, reference
 from baton_local.root import ROOT
 from tests.harness.coded import with_functions

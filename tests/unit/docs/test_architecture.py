@@ -64,7 +64,7 @@ def test_every_package_has_a_row_that_says_what_it_may_import() -> None:
 
 
 def test_the_list_of_ports_matches_the_protocols() -> None:
-    modules = [importlib.import_module(f"baton.ports.{module.name}") for module in pkgutil.iter_modules(ports.__path__)]
+    modules = [importlib.import_module(module.name) for module in pkgutil.walk_packages(ports.__path__, "baton.ports.")]
     protocols = {
         value.__name__
         for module in modules

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from baton_local.intrinsics import Intrinsics
+from baton_local.stack.intrinsics import Intrinsics
 from tests.infrastructure.alarms import alarms_of, metrics_of
 from tests.infrastructure.stack import Stack, read_template
 from tests.unit.docs.pages import ROOT, table

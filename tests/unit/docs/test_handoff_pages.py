@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 import yaml
 
-from baton.adapters.agent_files import AgentFiles
-from baton.domain.agent import AgentDefinition
-from baton.domain.events import Event
-from baton.domain.sentences import SENTENCES, sentence
-from baton.domain.thread import Thread
-from baton.domain.triggers import matching
-from baton.domain.workflow import progress
-from baton.domain.workflow_moves import IllegalTransition, advance, begin, open_ways
+from baton.adapters.agents.agent_files import AgentFiles
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.agents.sentences import SENTENCES, sentence
+from baton.domain.handoffs.triggers import matching
+from baton.domain.handoffs.workflow import progress
+from baton.domain.handoffs.workflow_moves import IllegalTransition, advance, begin, open_ways
+from baton.domain.threads.events import Event
+from baton.domain.threads.thread import Thread
 from tests.fakes.chat_model import Answer
 from tests.harness.handoffs import HandoffHarness, transfer
 from tests.harness.handoffs import advance as advancing

@@ -4,47 +4,36 @@ from __future__ import annotations
 
 import re
 
-from baton.adapters import openapi_document, s3_files
 from baton.adapters.a2a import cards
-from baton.adapters.document_reader import ATTACHMENTS, INGESTION
+from baton.adapters.aws import s3_files
+from baton.adapters.documents.document_reader import ATTACHMENTS, INGESTION
 from baton.adapters.egress import pool as egress
-from baton.adapters.models import attached_file, attachments, file_types
-from baton.agents import agent_loop, attached_files, computed_prompt, given_sources, remote_answers, tool_calls
-from baton.api import audit, middleware
-from baton.api.runs import TURN_SECONDS
-from baton.domain import (
-    agent_checks,
-    answer_schema,
-    branches,
-    content,
-    conversation_data,
-    document,
-    evaluation,
-    events,
-    feedback,
-    handoff,
-    identity,
-    json_schema,
-    json_values,
-    private_skill,
-    push_config,
-    run_step,
-    schema_form,
-    schema_validator,
-    skill_markdown,
-    source,
-    tenant_limits,
-    thread_title,
-    tool_call,
-    workflow_moves,
-    yaml_text,
-)
-from baton.handoffs import forks
+from baton.adapters.models.attachments import attached_file, file_types
+from baton.adapters.models.attachments import laid_out_attachments as attachments
+from baton.adapters.tools import openapi_document
+from baton.agents import agent_loop, given_sources
+from baton.agents.calls import tool_calls
+from baton.agents.consulting import remote_answers
+from baton.agents.prompts import computed_prompt
+from baton.agents.tools import attached_files
+from baton.api.http import middleware
+from baton.api.runs.runs import TURN_SECONDS
+from baton.api.tenants import audit
+from baton.domain import json_values, yaml_text
+from baton.domain.agents import agent_checks, answer_schema
+from baton.domain.documents import document, source
+from baton.domain.handoffs import handoff, workflow_moves
+from baton.domain.memory import private_skill, skill_markdown
+from baton.domain.runs import conversation_data, run_step, tool_call
+from baton.domain.schemas import json_schema, schema_form, schema_validator
+from baton.domain.tenants import evaluation, identity, tenant_limits
+from baton.domain.threads import branches, content, events, feedback, push_config, thread_title
 from baton.knowledge import sources
 from baton.memory.inspection import record_size
-from baton.ports.tools import MAX_ATTACHED_BYTES
-from baton.registry import agent_drafts, tenant_agents
-from baton.requests import client_offers, parsing, session_import
+from baton.ports.agents.tools import MAX_ATTACHED_BYTES
+from baton.tenants.registry import agent_drafts, tenant_agents
+from baton.threads.handoffs import forks
+from baton.threads.requests import client_offers, parsing, session_import
 from baton.turns import run
 from baton_documents.pdf import pdf
 from tests.unit.docs.pages import ROOT

@@ -11,7 +11,7 @@ import pytest
 
 from baton.adapters.tokens.embed_keys import EmbedKeys
 from baton.adapters.tokens.verifier import JwtVerifier
-from baton.domain.identity import Scope
+from baton.domain.tenants.identity import Scope
 from tests.unit.docs.pages import ROOT, anchors, block, blocks, links, name, pages
 from tests.unit.identity.signing import SECRET, OneSecret
 

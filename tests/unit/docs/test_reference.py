@@ -14,21 +14,21 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings
 
-from baton.adapters.agent_files import AgentFiles, read_agent
+from baton.adapters.agents.agent_files import AgentFiles, read_agent
 from baton.adapters.dynamodb import agent_keys, keys
 from baton.api.application import create_app
 from baton.composition.metrics import NAMESPACE
-from baton.domain.agent import AgentDefinition
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.agents.model_providers import Provider
+from baton.domain.agents.remote_agent import CardSignature, RemoteAgent
+from baton.domain.agents.tool import HttpTool, McpServer, OpenApiTool, PythonTool
 from baton.domain.errors import BatonError, error_classes
-from baton.domain.handoff import HandoffDefinition
-from baton.domain.identity import Scope
+from baton.domain.handoffs.handoff import HandoffDefinition
+from baton.domain.handoffs.workflow_definition import Condition, Transition, WorkflowDefinition, WorkflowState
 from baton.domain.metrics import Metric
-from baton.domain.model_providers import Provider
-from baton.domain.remote_agent import CardSignature, RemoteAgent
-from baton.domain.secret import SecretReference
-from baton.domain.token_issuer import OidcIssuer
-from baton.domain.tool import HttpTool, McpServer, OpenApiTool, PythonTool
-from baton.domain.workflow_definition import Condition, Transition, WorkflowDefinition, WorkflowState
+from baton.domain.tenants.identity import Scope
+from baton.domain.tenants.secret import SecretReference
+from baton.domain.tenants.token_issuer import OidcIssuer
 from baton.settings.models import ModelSettings
 from baton_local.environment import DEVELOPERS_CHOICE
 from baton_local.settings import LocalSettings, all_families

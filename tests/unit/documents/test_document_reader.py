@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from baton.adapters.document_reader import ChildProcessReader
+from baton.adapters.documents.document_reader import ChildProcessReader
 from baton.domain.errors import DocumentUnreadable
 from baton_documents.formats import DocumentFormat
 from baton_local.root import ROOT

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from baton.adapters import document_reader
-from baton.adapters.document_reader import ChildProcessExtractor
+from baton.adapters.documents import document_reader
+from baton.adapters.documents.document_reader import ChildProcessExtractor
 from baton.domain.errors import DocumentUnreadable, ExtractionUnavailable
 from baton_documents import processes
 from baton_documents.formats import DocumentFormat

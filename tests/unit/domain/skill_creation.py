@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from baton.domain.workflow import Workflow
-from baton.domain.workflow_definition import WorkflowDefinition
-from baton.domain.workflow_moves import begin
+from baton.domain.handoffs.workflow import Workflow
+from baton.domain.handoffs.workflow_definition import WorkflowDefinition
+from baton.domain.handoffs.workflow_moves import begin
 
 NOW = datetime(2026, 3, 14, 9, 26, tzinfo=UTC)
 TEXT = {"type": "string", "minLength": 1}

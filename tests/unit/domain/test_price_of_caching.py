@@ -1,6 +1,6 @@
 """The price of tokens that a provider's prompt cache holds."""
 
-from baton.domain.usage import Price, Usage
+from baton.domain.runs.usage import Price, Usage
 
 USAGE = Usage(1_000_000, 100_000, cached_input_tokens=400_000, cache_write_tokens=200_000)
 

@@ -8,9 +8,9 @@ import uuid
 import pytest
 
 from baton.domain.errors import ThreadUnavailable, WorkflowUnavailable
-from baton.domain.identity import Scope, ThreadRef, thread_ref
-from baton.domain.message import MessageStatus
-from baton.domain.thread import EndReason
+from baton.domain.tenants.identity import Scope, ThreadRef, thread_ref
+from baton.domain.threads.message import MessageStatus
+from baton.domain.threads.thread import EndReason
 from baton.memory.prompt.message_prompts import STOPPED_NOTE
 from tests.fakes.chat_model import Answer
 from tests.harness.harness import Harness, Said

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from baton.domain.errors import HandoffInProgress, NotInHandoff, ThreadUnavailable, WorkflowUnavailable
-from baton.domain.handoff import HandoffOutcome
-from baton.domain.identity import Scope, ThreadRef
-from baton.domain.thread_state import thread_state
-from baton.ports.leases import LeaseRequest
+from baton.domain.handoffs.handoff import HandoffOutcome
+from baton.domain.tenants.identity import Scope, ThreadRef
+from baton.domain.threads.thread_state import thread_state
+from baton.ports.threads.leases import LeaseRequest
 from tests.e2e.ag_ui_rules import check_run
 from tests.fakes.chat_model import Answer
 from tests.harness.handoffs import HandoffHarness, advance, transfer

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from baton.domain.errors import ContentFiltered, NotInHandoff
-from baton.domain.identity import Scope, ThreadRef
-from baton.domain.thread import EndReason
+from baton.domain.tenants.identity import Scope, ThreadRef
+from baton.domain.threads.thread import EndReason
 from tests.e2e.ag_ui_rules import check_run
 from tests.harness.handoffs import MAKER, HandoffHarness, texts
 from tests.harness.sockets import Socketed

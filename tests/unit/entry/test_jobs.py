@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from baton.domain.errors import StoreUnavailable
 from baton.domain.metrics import Metric, counting
-from baton.entry.jobs import Job, JobsFailed, run_jobs
+from baton.entry.jobs.isolation import Job, JobsFailed, run_jobs
 from baton_testing.virtual_time import VirtualTimeLoop
 
 METRICS = list(Metric)

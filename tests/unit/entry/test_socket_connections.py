@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from baton import composition
-from baton.domain.tenant_limits import DeploymentLimits
+from baton.domain.tenants.tenant_limits import DeploymentLimits
 from tests.harness.harness import Harness
 
 APP = Path(__file__).parents[3] / "functions" / "sockets" / "app.py"

@@ -9,11 +9,11 @@ from itertools import pairwise
 
 import pytest
 
-from baton.domain.episode import MAX_ATTEMPTS
 from baton.domain.errors import SearchUnavailable
+from baton.domain.memory.episode import MAX_ATTEMPTS
 from baton.domain.metrics import Metric, counting
-from baton.domain.thread import EndReason, RunStatus, ThreadStatus
-from baton.entry.sweep import MAX_PAUSE
+from baton.domain.threads.thread import EndReason, RunStatus, ThreadStatus
+from baton.entry.jobs.sweep import MAX_PAUSE
 from tests.fakes.chat_model import Answer
 from tests.harness.harness import Harness
 from tests.harness.sessions import close, make_episode

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from baton.domain.errors import ModelUnavailable
-from baton.ports.chat_model import Finished, FinishReason, ModelChunk, ModelSettings, Prompt, TextDelta, ToolSpec
-from baton.ports.files import ThreadFiles
+from baton.ports.agents.chat_model import Finished, FinishReason, ModelChunk, ModelSettings, Prompt, TextDelta, ToolSpec
+from baton.ports.documents.files import ThreadFiles
 from baton_testing.evals.answer import Answer
 from baton_testing.evals.checks import Judge
 from baton_testing.evals.dataset import EvalCase

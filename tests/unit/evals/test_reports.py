@@ -13,7 +13,7 @@ from junitparser import JUnitXml
 
 from baton_project.project import Project
 from baton_testing.errors import CannotRun
-from baton_testing.evals.against import Other, checked_out, find_other
+from baton_testing.evals.targets.against import Other, checked_out, find_other
 from tests.unit.evals.command import run, saved
 from tests.unit.project.conftest import edited
 

@@ -16,10 +16,10 @@ from baton_client import AsyncBaton
 from baton_testing.errors import CannotRun
 from baton_testing.evals.collecting import MAX_TEXT, Wanted, collect, write_cases
 from baton_testing.evals.dataset import EvalCase
-from baton_testing.evals.publishing import make_request
 from baton_testing.evals.reading import ReadCase, read_datasets
-from baton_testing.evals.server_target import ServerTarget, check_for_server
+from baton_testing.evals.reports.publishing import make_request
 from baton_testing.evals.summary import summarise
+from baton_testing.evals.targets.server_target import ServerTarget, check_for_server
 from tests.harness.handoffs import calling
 from tests.harness.harness import Harness
 from tests.unit.api.served import Served

@@ -17,7 +17,7 @@ from botocore.exceptions import (
     ReadTimeoutError,
 )
 
-from baton.adapters import aws
+from baton.adapters.aws import blocking_calls as aws
 from baton.domain.errors import StoreUnavailable
 
 request_id = contextvars.ContextVar("request_id", default="none")

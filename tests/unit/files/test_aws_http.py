@@ -33,8 +33,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from baton.adapters import aws_http
-from baton.adapters.aws_http import send_directly
+from baton.adapters.aws import http_sender as aws_http
+from baton.adapters.aws.http_sender import send_directly
 
 ITEM = b'{"Item":{"PK":{"S":"a"},"size":{"N":"7"}}}'
 

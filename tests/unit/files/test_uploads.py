@@ -14,11 +14,11 @@ from botocore.credentials import Credentials
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baton.adapters.aws_session import replace_session
-from baton.adapters.s3_files import MAX_FILE_BYTES, S3Files, content_disposition, s3_client
-from baton.domain.content import FILE_ID
+from baton.adapters.aws.s3_files import MAX_FILE_BYTES, S3Files, content_disposition, s3_client
+from baton.adapters.aws.session import replace_session
 from baton.domain.errors import InvalidRequest, MessageTooLarge, UnsupportedPart
-from baton.domain.identity import Scope
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.content import FILE_ID
 
 ADA = Scope("acme", "ada")
 THREAD = "0d1f6a5e-93a5-4b52-8a0e-2f6f1f8a7b11"

@@ -17,7 +17,7 @@ from baton import composition
 from baton.adapters.tokens.embed_keys import EmbedKeys
 from baton.adapters.tokens.subject_tokens import SubjectTokens
 from baton.adapters.tokens.verifier import JwtVerifier
-from baton.domain.identity import Scope
+from baton.domain.tenants.identity import Scope
 from tests.fakes.ports import FakePorts
 from tests.unit.identity.signing import SECRET, OneSecret, seconds_from_now, token
 

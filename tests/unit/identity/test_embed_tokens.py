@@ -15,8 +15,8 @@ import pytest
 from baton.adapters.tokens.embed_keys import EmbedKeys
 from baton.adapters.tokens.verifier import JwtVerifier
 from baton.domain.errors import TokenExpired, Unauthorized
-from baton.domain.identity import Scope
-from baton.ports.identity import Identity
+from baton.domain.tenants.identity import Scope
+from baton.ports.tenants.identity import Identity
 from tests.unit.identity.signing import (
     SECRET,
     OneSecret,

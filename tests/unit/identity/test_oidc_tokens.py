@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from baton.adapters.tokens.verifier import JwtVerifier
 from baton.domain.errors import StoreUnavailable, TokenExpired, Unauthorized
-from baton.domain.token_issuer import OidcIssuer
+from baton.domain.tenants.token_issuer import OidcIssuer
 from tests.unit.identity.issuer import DISCOVERY, LocalIssuer, serving
 from tests.unit.identity.signing import (
     Monotonic,

@@ -10,8 +10,8 @@ import pytest
 from botocore.exceptions import ClientError
 from moto import mock_aws
 
-from baton.adapters import aws
-from baton.adapters.secrets import SecretsManager
+from baton.adapters.aws import blocking_calls as aws
+from baton.adapters.aws.secrets import SecretsManager
 from baton.domain.errors import InternalError, NotFound, StoreUnavailable
 from tests.unit.identity.signing import Monotonic
 

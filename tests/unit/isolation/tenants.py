@@ -9,12 +9,12 @@ from typing import Any
 
 import httpx2
 
-from baton.adapters.openai import OpenAIChatModel
-from baton.domain.agent import AgentDefinition
-from baton.domain.client_offer import ClientOffer
-from baton.domain.identity import Scope
+from baton.adapters.models.openai import OpenAIChatModel
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.client_offer import ClientOffer
 from tests.harness.harness import ASSISTANT, Harness, Said
-from tests.unit.models.chat_endpoint import Endpoint, body, chunk, sse
+from tests.unit.adapters.models.chat_endpoint import Endpoint, body, chunk, sse
 
 Body = dict[str, Any]
 Rule = Callable[[Body], httpx2.Response | str | None]

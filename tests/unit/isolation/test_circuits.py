@@ -10,13 +10,13 @@ from collections.abc import AsyncIterator
 import httpx2
 import pytest
 
-from baton.adapters.openai.embedder import OpenAIEmbedder
-from baton.domain.agent import AgentDefinition
+from baton.adapters.models.openai.embedder import OpenAIEmbedder
+from baton.domain.agents.agent import AgentDefinition
 from baton.domain.errors import EmbedderUnavailable
 from tests.fakes.token_counter import WordCounter
 from tests.harness.harness import ASSISTANT
+from tests.unit.adapters.models.chat_endpoint import Stream
 from tests.unit.isolation.tenants import Body, Tenants, refuse
-from tests.unit.models.chat_endpoint import Stream
 
 HASTY = AgentDefinition.model_validate(
     ASSISTANT.model_dump() | {"id": "hasty", "name": "Hasty", "model": {"timeout_seconds": 1}}

@@ -10,10 +10,10 @@ import httpx
 import pytest
 
 from baton import Agent, Refuse
-from baton.adapters.circuit_breaker import CircuitBreakers
-from baton.domain.agent import AgentDefinition
-from baton.domain.identity import Scope
-from baton.domain.tool_call import ToolCall
+from baton.adapters.egress.circuit_breaker import CircuitBreakers
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.runs.tool_call import ToolCall
+from baton.domain.tenants.identity import Scope
 from tests.fakes.chat_model import Answer
 from tests.harness.coded import coded
 from tests.harness.guardrail_endpoint import POLICY, UNCHECKED, Endpoint

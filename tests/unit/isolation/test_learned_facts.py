@@ -9,12 +9,12 @@ from typing import Any
 import httpx2
 import pytest
 
-from baton.domain.agent import AgentDefinition
-from baton.domain.client_offer import ClientOffer, ClientTool
-from baton.ports.chat_model import ModelCaller
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.threads.client_offer import ClientOffer, ClientTool
+from baton.ports.agents.chat_model import ModelCaller
 from tests.harness.harness import ASSISTANT
+from tests.unit.adapters.models.chat_endpoint import chunk, sse
 from tests.unit.isolation.tenants import Body, Tenants, Turn, refuse
-from tests.unit.models.chat_endpoint import chunk, sse
 
 WORDINGS = (
     "this model does not support system messages",
@@ -216,8 +216,8 @@ class TestFactsOfAModel:
             assert (await tenants.ask(tenant, user=user)).roles[0] == "system"
 
     async def test_a_check_of_the_deployment_teaches_all_tenants(self) -> None:
-        from baton.agents.model_probes import ModelProbes
-        from baton.domain.agent_settings import ModelChoice
+        from baton.agents.checks.model_probes import ModelProbes
+        from baton.domain.agents.agent_settings import ModelChoice
 
         tenants = Tenants(refuses_temperature, agent=AGENT)
         await ModelProbes(tenants.model).check(tenants.default_model, (ModelChoice(temperature=0.5),))

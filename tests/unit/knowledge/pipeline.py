@@ -9,14 +9,14 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from baton.composition.app import App, build
-from baton.domain.document import UPLOAD_WAIT, Document, DocumentRef, DocumentVersion, VersionStatus
-from baton.domain.identity import Scope
-from baton.domain.search import IndexDocument, IndexName, SearchFilter
-from baton.ports.documents import TextExtractor
+from baton.domain.documents.document import UPLOAD_WAIT, Document, DocumentRef, DocumentVersion, VersionStatus
+from baton.domain.documents.search import IndexDocument, IndexName, SearchFilter
+from baton.domain.tenants.identity import Scope
+from baton.ports.documents.documents import TextExtractor
 from baton_testing.fakes.clock import FakeClock
-from baton_testing.fakes.documents import FakeDocuments
-from baton_testing.fakes.embedder import FakeEmbedder
-from baton_testing.fakes.search_index import FakeSearchIndex
+from baton_testing.fakes.documents.documents import FakeDocuments
+from baton_testing.fakes.documents.embedder import FakeEmbedder
+from baton_testing.fakes.documents.search_index import FakeSearchIndex
 from tests.fakes.documents import FakeDocumentFiles, FakeIngestions
 from tests.fakes.ports import FakePorts
 from tests.fakes.text_extractor import PlainTextExtractor

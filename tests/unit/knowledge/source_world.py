@@ -7,14 +7,14 @@ from datetime import timedelta
 from typing import Any
 
 from baton.composition.app import App, build
-from baton.domain.document import Document
-from baton.domain.egress_policy import EgressPolicy
-from baton.domain.identity import Scope
-from baton.domain.source import Source, SourceRules
+from baton.domain.documents.document import Document
+from baton.domain.documents.source import Source, SourceRules
+from baton.domain.tenants.egress_policy import EgressPolicy
+from baton.domain.tenants.identity import Scope
 from baton.knowledge.source_refresh import SLICE_SECONDS, RefreshReport
 from baton.knowledge.sources import SourceRequest
-from baton.ports.sources import PageContent
-from baton_testing.fakes.documents import FakeDocuments
+from baton.ports.documents.sources import PageContent
+from baton_testing.fakes.documents.documents import FakeDocuments
 from tests.fakes.documents import FakeDocumentFiles
 from tests.fakes.sources import FakeSourceObjects, FakeSources, FakeWebPages
 from tests.harness.harness import Harness

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from baton.domain.chunk import Chunk
-from baton.domain.document import Document, DocumentVersion, VersionStatus
+from baton.domain.documents.chunk import Chunk
+from baton.domain.documents.document import Document, DocumentVersion, VersionStatus
 from baton.knowledge.chunk_documents import PASSAGES, chunk_documents, chunk_texts
 from baton.knowledge.passages import MAX_PASSAGES
 from tests.unit.knowledge.texts import sentences

@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import pytest
 
-from baton.domain.chunk import Chunk, ChunkPart
-from baton.domain.document import Document, DocumentVersion, VersionStatus
+from baton.domain.documents.chunk import Chunk, ChunkPart
+from baton.domain.documents.document import Document, DocumentVersion, VersionStatus
 from baton.knowledge.chunk_documents import chunk_documents
 from baton.knowledge.chunk_places import MAX_PLACES, MAX_SECTION, Place, find_place
 from baton.knowledge.chunking import divide_into_chunks

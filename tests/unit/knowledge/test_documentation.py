@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from baton.domain.document import chunk_source_id
+from baton.domain.documents.document import chunk_source_id
+from baton.domain.documents.pipelines import Pipeline, PipelineLimits
+from baton.domain.documents.search import IndexName, SearchFilter
 from baton.domain.errors import EmbedderUnavailable
-from baton.domain.identity import Scope
-from baton.domain.pipelines import Pipeline, PipelineLimits
-from baton.domain.search import IndexName, SearchFilter
-from baton.pipelines.admission import Admission
-from baton_local.documentation import TENANT, USER, Documentation
+from baton.domain.tenants.identity import Scope
+from baton.entry.jobs.pipeline_admission import Admission
+from baton_local.project.documentation import TENANT, USER, Documentation
+from baton_testing.fakes.agents.shipped_agents import FakeShippedAgents
 from baton_testing.fakes.clock import FakeClock
-from baton_testing.fakes.documents import FakeDocuments
-from baton_testing.fakes.embedder import FakeEmbedder
-from baton_testing.fakes.search_index import FakeSearchIndex
-from baton_testing.fakes.shipped_agents import FakeShippedAgents
+from baton_testing.fakes.documents.documents import FakeDocuments
+from baton_testing.fakes.documents.embedder import FakeEmbedder
+from baton_testing.fakes.documents.search_index import FakeSearchIndex
 from tests.contracts.pipelines import run_of
 from tests.fakes.pipelines import FakeExecutions, FakePipelineQueue
 from tests.harness.harness import ASSISTANT

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from baton.ports.files import Upload
-from baton_testing.fakes.documents import FakeDocuments
+from baton.ports.documents.files import Upload
+from baton_testing.fakes.documents.documents import FakeDocuments
 from tests.contracts.documents import DocumentFilesContract, DocumentRooms, DocumentStoreContract
 from tests.fakes.documents import FakeDocumentFiles
 

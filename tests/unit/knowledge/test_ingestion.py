@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baton.domain.document import (
+from baton.domain.documents.document import (
     MAX_ATTEMPTS,
     STEP_WAIT,
     UPLOAD_WAIT,
@@ -22,8 +22,8 @@ from baton.domain.document import (
     IngestionStep,
     VersionStatus,
 )
+from baton.domain.documents.search import IndexName
 from baton.domain.errors import EmbedderUnavailable, StoreUnavailable, WrongEmbeddings
-from baton.domain.search import IndexName
 from baton.knowledge import ingestion
 from tests.fakes.documents import FakeIngestions
 from tests.unit.knowledge.pipeline import AGENT, Killed, Pipeline, text_of

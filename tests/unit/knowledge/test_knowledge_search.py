@@ -8,15 +8,15 @@ from dataclasses import replace
 import pytest
 
 from baton.composition.app import build
-from baton.domain.chunk import Chunk, ChunkPart, Citation
-from baton.domain.document import Document
+from baton.domain.documents.chunk import Chunk, ChunkPart, Citation
+from baton.domain.documents.document import Document
+from baton.domain.documents.search import IndexName
 from baton.domain.errors import EmbedderUnavailable, SearchUnavailable, StoreUnavailable
-from baton.domain.found_item import FoundItem
-from baton.domain.identity import Scope
-from baton.domain.search import IndexName
-from baton_testing.fakes.documents import FakeDocuments
-from baton_testing.fakes.embedder import FakeEmbedder
-from baton_testing.fakes.search_index import FakeSearchIndex
+from baton.domain.memory.found_item import FoundItem
+from baton.domain.tenants.identity import Scope
+from baton_testing.fakes.documents.documents import FakeDocuments
+from baton_testing.fakes.documents.embedder import FakeEmbedder
+from baton_testing.fakes.documents.search_index import FakeSearchIndex
 from tests.contracts.knowledge import KnowledgeContract
 from tests.fakes.ports import FakePorts
 from tests.harness.remembered import MARCH, learn

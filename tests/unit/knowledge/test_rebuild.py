@@ -8,14 +8,14 @@ from dataclasses import replace
 
 import pytest
 
-from baton.domain.document import DocumentRef, VersionStatus
-from baton.domain.search import IndexName
-from baton.entry.search_rebuild import RebuildResult, SearchRebuild
+from baton.domain.documents.document import DocumentRef, VersionStatus
+from baton.domain.documents.search import IndexName
+from baton.entry.jobs.search_rebuild import RebuildResult, SearchRebuild
 from baton.knowledge.index_check import DocumentPlace, KnowledgeIndexCheck
 from baton.memory.episodes.index_check import IndexCheck
-from baton.ports.search import IndexedSource
-from baton_testing.fakes.episodes import FakeEpisodes
-from baton_testing.fakes.search_index import FakeSearchIndex
+from baton.ports.documents.search import IndexedSource
+from baton_testing.fakes.documents.search_index import FakeSearchIndex
+from baton_testing.fakes.memory.episodes import FakeEpisodes
 from tests.fakes.searched_tenants import FakeSearchedTenants
 from tests.unit.knowledge.pipeline import AGENT, Killed, Pipeline, text_of
 

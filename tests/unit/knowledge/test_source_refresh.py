@@ -9,13 +9,13 @@ from datetime import timedelta
 
 import pytest
 
-from baton.domain.document import DocumentRef, VersionStatus
+from baton.domain.documents.document import DocumentRef, VersionStatus
+from baton.domain.documents.source import SourceRules, SourceStatus
 from baton.domain.errors import StoreUnavailable, UnknownSource
-from baton.domain.identity import Scope
-from baton.domain.source import SourceRules, SourceStatus
+from baton.domain.tenants.identity import Scope
 from baton.knowledge import page_listing, source_refresh
 from baton.knowledge.source_refresh import LEASE
-from baton.ports.sources import PageContent, PageUnavailable
+from baton.ports.documents.sources import PageContent, PageUnavailable
 from tests.unit.knowledge.source_world import AGENT, DAY, SITE, World, page
 
 

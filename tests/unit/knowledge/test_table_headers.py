@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baton.domain.chunk import Chunk
+from baton.domain.documents.chunk import Chunk
 from baton.knowledge.chunking import divide_into_chunks
 from baton.knowledge.table_headers import MAX_HEADER, header_rows, header_text
 from baton_documents.results import TextBlock

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baton_local.backlog import Backlog
 from baton_local.gateway.callers import Caller
+from baton_local.workers.backlog import Backlog
 
 
 def in_turn(*senders: tuple[str, str]) -> list[str]:

@@ -17,8 +17,8 @@ from baton_local.execution import as_deployed
 from baton_local.functions import running
 from baton_local.lambda_runtime.build import BuiltFunctions
 from baton_local.settings import all_families, read_settings
-from baton_local.stack import Stack, read_stack
-from baton_local.template import Endpoints
+from baton_local.stack.declarations import Stack, read_stack
+from baton_local.stack.template import Endpoints
 from tests.unit.docs.pages import ROOT, table
 
 PAGE = ROOT / "docs" / "reference" / "settings.md"

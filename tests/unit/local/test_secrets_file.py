@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from baton_local.errors import LocalCloudError
-from baton_local.secrets_file import read_secrets
+from baton_local.project.secrets_file import read_secrets
 
 
 def written(folder: Path, text: str) -> Path:

@@ -10,10 +10,10 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from baton.adapters.s3_settings import SETTINGS_KEY
+from baton.adapters.aws.s3_settings import SETTINGS_KEY
 from baton.settings.document import read_document
 from baton_local.errors import LocalCloudError
-from baton_local.settings_document import put_document
+from baton_local.project.settings_document import put_document
 
 
 @pytest.fixture

@@ -7,13 +7,13 @@ import threading
 from collections.abc import Callable
 from functools import partial
 
-from baton.agents.model_checks import ModelChecks
+from baton.agents.checks.model_checks import ModelChecks
 from baton.composition.app import build
+from baton.domain.agents.model_providers import Ability, Provider
 from baton.domain.errors import ModelMisconfigured
-from baton.domain.model_providers import Ability, Provider
 from baton_local.startup_model_checks import HEAD, StartupModelChecks, is_own
-from baton_testing.fakes.embedder import FakeEmbedder
-from baton_testing.fakes.shipped_agents import FakeShippedAgents, agent
+from baton_testing.fakes.agents.shipped_agents import FakeShippedAgents, agent
+from baton_testing.fakes.documents.embedder import FakeEmbedder
 from tests.harness.able_model import AbleModel
 from tests.harness.harness import Harness
 

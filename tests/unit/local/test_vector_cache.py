@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from baton_local.vector_cache import VectorCache
+from baton_local.project.vector_cache import VectorCache
 
 BOATS, SAILS = {"boats": (1.0, 0.5)}, {"sails": (0.25, -1.0)}
 

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
-from baton.domain.episode import Episode, EpisodeMessage, EpisodeRef, EpisodeStatus, Fact
-from baton.domain.identity import Scope
-from baton.domain.message import Role
-from baton.domain.search import IndexName
-from baton.domain.thread import EndReason
-from baton.domain.usage import Usage
+from baton.domain.documents.search import IndexName
+from baton.domain.memory.episode import Episode, EpisodeMessage, EpisodeRef, EpisodeStatus, Fact
+from baton.domain.runs.usage import Usage
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.message import Role
+from baton.domain.threads.thread import EndReason
 from baton.memory.episodes.episode_documents import embed_documents, episode_documents
-from baton_testing.fakes.embedder import FakeEmbedder
-from baton_testing.fakes.search_index import FakeSearchIndex
+from baton_testing.fakes.documents.embedder import FakeEmbedder
+from baton_testing.fakes.documents.search_index import FakeSearchIndex
 
 ADA = Scope("acme", "ada")
 MARCH = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from baton.domain.procedure import Procedure, ProcedureDraft, ProcedureStatus, ProcedureStep
+from baton.domain.memory.procedure import Procedure, ProcedureDraft, ProcedureStatus, ProcedureStep
 from baton_testing.fakes.clock import NOON
 
 

@@ -11,18 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from baton.composition.app import build
-from baton.domain.agent import AgentDefinition
-from baton.domain.found_item import FoundItem, ItemSource
-from baton.domain.identity import Scope
-from baton.domain.message import Role, StoredMessage
-from baton.domain.procedure_set import ProcedureSet
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.memory.found_item import FoundItem, ItemSource
+from baton.domain.memory.procedure_set import ProcedureSet
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.message import Role, StoredMessage
 from baton.memory.agent_memory import AgentMemory
 from baton.memory.prompt.context import AgentHistory, AssembledContext
 from baton.memory.recalled import Found, MemorySearch, Retrieval
-from baton_testing.fakes import shipped_agents
+from baton_testing.fakes.agents import shipped_agents
 from baton_testing.fakes.clock import NOON
-from baton_testing.fakes.embedder import FakeEmbedder
-from baton_testing.fakes.search_index import FakeSearchIndex
+from baton_testing.fakes.documents.embedder import FakeEmbedder
+from baton_testing.fakes.documents.search_index import FakeSearchIndex
 from tests.contracts.fake_stores import in_memory
 from tests.fakes.ports import FakePorts
 from tests.fakes.token_counter import WordCounter

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from baton.domain.documents.pipelines import Pipeline, PipelineRun
 from baton.domain.errors import EmbedderUnavailable, ModelUnavailable
 from baton.domain.metrics import Metric, counting
-from baton.domain.pipelines import Pipeline, PipelineRun
-from baton.entry.closing_events import STEP_SECONDS, OutOfTime
+from baton.entry.jobs.closing_events import STEP_SECONDS, OutOfTime
 from baton.memory.episodes import episode_writing
 from baton.memory.episodes.session_closing import ClosingStep
-from baton_testing.fakes.episodes import WorkerDied
+from baton_testing.fakes.memory.episodes import WorkerDied
 from tests.fakes.chat_model import Answer
 from tests.harness.harness import Harness
 from tests.harness.sessions import close

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from baton.domain.context_item import ContextItem
-from baton.domain.provider_parts import ProviderParts, Replay
+from baton.domain.memory.context_item import ContextItem
+from baton.domain.runs.provider_parts import ProviderParts, Replay
 from baton.memory.inspection import inspector
 from baton.memory.inspection.compact_record import MISSING, compact, expand
-from baton.ports.run_records import ContextRecord
+from baton.ports.threads.run_records import ContextRecord
 from tests.fakes.chat_model import Answer
 from tests.harness.handoffs import HandoffHarness, transfer
 from tests.harness.harness import Harness

@@ -11,10 +11,10 @@ from ag_ui.core import DataSource, ImagePart, TextPart
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baton.domain.agent import AgentDefinition
-from baton.domain.history_window import HistoryWindow
-from baton.domain.message import Role, StoredMessage
-from baton.domain.tool_call import ToolCall
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.runs.tool_call import ToolCall
+from baton.domain.threads.history_window import HistoryWindow
+from baton.domain.threads.message import Role, StoredMessage
 from baton.memory.prompt.context import AgentHistory, AssembledContext, Assembly, reading_budget
 from baton.memory.prompt.growing_turn import fit
 from baton.memory.prompt.history_window import KEPT_SHARE, Exchange, WindowRules, slide, split_exchanges
@@ -26,8 +26,8 @@ from baton.memory.prompt.token_estimates import (
     message_tokens,
     prompt_tokens,
 )
-from baton.ports.chat_model import Prompt
-from baton_testing.fakes import shipped_agents
+from baton.ports.agents.chat_model import Prompt
+from baton_testing.fakes.agents import shipped_agents
 from baton_testing.fakes.clock import NOON
 
 

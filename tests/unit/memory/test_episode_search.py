@@ -9,14 +9,14 @@ import pytest
 
 from baton.adapters.switched_off import NoEmbedder
 from baton.composition.app import build
+from baton.domain.documents.search import Candidate, SearchClause, Signal, clause_weights
 from baton.domain.errors import EmbedderUnavailable, SearchUnavailable
-from baton.domain.identity import Scope
-from baton.domain.search import Candidate, SearchClause, Signal, clause_weights
+from baton.domain.tenants.identity import Scope
 from baton.memory.episodes.episode_ranking import USUAL_WEIGHTS, rank_episodes, score_messages
 from baton.memory.episodes.episode_search import MAX_MATCHES, EpisodeSearch
-from baton.ports.search import Embedder
-from baton_testing.fakes.embedder import FakeEmbedder
-from baton_testing.fakes.search_index import FakeSearchIndex
+from baton.ports.documents.search import Embedder
+from baton_testing.fakes.documents.embedder import FakeEmbedder
+from baton_testing.fakes.documents.search_index import FakeSearchIndex
 from tests.fakes.ports import FakePorts
 from tests.unit.memory.episodes import ADA, MARCH, episode, fact, store
 

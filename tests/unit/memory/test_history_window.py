@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from baton.domain.agent import AgentDefinition
-from baton.domain.history_window import HistoryWindow, window_of
-from baton.domain.message import Role, StoredMessage
-from baton.domain.tool_call import ToolCall
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.runs.tool_call import ToolCall
+from baton.domain.threads.history_window import HistoryWindow, window_of
+from baton.domain.threads.message import Role, StoredMessage
 from baton.memory.prompt.context import AgentHistory, AssembledContext, Assembly, reading_budget
 from baton.memory.prompt.history_window import (
     DUE_SHARE,
@@ -26,9 +26,9 @@ from baton.memory.prompt.history_window import (
 )
 from baton.memory.prompt.message_prompts import mask_note
 from baton.memory.recalled import BlockKind, Recalled, RecalledBlock
-from baton.ports.chat_model import Prompt
+from baton.ports.agents.chat_model import Prompt
+from baton_testing.fakes.agents.shipped_agents import agent
 from baton_testing.fakes.clock import NOON
-from baton_testing.fakes.shipped_agents import agent
 from tests.examples import examples
 from tests.fakes.token_counter import WordCounter
 

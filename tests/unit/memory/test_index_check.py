@@ -8,14 +8,14 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from baton.domain.episode import Episode, EpisodeRef, EpisodeStatus
-from baton.domain.identity import Scope
-from baton.domain.search import IndexedText, IndexName
-from baton.domain.thread import EndReason
-from baton.domain.usage import Usage
+from baton.domain.documents.search import IndexedText, IndexName
+from baton.domain.memory.episode import Episode, EpisodeRef, EpisodeStatus
+from baton.domain.runs.usage import Usage
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.thread import EndReason
 from baton.memory.episodes.index_check import IndexCheck, Place
-from baton.ports.search import IndexedSource
-from baton_testing.fakes.search_index import FakeSearchIndex
+from baton.ports.documents.search import IndexedSource
+from baton_testing.fakes.documents.search_index import FakeSearchIndex
 from tests.contracts.search import MARCH, document, listed
 
 TENANT = "acme"

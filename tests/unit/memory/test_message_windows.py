@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from baton.domain.message import StoredMessage
+from baton.domain.threads.message import StoredMessage
 from baton.memory.prompt.history_reading import PAGE, WINDOW, message_windows
-from baton.ports.messages import Page
+from baton.ports.threads.messages import Page
 from tests.harness.harness import Harness
 
 LARGE = "x" * 100_000

@@ -8,14 +8,14 @@ import random
 
 import pytest
 
+from baton.domain.documents.search import Vector
 from baton.domain.errors import EmbedderUnavailable
-from baton.domain.procedure import Procedure, ProcedureDraft, ProcedureScope, ProcedureStatus, ProcedureStep
-from baton.domain.procedure_set import ProcedureSet
-from baton.domain.search import Vector
+from baton.domain.memory.procedure import Procedure, ProcedureDraft, ProcedureScope, ProcedureStatus, ProcedureStep
+from baton.domain.memory.procedure_set import ProcedureSet
 from baton.memory.recall import procedure_matching
 from baton.memory.recall.procedure_matching import ProcedureVectors
 from baton_testing.fakes.clock import NOON
-from baton_testing.fakes.embedder import FakeEmbedder
+from baton_testing.fakes.documents.embedder import FakeEmbedder
 from tests.unit.memory.matching import procedure
 
 

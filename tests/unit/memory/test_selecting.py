@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baton.domain.agent_settings import MemorySettings
-from baton.domain.found_item import FoundItem, ItemSource
-from baton.domain.procedure import Procedure, ProcedureDraft, ProcedureStatus, ProcedureStep
+from baton.domain.agents.agent_settings import MemorySettings
+from baton.domain.memory.found_item import FoundItem, ItemSource
+from baton.domain.memory.procedure import Procedure, ProcedureDraft, ProcedureStatus, ProcedureStep
 from baton.knowledge.chunking import MAX_CHUNK
 from baton.knowledge.table_headers import MAX_HEADER
 from baton.memory.prompt.quoting import excerpt, quote

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from baton.domain.episode import MAX_FACT, MAX_FACTS, MAX_SUMMARY, Episode, EpisodePart, EpisodeStatus
+from baton.domain.documents.search import IndexDocument, IndexName, SearchFilter
 from baton.domain.errors import (
     ContentFiltered,
     EmbedderUnavailable,
@@ -18,12 +18,12 @@ from baton.domain.errors import (
     SearchUnavailable,
     ThreadUnavailable,
 )
-from baton.domain.search import IndexDocument, IndexName, SearchFilter
-from baton.domain.usage import Usage
+from baton.domain.memory.episode import MAX_FACT, MAX_FACTS, MAX_SUMMARY, Episode, EpisodePart, EpisodeStatus
+from baton.domain.runs.usage import Usage
 from baton.memory.episodes.episode_index import BATCH
 from baton.memory.episodes.session_closing import ClosingStep
 from baton.memory.light_model import JunkAnswer
-from baton_testing.fakes.episodes import WorkerDied
+from baton_testing.fakes.memory.episodes import WorkerDied
 from tests.fakes.chat_model import Answer
 from tests.harness.harness import Harness
 from tests.harness.sessions import close

@@ -7,11 +7,11 @@ from collections.abc import AsyncGenerator, Sequence
 import pytest
 
 from baton.domain.errors import ContextTooLong
-from baton.domain.message import Role
-from baton.domain.usage import Usage
+from baton.domain.runs.usage import Usage
+from baton.domain.threads.message import Role
 from baton.memory.short_answer import short_answer
-from baton.ports.chat_model import ModelChunk, ModelSettings, Prompt, TextTakenBack, ToolSpec
-from baton.ports.files import ThreadFiles
+from baton.ports.agents.chat_model import ModelChunk, ModelSettings, Prompt, TextTakenBack, ToolSpec
+from baton.ports.documents.files import ThreadFiles
 from tests.fakes.chat_model import Answer, ScriptedChatModel
 
 SETTINGS = ModelSettings(model="light")

@@ -13,9 +13,10 @@ import httpx
 import pytest
 
 from baton.api.application import create_app
-from baton.api.middleware import CountedRequests
-from baton.composition import event_loop, metrics
+from baton.api.http.middleware import CountedRequests
+from baton.composition import metrics
 from baton.composition.metrics import observed, write_metrics
+from baton.composition.startup import event_loop
 from baton.domain.metrics import Metric, count, count_failures, counting, measure
 from tests.unit.metrics.written import ROOT, counts, lines
 

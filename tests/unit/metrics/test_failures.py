@@ -17,28 +17,29 @@ from fastapi import Request
 
 from baton import Agent
 from baton.adapters.a2a import RemoteAgents
-from baton.adapters.document_reader import ChildProcessExtractor, ChildProcessReader
-from baton.adapters.dynamodb.audit import DynamoAuditLog
+from baton.adapters.aws.sqs import SqsRecords
+from baton.adapters.documents.document_reader import ChildProcessExtractor, ChildProcessReader
 from baton.adapters.dynamodb.table import Table
-from baton.adapters.models.profiles import Profiles
+from baton.adapters.dynamodb.tenants.audit import DynamoAuditLog
+from baton.adapters.models.openai import OpenAIChatModel
+from baton.adapters.models.profiles.known_profiles import Profiles
 from baton.adapters.models.provider_models import ProviderModels
-from baton.adapters.openai import OpenAIChatModel
 from baton.adapters.opensearch.engine import Engine
 from baton.adapters.opensearch.index import OpenSearchIndex
 from baton.adapters.refreshed_value import Refreshed
-from baton.adapters.sqs import SqsRecords
 from baton.adapters.tokens.embed_keys import EmbedKeys
 from baton.adapters.tokens.verifier import JwtVerifier
 from baton.adapters.tracing.otel_tracer import OtelTracer
 from baton.adapters.tracing.sending import BoundedSending, RestingExporter, SpansDropped
 from baton.api.a2a.notifying import Notifications
+from baton.api.http.problems import response
 from baton.api.mcp.access import McpCaller
 from baton.api.mcp.cancelling import cancel_named
-from baton.api.problems import response
 from baton.composition import metrics
 from baton.composition.metrics import NAMESPACE, write_metrics
-from baton.domain import pipelines
-from baton.domain.agent import AgentDefinition
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.documents import pipelines
+from baton.domain.documents.search import IndexName, SearchFilter
 from baton.domain.errors import (
     DocumentUnreadable,
     EmbedderUnavailable,
@@ -52,32 +53,31 @@ from baton.domain.errors import (
     ThreadBusy,
     Unauthorized,
 )
-from baton.domain.events import custom, unsequenced
-from baton.domain.feedback import Rating
-from baton.domain.identity import Scope
-from baton.domain.message import FollowedProcedure, OutcomeType, Role, RunEnd
+from baton.domain.memory.procedure import InvalidProcedure
 from baton.domain.metrics import Metric, counting
-from baton.domain.procedure import InvalidProcedure
-from baton.domain.push_config import MAX_RECEIVES, ChangeKind, TaskChange
-from baton.domain.queued import QueuedMessage, RecordDelivery
-from baton.domain.search import IndexName, SearchFilter
-from baton.domain.tenant_limits import DeploymentLimits
-from baton.domain.thread_title import TitleSource
-from baton.domain.usage import Usage
-from baton.entry.sweep import SweepReport
-from baton.outbox.connection_sender import send_to
-from baton.ports.activity import CountsTooLarge
-from baton.ports.agent_client import AgentFailed
-from baton.ports.chat_model import ModelSettings, Prompt
+from baton.domain.runs.usage import Usage
+from baton.domain.tenants.identity import Scope
+from baton.domain.tenants.tenant_limits import DeploymentLimits
+from baton.domain.threads.events import custom, unsequenced
+from baton.domain.threads.feedback import Rating
+from baton.domain.threads.message import FollowedProcedure, OutcomeType, Role, RunEnd
+from baton.domain.threads.push_config import MAX_RECEIVES, ChangeKind, TaskChange
+from baton.domain.threads.queued import QueuedMessage, RecordDelivery
+from baton.domain.threads.thread_title import TitleSource
+from baton.entry.jobs.sweep import SweepReport
+from baton.ports.agents.agent_client import AgentFailed
+from baton.ports.agents.chat_model import ModelSettings, Prompt
+from baton.ports.agents.tools import ToolFailed
 from baton.ports.clock import SystemClock
-from baton.ports.connections import ConnectionBusy, FrameRefused
-from baton.ports.tools import ToolFailed
-from baton.requests.parsing import message_request
+from baton.ports.threads.activity import CountsTooLarge
+from baton.ports.threads.connections import ConnectionBusy, FrameRefused
+from baton.threads.outbox.connection_sender import send_to
+from baton.threads.requests.parsing import message_request
 from baton.turns.run_state import RunState
 from baton_documents.formats import DocumentFormat
 from baton_local.engines.process import free_port
 from baton_testing.fakes.clock import FakeClock
-from baton_testing.fakes.connections import FakeConnections
+from baton_testing.fakes.threads.connections import FakeConnections
 from tests.contracts.agent_client import a_task
 from tests.fakes.chat_model import Answer, ScriptedChatModel
 from tests.harness.coded import coded
@@ -96,9 +96,9 @@ from tests.integration.tools.harness import agent_with
 from tests.unit.identity.signing import SECRET, OneSecret
 from tests.unit.knowledge.pipeline import Pipeline, text_of
 from tests.unit.knowledge.source_world import SITE, World, page
+from tests.unit.memory.procedures.tasks import OPERATOR, complete_task, equip
 from tests.unit.metrics.written import Context, counts, function
-from tests.unit.procedures.tasks import OPERATOR, complete_task, equip
-from tests.unit.registry.worker import TUTOR, Worker
+from tests.unit.tenants.registry.worker import TUTOR, Worker
 
 Failure = Callable[[pytest.MonkeyPatch], Awaitable[object]]
 FAILURES: dict[Metric, Failure] = {}
@@ -328,7 +328,7 @@ async def a_skill_that_is_not_valid_any_more(monkeypatch: pytest.MonkeyPatch) ->
     )
     # The rules have changed between the review and now.
     monkeypatch.setattr(
-        "baton.handoffs.skill_making.SkillMaking.publish", Failing(InvalidProcedure(["new rules"])).publish
+        "baton.threads.handoffs.skill_making.SkillMaking.publish", Failing(InvalidProcedure(["new rules"])).publish
     )
     await harness.say("m1", "create a skill")
 

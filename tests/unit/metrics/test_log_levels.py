@@ -8,8 +8,8 @@ import pytest
 
 from baton.composition.metrics import write_metrics
 from baton.domain.metrics import Metric
-from baton_local.intrinsics import Intrinsics
 from baton_local.lambda_runtime.log_levels import is_kept
+from baton_local.stack.intrinsics import Intrinsics
 from tests.infrastructure.stack import Stack, read_template
 
 LOG_LEVELS = read_template()["Parameters"]["LogLevel"]["AllowedValues"]

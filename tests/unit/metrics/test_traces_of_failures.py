@@ -16,7 +16,7 @@ from botocore.exceptions import ClientError
 
 from baton.composition import metrics
 from baton.domain.errors import BatonError, ModelUnavailable, StoreUnavailable, ThreadBusy
-from baton.failures import ExpectedFailure
+from baton.failures.reports import ExpectedFailure
 from tests.unit.docs.pages import ROOT, table
 from tests.unit.metrics.written import Context, counts, function
 

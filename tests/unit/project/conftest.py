@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from baton.composition.environment import current
+from baton.composition.startup.environment import current
 from baton_project.new import make
 from baton_project.project import Project
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from baton_local.environment import applied
-from baton_local.project_tools import importable
-from baton_local.reloading import Reloader
+from baton_local.project.project_tools import importable
+from baton_local.project.reloading import Reloader
 from baton_project.check import examined
 from baton_project.project import Project
 from tests.unit.project.conftest import edited

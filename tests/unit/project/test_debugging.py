@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from baton import Agent, RunContext, tool
-from baton.composition import event_loop
+from baton.composition.startup import event_loop
 from baton_project.project import Project
 from tests.harness.coded import coded
 from tests.unit.testing.command import run, written

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from baton.adapters.agent_files import AgentFiles
-from baton.domain.agent import AgentDefinition
+from baton.adapters.agents.agent_files import AgentFiles
+from baton.domain.agents.agent import AgentDefinition
 from baton_client import APIStatusError, NotFoundError
 from baton_client.agent_folders import OwnedFile
-from baton_local.document_folder import DocumentFolder
-from baton_local.folder_documents import FolderDocuments, NotTaken
+from baton_local.project.document_folder import DocumentFolder
+from baton_local.project.folder_documents import FolderDocuments, NotTaken
 from baton_local.root import ROOT
 
 

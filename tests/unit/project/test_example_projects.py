@@ -13,9 +13,9 @@ import uvicorn
 from packaging.requirements import Requirement
 
 from baton import __version__
-from baton.adapters.agent_files import AgentFiles
-from baton.composition.environment import current
-from baton.domain.agent_code import HookPoint
+from baton.adapters.agents.agent_files import AgentFiles
+from baton.composition.startup.environment import current
+from baton.domain.agents.agent_code import HookPoint
 from baton.domain.yaml_text import read_yaml
 from baton_local.root import ROOT
 from baton_project.check import examined

@@ -7,15 +7,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from baton.adapters.python_tools import PythonTools
-from baton.composition import event_loop
+from baton.adapters.tools.python_tools import PythonTools
 from baton.composition.outside_clients import make_functions
-from baton.domain.agent import AgentDefinition
-from baton.domain.tool import PythonTool
-from baton_local import shared_agents
+from baton.composition.startup import event_loop
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.agents.tool import PythonTool
 from baton_local.environment import applied
-from baton_local.project_tools import importable
-from baton_local.reloading import Reloader
+from baton_local.project import shared_agents
+from baton_local.project.project_tools import importable
+from baton_local.project.reloading import Reloader
 from baton_project.new import IN_PYTHON
 from baton_project.project import Project
 from tests.unit.project.conftest import edited

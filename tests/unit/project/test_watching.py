@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from baton_local.watching import changes_in, snapshot
+from baton_local.project.watching import changes_in, snapshot
 
 PATIENCE_SECONDS = 20.0
 MAX_EDITS = 40

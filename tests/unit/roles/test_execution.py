@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from baton.composition import event_loop
-from baton.composition.environment import cache
+from baton.composition.startup import event_loop
+from baton.composition.startup.environment import cache
 from baton_local.execution import Variables, views
 from baton_local.functions import running
-from baton_local.stack import FunctionDefinition
+from baton_local.stack.declarations import FunctionDefinition
 
 
 def function(name: str, layers: set[str], **variables: str) -> FunctionDefinition:

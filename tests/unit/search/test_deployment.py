@@ -14,9 +14,10 @@ import pytest
 from aiohttp import web
 
 from baton.adapters.opensearch.readiness import PATIENCE_SECONDS, may_pass
-from baton.composition import environment, search_commands
+from baton.composition import search_commands
+from baton.composition.startup import environment
+from baton.domain.documents.search import IndexName
 from baton.domain.errors import SearchUnavailable
-from baton.domain.search import IndexName
 from baton_local.engines.process import free_port
 from baton_local.root import ROOT
 from tests.unit.search.fake_domain import FakeDomain, Refusal

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from baton_testing.fakes.search_index import FakeSearchIndex
+from baton_testing.fakes.documents.search_index import FakeSearchIndex
 from tests.contracts.search import SearchContract
 
 

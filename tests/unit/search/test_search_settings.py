@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from baton.adapters.deferred import DeferredEmbedder
 from baton.adapters.switched_off import NoEmbedder, NoSearch
 from baton.composition.ports import Ports
+from baton.composition.startup.deferred import DeferredEmbedder
+from baton.domain.documents.search import SearchFilter
 from baton.domain.errors import EmbedderUnavailable
-from baton.domain.search import SearchFilter
-from baton.ports.search import EmbeddingPurpose
+from baton.ports.documents.search import EmbeddingPurpose
 from baton_local.sqlite_index import SqliteIndex
-from baton_testing.fakes.embedder import DIMENSIONS, FakeEmbedder
+from baton_testing.fakes.documents.embedder import DIMENSIONS, FakeEmbedder
 from tests.contracts.search import EPISODES, document, found, listed, new_scope, query
 
 VARIABLES = ("BATON_SEARCH_URL", "BATON_EMBEDDING_MODEL", "BATON_EMBEDDING_DIMENSIONS", "BATON_EMBEDDING_BASE_URL")

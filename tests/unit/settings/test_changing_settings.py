@@ -14,16 +14,16 @@ from botocore.awsrequest import AWSResponse
 from botocore.config import Config
 from moto import mock_aws
 
+from baton.adapters.aws.s3_settings import SETTINGS_KEY, S3Settings
 from baton.adapters.refreshed_value import Refreshed
-from baton.adapters.s3_settings import SETTINGS_KEY, S3Settings
 from baton.api.application import create_app
 from baton.api.mcp.access import McpAccess
 from baton.composition.app import build
 from baton.composition.current_settings import CurrentSettings
 from baton.composition.ports import Ports
 from baton.domain.errors import InternalError, StoreUnavailable, Unauthorized
-from baton.domain.identity import Scope
-from baton.domain.usage import NO_PRICES
+from baton.domain.runs.usage import NO_PRICES
+from baton.domain.tenants.identity import Scope
 from baton.settings.document import MAX_BYTES, DocumentVariables, SettingsDocument, read_document
 from baton.settings.models import ModelVariables
 from tests.fakes.ports import FakePorts

@@ -7,13 +7,13 @@ from typing import Any, cast
 
 import pytest
 
-from baton.adapters.secrets import SecretsManager
+from baton.adapters.aws.secrets import SecretsManager
 from baton.composition import models
 from baton.composition.current_models import CurrentModels
-from baton.domain.message import Role
-from baton.domain.model_providers import Provider
-from baton.ports.chat_model import ModelSettings, Prompt
-from baton.ports.files import ThreadFiles
+from baton.domain.agents.model_providers import Provider
+from baton.domain.threads.message import Role
+from baton.ports.agents.chat_model import ModelSettings, Prompt
+from baton.ports.documents.files import ThreadFiles
 from baton.settings.document import SettingsDocument
 from tests.fakes.chat_model import Answer, ScriptedChatModel
 

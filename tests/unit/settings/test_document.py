@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from baton.domain.tenant_limits import OperatorLimits
-from baton.domain.usage import Price
+from baton.domain.runs.usage import Price
+from baton.domain.tenants.tenant_limits import OperatorLimits
 from baton.settings.document import (
     MAX_BYTES,
     MAX_ISSUERS,

@@ -8,12 +8,12 @@ from typing import Any, cast
 import pytest
 from pydantic import ValidationError
 
-from baton.adapters.secrets import SecretsManager
+from baton.adapters.aws.secrets import SecretsManager
 from baton.composition.models import deployed_models
+from baton.domain.agents.model_providers import OfferedModels, Provider, ProviderKind, Route
 from baton.domain.errors import ModelMisconfigured
-from baton.domain.model_providers import OfferedModels, Provider, ProviderKind, Route
-from baton.ports import chat_model
-from baton.ports.files import ThreadFiles
+from baton.ports.agents import chat_model
+from baton.ports.documents.files import ThreadFiles
 from baton.settings.models import ModelSettings
 
 ADDRESS = "https://api.openai.com/v1"

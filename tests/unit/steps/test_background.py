@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from baton.api.background_turn import BackgroundTurn, Emit
-from baton.background import in_background
+from baton.api.runs.background_turn import BackgroundTurn, Emit
 from baton.domain.errors import BatonError, InternalError, LeaseLost, StoreUnavailable, ThreadUnavailable, TokenExpired
-from baton.domain.events import Event
 from baton.domain.metrics import Metric, counting
+from baton.domain.threads.events import Event
+from baton.failures.background import in_background
 
 EVENT = Event({"type": "X"}, 1)
 

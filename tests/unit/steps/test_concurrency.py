@@ -9,7 +9,7 @@ from contextlib import aclosing
 
 import pytest
 
-from baton.concurrency import each_until, gather_all, gather_each, stop_all
+from baton.concurrency.tasks import each_until, gather_all, gather_each, stop_all
 
 pytestmark = pytest.mark.usefixtures("no_lost_failures")
 

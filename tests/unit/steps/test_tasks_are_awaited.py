@@ -6,24 +6,24 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-BACKGROUND = "shared/baton/background.py"
+BACKGROUND = "shared/baton/failures/background.py"
 AWAITED = {
-    "shared/baton/concurrency.py": "waits for the steps that it begins",
-    "shared/baton/adapters/sqs.py": "SqsRecords.hidden waits for the end of the extensions",
+    "shared/baton/concurrency/tasks.py": "waits for the steps that it begins",
+    "shared/baton/adapters/aws/sqs.py": "SqsRecords.hidden waits for the end of the extensions",
     "shared/baton/adapters/models/embedding_calls.py": "a TaskGroup",
     "shared/baton/agents/attempt_context.py": "Writes.done and Writes.stop",
-    "shared/baton/agents/coroutine_agent.py": "CoroutineAgent waits for the coroutine, and cancels what is left",
-    "shared/baton/agents/coroutine_steps.py": "gather_all, and CoroutineAgent cancels what is left",
-    "shared/baton/agents/hooked_calls.py": "JudgedCalls.judge waits for the verdicts, and cancels what is left",
-    "shared/baton/agents/hooks.py": "unless_stopped waits for the verdict, and cancels it if the run is stopped",
-    "shared/baton/agents/progress.py": "ProgressIndicator.__aexit__",
-    "shared/baton/agents/screening.py": "Screening waits for what it begins, and cancels what is left",
-    "shared/baton/agents/tool_calls.py": "ToolCalls.carry_out waits for its jobs, and raises their failures",
+    "shared/baton/agents/code/coroutine_agent.py": "CoroutineAgent waits for the coroutine, and cancels what is left",
+    "shared/baton/agents/code/coroutine_steps.py": "gather_all, and CoroutineAgent cancels what is left",
+    "shared/baton/agents/calls/hooked_calls.py": "JudgedCalls.judge waits for the verdicts, and cancels what is left",
+    "shared/baton/agents/guardrails/hooks.py": "unless_stopped waits for the verdict, and cancels it with the run",
+    "shared/baton/agents/calls/progress.py": "ProgressIndicator.__aexit__",
+    "shared/baton/agents/guardrails/screening.py": "Screening waits for what it begins, and cancels what is left",
+    "shared/baton/agents/calls/tool_calls.py": "ToolCalls.carry_out waits for its jobs, and raises their failures",
     "shared/baton/memory/episodes/episode_digest.py": "a TaskGroup",
     "shared/baton/memory/message_embedding.py": "MessageEmbedding.get, and Recall cancels what is left",
     "shared/baton/memory/retrieval_step.py": "Recall waits until its deadline; RetrievalStep.outcome notes failures",
     "shared/baton/memory/recall/recall.py": "Recall waits until its deadline, and notes failures that come later",
-    "shared/baton/outbox/text_batches.py": "batched raises the failure of its reader",
+    "shared/baton/threads/outbox/text_batches.py": "batched raises the failure of its reader",
     "shared/baton/authoring/resources.py": "OpenResources.use awaits what opens a resource",
     "shared/baton/turns/lease_keeper.py": "LeaseKeeper.__aexit__ raises the failure",
     "shared/baton/turns/run.py": "RunExecution.execute stops its steps",
@@ -61,4 +61,4 @@ def test_steps_are_gathered_by_what_awaits_them_all() -> None:
 def test_tasks_that_nobody_awaits_are_begun_where_their_failures_are_noticed() -> None:
     """A new module here either begins its task by ``in_background``, or names who awaits the task."""
     modules = {module for module, _ in calls("create_task", "ensure_future", "run_coroutine_threadsafe")}
-    assert modules - {BACKGROUND, "shared/baton/composition/event_loop.py"} == AWAITED.keys()
+    assert modules - {BACKGROUND, "shared/baton/composition/startup/event_loop.py"} == AWAITED.keys()

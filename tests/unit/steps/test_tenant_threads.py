@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from baton import concurrency
-from baton.concurrency import LARGE, check_cancelled, off_loop
-from baton.domain.json_schema import argument_problem
-from baton.tenant_threads import TenantThreads, work_for
+from baton.concurrency import tasks as concurrency
+from baton.concurrency.tasks import LARGE, check_cancelled, off_loop
+from baton.concurrency.tenant_threads import TenantThreads, work_for
+from baton.domain.schemas.json_schema import argument_problem
 
 
 class Gate:
@@ -122,7 +122,7 @@ async def test_a_check_by_a_schema_ends_with_its_caller(monkeypatch: pytest.Monk
             assert cancelled.wait(30)
         check_cancelled()
 
-    monkeypatch.setattr("baton.domain.schema_validator.check_cancelled", count)
+    monkeypatch.setattr("baton.domain.schemas.schema_validator.check_cancelled", count)
 
     def check() -> None:
         try:

@@ -9,7 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from junitparser import JUnitXml
 
-from baton.adapters.yaml_document import YamlDocument
+from baton.adapters.agents.yaml_document import YamlDocument
 from baton_local.root import ROOT
 from baton_project.project import Project
 from tests.unit.project.conftest import edited

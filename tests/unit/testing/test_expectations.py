@@ -16,7 +16,7 @@ from baton_testing.conversation_test import Expectation
 from baton_testing.durations import Duration
 from baton_testing.matching import holds
 from baton_testing.observation import Called, Observation, Said
-from baton_testing.report import pass_hat_k
+from baton_testing.reports.report import pass_hat_k
 
 SEEN = Observation(
     said=(Said("assistant", "Assistant", "It is\n on its WAY."),),

@@ -11,17 +11,17 @@ import httpx
 import pytest
 import yaml
 
-from baton.adapters.agent_files import read_agent
+from baton.adapters.agents.agent_files import read_agent
 from baton.agents.approvals import EXPIRED, REFUSED
-from baton.domain.interrupt import AnswerStatus, InterruptAnswer
-from baton.ports.tools import ToolFailed
-from baton.requests.parsing import answer_request
+from baton.domain.threads.interrupt import AnswerStatus, InterruptAnswer
+from baton.ports.agents.tools import ToolFailed
+from baton.threads.requests.parsing import answer_request
 from baton_project.project import Project
 from baton_testing.errors import CannotRun
 from baton_testing.project_agents import AgentPlace
-from baton_testing.stored_decisions import StoredDecision, decisions, waiting_message
-from baton_testing.stored_thread import StoredThread, read_thread
-from baton_testing.thread_recording import Written, write_test
+from baton_testing.recordings.stored_decisions import StoredDecision, decisions, waiting_message
+from baton_testing.recordings.stored_thread import StoredThread, read_thread
+from baton_testing.recordings.thread_recording import Written, write_test
 from tests.harness.handoffs import calling
 from tests.harness.harness import Harness
 from tests.unit.api.served import Served

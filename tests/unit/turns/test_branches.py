@@ -19,8 +19,8 @@ from baton.domain.errors import (
     ThreadUnavailable,
     TooManyBranches,
 )
-from baton.domain.identity import Scope
-from baton.domain.thread import EndReason
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.thread import EndReason
 from tests.fakes.chat_model import Answer
 from tests.harness.handoffs import HandoffHarness, advance
 from tests.harness.harness import Harness, Said

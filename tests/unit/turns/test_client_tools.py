@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from baton.domain.agent import AgentDefinition
-from baton.domain.client_offer import ClientOffer, ClientTool
+from baton.domain.agents.agent import AgentDefinition
 from baton.domain.errors import InterruptUnavailable, ToolNameTaken
-from baton.domain.interrupt import AnswerStatus, InterruptAnswer, shown_interrupts
-from baton.domain.thread import EndReason
-from baton.domain.tool_call import ToolCallRecord
+from baton.domain.runs.tool_call import ToolCallRecord
+from baton.domain.threads.client_offer import ClientOffer, ClientTool
+from baton.domain.threads.interrupt import AnswerStatus, InterruptAnswer, shown_interrupts
+from baton.domain.threads.thread import EndReason
 from baton.memory.prompt.message_prompts import NOT_CARRIED_OUT
-from baton.requests.parsing import answer_request
-from baton.requests.queue_mapping import from_queue, queued_message
+from baton.threads.requests.parsing import answer_request
+from baton.threads.requests.queue_mapping import from_queue, queued_message
 from tests.fakes.chat_model import Answer
 from tests.harness.harness import ASSISTANT, Harness
 from tests.harness.page import PAGE, PAINT, choose, offered, paint, prompt_text, result, waiting

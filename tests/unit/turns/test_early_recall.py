@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 
 from baton.composition.app import build
+from baton.domain.documents.search import IndexName
 from baton.domain.errors import ThreadUnavailable
-from baton.domain.found_item import FoundItem
-from baton.domain.identity import Scope
-from baton.domain.search import IndexName
+from baton.domain.memory.found_item import FoundItem
+from baton.domain.tenants.identity import Scope
 from baton.memory.agent_memory import AgentMemory
 from baton.memory.recalled import MemorySearch
-from baton.ports.leases import Lease
-from baton_testing.fakes import shipped_agents
-from baton_testing.fakes.embedder import FakeEmbedder
-from baton_testing.fakes.search_index import FakeSearchIndex
+from baton.ports.threads.leases import Lease
+from baton_testing.fakes.agents import shipped_agents
+from baton_testing.fakes.documents.embedder import FakeEmbedder
+from baton_testing.fakes.documents.search_index import FakeSearchIndex
 from tests.contracts.fake_stores import in_memory
 from tests.fakes.ports import FakePorts
 from tests.harness.harness import Harness

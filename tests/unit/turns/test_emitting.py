@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from baton.domain.agent import AgentDefinition
+from baton.domain.agents.agent import AgentDefinition
 from baton.domain.errors import LeaseLost
-from baton.domain.events import Event
-from baton.domain.message import StoredMessage
-from baton.domain.tool_call import ToolCall
-from baton.ports.leases import Lease
-from baton.requests.parsing import answer_request
+from baton.domain.runs.tool_call import ToolCall
+from baton.domain.threads.events import Event
+from baton.domain.threads.message import StoredMessage
+from baton.ports.threads.leases import Lease
+from baton.threads.requests.parsing import answer_request
 from tests.fakes.chat_model import Answer
 from tests.harness.harness import ASSISTANT, Harness
 from tests.harness.wiki import interrupted, wiki, yes

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from baton.domain.errors import BatonError, StoreUnavailable
-from baton.domain.thread import EndReason
-from baton.ports.leases import LeaseRequest
+from baton.domain.threads.thread import EndReason
+from baton.ports.threads.leases import LeaseRequest
 from tests.fakes.chat_model import Answer
 from tests.harness.handoffs import HandoffHarness
 from tests.harness.harness import Harness

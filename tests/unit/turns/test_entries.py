@@ -14,7 +14,7 @@ import pytest
 
 import baton
 from baton.domain.errors import BatonError, MessageIdConflict, NotInHandoff
-from baton.requests.parsing import exit_request
+from baton.threads.requests.parsing import exit_request
 from baton.turns import turns
 from baton.turns.run import RunExecution
 from tests.fakes.chat_model import Answer

@@ -11,11 +11,11 @@ import pytest
 
 from baton.adapters.models.provider_models import ProviderModels
 from baton.composition.app import build
-from baton.domain.agent_settings import ModelChoice
+from baton.domain.agents.agent_settings import ModelChoice
 from baton.domain.errors import ContentFiltered, ContextTooLong, ModelError, ModelTimeout, ModelUnavailable
-from baton.domain.message import StoredMessage
-from baton.domain.tool_call import ToolCall
-from baton.domain.usage import ModelUsage, Price, Prices, Usage
+from baton.domain.runs.tool_call import ToolCall
+from baton.domain.runs.usage import ModelUsage, Price, Prices, Usage
+from baton.domain.threads.message import StoredMessage
 from tests.fakes.chat_model import Answer, ScriptedChatModel
 from tests.harness.harness import ASSISTANT, Harness
 from tests.unit.api.served import Served

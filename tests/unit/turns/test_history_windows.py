@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from baton.domain.agent import AgentDefinition
+from baton.domain.agents.agent import AgentDefinition
 from baton.domain.errors import ModelUnavailable, StoreUnavailable
-from baton.domain.history_window import HistoryWindow, SummaryDue
-from baton.domain.message import Role, StoredMessage
-from baton.domain.queued import QueuedSummary
-from baton.domain.usage import Usage
+from baton.domain.runs.usage import Usage
+from baton.domain.threads.history_window import HistoryWindow, SummaryDue
+from baton.domain.threads.message import Role, StoredMessage
+from baton.domain.threads.queued import QueuedSummary
 from baton.memory.prompt import history_summary
-from baton.ports.chat_model import Prompt
-from baton.ports.leases import Commit, Lease
-from baton.ports.messages import Page
+from baton.ports.agents.chat_model import Prompt
+from baton.ports.threads.leases import Commit, Lease
+from baton.ports.threads.messages import Page
 from tests.fakes.chat_model import Answer
 from tests.harness.harness import ASSISTANT, TODAY, Harness
 

@@ -8,12 +8,12 @@ from datetime import timedelta
 import pytest
 
 from baton.domain.errors import InterruptUnavailable, StoreUnavailable
-from baton.domain.interrupt import MAX_ARGUMENTS
-from baton.domain.thread import EndReason, Thread
-from baton.domain.tool_call import ToolCall
+from baton.domain.runs.tool_call import ToolCall
+from baton.domain.threads.interrupt import MAX_ARGUMENTS
+from baton.domain.threads.thread import EndReason, Thread
 from baton.memory.prompt.message_prompts import NOT_CARRIED_OUT
-from baton.ports.leases import LeaseRequest
-from baton.requests.queue_mapping import queued_answer
+from baton.ports.threads.leases import LeaseRequest
+from baton.threads.requests.queue_mapping import queued_answer
 from tests.fakes.chat_model import Answer
 from tests.harness.failing_store import failing_once
 from tests.harness.harness import TODAY, Harness

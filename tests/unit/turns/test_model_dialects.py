@@ -9,13 +9,13 @@ from typing import Any
 import httpx2
 import pytest
 
-from baton.adapters.openai import OpenAIChatModel
+from baton.adapters.models.openai import OpenAIChatModel
 from tests.harness.armed import CITY, armed
 from tests.harness.harness import Harness
+from tests.unit.adapters.models.chat_endpoint import Endpoint, chunk, sse
+from tests.unit.adapters.models.three_apis import HARMONY, cut
 from tests.unit.api.run_inputs import run_input
 from tests.unit.api.served import Served
-from tests.unit.models.chat_endpoint import Endpoint, chunk, sse
-from tests.unit.models.three_apis import HARMONY, cut
 
 Script = list[list[dict[str, Any]]]
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from baton.domain.errors import MessageIdConflict, StoreUnavailable
-from baton.domain.events import Event
-from baton.ports.agent_client import AgentDone
-from baton_testing.fakes.agent_client import Reply
+from baton.domain.threads.events import Event
+from baton.ports.agents.agent_client import AgentDone
+from baton_testing.fakes.agents.agent_client import Reply
 from tests.fakes.chat_model import Answer
 from tests.harness.armed import armed, call
 from tests.harness.harness import Harness

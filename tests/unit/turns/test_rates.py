@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from baton.domain.activity import Activity, Counter, CounterKind
 from baton.domain.errors import CountsBusy, RateLimited, ThreadUnavailable
-from baton.domain.identity import Scope
-from baton.domain.queued import RecordDelivery
-from baton.domain.tenant_limits import DeploymentLimits, TenantLimits
-from baton.ports.activity import Change, CountsTooLarge
+from baton.domain.tenants.activity import Activity, Counter, CounterKind
+from baton.domain.tenants.identity import Scope
+from baton.domain.tenants.tenant_limits import DeploymentLimits, TenantLimits
+from baton.domain.threads.queued import RecordDelivery
+from baton.ports.threads.activity import Change, CountsTooLarge
 from tests.fakes.chat_model import Answer
 from tests.harness.harness import Harness
 from tests.harness.sockets import Socketed

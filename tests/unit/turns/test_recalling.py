@@ -11,18 +11,18 @@ from typing import Any
 
 import pytest
 
-from baton.domain.agent import AgentDefinition
-from baton.domain.chunk import Chunk, ChunkPart
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.documents.chunk import Chunk, ChunkPart
+from baton.domain.documents.search import IndexName, Vector
 from baton.domain.errors import EmbedderUnavailable, SearchUnavailable, StoreUnavailable
-from baton.domain.identity import Scope
-from baton.domain.procedure import Procedure, ProcedureDraft, ProcedureStatus, ProcedureStep
-from baton.domain.procedure_set import ProcedureSet, TriggeredProcedure
-from baton.domain.search import IndexName, Vector
-from baton.domain.tool_call import ToolCall
+from baton.domain.memory.procedure import Procedure, ProcedureDraft, ProcedureStatus, ProcedureStep
+from baton.domain.memory.procedure_set import ProcedureSet, TriggeredProcedure
+from baton.domain.runs.tool_call import ToolCall
+from baton.domain.tenants.identity import Scope
 from baton.memory.episodes.episode_documents import PAIR, WINDOW
 from baton.memory.prompt.context import MEMORY_RULES
 from baton.memory.recalled import MemorySearch
-from baton_testing.fakes.embedder import FakeEmbedder
+from baton_testing.fakes.documents.embedder import FakeEmbedder
 from tests.contracts.procedures import add_approved
 from tests.fakes.chat_model import Answer
 from tests.harness.handoffs import HandoffHarness, transfer

@@ -7,12 +7,12 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from baton.domain.queued import QueuedTitle
-from baton.domain.thread_title import TitleSource
-from baton.domain.tool_call import ToolCall
-from baton.outbox.connection_sender import WORKER_SECONDS
-from baton.outbox.delivery import DRAIN_SECONDS
-from baton.ports.connections import ConnectionBusy, FrameRefused
+from baton.domain.runs.tool_call import ToolCall
+from baton.domain.threads.queued import QueuedTitle
+from baton.domain.threads.thread_title import TitleSource
+from baton.ports.threads.connections import ConnectionBusy, FrameRefused
+from baton.threads.outbox.connection_sender import WORKER_SECONDS
+from baton.threads.outbox.delivery import DRAIN_SECONDS
 from tests.fakes.chat_model import Answer
 from tests.harness.harness import Harness
 from tests.harness.sessions import close

@@ -8,12 +8,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from baton.domain.agent import AgentDefinition
+from baton.domain.agents.agent import AgentDefinition
 from baton.domain.errors import StoreUnavailable
-from baton.domain.identity import Scope
-from baton.domain.message import Role
-from baton.domain.tool_call import ToolCall
-from baton.requests.queue_mapping import from_queue, queued_message
+from baton.domain.runs.tool_call import ToolCall
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.message import Role
+from baton.threads.requests.queue_mapping import from_queue, queued_message
 from baton_testing.fakes.clock import FakeClock
 from tests.contracts.stores import new_thread_id
 from tests.fakes.chat_model import Answer

@@ -14,9 +14,9 @@ from google.protobuf.struct_pb2 import Struct  # type: ignore[import-untyped]
 from baton.adapters.a2a.extension import documents_in, report_in
 from baton.adapters.a2a.failures import AgentRefused, shortened
 from baton.adapters.a2a.parts import extras_of, text_of
-from baton.domain.numbered_passages import source_key
-from baton.ports.agent_client import AgentData, AgentDone, AgentFailed, AgentFile, AgentProgress, AgentReport
-from baton.ports.chat_model import MAX_ANSWER_BYTES, TextDelta
+from baton.domain.documents.numbered_passages import source_key
+from baton.ports.agents.agent_client import AgentData, AgentDone, AgentFailed, AgentFile, AgentProgress, AgentReport
+from baton.ports.agents.chat_model import MAX_ANSWER_BYTES, TextDelta
 
 MAX_LABEL = 200
 """Characters of an agent's progress label."""

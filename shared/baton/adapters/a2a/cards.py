@@ -17,8 +17,8 @@ from cachetools import LRUCache
 from google.protobuf.json_format import ParseError  # type: ignore[import-untyped]
 
 from baton.adapters.a2a.trusted_keys import TrustedKeys
+from baton.domain.agents.remote_agent import CardSignature
 from baton.domain.json_values import count_values
-from baton.domain.remote_agent import CardSignature
 
 CARD_SECONDS = 600.0
 """Seconds for which a card is used without asking for a newer one."""

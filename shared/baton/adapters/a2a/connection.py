@@ -11,8 +11,8 @@ import httpx
 from aws_lambda_powertools import Logger
 
 from baton.adapters.a2a.repairs import RepairedBody
-from baton.adapters.stream_limits import ClosableIterator, MeteredIterator, StreamLimits, StreamTooLong
-from baton.ports.agent_client import AgentFailed, Attachment
+from baton.adapters.egress.stream_limits import ClosableIterator, MeteredIterator, StreamLimits, StreamTooLong
+from baton.ports.agents.agent_client import AgentFailed, Attachment
 
 LIMITS = StreamLimits(stream_bytes=8 * 1024 * 1024, event_bytes=2 * 1024 * 1024, event_values=10_000)
 """The limits of one response or stream. Events are parsed by Python code, value by value."""

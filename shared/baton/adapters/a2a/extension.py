@@ -4,7 +4,7 @@ An A2A message's ``metadata`` carries them under the extension's URI, as extensi
 agents that know nothing of extensions:
 
 - ``thread_id``, ``tenant_id``, ``user_id``, ``parent_task_id``: with every message; ``time_zone`` if it is known.
-- ``handoff``: with the message that hands a conversation over (``domain.handoff.HandoffRequest.as_a2a``).
+- ``handoff``: with the message that hands a conversation over (``domain.handoffs.handoff.HandoffRequest.as_a2a``).
 
 An agent hands the conversation back with ``{"return": {"summary": "...", "outcome": "completed"}}`` in the metadata of
 its last message, of the status that ends its answer, or of its task: under the URI, or as a plain key.
@@ -20,12 +20,12 @@ from typing import Any
 from google.protobuf.json_format import MessageToDict  # type: ignore[import-untyped]
 from google.protobuf.struct_pb2 import Struct  # type: ignore[import-untyped]
 
-from baton.domain.a2a_task import EXTENSION_URI
-from baton.domain.chunk import DOCUMENT_SOURCE
-from baton.domain.handoff import MAX_SUMMARY
-from baton.domain.numbered_passages import CONSULTED, drop_citation
+from baton.domain.documents.chunk import DOCUMENT_SOURCE
+from baton.domain.documents.numbered_passages import CONSULTED, drop_citation
+from baton.domain.handoffs.handoff import MAX_SUMMARY
+from baton.domain.threads.a2a_task import EXTENSION_URI
 from baton.domain.web_url import is_web_url
-from baton.ports.agent_client import AgentReport, AgentTask
+from baton.ports.agents.agent_client import AgentReport, AgentTask
 
 MAX_OUTCOME = 200
 MAX_NUMBER = 1_000_000

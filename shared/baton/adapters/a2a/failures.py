@@ -10,7 +10,7 @@ import httpx
 from a2a.client.errors import A2AClientError
 from a2a.utils.errors import A2AError, InternalError, InvalidAgentResponseError
 
-from baton.ports.agent_client import AgentFailed
+from baton.ports.agents.agent_client import AgentFailed
 
 MAX_WORDS = 300
 """Characters of an agent's text in a reason."""

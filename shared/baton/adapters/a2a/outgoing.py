@@ -11,9 +11,9 @@ from a2a.types import Message, Part, Role, SendMessageRequest
 
 from baton.adapters.a2a.extension import conversation_metadata
 from baton.adapters.a2a.parts import accepts, data_part
-from baton.domain.a2a_task import EXTENSION_URI
-from baton.domain.handoff import ContextMode
-from baton.ports.agent_client import AgentTask, Attachment, HandedOver
+from baton.domain.handoffs.handoff import ContextMode
+from baton.domain.threads.a2a_task import EXTENSION_URI
+from baton.ports.agents.agent_client import AgentTask, Attachment, HandedOver
 
 SUMMARY = "The conversation was handed over to you. About it so far: {summary}"
 MESSAGES = "The conversation was handed over to you. What was said in it last:"

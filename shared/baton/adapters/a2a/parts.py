@@ -13,7 +13,7 @@ from google.protobuf.struct_pb2 import Value  # type: ignore[import-untyped]
 
 from baton.adapters.a2a.failures import shortened
 from baton.domain.web_url import has_credentials
-from baton.ports.agent_client import AgentData, AgentFile, Attachment
+from baton.ports.agents.agent_client import AgentData, AgentFile, Attachment
 from baton_documents.media_types import OCTETS, MediaType
 
 MAX_DATA_CHARS = 32_000

@@ -25,9 +25,9 @@ from aws_lambda_powertools import Logger
 
 from baton.adapters.a2a.answer import Answer, AnswerChunk, has_ended, was_cancelled
 from baton.adapters.a2a.outgoing import outgoing, sendable
-from baton.domain.a2a_task import EXTENSION_URI
-from baton.domain.task import RemoteTask
-from baton.ports.agent_client import AgentFailed, AgentStarted, AgentTask, NotSent, TaskLost
+from baton.domain.runs.task import RemoteTask
+from baton.domain.threads.a2a_task import EXTENSION_URI
+from baton.ports.agents.agent_client import AgentFailed, AgentStarted, AgentTask, NotSent, TaskLost
 
 CANCEL_SECONDS = 2.0
 """The time limit of a request to stop a task."""

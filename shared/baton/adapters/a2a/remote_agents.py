@@ -18,16 +18,16 @@ from baton.adapters.a2a.connection import MAX_FETCHED, fetched, prepare
 from baton.adapters.a2a.failures import AgentRefused, CardRefused, agent_failed
 from baton.adapters.a2a.peer import Peer
 from baton.adapters.a2a.signatures import UntrustedCard
-from baton.adapters.circuit_breaker import CircuitBreakers, CircuitOpen
-from baton.adapters.models.thinking_tags import Separated, ThinkingTags
-from baton.domain.agent import AgentDefinition
+from baton.adapters.egress.circuit_breaker import CircuitBreakers, CircuitOpen
+from baton.adapters.models.answers.thinking_tags import Separated, ThinkingTags
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.agents.remote_agent import RemoteAgent
 from baton.domain.errors import BatonError, Unauthorized
-from baton.domain.identity import Scope
 from baton.domain.metrics import Metric, count
-from baton.domain.remote_agent import RemoteAgent
-from baton.domain.secret import HeaderValue, TokenExchange
+from baton.domain.tenants.identity import Scope
+from baton.domain.tenants.secret import HeaderValue, TokenExchange
 from baton.domain.tracing import current_traceparent
-from baton.ports.agent_client import (
+from baton.ports.agents.agent_client import (
     AgentChunk,
     AgentData,
     AgentDone,
@@ -41,7 +41,7 @@ from baton.ports.agent_client import (
     NotSent,
     TaskLost,
 )
-from baton.ports.chat_model import TextDelta, TextTakenBack
+from baton.ports.agents.chat_model import TextDelta, TextTakenBack
 
 FAILURES_BEFORE_OPEN = 3
 """Consecutive failures after which the circuit of a remote agent opens."""
@@ -54,7 +54,7 @@ Resolve = Callable[[Mapping[str, HeaderValue], Scope | None], Awaitable[dict[str
 
 
 class RemoteAgents:
-    """``ports.agent_client.AgentClient`` over A2A v0.3, and 1.0 where an agent's card says so; JSON-RPC.
+    """``ports.agents.agent_client.AgentClient`` over A2A v0.3, and 1.0 where an agent's card says so; JSON-RPC.
 
     ``http`` makes a guarded client, which is used for one task and closed. ``resolve`` fills in the secrets of
     headers and may raise ``BatonError``; ``redacted`` takes secrets out of words that go to models and logs.

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 from google.protobuf.timestamp_pb2 import Timestamp  # type: ignore[import-untyped]
 
-from baton.adapters.stream_limits import AsyncClosable
+from baton.adapters.egress.stream_limits import AsyncClosable
 
 DATA = b"data:"
 EVENTS = "text/event-stream"

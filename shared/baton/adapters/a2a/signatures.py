@@ -22,7 +22,7 @@ from a2a.utils._jcs import canonicalize  # the SDK's only implementation of RFC 
 from a2a.utils.signing import _canonicalize_agent_card
 from jwt import api_jws
 
-from baton.domain.token_issuer import SIGNATURE_ALGORITHMS
+from baton.domain.tenants.token_issuer import SIGNATURE_ALGORITHMS
 
 MAX_SIGNATURES = 10
 MAX_TEXT = 4_096

@@ -12,7 +12,7 @@ import jwt
 from cachetools import LRUCache
 
 from baton.adapters.a2a.signatures import UntrustedCard, public_keys, signing_key_id, verify_card
-from baton.domain.remote_agent import CardSignature
+from baton.domain.agents.remote_agent import CardSignature
 
 KEY_SECONDS = 600.0
 """Seconds for which keys are used without reading them again."""

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.table import ConditionFailed, Table
-from baton.domain.a2a_task import MarkStatus, TaskMark
 from baton.domain.errors import InvalidRequest
-from baton.domain.identity import Scope
-from baton.domain.push_config import LIFETIME, MAX_CONFIGS, Line, PushConfig, room_for
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.a2a_task import MarkStatus, TaskMark
+from baton.domain.threads.push_config import LIFETIME, MAX_CONFIGS, Line, PushConfig, room_for
 from baton.domain.times import from_millis, to_millis
 from baton.ports.clock import Clock
 

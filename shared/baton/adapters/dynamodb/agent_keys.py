@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 
 from baton.adapters.dynamodb.keys import Key, shard, user_listing
-from baton.domain.identity import Scope
+from baton.domain.tenants.identity import Scope
 
 APPROVED = "APPROVED#"
 PRIVATE_SKILL = "SKILL#"

@@ -11,11 +11,11 @@ from typing import Any
 
 from pydantic_core import from_json
 
+from baton.adapters.aws.s3_records import S3Bodies
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.dictionaries import STRUCTURE, TEXTS
-from baton.adapters.s3_records import S3Bodies
 from baton.domain.errors import StoreUnavailable
-from baton.domain.identity import Scope
+from baton.domain.tenants.identity import Scope
 from baton.domain.times import to_millis
 
 DAMAGED = "Something stored is damaged. Please report this to the operator."

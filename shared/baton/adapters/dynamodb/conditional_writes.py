@@ -11,8 +11,8 @@ from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.table import ConditionFailed, Table, TransactionFailed, Write
 from baton.domain.errors import LeaseLost, StoreUnavailable, ThreadUnavailable
-from baton.domain.identity import Scope
-from baton.ports.leases import Lease
+from baton.domain.tenants.identity import Scope
+from baton.ports.threads.leases import Lease
 
 
 class _OnTable(Protocol):

@@ -16,11 +16,11 @@ from baton.adapters.dynamodb.shapes import DOCUMENT, SOURCE, SOURCE_PAGE
 from baton.adapters.dynamodb.shards import LISTING, due_entries, read_page
 from baton.adapters.dynamodb.table import ConditionFailed, Table
 from baton.domain.cursors import decode_text, encode_text
-from baton.domain.document import Document, DocumentRef, IngestionStep, VersionStatus
-from baton.domain.identity import Scope
-from baton.domain.source import Source, SourcePage, in_turns
+from baton.domain.documents.document import Document, DocumentRef, IngestionStep, VersionStatus
+from baton.domain.documents.source import Source, SourcePage, in_turns
+from baton.domain.tenants.identity import Scope
 from baton.domain.times import from_millis, to_millis
-from baton.ports.sources import DueSource
+from baton.ports.documents.sources import DueSource
 
 KEYS_PAGE = 500
 """Entries of a page of one partition that are due. They hold keys only."""

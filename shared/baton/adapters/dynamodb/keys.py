@@ -7,7 +7,7 @@ import re
 import zlib
 from urllib.parse import quote
 
-from baton.domain.identity import Scope
+from baton.domain.tenants.identity import Scope
 
 Key = dict[str, str]
 

@@ -12,7 +12,7 @@ from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.conditional_writes import save_revised
 from baton.adapters.dynamodb.table import Table, TransactionFailed, Write
-from baton.domain.pipelines import Pipeline, PipelineRun, Place, RunningRuns, WaitingRun
+from baton.domain.documents.pipelines import Pipeline, PipelineRun, Place, RunningRuns, WaitingRun
 from baton.domain.times import from_millis, to_millis
 
 _LAST = "\uffff"

@@ -10,21 +10,21 @@ from typing import Any, Generic, TypeVar
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from baton.adapters.dynamodb.bodies import DAMAGED, pack, unpack
-from baton.domain.capture import Capture
-from baton.domain.client_offer import ClientOffer
-from baton.domain.document import Document
-from baton.domain.episode import Fact
+from baton.domain.documents.document import Document
+from baton.domain.documents.source import Source, SourcePage
 from baton.domain.errors import StoreUnavailable
-from baton.domain.handoff import HandoffRequest
-from baton.domain.interrupt import PendingInterrupts
-from baton.domain.message import StoredMessage
-from baton.domain.procedure import Procedure
-from baton.domain.run_step import RunStep
-from baton.domain.source import Source, SourcePage
-from baton.domain.task import RemoteTask, Task, TaskMessage
-from baton.domain.thread import ConversationState
-from baton.domain.tool_call import ToolCallRecord
-from baton.domain.workflow import Workflow
+from baton.domain.handoffs.handoff import HandoffRequest
+from baton.domain.handoffs.workflow import Workflow
+from baton.domain.memory.capture import Capture
+from baton.domain.memory.episode import Fact
+from baton.domain.memory.procedure import Procedure
+from baton.domain.runs.run_step import RunStep
+from baton.domain.runs.task import RemoteTask, Task, TaskMessage
+from baton.domain.runs.tool_call import ToolCallRecord
+from baton.domain.threads.client_offer import ClientOffer
+from baton.domain.threads.interrupt import PendingInterrupts
+from baton.domain.threads.message import StoredMessage
+from baton.domain.threads.thread import ConversationState
 
 T = TypeVar("T")
 

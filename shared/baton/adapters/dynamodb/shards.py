@@ -10,7 +10,7 @@ from datetime import datetime
 
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.table import Table
-from baton.concurrency import gather_all
+from baton.concurrency.tasks import gather_all
 from baton.domain.cursors import decode_text, encode_text
 from baton.domain.times import to_millis
 

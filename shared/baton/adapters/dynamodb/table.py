@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
-from baton.adapters.aws_direct import operations
-from baton.adapters.aws_operations import Operations, ThreadedOperations
-from baton.adapters.aws_session import CredentialSource
+from baton.adapters.aws.direct_calls import operations
+from baton.adapters.aws.operations import Operations, ThreadedOperations
+from baton.adapters.aws.session import CredentialSource
 from baton.adapters.dynamodb.attributes import Item, deserialize, read_answer, read_items, serialize, write_request
 from baton.domain.errors import StoreUnavailable
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from baton.adapters.egress.pool import MAX_RESPONSE_BYTES
 from baton.adapters.egress.resolving import Resolver, addresses_of
-from baton.domain.egress_policy import EgressPolicy, EgressRefused, ResponseTooLarge
+from baton.domain.tenants.egress_policy import EgressPolicy, EgressRefused, ResponseTooLarge
 
 if TYPE_CHECKING:
     import ssl

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from baton.adapters.egress.pool import Call, Errors, GuardedBody, GuardedPool
 from baton.adapters.egress.resolving import Resolver
-from baton.domain.egress_policy import EgressPolicy, EgressRefused, ResponseTooLarge
+from baton.domain.tenants.egress_policy import EgressPolicy, EgressRefused, ResponseTooLarge
 
 
 def client(

@@ -15,8 +15,8 @@ import httpcore2
 
 from baton.adapters.egress import resolving
 from baton.adapters.egress.resolving import Resolver
-from baton.domain.egress_policy import EgressPolicy, EgressRefused, ResponseTooLarge
 from baton.domain.json_values import ValueCount
+from baton.domain.tenants.egress_policy import EgressPolicy, EgressRefused, ResponseTooLarge
 
 MAX_RESPONSE_BYTES = 10 * 1024 * 1024
 MAX_RESPONSE_VALUES = 250_000

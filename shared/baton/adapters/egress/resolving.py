@@ -8,7 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
-from baton.domain.egress_policy import EgressPolicy, EgressRefused
+from baton.domain.tenants.egress_policy import EgressPolicy, EgressRefused
 
 Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
 """Returns all addresses of a host for a port, best first. Raises ``OSError``."""

@@ -11,16 +11,16 @@ from typing import Any
 
 from aws_lambda_powertools import Logger
 
-from baton.adapters.circuit_breaker import CircuitBreakers, CircuitOpen
+from baton.adapters.egress.circuit_breaker import CircuitBreakers, CircuitOpen
+from baton.adapters.egress.stream_limits import StreamTooLong
 from baton.adapters.models.embedding_pace import MAX_PAUSE_SECONDS, EmbeddingPace, EmbeddingPaces
-from baton.adapters.models.failure import Backoff, FailureKind, ProviderFailure
-from baton.adapters.stream_limits import StreamTooLong
-from baton.concurrency import off_loop
+from baton.adapters.models.learning.failure import Backoff, FailureKind, ProviderFailure
+from baton.concurrency.tasks import off_loop
+from baton.domain.documents.search import Vector
 from baton.domain.errors import EmbedderUnavailable, ModelRateLimited, WrongEmbeddings
 from baton.domain.metrics import Metric, count
-from baton.domain.search import Vector
-from baton.ports.chat_model import TokenCounter
-from baton.ports.search import EmbeddingPurpose
+from baton.ports.agents.chat_model import TokenCounter
+from baton.ports.documents.search import EmbeddingPurpose
 
 MAX_CUTS = 4
 """The most halvings of a batch's texts if the endpoint says that they are too long."""
@@ -77,7 +77,7 @@ class _Text:
 
 
 class ApiEmbedder(ABC):
-    """``ports.search.Embedder`` of one model. A subclass sends one request of one API.
+    """``ports.documents.search.Embedder`` of one model. A subclass sends one request of one API.
 
     Failures that may pass, and answers that hold no embeddings, are retried ``max_retries`` times, with back-off and
     the wait that the endpoint asks for, within ``timeout_seconds`` for a batch. If several batches in a row fail, the

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from baton.adapters.models.attachments import Attachments
-from baton.adapters.models.failure import ProviderFailure
+from baton.adapters.models.attachments.laid_out_attachments import Attachments
 from baton.adapters.models.learning import RequestForm, SentFeatures
-from baton.ports.chat_model import FinishReason, ModelChunk, ModelSettings, Prompt, ToolSpec
+from baton.adapters.models.learning.failure import ProviderFailure
+from baton.ports.agents.chat_model import FinishReason, ModelChunk, ModelSettings, Prompt, ToolSpec
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,18 +11,18 @@ from ag_ui.core import ImagePart
 from aws_lambda_powertools import Logger
 from pydantic import JsonValue
 
-from baton.adapters.circuit_breaker import CircuitBreakers, CircuitOpen, Guard
-from baton.adapters.models.failure import Backoff, FailureKind, ProviderFailure
+from baton.adapters.egress.circuit_breaker import CircuitBreakers, CircuitOpen, Guard
+from baton.adapters.egress.stream_limits import StreamTooLong
 from baton.adapters.models.learning import MAX_ADAPTATIONS, RequestForm, adapted, content_size
+from baton.adapters.models.learning.failure import Backoff, FailureKind, ProviderFailure
 from baton.adapters.models.model_api import ModelApi, OpenedAnswer, Question, Refused
-from baton.adapters.models.profile import AnswerForm, ModelProfile
-from baton.adapters.models.profiles import Profiles, learned_facts
-from baton.adapters.stream_limits import StreamTooLong
-from baton.concurrency import off_loop
+from baton.adapters.models.profiles.known_profiles import Profiles, learned_facts
+from baton.adapters.models.profiles.profile import AnswerForm, ModelProfile
+from baton.concurrency.tasks import off_loop
 from baton.domain.errors import ContextTooLong, ModelError, ModelTimeout, ModelUnavailable
-from baton.domain.message import Content
 from baton.domain.metrics import Metric, count
-from baton.ports.chat_model import Finished, ModelChunk, ModelSettings
+from baton.domain.threads.message import Content
+from baton.ports.agents.chat_model import Finished, ModelChunk, ModelSettings
 
 logger = Logger(child=True)
 

@@ -11,13 +11,13 @@ from typing import Any
 
 from ag_ui.core import TextPart
 
-from baton.adapters.models.content import LaidMessage, Piece
-from baton.adapters.models.profile import ModelProfile, SystemPlace
-from baton.domain.message import Content, Role
-from baton.domain.provider_parts import ProviderParts, Replay
+from baton.adapters.models.attachments.content import LaidMessage, Piece
+from baton.adapters.models.profiles.profile import ModelProfile, SystemPlace
+from baton.domain.runs.provider_parts import ProviderParts, Replay
+from baton.domain.runs.tool_call import ToolCall
 from baton.domain.text import encodable
-from baton.domain.tool_call import ToolCall
-from baton.ports.chat_model import QUOTED_CONTEXT, Prompt
+from baton.domain.threads.message import Content, Role
+from baton.ports.agents.chat_model import QUOTED_CONTEXT, Prompt
 
 NOTE = "<system-note>\n{text}\n</system-note>"
 """A note of the system where the model takes it as text of the user only."""

@@ -12,6 +12,7 @@ from typing import Protocol, runtime_checkable
 from aws_lambda_powertools import Logger
 from pydantic import JsonValue
 
+from baton.domain.agents.model_providers import route
 from baton.domain.errors import (
     ContextTooLong,
     ModelError,
@@ -22,9 +23,16 @@ from baton.domain.errors import (
     OutOfCredit,
 )
 from baton.domain.metrics import Metric, count
-from baton.domain.model_providers import route
-from baton.ports.chat_model import AnsweredBy, ChatModel, LearningModel, ModelChunk, ModelSettings, Prompt, ToolSpec
-from baton.ports.files import ThreadFiles
+from baton.ports.agents.chat_model import (
+    AnsweredBy,
+    ChatModel,
+    LearningModel,
+    ModelChunk,
+    ModelSettings,
+    Prompt,
+    ToolSpec,
+)
+from baton.ports.documents.files import ThreadFiles
 
 STANDS_IN = (ModelUnavailable, ModelRateLimited, ModelTimeout, OutOfCredit)
 """Failures after which another model is asked: this one cannot answer, whatever the question is.
@@ -47,7 +55,7 @@ class Closable(Protocol):
 
 
 class ProviderModels:
-    """``ports.chat_model.ChatModel`` that passes each call to the provider that its model's name begins with.
+    """``ports.agents.chat_model.ChatModel`` that passes each call to the provider that its model's name begins with.
 
     A provider's client is made when the first call needs it, outside the event loop, so that a deployment loads only
     what it uses. If a model cannot answer, those of ``ModelSettings.fallback`` are asked in their order with the same

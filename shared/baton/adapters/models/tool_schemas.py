@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
 
-from baton.adapters.models.profile import ModelProfile
+from baton.adapters.models.profiles.profile import ModelProfile
 from baton.domain.errors import ModelRefused
 from baton.domain.text import encodable
-from baton.ports.chat_model import ToolSpec
+from baton.ports.agents.chat_model import ToolSpec
 
 MAX_DEPTH = 12
 """Levels of references that are replaced. Below them any value is allowed."""

@@ -10,8 +10,8 @@ from baton.adapters.opensearch.definitions import DEFAULT_LAYOUT, MAPPING_VERSIO
 from baton.adapters.opensearch.engine import Engine, EngineError
 from baton.adapters.opensearch.reindexing import DEFAULT_PACE, Copy, Pace
 from baton.adapters.opensearch.versions import NoIndices, Version, Versions
-from baton.domain.search import IndexName
-from baton.ports.search import Embedder, IndexedSource, IndexState, Reindexed
+from baton.domain.documents.search import IndexName
+from baton.ports.documents.search import Embedder, IndexedSource, IndexState, Reindexed
 
 ALLOWED = [
     "indices:admin/get",

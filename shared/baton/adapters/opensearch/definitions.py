@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from baton.domain.search import IndexName
+from baton.domain.documents.search import IndexName
 
 MAPPING_VERSION = 2
 """Counted up with every change of this module that needs a new index."""
@@ -139,7 +139,7 @@ KEYWORDS = (
 def view_mapping(model: EmbeddingModel | None, mapping_version: int = MAPPING_VERSION) -> dict[str, Any]:
     """Return the mapping of one view.
 
-    ``words`` has the words of ``text`` as ``domain.search_words`` divides and writes them, for all scripts.
+    ``words`` has the words of ``text`` as ``domain.documents.search_words`` divides and writes them, for all scripts.
     """
     texts: dict[str, Any] = {
         "text": {"type": "object", "enabled": False},

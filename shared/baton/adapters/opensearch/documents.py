@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from baton.domain.identity import Scope
-from baton.domain.search import IndexDocument, IndexedText, IndexName, SearchFilter, Vector
-from baton.domain.search_words import index_words
+from baton.domain.documents.search import IndexDocument, IndexedText, IndexName, SearchFilter, Vector
+from baton.domain.documents.search_words import index_words
+from baton.domain.tenants.identity import Scope
 from baton.domain.text import encodable
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -152,7 +152,7 @@ def _signer(url: str) -> Any:
         return None
     from opensearchpy import AWSV4SignerAsyncAuth
 
-    from baton.adapters.aws_session import own_session
+    from baton.adapters.aws.session import own_session
 
     return AWSV4SignerAsyncAuth(own_session().get_credentials(), region, "es")
 

@@ -20,9 +20,7 @@ from baton.adapters.opensearch.documents import (
 )
 from baton.adapters.opensearch.engine import Engine, EngineError, error_of
 from baton.adapters.opensearch.versions import NoIndices, Version, Versions
-from baton.domain.errors import SearchUnavailable, WrongDimension
-from baton.domain.identity import Scope
-from baton.domain.search import (
+from baton.domain.documents.search import (
     Candidate,
     IndexDocument,
     IndexName,
@@ -34,7 +32,9 @@ from baton.domain.search import (
     missing_scores,
     with_added,
 )
-from baton.domain.search_words import index_words, search_form
+from baton.domain.documents.search_words import index_words, search_form
+from baton.domain.errors import SearchUnavailable, WrongDimension
+from baton.domain.tenants.identity import Scope
 from baton.domain.text import codes_of, encodable
 from baton.ports.clock import Clock
 

@@ -13,8 +13,8 @@ from baton.adapters.opensearch.definitions import view_mapping
 from baton.adapters.opensearch.documents import numbers, searched_words
 from baton.adapters.opensearch.engine import Engine
 from baton.adapters.opensearch.versions import Version
-from baton.domain.search import IndexedText
-from baton.ports.search import Embedder, EmbeddingPurpose
+from baton.domain.documents.search import IndexedText
+from baton.ports.documents.search import Embedder, EmbeddingPurpose
 
 BATCH = 100
 SECOND = 1_000_000

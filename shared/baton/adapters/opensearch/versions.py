@@ -7,8 +7,8 @@ from typing import Any
 
 from baton.adapters.opensearch.definitions import WORDS_SINCE, EmbeddingModel, Layout
 from baton.adapters.opensearch.engine import Engine
+from baton.domain.documents.search import IndexName
 from baton.domain.errors import SearchUnavailable
-from baton.domain.search import IndexName
 
 
 @dataclass(frozen=True, slots=True)

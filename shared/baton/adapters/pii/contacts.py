@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from phonenumbers import Leniency, PhoneNumberMatcher
 
-from baton.ports.privacy import PiiKind, PiiSpan
+from baton.ports.tenants.privacy import PiiKind, PiiSpan
 
 MAX_LOCAL = 64
 """Characters before the ``@`` (RFC 5321, 4.5.3.1.1)."""

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from baton.adapters.pii.contacts import DEFAULT_REGIONS, emails, phone_numbers
 from baton.adapters.pii.numbers import account_numbers, card_numbers, national_ids
-from baton.concurrency import off_loop
-from baton.ports.privacy import PiiSpan
+from baton.concurrency.tasks import off_loop
+from baton.ports.tenants.privacy import PiiSpan
 
 _WORK = 64
 """The work for a text with personal data, relative to a common text, for ``off_loop``."""

@@ -9,7 +9,7 @@ from importlib import import_module
 
 from stdnum import iban, luhn
 
-from baton.ports.privacy import PiiKind, PiiSpan
+from baton.ports.tenants.privacy import PiiKind, PiiSpan
 
 _CARD = re.compile(r"(?<![\w.+-])\d(?:[ -]?\d){12,18}(?![\w-]|\.\d)")
 _ISSUERS = re.compile(

@@ -11,9 +11,9 @@ import jwt
 
 from baton.adapters.cached_value import ParsedText
 from baton.domain.errors import NotFound
-from baton.domain.identity import TENANT_ID
 from baton.domain.metrics import Metric, count
-from baton.ports.identity import Secrets
+from baton.domain.tenants.identity import TENANT_ID
+from baton.ports.tenants.identity import Secrets
 
 EMBED_ISSUER = "baton-embed"
 ALGORITHMS = frozenset({"HS256", "EdDSA", "ES256", "RS256"})

@@ -16,8 +16,8 @@ from cachetools import LRUCache
 
 from baton.adapters.tokens.subject_tokens import SubjectTokens
 from baton.domain.errors import InternalError, Unauthorized
-from baton.domain.identity import Scope
-from baton.domain.secret import ExchangeTarget
+from baton.domain.tenants.identity import Scope
+from baton.domain.tenants.secret import ExchangeTarget
 
 GRANT = "urn:ietf:params:oauth:grant-type:token-exchange"
 TOKEN_TYPE = "urn:ietf:params:oauth:token-type:"  # noqa: S105 - a name, no token

@@ -16,9 +16,9 @@ from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 
 from baton.adapters.cached_value import ParsedText
 from baton.domain.errors import BatonError, InternalError, TokenExpired, Unauthorized
-from baton.domain.identity import Scope
 from baton.domain.metrics import Metric, count
-from baton.domain.secret import USER_IS_UNPROVEN
+from baton.domain.tenants.identity import Scope
+from baton.domain.tenants.secret import USER_IS_UNPROVEN
 from baton.ports.clock import Clock, SystemClock
 
 _log = logging.getLogger(__name__)

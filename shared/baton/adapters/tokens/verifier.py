@@ -17,11 +17,11 @@ from baton.adapters.tokens.embed_keys import EMBED_ISSUER, EmbedKeys
 from baton.adapters.tokens.issuer import TrustedIssuers
 from baton.adapters.tokens.subject_tokens import SubjectTokens
 from baton.domain.errors import InvalidRequest, TokenExpired, Unauthorized
-from baton.domain.identity import Scope, is_reserved_user
 from baton.domain.metrics import Metric, count
-from baton.domain.token_issuer import OidcIssuer
+from baton.domain.tenants.identity import Scope, is_reserved_user
+from baton.domain.tenants.token_issuer import OidcIssuer
 from baton.ports.clock import Clock, SystemClock
-from baton.ports.identity import Identity
+from baton.ports.tenants.identity import Identity
 
 
 class TokenRefused(ValueError):
@@ -107,7 +107,7 @@ class JwtVerifier:
         self._clock = clock or SystemClock()
 
     def verify(self, token: str) -> Identity:
-        """Return the identity that ``token`` proves; see ``ports.identity.TokenVerifier``."""
+        """Return the identity that ``token`` proves; see ``ports.tenants.identity.TokenVerifier``."""
         try:
             if len(token) > MAX_TOKEN:
                 raise TokenRefused(f"it is longer than {MAX_TOKEN} characters")

@@ -11,9 +11,10 @@ from typing import Any
 from ag_ui.core import TextPart
 from pydantic import JsonValue
 
-from baton.domain.message import Content, Role
-from baton.domain.search import Vector
-from baton.domain.tool_call import ToolCall
+from baton.domain.documents.search import Vector
+from baton.domain.runs.tool_call import ToolCall
+from baton.domain.runs.usage import ModelUsage, Prices, Usage
+from baton.domain.threads.message import Content, Role
 from baton.domain.tracing import (
     Attribute,
     Operation,
@@ -24,8 +25,7 @@ from baton.domain.tracing import (
     to_content,
     traced,
 )
-from baton.domain.usage import ModelUsage, Prices, Usage
-from baton.ports.chat_model import (
+from baton.ports.agents.chat_model import (
     AnsweredBy,
     ChatModel,
     Finished,
@@ -39,8 +39,8 @@ from baton.ports.chat_model import (
     TextTakenBack,
     ToolSpec,
 )
-from baton.ports.files import ThreadFiles
-from baton.ports.search import Embedder, EmbeddingPurpose
+from baton.ports.documents.files import ThreadFiles
+from baton.ports.documents.search import Embedder, EmbeddingPurpose
 
 ProviderOf = Callable[[str], str]
 """Returns the provider of a model, by the conventions' names, such as ``openai`` or ``aws.bedrock``."""

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from a2a.server.context import ServerCallContext
 
 from baton.api.a2a.access import A2AAccess
-from baton.api.sse import Timing
+from baton.api.runs.sse import Timing
 from baton.composition.app import App
-from baton.domain.agent import AgentDefinition
-from baton.domain.identity import Scope
-from baton.domain.push_config import Line
-from baton.registry.registered_agents import RegisteredAgents
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.push_config import Line
+from baton.tenants.registry.registered_agents import RegisteredAgents
 
 CALLER = "baton"
 """The key of the ``A2ACaller`` in the state of a call."""

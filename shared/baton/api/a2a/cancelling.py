@@ -9,8 +9,8 @@ from a2a.utils.errors import TaskNotCancelableError, TaskNotFoundError
 from baton.api.a2a.caller import A2ACaller
 from baton.api.a2a.task_reader import TaskReader
 from baton.api.a2a.tasks import A2ATask
-from baton.domain.a2a_task import MarkStatus, TaskMark, TaskState
 from baton.domain.errors import ThreadUnavailable
+from baton.domain.threads.a2a_task import MarkStatus, TaskMark, TaskState
 
 CANCEL_SECONDS = 10.0
 """Seconds for which a cancellation waits for the run to stop."""

@@ -11,10 +11,10 @@ from fastapi.security import HTTPAuthorizationCredentials
 
 from baton.api.a2a.access import A2AAccess, base_url, trusted_base_url
 from baton.api.a2a.cards import CardedAgent, agent_card, card_bytes, entity_tag
-from baton.api.dependencies import AgentId, Caller, UseCases, bearer, caller
-from baton.api.problems import responses
+from baton.api.http.dependencies import AgentId, Caller, UseCases, bearer, caller
+from baton.api.http.problems import responses
 from baton.composition.app import App
-from baton.domain.agent import AgentDefinition
+from baton.domain.agents.agent import AgentDefinition
 from baton.domain.errors import (
     BatonError,
     InternalError,
@@ -24,9 +24,9 @@ from baton.domain.errors import (
     Unauthorized,
     UnknownAgent,
 )
-from baton.domain.identity import Scope
 from baton.domain.metrics import Metric, count
-from baton.registry.registered_agents import RegisteredAgents
+from baton.domain.tenants.identity import Scope
+from baton.tenants.registry.registered_agents import RegisteredAgents
 
 NOBODY = Scope("public", "anonymous")
 """The reader of a card without a token: a scope without permissions."""

@@ -13,9 +13,9 @@ from typing import Any
 
 from baton import __version__
 from baton.api.a2a.access import A2AAccess
-from baton.domain.a2a_task import EXTENSION_URI
-from baton.domain.agent import AgentDefinition
-from baton.domain.triggers import is_phrase
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.handoffs.triggers import is_phrase
+from baton.domain.threads.a2a_task import EXTENSION_URI
 
 OLDER_VERSION = "0.3.0"
 CURRENT_VERSION = "1.0"

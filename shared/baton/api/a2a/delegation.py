@@ -10,10 +10,10 @@ from a2a.utils.errors import InvalidParamsError
 from google.protobuf.json_format import Error as JsonError  # type: ignore[import-untyped]
 from google.protobuf.json_format import MessageToDict
 
-from baton.domain.a2a_task import EXTENSION_URI
-from baton.domain.client_offer import ClientOffer, IncomingHandoff
-from baton.domain.handoff import MAX_SUMMARY
-from baton.domain.identity import is_printable
+from baton.domain.handoffs.handoff import MAX_SUMMARY
+from baton.domain.tenants.identity import is_printable
+from baton.domain.threads.a2a_task import EXTENSION_URI
+from baton.domain.threads.client_offer import ClientOffer, IncomingHandoff
 from baton.domain.times import MAX_TIME_ZONE, is_time_zone
 
 MAX_PARENT = 512

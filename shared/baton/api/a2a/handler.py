@@ -45,13 +45,13 @@ from baton.api.a2a.task_reader import TaskReader
 from baton.api.a2a.tasks import A2ATask
 from baton.api.a2a.updates import ENDS, TaskFollower, Updates
 from baton.api.a2a.wire import to_task
-from baton.api.runs import TURN_SECONDS
-from baton.domain.a2a_task import TaskState
-from baton.domain.activity import CounterKind
-from baton.domain.message import Role, StoredMessage
-from baton.domain.push_config import Line
-from baton.privacy.readers import sees_all
-from baton.requests.turn_requests import MessageRequest
+from baton.api.runs.runs import TURN_SECONDS
+from baton.domain.tenants.activity import CounterKind
+from baton.domain.threads.a2a_task import TaskState
+from baton.domain.threads.message import Role, StoredMessage
+from baton.domain.threads.push_config import Line
+from baton.tenants.privacy.readers import sees_all
+from baton.threads.requests.turn_requests import MessageRequest
 
 
 class A2AHandler(RequestHandler):

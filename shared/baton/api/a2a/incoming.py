@@ -13,8 +13,8 @@ from a2a.utils.errors import ContentTypeNotSupportedError, InvalidParamsError
 
 from baton.api.a2a.delegation import conversation_in, plain_json
 from baton.api.a2a.json_text import with_whole_numbers
-from baton.domain.identity import MAX_EXTERNAL_ID, MAX_MESSAGE_ID, is_printable
-from baton.domain.interrupt import APPROVED, AnswerStatus, PendingInterrupts
+from baton.domain.tenants.identity import MAX_EXTERNAL_ID, MAX_MESSAGE_ID, is_printable
+from baton.domain.threads.interrupt import APPROVED, AnswerStatus, PendingInterrupts
 from baton_documents.media_types import OCTETS, MediaType, standard, type_of
 
 DATA = "a2aData"
@@ -131,7 +131,7 @@ def _content_part(part: Part) -> dict[str, Any]:
 def _check_type(part: Part) -> None:
     """Raise ``ContentTypeNotSupportedError`` for files of a type that no card names, nor stands for one of these."""
     named = part.media_type.partition(";")[0].strip().lower()
-    is_sound = named.startswith(("audio/", "video/"))  # ``domain.content`` refuses these
+    is_sound = named.startswith(("audio/", "video/"))  # ``domain.threads.content`` refuses these
     if not named or is_sound or any(fnmatchcase(standard(named), each) for each in FILE_TYPES):
         return
     known = type_of(MediaType.parse(part.media_type), part.filename)

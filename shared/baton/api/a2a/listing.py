@@ -16,9 +16,9 @@ from baton.api.a2a.tasks import A2ATask
 from baton.api.a2a.wire import STATES, to_task
 from baton.domain.cursors import decode, encode
 from baton.domain.errors import InvalidRequest, ThreadUnavailable
-from baton.domain.identity import imported_thread_ref
-from baton.domain.thread import Thread
-from baton.requests.parsing import parse_thread_id
+from baton.domain.tenants.identity import imported_thread_ref
+from baton.domain.threads.thread import Thread
+from baton.threads.requests.parsing import parse_thread_id
 
 DEFAULT_SIZE = 50
 MAX_SIZE = 100

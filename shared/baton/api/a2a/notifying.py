@@ -21,10 +21,10 @@ from baton.api.a2a.tasks import A2ATask, as_of
 from baton.api.a2a.wire import message_of, task_of
 from baton.composition.app import App
 from baton.composition.ports import Ports
-from baton.domain.a2a_task import TaskId
 from baton.domain.errors import BatonError, InternalError, ThreadUnavailable
 from baton.domain.metrics import Metric, count
-from baton.domain.push_config import (
+from baton.domain.threads.a2a_task import TaskId
+from baton.domain.threads.push_config import (
     MAX_RECEIVES,
     ChangeKind,
     Line,
@@ -33,10 +33,10 @@ from baton.domain.push_config import (
     TaskChange,
     pause_after,
 )
-from baton.domain.thread import Thread
-from baton.failures import ExpectedFailure
-from baton.ports.a2a import WebhookRefused, WebhookUnreachable
-from baton.registry.agent_registry import AgentRegistry
+from baton.domain.threads.thread import Thread
+from baton.failures.reports import ExpectedFailure
+from baton.ports.agents.a2a import WebhookRefused, WebhookUnreachable
+from baton.tenants.registry.agent_registry import AgentRegistry
 
 TOKEN_HEADER = "X-A2A-Notification-Token"  # noqa: S105 - its name
 SIGNATURE_HEADER = "X-A2A-Notification-Signature"

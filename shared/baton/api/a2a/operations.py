@@ -30,13 +30,13 @@ from a2a.utils.errors import (
 )
 from google.protobuf.json_format import MessageToDict, ParseDict  # type: ignore[import-untyped]
 
-from baton.api import sse
 from baton.api.a2a.caller import A2ACaller
 from baton.api.a2a.handler import A2AHandler
 from baton.api.a2a.json_text import to_line, to_reason
+from baton.api.runs import sse
 from baton.domain.errors import BatonError, UnsupportedPart
 from baton.domain.metrics import Metric, count
-from baton.failures import report_failure
+from baton.failures.reports import report_failure
 
 P = ParamSpec("P")
 T = TypeVar("T")

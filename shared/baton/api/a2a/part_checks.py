@@ -11,7 +11,7 @@ from typing import Any
 
 from a2a.utils.errors import InvalidParamsError
 
-from baton.domain.content import MAX_PARTS
+from baton.domain.threads.content import MAX_PARTS
 
 PART_KINDS = ("text", "file", "data")
 MAX_VALUES = 20_000

@@ -16,20 +16,20 @@ from baton.api.a2a.delegation import delegation_in, inherit, inherit_handoff, ti
 from baton.api.a2a.incoming import check_message, content_of, context_of, decisions_in
 from baton.api.a2a.task_reader import TaskReader
 from baton.api.a2a.tasks import A2ATask
-from baton.api.background_turn import BackgroundTurn
-from baton.api.runs import TURN_SECONDS
-from baton.domain.a2a_task import MarkStatus, TaskId, TaskMark
+from baton.api.runs.background_turn import BackgroundTurn
+from baton.api.runs.runs import TURN_SECONDS
 from baton.domain.errors import (
     AgentMismatch,
     MessageIdConflict,
     ThreadUnavailable,
 )
-from baton.domain.events import Event
-from baton.domain.identity import Scope, derive_run_id, derive_thread_ref, imported_thread_ref
-from baton.domain.thread import Thread
-from baton.requests.parsing import answer_request, interrupt_answer, message_request, parse_thread_id
-from baton.requests.queue_mapping import queued_answer, queued_message
-from baton.requests.turn_requests import AnswerRequest, MessageRequest
+from baton.domain.tenants.identity import Scope, derive_run_id, derive_thread_ref, imported_thread_ref
+from baton.domain.threads.a2a_task import MarkStatus, TaskId, TaskMark
+from baton.domain.threads.events import Event
+from baton.domain.threads.thread import Thread
+from baton.threads.requests.parsing import answer_request, interrupt_answer, message_request, parse_thread_id
+from baton.threads.requests.queue_mapping import queued_answer, queued_message
+from baton.threads.requests.turn_requests import AnswerRequest, MessageRequest
 
 OPENED_SECONDS = 3.0
 """Seconds for which a caller that does not wait for the answer waits until its turn has begun."""

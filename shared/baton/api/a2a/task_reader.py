@@ -7,14 +7,14 @@ from dataclasses import replace
 
 from baton.api.a2a.tasks import A2ATask, assemble, to_queued, with_state
 from baton.composition.ports import Ports
-from baton.concurrency import gather_all
-from baton.domain.a2a_task import MarkStatus, TaskId
-from baton.domain.client_offer import ClientOffer
+from baton.concurrency.tasks import gather_all
 from baton.domain.errors import ThreadUnavailable
-from baton.domain.identity import Permission, Scope
-from baton.domain.message import StoredMessage
-from baton.domain.thread import Thread
-from baton.requests.thread_access import audit_read
+from baton.domain.tenants.identity import Permission, Scope
+from baton.domain.threads.a2a_task import MarkStatus, TaskId
+from baton.domain.threads.client_offer import ClientOffer
+from baton.domain.threads.message import StoredMessage
+from baton.domain.threads.thread import Thread
+from baton.threads.requests.thread_access import audit_read
 
 MAX_HISTORY = 200
 """The newest messages of a thread that a task is read from, beside those of its first turn."""

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from baton.domain.a2a_task import MarkStatus, TaskId, TaskMark, TaskState, state_of
-from baton.domain.client_offer import ClientOffer
-from baton.domain.message import OutcomeType, Role, RunEnd, StoredMessage
-from baton.domain.push_config import ChangeKind, PushNotice, TaskChange
-from baton.domain.thread import Thread
+from baton.domain.threads.a2a_task import MarkStatus, TaskId, TaskMark, TaskState, state_of
+from baton.domain.threads.client_offer import ClientOffer
+from baton.domain.threads.message import OutcomeType, Role, RunEnd, StoredMessage
+from baton.domain.threads.push_config import ChangeKind, PushNotice, TaskChange
+from baton.domain.threads.thread import Thread
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,12 +17,12 @@ from baton.api.a2a.caller import A2ACaller
 from baton.api.a2a.task_reader import TaskReader
 from baton.api.a2a.tasks import A2ATask
 from baton.api.a2a.wire import STATES, about_answer, agent_message, artifact_of, data_part, status_of, struct, to_task
-from baton.api.runs import TURN_SECONDS
-from baton.domain.a2a_task import EXTENSION_URI, TaskId, TaskState
+from baton.api.runs.runs import TURN_SECONDS
 from baton.domain.errors import TokenExpired
-from baton.domain.events import Event
-from baton.domain.message import Role
-from baton.domain.thread import LeaseMark, Thread
+from baton.domain.threads.a2a_task import EXTENSION_URI, TaskId, TaskState
+from baton.domain.threads.events import Event
+from baton.domain.threads.message import Role
+from baton.domain.threads.thread import LeaseMark, Thread
 from baton.ports.clock import Clock
 
 Update = TaskStatusUpdateEvent | TaskArtifactUpdateEvent

@@ -16,15 +16,15 @@ from google.protobuf.timestamp_pb2 import Timestamp  # type: ignore[import-untyp
 
 from baton.api.a2a.incoming import DATA
 from baton.api.a2a.tasks import A2ATask, is_interrupted
-from baton.concurrency import off_loop
-from baton.domain.a2a_task import EXTENSION_URI, MarkStatus, TaskId
-from baton.domain.a2a_task import TaskState as State
-from baton.domain.content import part_name
+from baton.concurrency.tasks import off_loop
 from baton.domain.errors import error_from_code
-from baton.domain.interrupt import shown_interrupts
-from baton.domain.message import OutcomeType, StoredMessage
-from baton.domain.message import Role as StoredRole
-from baton.domain.thread_state import Describe, thread_state
+from baton.domain.threads.a2a_task import EXTENSION_URI, MarkStatus, TaskId
+from baton.domain.threads.a2a_task import TaskState as State
+from baton.domain.threads.content import part_name
+from baton.domain.threads.interrupt import shown_interrupts
+from baton.domain.threads.message import OutcomeType, StoredMessage
+from baton.domain.threads.message import Role as StoredRole
+from baton.domain.threads.thread_state import Describe, thread_state
 
 STATES = {state: TaskState.Value(f"TASK_STATE_{state.name}") for state in State}
 """Each state by its number in protobuf."""

@@ -9,12 +9,12 @@ from urllib.parse import urlsplit
 
 from starlette.requests import Request
 
-from baton.api.current_cors import Origins, allow_any_origin
-from baton.api.sse import Timing
+from baton.api.http.current_cors import Origins, allow_any_origin
+from baton.api.runs.sse import Timing
 from baton.composition.app import App
-from baton.domain.egress_policy import LOOPBACK_HOSTS
 from baton.domain.errors import OriginRefused
-from baton.domain.identity import Scope
+from baton.domain.tenants.egress_policy import LOOPBACK_HOSTS
+from baton.domain.tenants.identity import Scope
 
 PATH = "/mcp"
 METADATA_PATH = "/.well-known/oauth-protected-resource"

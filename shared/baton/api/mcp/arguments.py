@@ -12,22 +12,22 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from baton.api.mcp.access import McpCaller
 from baton.api.mcp.results import is_approval
-from baton.domain.agent import AgentDefinition
-from baton.domain.content import field_path
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.agents.tool import IDEMPOTENCY_KEY, TIME_ZONE_KEY
 from baton.domain.errors import AgentMismatch, InterruptUnavailable, InvalidRequest, ThreadUnavailable
-from baton.domain.identity import Scope
-from baton.domain.interrupt import AnswerStatus, InterruptAnswer
-from baton.domain.thread import Thread
-from baton.domain.tool import IDEMPOTENCY_KEY, TIME_ZONE_KEY
-from baton.requests.parsing import (
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.content import field_path
+from baton.domain.threads.interrupt import AnswerStatus, InterruptAnswer
+from baton.domain.threads.thread import Thread
+from baton.threads.requests.parsing import (
     answer_request,
     interrupt_answer,
     message_request,
     parse_thread_id,
     parse_time_zone,
 )
-from baton.requests.thread_access import own_thread
-from baton.requests.turn_requests import TurnRequest
+from baton.threads.requests.thread_access import own_thread
+from baton.threads.requests.turn_requests import TurnRequest
 
 MAX_KEY = 1_024
 """Characters of an idempotency key."""

@@ -10,10 +10,10 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.responses import JSONResponse, Response
 from starlette.types import Message, Receive, Scope, Send
 
+from baton.api.http.middleware import MAX_BODY_BYTES
 from baton.api.mcp.access import McpCaller, note_caller
 from baton.api.mcp.cancelling import cancel_named
 from baton.api.mcp.server import SERVER
-from baton.api.middleware import MAX_BODY_BYTES
 
 PEEKED_BYTES = 16 * 1024
 """``initialize`` and ``notifications/cancelled`` are shorter."""

@@ -9,12 +9,12 @@ from typing import Any
 
 import mcp_types as types
 
+from baton.domain.documents.numbered_passages import shift_places
 from baton.domain.errors import AgentMismatch, BatonError, error_from_code
-from baton.domain.interrupt import Interrupt, shown_arguments
-from baton.domain.message import OutcomeType, Role, StoredMessage
-from baton.domain.message import result_of as result_of_run
-from baton.domain.numbered_passages import shift_places
-from baton.domain.thread import Thread
+from baton.domain.threads.interrupt import Interrupt, shown_arguments
+from baton.domain.threads.message import OutcomeType, Role, StoredMessage
+from baton.domain.threads.message import result_of as result_of_run
+from baton.domain.threads.thread import Thread
 from baton.turns.committing import FinishedRun
 
 FORM: dict[str, Any] = {

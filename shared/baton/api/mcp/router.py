@@ -9,13 +9,13 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import JSONResponse, Response
 from fastapi.security import HTTPAuthorizationCredentials
 
-from baton.api import sse
 from baton.api.a2a.access import A2AAccess, base_url
-from baton.api.dependencies import UseCases, bearer, caller, token_ends_at
+from baton.api.http.dependencies import UseCases, bearer, caller, token_ends_at
+from baton.api.http.problems import responses
 from baton.api.mcp.access import METADATA_PATH, PATH, challenge
-from baton.api.problems import responses
+from baton.api.runs import sse
 from baton.domain.errors import MessageTooLarge, OriginRefused, TokenExpired, Unauthorized
-from baton.domain.identity import Scope
+from baton.domain.tenants.identity import Scope
 
 EXAMPLE_CALL = {
     "jsonrpc": "2.0",

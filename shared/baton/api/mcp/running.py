@@ -8,13 +8,13 @@ from typing import Any
 
 from aws_lambda_powertools import Logger
 
-from baton.api.background_turn import BackgroundTurn
 from baton.api.mcp.access import McpCaller
 from baton.api.mcp.arguments import Asked
-from baton.api.runs import TURN_SECONDS
-from baton.background import in_background
-from baton.domain.events import Event
+from baton.api.runs.background_turn import BackgroundTurn
+from baton.api.runs.runs import TURN_SECONDS
 from baton.domain.metrics import Metric, count
+from baton.domain.threads.events import Event
+from baton.failures.background import in_background
 from baton.turns.committing import FinishedRun
 
 logger = Logger(child=True)

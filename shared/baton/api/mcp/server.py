@@ -22,7 +22,7 @@ from baton.api.mcp.cancelling import note_call
 from baton.api.mcp.results import form_of, result_of, to_failure, to_questions
 from baton.api.mcp.running import RunningTurn, to_progress
 from baton.api.mcp.tools import INPUT_SCHEMA, PAGE, select_agents, tool_of
-from baton.domain.agent import AgentDefinition
+from baton.domain.agents.agent import AgentDefinition
 from baton.domain.cursors import decode_text, encode_text
 from baton.domain.errors import (
     BatonError,
@@ -32,10 +32,10 @@ from baton.domain.errors import (
     ThreadUnavailable,
     UnknownAgent,
 )
-from baton.domain.events import Event
 from baton.domain.metrics import Metric, count
-from baton.failures import report_failure
-from baton.requests.thread_access import own_thread
+from baton.domain.threads.events import Event
+from baton.failures.reports import report_failure
+from baton.threads.requests.thread_access import own_thread
 
 INSTRUCTIONS = (
     "Each tool is an agent. A call without thread_id begins a conversation; give the thread_id of its result to go on. "

@@ -7,8 +7,8 @@ from typing import Any
 
 import mcp_types as types
 
-from baton.domain.agent import AgentDefinition
-from baton.domain.schema_form import subschemas
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.schemas.schema_form import subschemas
 
 PAGE = 100
 """Tools of one page of ``tools/list``."""

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any
 
-from baton.domain.episode import MAX_FACT, MAX_FACTS, MAX_SUMMARY, EpisodeMessage, Fact, fact_id
+from baton.domain.memory.episode import MAX_FACT, MAX_FACTS, MAX_SUMMARY, EpisodeMessage, Fact, fact_id
 from baton.domain.text import fold
 from baton.memory.episodes.episode_messages import is_remembered
 from baton.memory.light_model import LightModel, whole_sentences
-from baton.ports.chat_model import ModelCaller
-from baton.ports.privacy import PiiDetector
-from baton.privacy.redaction import Redactor
+from baton.ports.agents.chat_model import ModelCaller
+from baton.ports.tenants.privacy import PiiDetector
+from baton.tenants.privacy.redaction import Redactor
 
 CHUNK = 48_000
 """Characters of messages that the model is given at once: at most 50,000 tokens in any script."""

@@ -8,9 +8,9 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, time
 from typing import Any
 
-from baton.domain.episode import Episode, EpisodeMessage, Fact
-from baton.domain.search import IndexDocument, IndexedText, Vector
-from baton.ports.search import Embedder, EmbeddingPurpose
+from baton.domain.documents.search import IndexDocument, IndexedText, Vector
+from baton.domain.memory.episode import Episode, EpisodeMessage, Fact
+from baton.ports.documents.search import Embedder, EmbeddingPurpose
 
 MESSAGE, SUMMARY, FACT = "message", "summary", "fact"
 """The kinds of documents."""

@@ -6,13 +6,13 @@ import hashlib
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
-from baton.domain.episode import Episode, EpisodeMessage, EpisodeRef
-from baton.domain.identity import Scope
-from baton.domain.search import IndexDocument, IndexName, SearchFilter
-from baton.domain.thread import Thread
+from baton.domain.documents.search import IndexDocument, IndexName, SearchFilter
+from baton.domain.memory.episode import Episode, EpisodeMessage, EpisodeRef
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.thread import Thread
 from baton.memory.episodes.episode_documents import AROUND, FACT, MESSAGE, embed_documents, episode_documents
 from baton.memory.episodes.episode_messages import EpisodeMessages, HeldMessages, is_remembered
-from baton.ports.search import Embedder, SearchIndex
+from baton.ports.documents.search import Embedder, SearchIndex
 
 BATCH = 20
 """Messages whose documents are made, embedded and written at once: their texts fit into one request to the embedder.

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from baton.domain.episode import EpisodeMessage, EpisodeRef
-from baton.domain.identity import Scope
-from baton.domain.message import Role, StoredMessage, filtered_runs
-from baton.domain.thread import Thread
+from baton.domain.memory.episode import EpisodeMessage, EpisodeRef
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.message import Role, StoredMessage, filtered_runs
+from baton.domain.threads.thread import Thread
 from baton.memory.prompt.history_reading import WINDOW, message_windows
-from baton.ports.episodes import Episodes
-from baton.ports.threads import ThreadStore
+from baton.ports.memory.episodes import Episodes
+from baton.ports.threads.threads import ThreadStore
 
 MAX_HELD = 500
 """Messages of one run that are held in memory. A run has fewer, but an imported session is one run."""

@@ -6,8 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from baton.domain.identity import Scope
-from baton.domain.search import (
+from baton.domain.documents.search import (
     MAX_QUERY,
     Candidates,
     IndexName,
@@ -23,8 +22,9 @@ from baton.domain.search import (
     rank,
     weigh_rankings,
 )
+from baton.domain.tenants.identity import Scope
 from baton.memory.episodes.episode_documents import DIGEST, FACT, PAIR, TURN, WINDOW
-from baton.ports.search import SearchIndex
+from baton.ports.documents.search import SearchIndex
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ from datetime import date, datetime, timedelta
 
 from aws_lambda_powertools import Logger
 
+from baton.domain.documents.search import MAX_QUERY, Ranked, SearchFilter, Vector
 from baton.domain.errors import EmbedderUnavailable, WrongDimension
-from baton.domain.identity import Scope
 from baton.domain.metrics import Metric, count
-from baton.domain.search import MAX_QUERY, Ranked, SearchFilter, Vector
+from baton.domain.tenants.identity import Scope
 from baton.memory.episodes.episode_documents import FACT
 from baton.memory.episodes.episode_ranking import (
     USUAL_WEIGHTS,
@@ -20,7 +20,7 @@ from baton.memory.episodes.episode_ranking import (
     EpisodeWeights,
     rank_episodes,
 )
-from baton.ports.search import Embedder, EmbeddingPurpose, SearchIndex
+from baton.ports.documents.search import Embedder, EmbeddingPurpose, SearchIndex
 
 MAX_MATCHES = 20
 """Messages of an episode that are shown."""

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from baton.domain.episode import Episode, EpisodeRef, EpisodeStatus
-from baton.domain.identity import Scope
-from baton.domain.message import StoredMessage
-from baton.domain.thread import Thread
-from baton.domain.usage import Usage
+from baton.domain.memory.episode import Episode, EpisodeRef, EpisodeStatus
+from baton.domain.runs.usage import Usage
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.message import StoredMessage
+from baton.domain.threads.thread import Thread
 from baton.memory.episodes.episode_messages import HeldMessages, is_part_of_episode
 from baton.memory.prompt.history_reading import message_windows
-from baton.ports.episodes import Episodes
-from baton.ports.privacy import PiiDetector
-from baton.ports.threads import ThreadStore
-from baton.privacy.redaction import Redactor
+from baton.ports.memory.episodes import Episodes
+from baton.ports.tenants.privacy import PiiDetector
+from baton.ports.threads.threads import ThreadStore
+from baton.tenants.privacy.redaction import Redactor
 
 MAX_HELD_CHARACTERS = 100_000
 """Characters of messages that are kept from one step to the next."""

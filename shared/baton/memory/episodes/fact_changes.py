@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, time
 from typing import Any
 
-from baton.domain.episode import Episode, EpisodePart, Fact
-from baton.domain.identity import Scope
-from baton.domain.search import IndexDocument, IndexName, SearchClause, SearchFilter, SearchQuery, Signal
+from baton.domain.documents.search import IndexDocument, IndexName, SearchClause, SearchFilter, SearchQuery, Signal
+from baton.domain.memory.episode import Episode, EpisodePart, Fact
+from baton.domain.tenants.identity import Scope
 from baton.domain.text import fold
 from baton.memory.episodes.episode_documents import DIGEST, FACT, embed_documents, episode_documents
 from baton.memory.episodes.episode_index import EpisodeIndex
 from baton.memory.light_model import LightModel
-from baton.ports.episodes import Episodes
-from baton.ports.search import Embedder, SearchIndex
+from baton.ports.documents.search import Embedder, SearchIndex
+from baton.ports.memory.episodes import Episodes
 
 SIMILAR = 5
 """Facts that each ranking finds for a fact."""

@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequen
 from dataclasses import dataclass
 from typing import Protocol
 
-from baton.domain.episode import Episode, EpisodeRef, EpisodeStatus
-from baton.domain.identity import Scope
-from baton.domain.search import IndexName, SearchFilter
-from baton.ports.search import IndexedSource, SearchAdministration, SearchIndex
+from baton.domain.documents.search import IndexName, SearchFilter
+from baton.domain.memory.episode import Episode, EpisodeRef, EpisodeStatus
+from baton.domain.tenants.identity import Scope
+from baton.ports.documents.search import IndexedSource, SearchAdministration, SearchIndex
 
 OPERATOR = "operator"
 """The user of scopes that are about a whole tenant."""

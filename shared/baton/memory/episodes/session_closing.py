@@ -8,20 +8,20 @@ from enum import StrEnum
 
 from aws_lambda_powertools import Logger
 
-from baton.concurrency import gather_all
-from baton.domain.episode import Episode, EpisodePart
+from baton.concurrency.tasks import gather_all
 from baton.domain.errors import NotFound, ThreadUnavailable
-from baton.domain.identity import Scope
+from baton.domain.memory.episode import Episode, EpisodePart
 from baton.domain.metrics import Metric, count
-from baton.domain.thread import Thread
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.thread import Thread
 from baton.memory.episodes.episode_digest import Digester
 from baton.memory.episodes.episode_index import EpisodeIndex
 from baton.memory.episodes.episode_messages import EpisodeMessages, HeldMessages
 from baton.memory.episodes.episode_writing import EpisodeWriter
 from baton.memory.episodes.fact_changes import FactChanges
-from baton.ports.chat_model import ModelCaller
-from baton.ports.episodes import Episodes
-from baton.ports.threads import ThreadStore
+from baton.ports.agents.chat_model import ModelCaller
+from baton.ports.memory.episodes import Episodes
+from baton.ports.threads.threads import ThreadStore
 
 logger = Logger(child=True)
 

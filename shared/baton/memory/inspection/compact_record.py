@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import Any
 
-from baton.domain.message import Role, StoredMessage
+from baton.domain.threads.message import Role, StoredMessage
 from baton.memory.inspection.inspection import history_item, sent_message
 from baton.memory.prompt.context import summary_text
 from baton.memory.recalled import BlockKind
-from baton.ports.chat_model import QUOTED_CONTEXT, Prompt
-from baton.ports.run_records import ContextRecord
+from baton.ports.agents.chat_model import QUOTED_CONTEXT, Prompt
+from baton.ports.threads.run_records import ContextRecord
 
 MIN_REFERRED = 80
 """Characters of the shortest text that is replaced by a reference. One to a shorter text would save nothing."""

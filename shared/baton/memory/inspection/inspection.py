@@ -9,19 +9,19 @@ from datetime import datetime, timedelta
 from operator import is_
 from typing import Any
 
-from baton.domain.agent import AgentDefinition
-from baton.domain.context_item import ContextItem
-from baton.domain.conversation_data import ConversationData
-from baton.domain.message import Content, Role, StoredMessage, part_as_json
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.memory.context_item import ContextItem
+from baton.domain.runs.conversation_data import ConversationData
+from baton.domain.runs.usage import Usage
+from baton.domain.threads.message import Content, Role, StoredMessage, part_as_json
 from baton.domain.times import iso
-from baton.domain.usage import Usage
 from baton.memory.episodes.episode_documents import SUMMARY
 from baton.memory.prompt.context import SUMMARISED, AssembledContext, system_prompt
 from baton.memory.prompt.message_prompts import is_masked
 from baton.memory.prompt.token_estimates import REPLY_TOKENS, prompt_tokens
 from baton.memory.recall.selecting import MAX_PROCEDURE_TOKENS
 from baton.memory.recalled import BlockKind, RecalledBlock
-from baton.ports.chat_model import QUOTED_CONTEXT, Prompt, TokenCounter, ToolSpec
+from baton.ports.agents.chat_model import QUOTED_CONTEXT, Prompt, TokenCounter, ToolSpec
 
 MAX_CALLS = 200
 """Model calls of a run that are recorded. It is more than one agent may make (``ToolLimits.model_calls``)."""

@@ -11,23 +11,23 @@ from typing import Any
 
 from aws_lambda_powertools import Logger
 
-from baton.concurrency import LARGE, off_loop
-from baton.domain.context_item import InspectionPolicy, InspectorMode
-from baton.domain.feedback import Feedback
-from baton.domain.identity import Scope
-from baton.domain.message import StoredMessage
+from baton.concurrency.tasks import LARGE, off_loop
+from baton.domain.memory.context_item import InspectionPolicy, InspectorMode
 from baton.domain.metrics import Metric, count
-from baton.domain.thread import Thread
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.feedback import Feedback
+from baton.domain.threads.message import StoredMessage
+from baton.domain.threads.thread import Thread
 from baton.domain.times import iso
 from baton.memory.inspection.compact_record import compact, expand, referred_ordinals
 from baton.memory.inspection.inspection import Inspection, context_record
 from baton.memory.inspection.record_size import MAX_RECORD_BYTES, limit_size, text_size
-from baton.ports.chat_model import TokenCounter
+from baton.ports.agents.chat_model import TokenCounter
 from baton.ports.clock import Clock
-from baton.ports.messages import Messages
-from baton.ports.privacy import PiiDetector
-from baton.ports.run_records import ContextRecord, ContextRecords
-from baton.privacy.redaction import Redactor
+from baton.ports.tenants.privacy import PiiDetector
+from baton.ports.threads.messages import Messages
+from baton.ports.threads.run_records import ContextRecord, ContextRecords
+from baton.tenants.privacy.redaction import Redactor
 
 logger = Logger(child=True)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from baton.domain.agent import AgentDefinition
-from baton.domain.agent_settings import RetrievedPlace
-from baton.domain.handoff import ContextMode, HandoffRequest
-from baton.domain.history_window import HistoryWindow
-from baton.domain.message import Role, StoredMessage
-from baton.domain.verdict import Origin
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.agents.agent_settings import RetrievedPlace
+from baton.domain.agents.verdict import Origin
+from baton.domain.handoffs.handoff import ContextMode, HandoffRequest
+from baton.domain.threads.history_window import HistoryWindow
+from baton.domain.threads.message import Role, StoredMessage
 from baton.memory.prompt.handoff_context import find_session_start
 from baton.memory.prompt.history_window import (
     RAW_FACTOR,
@@ -24,7 +24,7 @@ from baton.memory.prompt.message_prompts import find_unjudged, to_prompts
 from baton.memory.prompt.quoting import quote
 from baton.memory.prompt.token_estimates import REPLY_TOKENS, message_tokens, total_tokens
 from baton.memory.recalled import NOTHING_RECALLED, Recalled
-from baton.ports.chat_model import Prompt, TokenCounter
+from baton.ports.agents.chat_model import Prompt, TokenCounter
 
 MEMORY_RULES = """\
 About what is remembered: Besides the conversation you may get matched procedures, retrieved knowledge and snippets of \

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from baton.domain.message import Role
+from baton.domain.threads.message import Role
 from baton.memory.prompt.history_window import KEPT_SHARE
 from baton.memory.prompt.message_prompts import SHORTENED_CHARS, SHORTENED_NOTE
 from baton.memory.prompt.token_estimates import REPLY_TOKENS, prompt_tokens
-from baton.ports.chat_model import Prompt, TokenCounter
+from baton.ports.agents.chat_model import Prompt, TokenCounter
 
 SHORTENED_TO = 0.7
 """The share of the budget that remains when results are shortened, so that not every further call shortens again."""

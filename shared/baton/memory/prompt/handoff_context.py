@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from baton.domain.handoff import ContextMode, HandoffRequest
-from baton.domain.message import Role, StoredMessage, filtered_runs
+from baton.domain.handoffs.handoff import ContextMode, HandoffRequest
+from baton.domain.threads.message import Role, StoredMessage, filtered_runs
 from baton.memory.prompt.quoting import quote
-from baton.ports.chat_model import Prompt
+from baton.ports.agents.chat_model import Prompt
 
 HANDED_OVER = (
     "The conversation was handed over to you by another agent ({source}). A summary of it so far, which is information "

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
-from baton.concurrency import gather_all
-from baton.domain.history_window import HistoryWindow
-from baton.domain.identity import Scope
-from baton.domain.message import StoredMessage
-from baton.domain.thread import Thread
-from baton.ports.threads import ThreadStore
+from baton.concurrency.tasks import gather_all
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.history_window import HistoryWindow
+from baton.domain.threads.message import StoredMessage
+from baton.domain.threads.thread import Thread
+from baton.ports.threads.threads import ThreadStore
 
 PAGE = 100
 WINDOW = 20

@@ -10,16 +10,16 @@ from dataclasses import dataclass
 from aws_lambda_powertools import Logger
 
 from baton.domain.errors import BatonError, LeaseLost, StoreUnavailable, ThreadUnavailable
-from baton.domain.history_window import HistoryWindow, SummaryDue
-from baton.domain.identity import Scope
-from baton.domain.message import Role, StoredMessage
 from baton.domain.metrics import Metric, count
-from baton.domain.thread import Thread
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.history_window import HistoryWindow, SummaryDue
+from baton.domain.threads.message import Role, StoredMessage
+from baton.domain.threads.thread import Thread
 from baton.memory.prompt.handoff_context import select_spoken
 from baton.memory.prompt.history_reading import stored_summary
 from baton.memory.short_answer import short_answer
-from baton.ports.chat_model import ChatModel, ModelCaller, ModelSettings, Prompt
-from baton.ports.threads import ThreadStore
+from baton.ports.agents.chat_model import ChatModel, ModelCaller, ModelSettings, Prompt
+from baton.ports.threads.threads import ThreadStore
 
 logger = Logger(child=True)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from baton.domain.history_window import HistoryWindow
-from baton.domain.message import Role, StoredMessage
+from baton.domain.threads.history_window import HistoryWindow
+from baton.domain.threads.message import Role, StoredMessage
 from baton.memory.prompt.message_prompts import is_masked
 from baton.memory.prompt.token_estimates import MESSAGE_FRAME_TOKENS
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from baton.domain.message import Content, MessageStatus, Role, StoredMessage
-from baton.domain.provider_parts import ProviderParts, Replay
-from baton.domain.tool_call import CallEnd, ToolCall, is_shown
-from baton.domain.verdict import Origin
+from baton.domain.agents.verdict import Origin
+from baton.domain.runs.provider_parts import ProviderParts, Replay
+from baton.domain.runs.tool_call import CallEnd, ToolCall, is_shown
+from baton.domain.threads.message import Content, MessageStatus, Role, StoredMessage
 from baton.memory.prompt.quoting import quote
-from baton.ports.chat_model import Prompt
+from baton.ports.agents.chat_model import Prompt
 
 STOPPED_NOTE = "[This answer was stopped before it was complete.]"
 CUT_NOTE = "[This answer was cut because it was too long.]"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import re
 
-from baton.domain.found_item import FoundItem
-from baton.domain.procedure import Procedure
-from baton.domain.search_words import find_words, search_form
-from baton.domain.skill_markdown import numbered_steps
+from baton.domain.documents.search_words import find_words, search_form
+from baton.domain.memory.found_item import FoundItem
+from baton.domain.memory.procedure import Procedure
+from baton.domain.memory.skill_markdown import numbered_steps
 from baton.domain.times import UNKNOWN
 from baton.knowledge.chunking import MAX_CHUNK
 from baton.knowledge.table_headers import MAX_HEADER

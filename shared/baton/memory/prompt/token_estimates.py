@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from ag_ui.core import TextPart
 
-from baton.domain.message import Content, Role
-from baton.domain.tool_call import ToolCall
-from baton.ports.chat_model import Prompt, TokenCounter
+from baton.domain.runs.tool_call import ToolCall
+from baton.domain.threads.message import Content, Role
+from baton.ports.agents.chat_model import Prompt, TokenCounter
 
 MESSAGE_FRAME_TOKENS = 4
 """Tokens added to each message: three of framing and one for the role (OpenAI's cookbook, "counting tokens")."""

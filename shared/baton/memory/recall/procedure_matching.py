@@ -12,14 +12,14 @@ from operator import mul
 
 from cachetools import LRUCache
 
-from baton.concurrency import off_loop
+from baton.concurrency.tasks import off_loop
+from baton.domain.documents.search import Vector
 from baton.domain.errors import EmbedderUnavailable
-from baton.domain.procedure import Procedure, ProcedureScope
-from baton.domain.procedure_set import ProcedureSet
-from baton.domain.search import Vector
-from baton.domain.triggers import is_phrase
+from baton.domain.handoffs.triggers import is_phrase
+from baton.domain.memory.procedure import Procedure, ProcedureScope
+from baton.domain.memory.procedure_set import ProcedureSet
 from baton.memory.recalled import ProcedureMatch
-from baton.ports.search import Embedder, EmbeddingPurpose
+from baton.ports.documents.search import Embedder, EmbeddingPurpose
 
 MAX_KNOWN = 4_000
 """Procedures whose vectors a worker keeps: about 40 MB at 1,536 dimensions and three texts each."""

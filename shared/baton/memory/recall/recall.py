@@ -9,12 +9,12 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from baton.concurrency import off_loop
-from baton.domain.agent import AgentDefinition
-from baton.domain.found_item import FoundItem
-from baton.domain.identity import Scope
-from baton.domain.procedure_set import ProcedureSet
-from baton.domain.search import MAX_QUERY, Vector
+from baton.concurrency.tasks import off_loop
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.documents.search import MAX_QUERY, Vector
+from baton.domain.memory.found_item import FoundItem
+from baton.domain.memory.procedure_set import ProcedureSet
+from baton.domain.tenants.identity import Scope
 from baton.domain.tracing import Attribute, Operation, Span, traced
 from baton.knowledge.knowledge_search import KnowledgeSearch
 from baton.memory.early_recall import EarlyRecall
@@ -31,7 +31,7 @@ from baton.memory.recalled import (
     Retrieval,
 )
 from baton.memory.retrieval_step import RetrievalStep, cancel_all
-from baton.ports.search import Embedder, SearchIndex
+from baton.ports.documents.search import Embedder, SearchIndex
 
 DEADLINE = timedelta(milliseconds=800)
 EMBEDDED_SHARE = 0.9

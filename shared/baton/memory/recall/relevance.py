@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from baton.domain.found_item import FoundItem
-from baton.domain.search_words import search_form, split_words
+from baton.domain.documents.search_words import search_form, split_words
+from baton.domain.memory.found_item import FoundItem
 from baton.domain.text import normal_form
 from baton.memory.thresholds import WORDS_FLOOR
 

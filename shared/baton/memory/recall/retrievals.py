@@ -7,16 +7,16 @@ from dataclasses import replace
 from datetime import date, datetime
 from typing import Any
 
-from baton.domain.agent import AgentDefinition
-from baton.domain.found_item import FoundItem, ItemSource
-from baton.domain.identity import Scope
-from baton.domain.message import Role
-from baton.domain.search import IndexDocument, Ranked, Signal, Vector
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.documents.search import IndexDocument, Ranked, Signal, Vector
+from baton.domain.memory.found_item import FoundItem, ItemSource
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.message import Role
 from baton.knowledge.knowledge_search import FoundChunks, KnowledgeSearch
 from baton.memory.episodes.episode_documents import DIGEST, FACT, MESSAGE, PAIR, SUMMARY, TURN
 from baton.memory.episodes.episode_ranking import EpisodeWeights, rank_episodes
 from baton.memory.recall.relevance import MAX_QUERY_WORDS, content_words, irrelevance
-from baton.ports.search import SearchIndex
+from baton.ports.documents.search import SearchIndex
 
 MAX_FOUND = 40
 """Messages, or facts with summaries, from which a prompt's items are chosen. The inspector shows them all."""

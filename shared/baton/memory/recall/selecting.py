@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 
-from baton.domain.agent_settings import MemorySettings
-from baton.domain.found_item import NO_SOURCE, PROCEDURE, FoundItem, ItemSource
-from baton.domain.message import Role, StoredMessage
-from baton.domain.numbered_passages import PassageNumbers
-from baton.domain.procedure import Procedure, ProcedureStatus
+from baton.domain.agents.agent_settings import MemorySettings
+from baton.domain.agents.verdict import Origin
+from baton.domain.documents.numbered_passages import PassageNumbers
+from baton.domain.memory.found_item import NO_SOURCE, PROCEDURE, FoundItem, ItemSource
+from baton.domain.memory.procedure import Procedure, ProcedureStatus
+from baton.domain.threads.message import Role, StoredMessage
 from baton.domain.times import UNKNOWN
-from baton.domain.verdict import Origin
 from baton.memory.episodes.episode_documents import FACT, MESSAGE, SUMMARY
 from baton.memory.prompt.quoting import (
     EPISODES_HEAD,
@@ -48,7 +48,7 @@ from baton.memory.recalled import (
     Retrieval,
 )
 from baton.memory.thresholds import LEAST_LIKENESS, LEAST_SHARE
-from baton.ports.chat_model import Prompt, TokenCounter
+from baton.ports.agents.chat_model import Prompt, TokenCounter
 
 MAX_PROCEDURE_TOKENS = 4_000
 """Tokens of a procedure's steps. A larger procedure is left out."""

@@ -7,17 +7,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
-from baton.adapters.models.content import MediaKind
-from baton.adapters.models.failure import ProviderFailure
+from baton.adapters.models.attachments.content import MediaKind
 from baton.adapters.models.learning import rules
+from baton.adapters.models.learning.failure import ProviderFailure
 from baton.adapters.models.learning.refusal import Refusal
 from baton.adapters.models.learning.request_form import TOOLS_EFFORT, RequestForm, SentFeatures
 from baton.adapters.models.learning.request_words import RequestWords
 from baton.adapters.models.learning.rules import RULES, Topic
-from baton.adapters.models.profile import ADDED, AnswerForm, Api, ModelProfile
+from baton.adapters.models.profiles.profile import ADDED, AnswerForm, Api, ModelProfile
 from baton.domain.errors import ModelMisconfigured
-from baton.domain.provider_parts import Replay
-from baton.ports.chat_model import ModelSettings
+from baton.domain.runs.provider_parts import Replay
+from baton.ports.agents.chat_model import ModelSettings
 
 MAX_ADAPTATIONS = 8
 """Changes of one request. Each costs a refused request, and a model that refuses more is not worth asking."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from baton.adapters.models.failure import ProviderFailure
+from baton.adapters.models.learning.failure import ProviderFailure
 from baton.adapters.models.learning.request_words import RequestWords
 from baton.adapters.models.learning.rules import COMPLAINT, Topic
 

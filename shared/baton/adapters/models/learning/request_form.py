@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from baton.adapters.models.content import MediaKind
-from baton.adapters.models.profile import Api, ModelProfile
+from baton.adapters.models.attachments.content import MediaKind
+from baton.adapters.models.profiles.profile import Api, ModelProfile
 
 TOOLS_EFFORT = "effort_with_tools"
 """The further fact of a model that takes tools over Chat Completions only with this effort."""

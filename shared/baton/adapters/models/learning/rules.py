@@ -16,7 +16,7 @@ from enum import StrEnum
 from typing import Any
 
 from baton.adapters.models.learning.request_form import SentFeatures
-from baton.adapters.models.profile import NINE_CHARACTERS, SystemPlace
+from baton.adapters.models.profiles.profile import NINE_CHARACTERS, SystemPlace
 
 
 class Topic(StrEnum):

@@ -1,0 +1,1 @@
+"""A developer's files: agents, tools, documents, secrets and settings."""

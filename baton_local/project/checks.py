@@ -1,0 +1,150 @@
+"""Checks which of a deployment's definitions cannot be used at present, for the start of the local cloud.
+
+It also makes the search indices, which a deployment makes by itself.
+
+Deployed functions do not run these checks, because a cold start must not wait for other servers. There the first turn
+finds the problem, and logs the same line.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+from pydantic import ValidationError
+
+from baton.authoring.errors import CannotLoad
+from baton.composition import deployed_ports
+from baton.concurrency.tasks import gather_all
+from baton.domain.agents.agent_settings import ModelChoice
+from baton.domain.agents.model_providers import route
+from baton.domain.errors import EmbedderUnavailable, WrongEmbeddings
+from baton.domain.tenants.egress_policy import EgressRefused
+
+EMBEDDER_SECONDS = 5.0
+"""Time limit of the embedding model."""
+
+
+async def make_indices() -> list[str]:
+    """Make the search indices that are missing. Return one line for each that is of another model or release.
+
+    Raises ``SearchUnavailable``.
+    """
+    administration = deployed_ports().search_administration
+    if administration is None:
+        return []
+    return [
+        f"The index {state.version} is of another release or of the embedding model {state.embedder or '(none)'}: "
+        f"until `python -m baton.composition.admin search reindex {state.index}` has run, "
+        "new documents are found by words only."
+        for state in await administration.migrate(deployed_ports().embedder)
+        if not state.is_current
+    ]
+
+
+async def problems(*, with_embedder: bool = False) -> list[str]:
+    """Return one line for each tool, remote agent, model and token issuer that cannot be used.
+
+    ``with_embedder`` tries the embedding model too.
+
+    A line says where the definition is, what is wrong, and what follows from it. Every server is called once,
+    concurrently, for at most a few seconds.
+    """
+    tried = [_tools(), _remote_agents(), _issuers(), *([_embedder()] if with_embedder else [])]
+    found = await gather_all(*tried)
+    return [*_models(), *_functions(), *_guardrails(), *(line for lines in found for line in lines)]
+
+
+def _models() -> list[str]:
+    """Return the models of agents that belong to no provider. The settings name those of the deployment."""
+    ports = deployed_ports()
+    try:
+        providers = ports.model_providers
+    except ValidationError:
+        return []  # the check of settings says what is missing
+    return [
+        f"{ports.agent_files.place_of(agent, *place)}: {name!r} begins with the name of no provider "
+        f"({', '.join(sorted(providers))}), and there is no default one (OPENAI_BASE_URL): the agent cannot answer."
+        for agent in ports.agent_files.all()
+        for place, name in _named_models(agent.model)
+        if route(name, providers).provider not in providers
+    ]
+
+
+def _guardrails() -> list[str]:
+    """Return the guardrails whose host may not be called."""
+    ports = deployed_ports()
+    found = []
+    for agent in ports.agent_files.all():
+        for number, guardrail in enumerate(agent.guardrails):
+            address = urlsplit(guardrail.url)
+            try:
+                ports.settings.egress.check_scheme(address.scheme, address.hostname or "")
+                ports.settings.egress.check_host(address.hostname or "")
+            except EgressRefused as problem:
+                place = ports.agent_files.place_of(agent, "guardrails", number, "url")
+                found.append(f"{place}: {problem} The guardrail {guardrail.name} fails until then.")
+    return found
+
+
+def _named_models(choice: ModelChoice) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    if choice.name is not None:
+        yield ("model", "name"), choice.name
+    for number, name in enumerate(choice.fallback):
+        yield ("model", "fallback", number), name
+
+
+def _functions() -> list[str]:
+    """Return the functions of agents in Python that nobody can call."""
+    ports, found = deployed_ports(), []
+    for function, arguments in (each for agent in ports.agent_files.all() for each in agent.code.functions):
+        try:
+            ports.functions.check(function, arguments)
+        except CannotLoad as problem:
+            found.append(f"{ports.agent_files.place_of_function(function)}: {problem}")
+    return found
+
+
+async def _tools() -> list[str]:
+    tools = [tool for agent in deployed_ports().agent_files.all() for tool in agent.tools]
+    return await deployed_ports().outside.toolbox.check(tools) if tools else []
+
+
+async def _remote_agents() -> list[str]:
+    files = deployed_ports().agent_files
+    remote = [agent for agent in files.all() if agent.remote is not None]
+    if not remote:
+        return []
+    client = deployed_ports().outside.remote_agents
+    reasons = await gather_all(*(client.check(agent) for agent in remote))
+    return [
+        f"{files.place_of(agent, 'remote', 'card_url')}: {agent.id} cannot be asked: {reason.rstrip('.')}. Agents that "
+        "need it answer without it; it is tried again when it is asked."
+        for agent, reason in zip(remote, reasons, strict=True)
+        if reason is not None
+    ]
+
+
+async def _issuers() -> list[str]:
+    unreadable = await asyncio.to_thread(deployed_ports().jwt_verifier.unreadable_issuers)
+    return [
+        f"BATON_TOKEN_ISSUERS: the keys of {issuer} cannot be read: {reason}. Its tokens are refused until they can be."
+        for issuer, reason in unreadable.items()
+    ]
+
+
+async def _embedder() -> list[str]:
+    embedder = deployed_ports().embedder
+    if not embedder.dimensions:
+        return []
+    try:
+        await embedder.embed(["ready"], seconds=EMBEDDER_SECONDS)
+    except WrongEmbeddings as wrong:
+        return [f"BATON_EMBEDDING_MODEL={embedder.name}: {wrong.detail} Until then no document can be added."]
+    except EmbedderUnavailable:
+        return [
+            f"BATON_EMBEDDING_MODEL={embedder.name}: it does not answer; the log has the reason. Documents wait for "
+            "it, and search finds words only."
+        ]
+    return []

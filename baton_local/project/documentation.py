@@ -1,0 +1,236 @@
+"""Baton's own documentation as documents of the agents that ship, so that they know Baton from the first run on."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import sqlite3
+import threading
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError, Future
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+from baton.composition import deployed_ports
+from baton.composition.startup import event_loop
+from baton.domain.documents.chunk import Chunk
+from baton.domain.documents.document import Document, DocumentVersion, VersionStatus
+from baton.domain.documents.pipelines import Pipeline
+from baton.domain.documents.search import IndexName, Vector
+from baton.domain.errors import BatonError
+from baton.domain.tenants.identity import Scope
+from baton.entry.jobs.pipeline_admission import Admission
+from baton.knowledge.chunk_documents import chunk_documents, chunk_texts
+from baton.knowledge.chunking import divide_into_chunks
+from baton.ports.agents.agents import ShippedAgents
+from baton.ports.clock import Clock
+from baton.ports.documents.documents import DocumentStore
+from baton.ports.documents.search import Embedder, SearchIndex
+from baton_documents.text import markdown
+from baton_local.project.vector_cache import VectorCache
+from baton_local.root import ROOT
+
+logger = logging.getLogger("baton_local")
+
+TENANT, USER = "demo", "documentation"
+AGENTS = ("knowledge", "research")
+FOLDERS = ("tutorial", "how-to", "explanation", "reference")
+"""Folders of ``docs``. Decisions are not among them: they give reasons, and many are superseded."""
+POLL_SECONDS = 0.5
+_IDS = uuid.UUID("8b1d6a51-9d0e-5f0c-a3b1-6a1f5c557b11")
+
+
+class DocumentationPorts(Protocol):
+    """The ports of a deployment that the documentation needs."""
+
+    @property
+    def documents(self) -> DocumentStore: ...
+
+    @property
+    def search(self) -> SearchIndex: ...
+
+    @property
+    def embedder(self) -> Embedder: ...
+
+    @property
+    def admission(self) -> Admission: ...
+
+    @property
+    def shipped_agents(self) -> ShippedAgents: ...
+
+    @property
+    def clock(self) -> Clock: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page of the documentation."""
+
+    path: Path
+    title: str
+    body: bytes
+
+    @property
+    def checksum(self) -> str:
+        """The checksum of its content, in hexadecimal digits."""
+        return hashlib.sha256(self.body).hexdigest()
+
+
+class Documentation:
+    """The pages of Baton's documentation, made documents of the agents in the background.
+
+    Pages are written by the developers of Baton, so they need no pipeline: no check, no separate process, no
+    repetition. One page at a time is embedded, and none while a document of a user is in the pipeline. Vectors are kept
+    for the next run, and documents of an earlier run that have not changed stay as they are.
+    """
+
+    def __init__(
+        self,
+        cache_dir: Path,
+        progress: Callable[[str], None],
+        *,
+        root: Path = ROOT,
+        ports: Callable[[], DocumentationPorts] = deployed_ports,
+    ) -> None:
+        """``cache_dir`` is the folder of the file with vectors."""
+        self._cache_dir = cache_dir
+        self._progress = progress
+        self._root = root
+        self._ports = ports
+        self._scope = Scope(TENANT, USER)
+        self._stopped = threading.Event()
+        self._work: Future[None] | None = None
+
+    def start(self) -> None:
+        """Begin, and return at once."""
+        self._work = event_loop.begin(self._ingest_all())
+
+    def stop(self) -> None:
+        """Stop unfinished work. The next run does it."""
+        self._stopped.set()
+        if self._work is not None:
+            self._work.cancel()
+
+    def wait(self) -> None:
+        """Wait until all documents are ready or have failed."""
+        if self._work is not None:
+            try:
+                self._work.result()
+            except CancelledError:
+                return
+
+    async def _ingest_all(self) -> None:
+        ports = self._ports()
+        paths = list(_paths(self._root))
+        known = {agent.id for agent in ports.shipped_agents.all()}
+        agents = [agent for agent in AGENTS if agent in known]
+        if not paths or not agents:
+            return
+        names = " and ".join(agents)
+        self._progress(f"Reading Baton's documentation for the agents {names}: they answer from it in a moment ...")
+        embedder = ports.embedder
+        cache = VectorCache(self._cache_dir / "documentation.sqlite", embedder.name, embedder.dimensions)
+        texts: list[str] = []
+        ready = 0
+        for path in paths:
+            try:
+                texts += await self._ingest(path, agents, cache)
+                ready += 1
+            except (BatonError, OSError, sqlite3.Error) as error:
+                if self._stopped.is_set():
+                    return
+                logger.warning("%s of Baton's documentation was not read: %s", path.name, error)
+        self._progress(f"Baton's documentation: {ready} of {len(paths)} documents are ready for the agents {names}")
+        if ready == len(paths):
+            await asyncio.to_thread(cache.keep_only, texts)
+
+    async def _ingest(self, path: Path, agents: Sequence[str], cache: VectorCache) -> list[str]:
+        """Make a page a document of each agent, and return the texts that are embedded of it."""
+        page = await asyncio.to_thread(_page, path)
+        chunks = await asyncio.to_thread(lambda: divide_into_chunks([markdown.extract(page.body)]))
+        texts: list[str] = []
+        for agent_id in agents:
+            known = await self._ports().documents.get(self._scope, agent_id, self._id(agent_id, path))
+            document = self._document(agent_id, page, known, len(chunks))
+            texts = chunk_texts(document, chunks)
+            if known is None or not (known.deleted_at is not None or _is_same(known, page)):
+                await self._put(known, document, chunks, await self._vectors(texts, cache))
+        return texts
+
+    def _document(self, agent_id: str, page: Page, known: Document | None, chunks: int) -> Document:
+        """Return the document with the page as its active version, after the ``known`` one's."""
+        now = self._ports().clock.now()
+        version = DocumentVersion(
+            number=known.latest.number + 1 if known is not None else 1,
+            status=VersionStatus.READY,
+            name=page.path.name,
+            content_type="text/markdown",
+            size=len(page.body),
+            created_by=USER,
+            created_at=now,
+            sha256=page.checksum,
+            progress=100,
+            chunks=chunks,
+            ended_at=now,
+        )
+        if known is None:
+            return Document(self._id(agent_id, page.path), agent_id, page.title, now, now, active=version)
+        return replace(known.replace_with(version, now).activate(version, now), title=page.title)
+
+    async def _put(
+        self, known: Document | None, document: Document, chunks: Sequence[Chunk], vectors: Sequence[Vector]
+    ) -> None:
+        ports = self._ports()
+        indexed = chunk_documents(document, document.latest, chunks, vectors, ports.embedder.name)
+        # Before the record, which lets turns use them. The sweeper has the previous version removed.
+        await ports.search.put(self._scope, IndexName.KNOWLEDGE, indexed)
+        if known is None:
+            await ports.documents.create(self._scope, document)
+        else:
+            await ports.documents.save(self._scope, document)
+
+    async def _vectors(self, texts: Sequence[str], cache: VectorCache) -> Sequence[Vector]:
+        """Return the vectors of texts; none if embedding is off."""
+        embedder = self._ports().embedder
+        if not embedder.dimensions:
+            return ()
+        known = await asyncio.to_thread(cache.get, texts)
+        missing = [text for text in dict.fromkeys(texts) if text not in known]
+        if missing:
+            await self._wait_for_users()
+            made = dict(zip(missing, await embedder.embed(missing), strict=True))
+            await asyncio.to_thread(cache.put, made)
+            known |= made
+        return [known[text] for text in texts]
+
+    async def _wait_for_users(self) -> None:
+        """Wait while documents of users are in the pipeline."""
+        while await self._ports().admission.is_busy(Pipeline.INGESTION):  # noqa: ASYNC110  runs are items of a table
+            await asyncio.sleep(POLL_SECONDS)
+
+    def _id(self, agent_id: str, path: Path) -> str:
+        name = f"{TENANT}/{agent_id}/{path.relative_to(self._root).as_posix()}"
+        return f"doc_{uuid.uuid5(_IDS, name).hex}"
+
+
+def _paths(root: Path) -> Iterator[Path]:
+    """Yield the pages' files, those that answer the first questions first."""
+    readme = root / "README.md"
+    if readme.exists():
+        yield readme
+    for folder in FOLDERS:
+        yield from sorted((root / "docs" / folder).glob("*.md"))
+
+
+def _page(path: Path) -> Page:
+    body = path.read_bytes()
+    lines = body.decode().splitlines()
+    title = next((line.removeprefix("# ").strip() for line in lines if line.startswith("# ")), path.stem)
+    return Page(path, title, body)
+
+
+def _is_same(document: Document, page: Page) -> bool:
+    return document.latest.status is VersionStatus.READY and document.latest.sha256 == page.checksum

@@ -1,0 +1,80 @@
+"""Follows a developer's edits while the local cloud runs: agents, tools and documents."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Self
+
+from baton_local.project import shared_agents
+from baton_local.project.document_folder import DocumentFolder
+from baton_local.project.folder_documents import FolderDocuments
+from baton_local.project.reloading import Reloader
+from baton_local.project.watching import Snapshot, changes_in, snapshot
+from baton_local.settings import LocalSettings
+
+logger = logging.getLogger("baton_local")
+
+
+def code_folders(settings: LocalSettings) -> tuple[Path, Path]:
+    """Return the folders of agents and tools."""
+    return Path(os.environ["BATON_AGENTS_DIR"]), settings.tools_dir.absolute()
+
+
+class FollowedFiles:
+    """The folders of agents, tools and documents, from which a thread takes over changes."""
+
+    def __init__(self, reloader: Reloader, documents: DocumentFolder, *, watches: bool, known: Snapshot) -> None:
+        """``watches``: whether edits are taken over, and not only the documents that are there at the start.
+
+        ``known`` are the files of agents and tools as they were before they were read.
+        """
+        self.reloader = reloader
+        self._documents = documents
+        self._watches = watches
+        self._known = known
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._follow, name="reload", daemon=True)
+
+    @classmethod
+    def of(
+        cls, settings: LocalSettings, documents: FolderDocuments, progress: Callable[[str], None], known: Snapshot
+    ) -> Self:
+        """Return the folders of a local cloud whose functions are loaded; see ``__init__`` for ``known``."""
+        folders = code_folders(settings)
+        # Functions of other processes have read agents and tools themselves.
+        watches = settings.reload and settings.workers > 0 and not settings.worker_processes
+        kept = DocumentFolder(settings.documents_dir.absolute(), documents, progress, _agents)
+        return cls(Reloader(*folders, progress), kept, watches=watches, known=known)
+
+    def start(self) -> None:
+        """Begin."""
+        self._documents.start()
+        if self._watches:
+            self.reloader.begin()
+            self._thread.start()
+
+    def stop(self) -> None:
+        """Stop watching. A repetition is not an error."""
+        self._stopped.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        self._documents.stop()
+
+    def _follow(self) -> None:
+        folders = (*self.reloader.folders, self._documents.folder)
+        known = {**self._known, **snapshot([self._documents.folder])}
+        for changed in changes_in(folders, self._stopped, known):
+            try:
+                if any(path.is_relative_to(folder) for path in changed for folder in self.reloader.folders):
+                    self.reloader.reload(changed)
+                self._documents.refresh()  # for a new agent too: its documents may have been there before it
+            except Exception:
+                logger.exception("The files were not taken over; what was there before goes on")
+
+
+def _agents() -> dict[str, tuple[str, ...]]:
+    return {agent.id: agent.required_permissions for agent in shared_agents.shared_agents().all()}

@@ -1,0 +1,93 @@
+"""The Python packages of a project's tools, found and imported again."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import cache_from_source
+from pathlib import Path
+from types import ModuleType
+
+from baton.adapters.agents.code_problems import describe_code_problem
+
+
+class ToolsDoNotImport(Exception):
+    """A module of the tools raises while it is imported. The message is ``file:line: what is wrong``."""
+
+
+def packages_in(folder: Path) -> list[str]:
+    """Return the names of the packages and modules in ``folder``."""
+    if not folder.is_dir():
+        return []
+    found = {path.name for path in folder.iterdir() if path.is_dir() and any(path.rglob("*.py"))}
+    found |= {path.stem for path in folder.glob("*.py")}
+    return sorted(name for name in found if name.isidentifier())
+
+
+@contextmanager
+def importable(folder: Path) -> Iterator[None]:
+    """Have ``folder`` on the module path during the block. Afterwards its modules are not imported any more."""
+    path = str(folder.absolute())
+    sys.path.insert(0, path)
+    try:
+        yield
+    finally:
+        sys.path.remove(path)
+        for name in _imported(folder):
+            del sys.modules[name]
+
+
+@contextmanager
+def imported_again(folder: Path) -> Iterator[None]:
+    """Import the modules of ``folder`` that were imported before from their files as they are now.
+
+    They are the ones from before again if one of them, or the block, raises. Raises ``ToolsDoNotImport``.
+    """
+    before = _imported(folder)
+    forget_bytecode(folder)
+    for name in before:
+        del sys.modules[name]
+    importlib.invalidate_caches()
+    try:
+        try:
+            for name in sorted(name for name in before if _has_file(folder, name)):
+                importlib.import_module(name)
+        except BaseException as problem:
+            raise ToolsDoNotImport(describe_code_problem(problem, folder)) from problem  # also one that exits
+        yield
+    except BaseException:
+        for name in _imported(folder):
+            del sys.modules[name]
+        sys.modules.update(before)
+        raise
+
+
+def forget_bytecode(folder: Path) -> None:
+    """Remove the bytecode of edited modules: it counts as current if the second of the edit and the size are equal."""
+    for source in folder.rglob("*.py"):
+        Path(cache_from_source(str(source))).unlink(missing_ok=True)
+
+
+def _imported(folder: Path) -> dict[str, ModuleType]:
+    """Return the modules whose files are, or were, in ``folder``."""
+    within = f"{folder.absolute()}{os.sep}"
+    return {
+        name: module
+        for name, module in list(sys.modules.items())
+        if any(place.startswith(within) for place in _places(module))
+    }
+
+
+def _places(module: ModuleType) -> list[str]:
+    """Return the file of a module, or the folders of a package without one."""
+    if file := getattr(module, "__file__", None):
+        return [file]
+    return [str(each) for each in getattr(module, "__path__", ())]
+
+
+def _has_file(folder: Path, module: str) -> bool:
+    path = folder.joinpath(*module.split("."))
+    return path.with_suffix(".py").is_file() or path.is_dir()

@@ -1,0 +1,111 @@
+"""Hot reload: the agents' files and the tools' code as they are now, for the next turn.
+
+Functions continue as they are, with their connections and running turns. They share the registry of
+agents, which is exchanged. A running turn keeps the definitions that it began with, and a definition its tools.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from baton.adapters.agents.agent_files import AgentFileError
+from baton.adapters.agents.code_problems import describe_code_problem
+from baton.authoring.errors import CannotLoad
+from baton.authoring.modules import kept_on_failure
+from baton.composition import close_replaced_resources
+from baton.composition.startup import event_loop
+from baton_local.project import checks, shared_agents
+from baton_local.project.project_tools import ToolsDoNotImport, forget_bytecode, imported_again, packages_in
+from baton_local.project.shared_agents import UnusableFunction
+
+logger = logging.getLogger("baton_local")
+
+PACKAGES = "BATON_TOOL_PACKAGES"
+
+
+class NotUsable(Exception):
+    """Functions that agents name as tools cannot be used. The message has a line for each."""
+
+
+class Reloader:
+    """The loaded agents and tools. A file that cannot be used changes nothing, and is reported until it is fixed."""
+
+    def __init__(self, agents: Path, tools: Path, progress: Callable[[str], None]) -> None:
+        """``tools`` is a folder on the module path, which need not exist."""
+        self.folders = (agents, tools)
+        self._tools = tools
+        self._all_packages = os.environ.get(PACKAGES, "") == ",".join(packages_in(tools))
+        """Whether tools may come from all packages, and not from some that the developer has chosen."""
+        self._files = shared_agents.shared_agents()
+        self._progress = progress
+        self._tools_changed = False
+        self._unusable: frozenset[str] = frozenset()
+        """Functions that have not worked since the start."""
+        self.state: dict[str, Any] = {"version": 1, "problems": []}
+        """The number of reloads, and the reasons for which changed files are not in use."""
+
+    def begin(self) -> None:
+        """Note what does not work at the start: it hinders no edit."""
+        self._unusable = frozenset(map(_name, shared_agents.unusable_functions(self._files)))
+
+    def reload(self, changed: Iterable[Path]) -> None:
+        """Take over the files as they are now, if all of them can be used."""
+        self._tools_changed |= any(path.is_relative_to(self._tools) for path in changed)
+        try:
+            forget_bytecode(self.folders[0])
+            with self._packages_now(), self._tools_again(), kept_on_failure():
+                newer = shared_agents.read_agents()
+                unusable = shared_agents.unusable_functions(newer)
+                if any(_name(each) not in self._unusable for each in unusable):
+                    raise NotUsable("\n".join(map(self._describe, unusable)))
+        except (AgentFileError, ToolsDoNotImport, NotUsable) as problem:
+            problems = str(problem).replace(f"{Path.cwd()}{os.sep}", "")
+            self.state["problems"] = problems.splitlines()
+            self._progress(f"Not reloaded; what was there before goes on until this is mended:\n{problems}")
+            return
+        self._unusable = frozenset(map(_name, unusable))
+        self._tools_changed = False
+        self._files.take(newer)
+        self.state |= {"version": self.state["version"] + 1, "problems": []}
+        self._progress(f"Reloaded: {', '.join(agent.id for agent in newer.all())}")
+        event_loop.run(close_replaced_resources())
+        for line in event_loop.run(checks.problems()):
+            logger.warning("%s", line)
+
+    @contextmanager
+    def _tools_again(self) -> Iterator[None]:
+        if not self._tools_changed:
+            yield
+            return
+        with imported_again(self._tools):
+            yield
+
+    @contextmanager
+    def _packages_now(self) -> Iterator[None]:
+        """Allow tools from the packages that are there now; from those before if the block raises."""
+        before = os.environ.get(PACKAGES, "")
+        if self._all_packages:
+            os.environ[PACKAGES] = ",".join(packages_in(self._tools))
+        try:
+            yield
+        except BaseException:
+            os.environ[PACKAGES] = before
+            raise
+
+    def _describe(self, unusable: UnusableFunction) -> str:
+        problem = unusable.problem
+        package = (unusable.entry_point or "").partition(":")[0].partition(".")[0]
+        if package and self._all_packages and package not in packages_in(self._tools):
+            why = f"there is no package {package!r} in {self._tools}"
+        else:
+            why = str(problem) if isinstance(problem, CannotLoad) else describe_code_problem(problem, self._tools)
+        return unusable.describe(why)
+
+
+def _name(unusable: UnusableFunction) -> str:
+    return unusable.entry_point or unusable.place.rpartition(":")[0]

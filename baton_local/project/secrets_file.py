@@ -1,0 +1,44 @@
+"""Secrets and parameters of the local cloud from a developer's file, under the names by which agents refer to them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+from baton.adapters.agents.yaml_document import YamlDocument, YamlFileError
+from baton_local.errors import LocalCloudError
+
+STAGE = "{stage}"
+
+
+def read_secrets(path: Path, reserved: Collection[str] = ()) -> dict[str, str]:
+    """Return the values by name; none if there is no file. Objects are returned as JSON, for references with a ``key``.
+
+    ``{stage}`` in a name is ``local``. Names that begin with a slash are those of parameters. ``reserved`` names are of
+    the local cloud's own secrets. Raises ``LocalCloudError`` that names the wrong line, and quotes no value.
+    """
+    if not path.is_file():
+        return {}
+    try:
+        text = YamlDocument.read(path)
+    except YamlFileError as problem:
+        raise LocalCloudError(str(problem)) from None
+    found = {}
+    for name, value in text.values.items():
+        place = str(name).replace(STAGE, "local")
+        is_text = isinstance(value, str) and value
+        if not is_text and not (isinstance(value, dict) and all(isinstance(each, str) for each in value.values())):
+            raise LocalCloudError(text.problem((name,), "must be a text in quotes, or an object of texts"))
+        if place in reserved:
+            raise LocalCloudError(text.problem((name,), "is a secret of the local cloud's own"))
+        found[place] = value if is_text else json.dumps(value)
+    return found
+
+
+def put_parameters(systems_manager: Any, values: dict[str, str]) -> None:
+    """Put the values whose names are those of parameters, by a client of ``ssm``."""
+    for name, value in values.items():
+        if name.startswith("/"):
+            systems_manager.put_parameter(Name=name, Value=value, Type="SecureString", Overwrite=True)

@@ -1,0 +1,97 @@
+"""The agents' files in one state for all functions of the local cloud, so that hot reload can exchange them.
+
+Deployed functions read their files once.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from baton import composition
+from baton.authoring.errors import CannotLoad
+from baton.composition import deployed_ports
+from baton.composition.startup import event_loop
+from baton.composition.startup.environment import current
+
+if TYPE_CHECKING:
+    from baton.adapters.agents.agent_files import AgentFiles
+
+CLOSING_SECONDS = 10.0
+"""The longest time that the local cloud waits for resources of tools to be closed."""
+
+logger = logging.getLogger("baton_local")
+
+
+def read_agents() -> AgentFiles:
+    """Read the files as they are now. Raises ``AgentFileError``."""
+    from baton.adapters.agents.agent_files import AgentFiles
+    from baton.settings.resources import AgentSettings
+
+    settings = AgentSettings()
+    return AgentFiles.load(settings.agents_dir, settings.default_agent)
+
+
+def share(functions: Iterable[str]) -> None:
+    """Give ``functions`` the agents of this process before they are loaded. Raises ``AgentFileError``."""
+    files = shared_agents()
+    for name in functions:
+        token = current.set(name)
+        try:
+            deployed_ports().agent_files = files
+        finally:
+            current.reset(token)
+
+
+def shared_agents() -> AgentFiles:
+    """Return the agents of this process. All functions that share them use what they ``take``."""
+    return deployed_ports().agent_files
+
+
+@dataclass(frozen=True)
+class UnusableFunction:
+    """A function of an agent, such as a tool, that cannot be used."""
+
+    place: str
+    """The place of the declaration, as ``file:line: field``."""
+    entry_point: str | None
+    """The name by which it is imported; None for one that is written where the agent is."""
+    problem: Exception
+
+    def describe(self, why: str) -> str:
+        """Return a line about it, with the reason ``why`` it cannot be used."""
+        named = f"{self.entry_point} cannot be used: " if self.entry_point is not None else ""
+        return f"{self.place}: {named}{why}"
+
+
+def unusable_functions(files: AgentFiles) -> list[UnusableFunction]:
+    """Load the functions that agents have, and return those that fail."""
+    from baton.adapters.tools.python_tools import PythonTools
+    from baton.composition.outside_clients import make_functions
+    from baton.domain.agents.tool import PythonTool
+
+    functions, found = make_functions(), []
+    source = PythonTools(functions)
+    for agent in files.all():
+        for tool in (tool for tool in agent.tools if isinstance(tool, PythonTool)):
+            try:
+                event_loop.run(source.tools(tool))
+            except Exception as problem:  # noqa: BLE001  whatever the code of a tool raises
+                entry_point = tool.entry_point if tool.function is None else None
+                found.append(UnusableFunction(files.place_of_tool(tool) or tool.name, entry_point, problem))
+        for function, arguments in agent.code.functions:
+            try:
+                functions.check(function, arguments)
+            except CannotLoad as problem:
+                found.append(UnusableFunction(files.place_of_function(function), None, problem))
+    return found
+
+
+def close_resources() -> None:
+    """Close what tools have opened. A failure of theirs does not keep the cloud from stopping."""
+    try:
+        event_loop.begin(composition.close_resources()).result(CLOSING_SECONDS)
+    except Exception:
+        logger.exception("Resources of tools were not closed in order")

@@ -1,0 +1,1 @@
+"""The template's declarations, resolved and made in the engines."""

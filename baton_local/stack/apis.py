@@ -1,0 +1,126 @@
+"""The APIs of API Gateway that the template declares: the REST API and the WebSocket API."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from baton_local.errors import TemplateProblem
+from baton_local.stack.template import Template, function_in
+
+
+@dataclass(frozen=True)
+class RestRoute:
+    """One method and path of the REST API. ``function`` is ``None`` for a CORS preflight answered by the gateway."""
+
+    method: str
+    """Upper case, or ``ANY``."""
+    path: str
+    function: str | None
+    streams: bool = False
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """The headers of the preflight's answer."""
+
+
+@dataclass(frozen=True)
+class GatewayResponse:
+    """A gateway response: the REST API's own answer to one kind of error."""
+
+    status: int | None
+    headers: Mapping[str, str]
+    template: str | None
+
+
+@dataclass(frozen=True)
+class RestApi:
+    """The REST API."""
+
+    api_id: str
+    stage: str
+    routes: tuple[RestRoute, ...]
+    binary_media_types: tuple[str, ...]
+    responses: Mapping[str, GatewayResponse]
+
+
+@dataclass(frozen=True)
+class SocketApi:
+    """The WebSocket API."""
+
+    api_id: str
+    stage: str
+    routes: Mapping[str, str]
+    """Route key -> function."""
+    selection: str
+    """Route selection expression."""
+    authorizer: str | None
+    identity_sources: tuple[str, ...]
+
+
+def read_rest_api(template: Template) -> RestApi:
+    """Return the template's REST API. Raises ``TemplateProblem``."""
+    api_id, api = template.one("AWS::ApiGateway::RestApi")
+    body = api["Body"]
+    routes = [
+        _rest_route(method, path, operation)
+        for path, operations in body["paths"].items()
+        for method, operation in operations.items()
+        if "x-amazon-apigateway-integration" in operation
+    ]
+    responses = {
+        kind: GatewayResponse(
+            status=int(answer["statusCode"]) if "statusCode" in answer else None,
+            headers={
+                name.removeprefix("gatewayresponse.header."): value.strip("'")
+                for name, value in answer.get("responseParameters", {}).items()
+                if name.startswith("gatewayresponse.header.")
+            },
+            template=answer.get("responseTemplates", {}).get("application/json"),
+        )
+        for kind, answer in body.get("x-amazon-apigateway-gateway-responses", {}).items()
+    }
+    stages = [stage["StageName"] for _, stage in template.of_type("AWS::ApiGateway::Stage")]
+    return RestApi(
+        api_id=api_id,
+        stage=stages[0],
+        routes=tuple(routes),
+        binary_media_types=tuple(body.get("x-amazon-apigateway-binary-media-types", [])),
+        responses=responses,
+    )
+
+
+def _rest_route(method: str, path: str, operation: Mapping[str, Any]) -> RestRoute:
+    method = "ANY" if method == "x-amazon-apigateway-any-method" else method.upper()
+    integration = operation["x-amazon-apigateway-integration"]
+    if integration["type"].lower() == "mock":
+        answer = integration["responses"]["default"]
+        prefix = "method.response.header."
+        headers = {
+            name.removeprefix(prefix): str(value).strip("'")
+            for name, value in answer.get("responseParameters", {}).items()
+        }
+        return RestRoute(method, path, None, headers=headers)
+    streams = integration.get("responseTransferMode") == "STREAM"
+    return RestRoute(method, path, function_in(integration["uri"]), streams=streams)
+
+
+def read_socket_api(template: Template) -> SocketApi:
+    """Return the template's WebSocket API. Raises ``TemplateProblem``."""
+    api_id, api = next(
+        (found for found in template.of_type("AWS::ApiGatewayV2::Api") if found[1].get("ProtocolType") == "WEBSOCKET"),
+        (None, {}),
+    )
+    if api_id is None:
+        raise TemplateProblem("The local cloud needs a WebSocket API in the template and found none.")
+    integrations = dict(template.of_type("AWS::ApiGatewayV2::Integration"))
+    authorizers = list(template.of_type("AWS::ApiGatewayV2::Authorizer"))
+    authorizer = authorizers[0][1] if authorizers else None
+    return SocketApi(
+        api_id=api_id,
+        stage=template.one("AWS::ApiGatewayV2::Stage")[1]["StageName"],
+        routes={
+            route["RouteKey"]: function_in(integrations[route["Target"].rpartition("/")[2]]["IntegrationUri"])
+            for _, route in template.of_type("AWS::ApiGatewayV2::Route")
+        },
+        selection=api["RouteSelectionExpression"],
+        authorizer=function_in(authorizer["AuthorizerUri"]) if authorizer else None,
+        identity_sources=tuple(authorizer.get("IdentitySource", [])) if authorizer else (),
+    )

@@ -1,0 +1,177 @@
+"""The translated SAM template, resolved with the resources of this machine."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from baton_local.account import ACCOUNT, REGION
+from baton_local.errors import TemplateProblem
+from baton_local.stack.intrinsics import Intrinsics
+from baton_local.stack.template_translation import translate
+
+
+@dataclass(frozen=True)
+class Endpoints:
+    """The URLs of the template's APIs and queues on this machine, without a slash at the end."""
+
+    gateway: str
+    """Base of the REST API."""
+    sockets: str
+    """The WebSocket URL."""
+    connections: str
+    """Base of the @connections management API."""
+    queues: str
+    """The local queues."""
+
+
+Answer = Callable[["Template", str, Any, str | None], Any]
+"""(template, logical id, resource, attribute or ``None`` for Ref) -> the value of the local resource."""
+
+
+class Template:
+    """One translated template with its parameters."""
+
+    def __init__(
+        self, path: Path, parameters: Mapping[str, str], endpoints: Endpoints, cache_dir: Path | None = None
+    ) -> None:
+        """Read and translate the file at ``path``; ``parameters`` win over the template's defaults.
+
+        The translation is kept in ``cache_dir`` if there is one. Raises ``TemplateProblem`` when the file is missing or
+        the translator refuses it.
+        """
+        self.folder = path.parent
+        translated = translate(path, cache_dir)
+        source = translated.source
+        self.code_folders = translated.code_folders
+        self.definition_files = translated.definition_files
+        self._layers = [
+            name for name, item in source["Resources"].items() if item["Type"] == "AWS::Serverless::LayerVersion"
+        ]
+        self._resources: dict[str, dict[str, Any]] = translated.result["Resources"]
+        self._endpoints = endpoints
+        declared = source.get("Parameters", {})
+        values = {name: _value(each, each.get("Default", "")) for name, each in declared.items()}
+        values.update({name: _value(declared[name], value) for name, value in parameters.items() if name in declared})
+        self._intrinsics = Intrinsics(source, values, self.attribute)
+
+    def of_type(self, resource_type: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield (logical id, resolved properties) of every resource of ``resource_type`` whose condition holds."""
+        for logical_id, resource in self._resources.items():
+            if resource["Type"] == resource_type and self._exists(resource):
+                yield logical_id, self._intrinsics.resolve(resource.get("Properties", {}))
+
+    def one(self, resource_type: str) -> tuple[str, dict[str, Any]]:
+        """Return the only resource of ``resource_type``. Raises ``TemplateProblem`` unless there is exactly one."""
+        found = list(self.of_type(resource_type))
+        if len(found) != 1:
+            raise TemplateProblem(f"The local cloud needs one {resource_type} in the template and found {len(found)}.")
+        return found[0]
+
+    def attribute(self, logical_id: str, attribute: str | None) -> Any:
+        """Return what ``Ref`` (``attribute`` is ``None``) or ``Fn::GetAtt`` give for a local resource."""
+        resource = self._resources.get(logical_id)
+        if resource is None:
+            raise TemplateProblem(f"The template refers to {logical_id}, which it does not define.")
+        answer: Answer = _ANSWERS.get(resource["Type"], _anything)
+        return answer(self, logical_id, resource, attribute)
+
+    def name_of(self, logical_id: str, given: Any, *, separator: str = "-") -> str:
+        """Return the physical name: the one given in the template, else stack name and logical id."""
+        return str(self._intrinsics.resolve(given)) if given else f"baton{separator}{logical_id}"
+
+    def layers_in(self, references: Iterable[str]) -> tuple[str, ...]:
+        """Return the layers of a function in their order: ids of the template's, ARNs of others.
+
+        The translator adds a hash to the ids.
+        """
+        return tuple(next((layer for layer in self._layers if name.startswith(layer)), name) for name in references)
+
+    @property
+    def endpoints(self) -> Endpoints:
+        """The addresses at which this machine serves the template's APIs and queues."""
+        return self._endpoints
+
+    def _exists(self, resource: Mapping[str, Any]) -> bool:
+        return "Condition" not in resource or self._intrinsics.holds(resource["Condition"])
+
+
+def function_in(arn_or_uri: str) -> str:
+    """Return the function's name out of its ARN, the ARN of its alias, or an integration URI with either."""
+    match = re.search(r"function:(\w+)", arn_or_uri)
+    return match[1] if match else arn_or_uri
+
+
+def _value(parameter: Mapping[str, Any], value: Any) -> Any:
+    if parameter.get("Type") in {"CommaDelimitedList", "List<Number>"}:
+        return [item.strip() for item in str(value).split(",")]
+    return str(value)
+
+
+def _function(template: Template, logical_id: str, _: Any, attribute: str | None) -> str:
+    return f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{logical_id}" if attribute == "Arn" else logical_id
+
+
+def _alias(template: Template, logical_id: str, resource: Any, attribute: str | None) -> str:
+    function = template.attribute(resource["Properties"]["FunctionName"]["Ref"], "Arn")
+    return f"{function}:{resource['Properties']['Name']}"
+
+
+def _queue(template: Template, logical_id: str, resource: Any, attribute: str | None) -> str:
+    properties = resource.get("Properties", {})
+    name = template.name_of(logical_id, properties.get("QueueName"))
+    if properties.get("FifoQueue") and not name.endswith(".fifo"):
+        name += ".fifo"
+    match attribute:
+        case "Arn":
+            return f"arn:aws:sqs:{REGION}:{ACCOUNT}:{name}"
+        case "QueueName":
+            return name
+    return f"{template.endpoints.queues}/{ACCOUNT}/{name}"
+
+
+def _bucket(template: Template, logical_id: str, resource: Any, attribute: str | None) -> str:
+    name = template.name_of(logical_id, resource.get("Properties", {}).get("BucketName")).lower()
+    return f"arn:aws:s3:::{name}" if attribute == "Arn" else name
+
+
+def _table(template: Template, logical_id: str, resource: Any, attribute: str | None) -> str:
+    name = template.name_of(logical_id, resource.get("Properties", {}).get("TableName"))
+    return f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{name}" if attribute == "Arn" else name
+
+
+def _log_group(template: Template, logical_id: str, resource: Any, attribute: str | None) -> str:
+    name = template.name_of(logical_id, resource.get("Properties", {}).get("LogGroupName"))
+    return f"arn:aws:logs:{REGION}:{ACCOUNT}:log-group:{name}:*" if attribute == "Arn" else name
+
+
+def _role(template: Template, logical_id: str, _: Any, attribute: str | None) -> str:
+    return f"arn:aws:iam::{ACCOUNT}:role/{logical_id}" if attribute == "Arn" else logical_id
+
+
+def _secret(template: Template, logical_id: str, resource: Any, attribute: str | None) -> str:
+    return template.name_of(logical_id, resource.get("Properties", {}).get("Name"), separator="/")
+
+
+def _state_machine(template: Template, logical_id: str, resource: Any, attribute: str | None) -> str:
+    name = template.name_of(logical_id, resource.get("Properties", {}).get("StateMachineName"))
+    return name if attribute == "Name" else f"arn:aws:states:{REGION}:{ACCOUNT}:stateMachine:{name}"
+
+
+def _anything(template: Template, logical_id: str, resource: Any, attribute: str | None) -> str:
+    """Return the name of a resource that has no effect on this machine (roles, log groups, deployments)."""
+    return f"{logical_id}.{attribute}" if attribute else logical_id
+
+
+_ANSWERS: dict[str, Answer] = {
+    "AWS::DynamoDB::Table": _table,
+    "AWS::IAM::Role": _role,
+    "AWS::Lambda::Alias": _alias,
+    "AWS::Lambda::Function": _function,
+    "AWS::Logs::LogGroup": _log_group,
+    "AWS::S3::Bucket": _bucket,
+    "AWS::SQS::Queue": _queue,
+    "AWS::SecretsManager::Secret": _secret,
+    "AWS::StepFunctions::StateMachine": _state_machine,
+}

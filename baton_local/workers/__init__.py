@@ -1,0 +1,1 @@
+"""Workers that feed queues, events and schedules to functions."""

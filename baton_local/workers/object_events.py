@@ -1,0 +1,70 @@
+"""Invoke functions for stored objects, as S3 does through EventBridge."""
+
+import logging
+import threading
+import uuid
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from typing import Any
+
+from baton_local.account import ACCOUNT, REGION
+from baton_local.stack.declarations import ObjectRule
+
+logger = logging.getLogger("baton_local.workers.object_events")
+
+TRIES = 4
+FIRST_PAUSE_SECONDS = 0.5
+
+
+def object_created(bucket: str, key: str, size: int, at: datetime) -> dict[str, Any]:
+    """Return the event of EventBridge. Its key is the object's own, not encoded as in notifications of S3."""
+    return {
+        "version": "0",
+        "id": str(uuid.uuid4()),
+        "detail-type": "Object Created",
+        "source": "aws.s3",
+        "account": ACCOUNT,
+        "time": at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "region": REGION,
+        "resources": [f"arn:aws:s3:::{bucket}"],
+        "detail": {
+            "version": "0",
+            "bucket": {"name": bucket},
+            "object": {"key": key, "size": size},
+            "reason": "PutObject",
+        },
+    }
+
+
+class ObjectEvents:
+    """Events of created objects, passed in the background to the functions of the rules that match them."""
+
+    def __init__(self, rules: Iterable[ObjectRule], invoke: Callable[[str, Any], Any]) -> None:
+        self._rules = tuple(rules)
+        self._invoke = invoke
+        self._threads = ThreadPoolExecutor(2, thread_name_prefix="object events")
+        self._stopping = threading.Event()
+
+    def created(self, bucket: str, key: str, size: int) -> None:
+        """Invoke the functions. A call that fails is repeated."""
+        for rule in self._rules:
+            if rule.matches(bucket, key) and not self._stopping.is_set():
+                event = object_created(bucket, key, size, datetime.now(UTC))
+                self._threads.submit(self._deliver, rule.function, event)
+
+    def stop(self) -> None:
+        """Stop. Events that are not delivered are lost."""
+        self._stopping.set()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _deliver(self, function: str, event: Any) -> None:
+        for attempt in range(TRIES):
+            try:
+                self._invoke(function, event)
+            except Exception:
+                logger.exception("%s failed for a stored object", function)
+                if self._stopping.wait(FIRST_PAUSE_SECONDS * 2**attempt):
+                    return
+            else:
+                return

@@ -1,0 +1,350 @@
+"""Feed queues to functions, as Lambda's event source mapping does.
+
+It runs in the local cloud's process, or, for tests that kill it, in a separate one:
+``python -m baton_local.workers.worker`` in the environment of a running local cloud.
+"""
+
+import contextlib
+import logging
+import os
+import queue
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from baton_local.account import REGION
+from baton_local.engines.clients import client
+from baton_local.errors import LocalCloudError
+from baton_local.execution import as_deployed
+from baton_local.functions import Function, Invocable
+from baton_local.gateway.callers import Caller, sender_of
+from baton_local.settings import CONCURRENCY, read_settings
+from baton_local.signals import receive
+from baton_local.stack.declarations import QueueConsumer, Stack, read_stack
+from baton_local.stack.template import Endpoints
+from baton_local.workers.backlog import Backlog
+from baton_local.workers.pressure import Pressure
+from baton_local.workers.worker_processes import WorkerEnded
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs.type_defs import MessageTypeDef
+
+logger = logging.getLogger("baton_local.workers.worker")
+
+POLL_SECONDS = 2
+"""Seconds for which an empty receive waits; an idle worker takes about as long to notice that it should stop."""
+
+Charge = Callable[[str, float], None]
+
+BEGINNING = 1
+"""Messages that begin to be handled at the same time. All of them share a processor, so more would end no sooner."""
+BUSY_SECONDS = 0.1
+"""The time for which a message counts as beginning. What takes longer waits for a model, which needs no processor."""
+PRESSED_SECONDS = 2.0
+"""The same while the process is overloaded."""
+CHARGED_SECONDS = 0.25
+"""The longest time for which a message is charged to its sender: what takes longer waits for a model."""
+PRESSURE_SECONDS = 0.05
+"""The pause between two checks of the load."""
+MAX_BACKLOG = 500
+"""Deliveries that are received before their turn. They must begin within the queue's visibility timeout."""
+FINISHERS = 4
+"""Threads that delete handled messages."""
+RETRY_SECONDS = 1.0
+"""The pause between two requests to a queue that does not answer."""
+
+
+def sqs_event(messages: Iterable["MessageTypeDef"], queue_arn: str) -> dict[str, Any]:
+    """Return the event that Lambda makes of received messages."""
+    return {
+        "Records": [
+            {
+                "messageId": message["MessageId"],
+                "receiptHandle": message["ReceiptHandle"],
+                "body": message["Body"],
+                "attributes": dict(message.get("Attributes", {})),
+                "messageAttributes": {
+                    name: {
+                        "stringValue": attribute.get("StringValue"),
+                        "stringListValues": [],
+                        "binaryListValues": [],
+                        "dataType": attribute["DataType"],
+                    }
+                    for name, attribute in message.get("MessageAttributes", {}).items()
+                },
+                "md5OfBody": message["MD5OfBody"],
+                "eventSource": "aws:sqs",
+                "eventSourceARN": queue_arn,
+                "awsRegion": REGION,
+            }
+            for message in messages
+        ]
+    }
+
+
+def failed_ids(answer: Any, ids: set[str]) -> set[str]:
+    """Return which of the message ``ids`` failed, by Lambda's rules for ReportBatchItemFailures.
+
+    ``None`` and an answer without failures mean success; an unknown or empty identifier, or an answer of another shape,
+    fails the whole batch.
+    """
+    if answer is None:
+        return set()
+    try:
+        failed = {failure["itemIdentifier"] for failure in answer.get("batchItemFailures") or []}
+    except (AttributeError, KeyError, TypeError):
+        return ids
+    return failed if failed <= ids else ids
+
+
+class Worker:
+    """A worker of one queue, which has up to ``concurrency`` of its messages handled at the same time.
+
+    One thread polls. While places are taken, messages wait in the queue; then all that wait are received, and senders
+    take turns.
+    """
+
+    def __init__(
+        self,
+        consumer: QueueConsumer,
+        function: Invocable,
+        queues_url: str,
+        concurrency: int,
+        is_pressed: Callable[[], bool] = lambda: False,
+        beginning: int = BEGINNING,
+        charge: Charge = lambda body, seconds: None,
+    ) -> None:
+        """``beginning`` messages begin at once, fewer a second while ``is_pressed()``. Others wait in the queue.
+
+        ``charge(body, seconds)`` receives for how long the message with this body occupied the process, at most
+        ``CHARGED_SECONDS``.
+        """
+        self._charge = charge
+        self._beginning = beginning
+        self._is_pressed = is_pressed
+        self._consumer = consumer
+        self._function = function
+        self._concurrency = concurrency
+        self._sqs = client("sqs", queues_url, max_pool_connections=FINISHERS + 2)
+        self._queue_url = self._sqs.get_queue_url(QueueName=consumer.queue_name)["QueueUrl"]
+        self._changed = threading.Condition()
+        self._stopping = False
+        self._at_work = 0
+        self._begun: dict[Future[Any], float] = {}
+        """The messages at work, and when they began."""
+        self._done: queue.SimpleQueue[tuple[list[MessageTypeDef], Future[Any]] | None] = queue.SimpleQueue()
+        self._reachable = True
+        self._backlog: Backlog[list[MessageTypeDef]] = Backlog()
+        name = consumer.function
+        self._poller = threading.Thread(target=self._poll, name=f"{name} poller", daemon=True)
+        self._finishers = [
+            threading.Thread(target=self._finish, name=f"{name} finisher {number}", daemon=True)
+            for number in range(FINISHERS)
+        ]
+
+    def start(self) -> None:
+        """Begin to poll."""
+        for thread in (self._poller, *self._finishers):
+            thread.start()
+
+    def stop(self, grace: float = 3.0) -> None:
+        """Receive no more messages, and wait up to ``grace`` seconds for those in progress. Others stay queued.
+
+        Afterwards nobody polls any more either, so that a later worker gets every message.
+        """
+        deadline = time.monotonic() + grace
+        with self._changed:
+            self._stopping = True
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: not self._at_work, grace)
+        self._poller.join(max(0.0, deadline - time.monotonic()))
+        if grace:
+            for _ in self._finishers:
+                self._done.put(None)
+
+    def _poll(self) -> None:
+        while True:
+            was_free = self._is_admitting()
+            if not self._has_place():
+                break
+            if self._backlog or not was_free:
+                self._receive_waiting()
+            messages = self._backlog.take() if self._backlog else self._receive(POLL_SECONDS)
+            if messages and self._take_place():
+                self._hand_over(messages)
+            else:
+                self._give_back(messages)
+        while self._backlog:
+            self._give_back(self._backlog.take())
+
+    def _receive_waiting(self) -> None:
+        """Receive what has come while all places were taken, so that senders can take turns."""
+        while len(self._backlog) < MAX_BACKLOG and (messages := self._receive(0)):
+            self._backlog.add(sender_of(messages[0]["Body"]) or Caller(""), messages)
+
+    def _has_place(self) -> bool:
+        """Return whether there is something to poll for, once there is a place for it; not when all is to end."""
+        with self._changed:
+            while not self._stopping and not self._is_admitting():
+                self._changed.wait(PRESSURE_SECONDS)
+            return not self._stopping
+
+    def _is_admitting(self) -> bool:
+        is_pressed = self._is_pressed()
+        since = time.monotonic() - (PRESSED_SECONDS if is_pressed else BUSY_SECONDS)
+        beginning = sum(began > since for began in list(self._begun.values()))
+        return self._at_work < self._concurrency and beginning < self._beginning
+
+    def _take_place(self) -> bool:
+        with self._changed:
+            self._at_work += not self._stopping
+            return not self._stopping
+
+    def _receive(self, wait_seconds: int) -> list["MessageTypeDef"]:
+        try:
+            messages = self._sqs.receive_message(
+                QueueUrl=self._queue_url,
+                MaxNumberOfMessages=min(self._consumer.batch_size, 10),
+                WaitTimeSeconds=wait_seconds,
+                MessageSystemAttributeNames=["All"],
+                MessageAttributeNames=["All"],
+            ).get("Messages", [])
+        except (BotoCoreError, ClientError) as problem:
+            self._report(problem)
+            time.sleep(RETRY_SECONDS)
+            return []
+        self._report(None)
+        return messages
+
+    def _report(self, problem: Exception | None) -> None:
+        """Log once that the queue cannot be polled, and once that it can be polled again."""
+        if self._reachable and problem and not self._stopping:
+            logger.warning("Cannot poll %s, and keep trying: %s", self._consumer.queue_name, problem)
+        elif not self._reachable and not problem:
+            logger.warning("Poll %s again.", self._consumer.queue_name)
+        self._reachable = problem is None
+
+    def _hand_over(self, messages: list["MessageTypeDef"]) -> None:
+        future = self._function.invoke(sqs_event(messages, self._consumer.queue_arn))
+        self._begun[future] = time.monotonic()
+        future.add_done_callback(lambda future: self._end(messages, future))
+
+    def _end(self, messages: list["MessageTypeDef"], future: "Future[Any]") -> None:
+        took = min(time.monotonic() - self._begun.pop(future), CHARGED_SECONDS)
+        for message in messages:
+            self._charge(message["Body"], took / len(messages))
+        self._done.put((messages, future))
+
+    def _finish(self) -> None:
+        while item := self._done.get():
+            messages, future = item
+            try:
+                self._settle(messages, future)
+            finally:
+                with self._changed:
+                    self._at_work -= 1
+                    self._changed.notify_all()
+
+    def _settle(self, messages: list["MessageTypeDef"], future: "Future[Any]") -> None:
+        """Delete the handled messages."""
+        try:
+            answer = future.result()
+        except WorkerEnded as problem:
+            logger.info("%s Its messages come again after their visibility timeout.", problem)
+            return
+        except Exception:
+            logger.exception(
+                "%s failed; its messages come again after their visibility timeout", self._consumer.function
+            )
+            return
+        failed = failed_ids(answer, {message["MessageId"] for message in messages})
+        for message in messages:
+            if not self._consumer.reports_failures or message["MessageId"] not in failed:
+                try:
+                    self._sqs.delete_message(QueueUrl=self._queue_url, ReceiptHandle=message["ReceiptHandle"])
+                except (BotoCoreError, ClientError) as problem:
+                    logger.warning("Could not delete a message of %s: %s", self._consumer.queue_name, problem)
+
+    def _give_back(self, messages: list["MessageTypeDef"]) -> None:
+        """Return messages that were received while this worker was stopping."""
+        for message in reversed(messages):
+            with contextlib.suppress(BotoCoreError, ClientError):
+                self._sqs.change_message_visibility(
+                    QueueUrl=self._queue_url, ReceiptHandle=message["ReceiptHandle"], VisibilityTimeout=0
+                )
+
+
+def start_workers(
+    consumers: Iterable[QueueConsumer],
+    functions: Mapping[str, Invocable],
+    queues_url: str,
+    concurrency: int,
+    is_pressed: Callable[[], bool] = lambda: False,
+    beginning: int = BEGINNING,
+    charge: Charge = lambda body, seconds: None,
+) -> list[Worker]:
+    """Start a worker for every queue that feeds a function; two dead letters are handled at a time."""
+    workers = [
+        Worker(
+            consumer,
+            functions[consumer.function],
+            queues_url,
+            min(concurrency, 2) if consumer.takes_dead_letters else concurrency,
+            is_pressed,
+            beginning,
+            charge,
+        )
+        for consumer in consumers
+    ]
+    for worker in workers:
+        worker.start()
+    return workers
+
+
+def main() -> int:
+    """Run the workers of a local cloud that runs elsewhere, until SIGTERM or Ctrl-C."""
+    queues_url = os.environ.get("AWS_ENDPOINT_URL_SQS")
+    if not queues_url:
+        print(
+            "AWS_ENDPOINT_URL_SQS is not set: start this in the environment of a running local cloud.", file=sys.stderr
+        )
+        return 1
+    template = Path(os.environ.get("BATON_LOCAL_TEMPLATE", "template.yaml"))
+    endpoints = Endpoints(gateway="", sockets="", connections="", queues=queues_url)
+    try:
+        settings = read_settings()
+        stack = read_stack(template, {"Stage": "local"}, endpoints, settings.cache_dir)
+        with as_deployed(stack, settings):
+            return serve(stack, queues_url)
+    except LocalCloudError as problem:
+        print(problem, file=sys.stderr)
+        return 1
+
+
+def serve(stack: Stack, queues_url: str) -> int:
+    """Load the functions and feed them, until SIGTERM or Ctrl-C."""
+    functions = {consumer.function: Function(stack.functions[consumer.function]) for consumer in stack.consumers}
+    concurrency = int(os.environ.get("BATON_LOCAL_WORKERS") or CONCURRENCY)
+    pressure = Pressure()
+    workers = start_workers(stack.consumers, functions, queues_url, concurrency, lambda: pressure.is_high)
+    received: queue.SimpleQueue[int] = queue.SimpleQueue()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda number, _: received.put(number))
+    print("The worker polls.", flush=True)
+    receive(received)
+    for worker in workers:
+        worker.stop()
+    return 0
+
+
+if __name__ == "__main__":
+    code = main()
+    sys.stdout.flush()
+    os._exit(code)  # handlers may still be inside a call; their messages are delivered again

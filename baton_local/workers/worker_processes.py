@@ -1,0 +1,196 @@
+"""Queue-fed functions in separate processes, which tests may kill; each that ends is replaced.
+
+The queue is polled here, as Lambda's own pollers outlive the execution environments that they feed: the records of a
+killed process stay in the queue and come again after their visibility timeout.
+"""
+
+import contextlib
+import itertools
+import json
+import logging
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any
+
+from baton_local.errors import EngineFailed
+from baton_local.root import ROOT
+from baton_local.workers.worker_process import READY
+
+logger = logging.getLogger("baton_local.workers")
+
+START_SECONDS = 60.0
+STOP_SECONDS = 5.0
+STARTS_IN_VAIN = 3
+"""Consecutive failed starts after which a process is not started again."""
+
+
+class WorkerEnded(Exception):
+    """The process ended before it answered."""
+
+
+@dataclass(eq=False)
+class _Process:
+    """One running process and the requests it works on."""
+
+    child: "subprocess.Popen[str]"
+    requests: dict[int, "Future[Any]"] = field(default_factory=dict)
+    writing: threading.Lock = field(default_factory=threading.Lock)
+
+    def write(self, request: dict[str, Any]) -> None:
+        # If the process has ended, the thread that reads its output fails the request.
+        with self.writing, contextlib.suppress(OSError, ValueError):
+            if self.child.stdin:
+                self.child.stdin.write(json.dumps(request) + "\n")
+                self.child.stdin.flush()
+
+
+class WorkerProcesses:
+    """The ``count`` processes kept running in ``environment``. They end with this process, however it ends."""
+
+    def __init__(self, count: int, environment: Mapping[str, str]) -> None:
+        self._count = count
+        self._environment = dict(environment)
+        self._changed = threading.Condition()
+        self._running: set[_Process] = set()
+        self._ready: dict[int, _Process] = {}
+        self._numbers = itertools.count(1)
+        self._stopping = False
+        self._given_up = False
+        self._keepers = [
+            threading.Thread(target=self._keep_one, name=f"worker process {number}", daemon=True)
+            for number in range(count)
+        ]
+
+    def start(self) -> None:
+        """Return when all of them are ready. Raises ``EngineFailed``."""
+        for keeper in self._keepers:
+            keeper.start()
+        self.wait()
+
+    def wait(self, seconds: float = START_SECONDS) -> None:
+        """Return when all of them are ready, including replacements. Raises ``EngineFailed``."""
+        with self._changed:
+            done = self._changed.wait_for(lambda: self._given_up or len(self._ready) == self._count, seconds)
+        if self._given_up:
+            raise EngineFailed(f"A worker process did not start, {STARTS_IN_VAIN} times in a row; see the log above.")
+        if not done:
+            raise EngineFailed(f"The worker processes were not ready within {seconds:.0f} s.")
+
+    def stop(self) -> None:
+        """End them at once. A repetition is not an error."""
+        with self._changed:
+            self._stopping = True
+            for process in self._running:
+                process.child.kill()
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: not self._running, STOP_SECONDS)
+
+    def pids(self, *, busy: bool = False) -> list[int]:
+        """Return the process ids of those that are ready, or only of the busy ones."""
+        with self._changed:
+            return sorted(pid for pid, process in self._ready.items() if process.requests or not busy)
+
+    def function(self, name: str) -> "RemoteFunction":
+        """Return the function ``name`` for a poller."""
+        return RemoteFunction(self, name)
+
+    def invoke(self, function: str, event: Any) -> "Future[Any]":
+        """Have the least busy process handle ``event``, once there is one.
+
+        The future has the answer, or fails with ``WorkerEnded`` or what the function raised.
+        """
+        future: Future[Any] = Future()
+        with self._changed:
+            self._changed.wait_for(lambda: self._ready or self._stopping or self._given_up)
+            if not self._ready:
+                future.set_exception(WorkerEnded("There is no worker."))
+                return future
+            process = min(self._ready.values(), key=lambda process: len(process.requests))
+            number = next(self._numbers)
+            process.requests[number] = future
+        process.write({"request": number, "function": function, "event": event})
+        return future
+
+    def _keep_one(self) -> None:
+        in_vain = 0
+        while in_vain < STARTS_IN_VAIN:
+            process = self._spawn()
+            if process is None:
+                return
+            in_vain = 0 if self._follow(process) else in_vain + 1
+        logger.error("A worker process did not start, %d times in a row; it is given up.", STARTS_IN_VAIN)
+        with self._changed:
+            self._given_up = True
+            self._changed.notify_all()
+
+    def _spawn(self) -> _Process | None:
+        """Start a process, unless this is stopping."""
+        with self._changed:
+            if self._stopping:
+                return None
+            child = subprocess.Popen(
+                [sys.executable, "-m", "baton_local.workers.worker_process"],
+                cwd=ROOT,
+                env=self._environment,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+                start_new_session=True,  # Ctrl-C reaches only us
+            )
+            process = _Process(child)
+            self._running.add(process)
+            return process
+
+    def _follow(self, process: _Process) -> bool:
+        """Read a process's answers until it ends. Return whether it was ready."""
+        was_ready = False
+        child = process.child
+        for line in child.stdout or ():
+            with contextlib.suppress(ValueError):  # an incomplete line: it was killed while writing
+                answer = json.loads(line)
+                if answer == READY:
+                    was_ready = True
+                    with self._changed:
+                        self._ready[child.pid] = process
+                        self._changed.notify_all()
+                else:
+                    self._settle(process, answer)
+        child.wait()
+        with self._changed:
+            self._ready.pop(child.pid, None)
+            self._running.discard(process)
+            orphans = list(process.requests.values())
+            process.requests.clear()
+            self._changed.notify_all()
+        for stream in (child.stdin, child.stdout):
+            if stream:
+                with contextlib.suppress(OSError):
+                    stream.close()
+        for future in orphans:
+            future.set_exception(WorkerEnded(f"Worker {child.pid} ended with {child.returncode}."))
+        return was_ready
+
+    def _settle(self, process: _Process, answer: dict[str, Any]) -> None:
+        with self._changed:
+            future = process.requests.pop(answer["request"])
+            self._changed.notify_all()
+        if "error" in answer:
+            future.set_exception(RuntimeError(answer["error"]))
+        else:
+            future.set_result(answer["answer"])
+
+
+@dataclass(frozen=True)
+class RemoteFunction:
+    """A function that runs in one of the processes."""
+
+    processes: WorkerProcesses
+    name: str
+
+    def invoke(self, event: Any) -> "Future[Any]":
+        """Hand ``event`` over; the future has the answer or the exception."""
+        return self.processes.invoke(self.name, event)

@@ -1,0 +1,34 @@
+"""The page of an evaluation: one HTML file, which loads nothing and runs nothing."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+
+from jinja2 import Environment, StrictUndefined
+
+from baton_testing.evals.comparison import Comparison
+from baton_testing.evals.reports.table import footer, show_interval, show_mean, state
+from baton_testing.evals.results import EvaluationRecord, count
+from baton_testing.evals.summary import Summary
+
+MAX_CASES = 500
+"""Cases that are shown in detail; those that did not pass come first."""
+
+
+def write_page(record: EvaluationRecord, summary: Summary, comparison: Comparison | None, path: Path) -> None:
+    """Write the page. All texts are escaped."""
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.filters |= {"mean": show_mean, "interval": show_interval, "counted": count}
+    template = environment.from_string((files(__package__ or "") / "page.html").read_text(encoding="utf-8"))
+    cases = sorted(record.cases, key=lambda case: 1.0 if case.share is None else case.share)
+    shown = template.render(
+        record=record,
+        summary=summary,
+        comparison=comparison,
+        cases=[(case, *state(case)) for case in cases[:MAX_CASES]],
+        left_out=max(0, len(cases) - MAX_CASES),
+        lines=footer(record, summary),
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(shown, encoding="utf-8", errors="replace")

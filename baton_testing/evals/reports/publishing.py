@@ -1,0 +1,58 @@
+"""Results as a server takes them."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from statistics import fmean
+from typing import Any
+
+from baton.domain.tenants.evaluation import MAX_CASES, MAX_EVALUATION_BYTES, MAX_METRICS
+from baton_testing.evals.results import CaseRecord, EvaluationRecord, cut
+from baton_testing.evals.summary import Summary
+
+MAX_LABEL = 200
+MAX_REASONS = 5
+MAX_REASON = 300
+
+
+def make_request(record: EvaluationRecord, summary: Summary) -> dict[str, Any]:
+    """Return the body of ``POST /v1/evaluations``: numbers and reasons, without answers and transcripts.
+
+    Cases that did not pass come first; those that do not fit are left out and counted.
+    """
+    cases = sorted(record.cases, key=lambda case: 1.0 if case.share is None else case.share)
+    shown = [_case(case) for case in cases if case.runs][:MAX_CASES]
+    while len(shown) > 1 and len(json.dumps(shown)) > MAX_EVALUATION_BYTES // 2:
+        shown = shown[: len(shown) // 2]
+    return {
+        "name": secrets.token_hex(6),
+        "label": cut(record.label, MAX_LABEL),
+        "model": cut(record.model, MAX_LABEL),
+        "judge": cut(record.judge, MAX_LABEL) if record.judge is not None else None,
+        "beganAt": record.began_at.isoformat(),
+        "seconds": record.seconds,
+        "tokens": summary.tokens,
+        "usd": summary.usd,
+        "notRun": summary.not_run,
+        "metrics": [metric.model_dump(by_alias=True) for metric in summary.metrics[:MAX_METRICS]],
+        "cases": shown,
+        "casesLeftOut": len(cases) - len(shown),
+    }
+
+
+def _case(case: CaseRecord) -> dict[str, Any]:
+    values: dict[str, list[float]] = {}
+    for run in case.runs:
+        for score in run.scores:
+            values.setdefault(score.metric, []).extend([] if score.value is None else [score.value])
+    reasons = list(dict.fromkeys(cut(reason, MAX_REASON) for run in case.runs for reason in run.reasons))
+    return {
+        "name": case.name,
+        "runs": len(case.runs),
+        "judged": len(case.judged),
+        "passes": case.passes,
+        "metrics": {name: fmean(found) if found else None for name, found in values.items()},
+        "reasons": reasons[:MAX_REASONS],
+        "tags": list(case.tags),
+    }

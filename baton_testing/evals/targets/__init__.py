@@ -1,0 +1,1 @@
+"""Targets of evaluations: projects and running servers."""

@@ -1,0 +1,124 @@
+"""The version that a project is compared with: another folder, a revision of Git, or another model."""
+
+from __future__ import annotations
+
+import io
+import multiprocessing
+import subprocess
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from baton_testing.errors import CannotRun
+from baton_testing.evals.results import EvaluationRecord
+from baton_testing.evals.targets.project_run import Plan, evaluate_project
+
+DIR, REV, MODEL = "dir:", "rev:", "model:"
+MAX_ARCHIVE = 512 * 1024 * 1024
+"""Bytes of a revision."""
+GIT_SECONDS = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Other:
+    """The other version. Exactly one of its fields is set."""
+
+    folder: Path | None = None
+    revision: str | None = None
+    """The full name of a commit."""
+    model: str | None = None
+
+    @property
+    def label(self) -> str:
+        """The version in results."""
+        if self.folder is not None:
+            return str(self.folder)
+        return self.revision[:12] if self.revision is not None else str(self.model)
+
+
+def find_other(text: str, project: Path) -> Other:
+    """Return the version that ``--against`` names: a folder, a revision or a model, tried in this order.
+
+    ``dir:``, ``rev:`` and ``model:`` in front decide. Raises ``CannotRun``.
+    """
+    if text.startswith(MODEL):
+        return Other(model=text.removeprefix(MODEL))
+    if text.startswith(DIR) or (not text.startswith(REV) and Path(text).is_dir()):
+        folder = Path(text.removeprefix(DIR))
+        if not folder.is_dir():
+            raise CannotRun(f"--against: there is no folder {folder}")
+        return Other(folder=folder)
+    commit = _commit(text.removeprefix(REV), project)
+    if commit is not None:
+        return Other(revision=commit)
+    if text.startswith(REV):
+        raise CannotRun(f"--against: {text.removeprefix(REV)} is no revision of the repository of {project}")
+    return Other(model=text)
+
+
+def _commit(name: str, project: Path) -> str | None:
+    command = ["git", "-C", str(project), "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=GIT_SECONDS, check=False)  # noqa: S603
+    except (OSError, subprocess.TimeoutExpired, ValueError):
+        return None  # without Git nothing is a revision
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+@contextmanager
+def checked_out(commit: str, project: Path) -> Iterator[Path]:
+    """Extract the project of a commit into a folder that is removed afterwards. Raises ``CannotRun``."""
+    command = ["git", "-C", str(project), "archive", "--format=tar", commit, "."]
+    with tempfile.TemporaryDirectory(prefix="baton-eval-") as folder:
+        try:
+            done = subprocess.run(command, capture_output=True, timeout=GIT_SECONDS, check=False)  # noqa: S603
+        except (OSError, subprocess.TimeoutExpired) as problem:
+            raise CannotRun(f"--against: {commit[:12]} cannot be read: {problem}") from None
+        if done.returncode != 0:
+            words = done.stderr.decode("utf-8", "replace").strip()
+            raise CannotRun(f"--against: {commit[:12]} cannot be read: {words}")
+        if len(done.stdout) > MAX_ARCHIVE:
+            raise CannotRun(f"--against: {commit[:12]} has more than {MAX_ARCHIVE} bytes")
+        try:
+            with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
+                archive.extractall(folder, filter="data")
+        except (tarfile.TarError, OSError) as problem:  # such as a link to a place outside
+            raise CannotRun(f"--against: {commit[:12]} cannot be unpacked: {problem}") from None
+        yield Path(folder)
+
+
+def evaluate_apart(plan: Plan) -> EvaluationRecord:
+    """Evaluate in another process, whose modules are not those of this one. Raises ``CannotRun``."""
+    context = multiprocessing.get_context("spawn")
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=_evaluate, args=(plan, sender), daemon=True)
+    process.start()
+    sender.close()
+    try:
+        found = receiver.recv()
+    except EOFError:
+        raise CannotRun("--against: the other version was not evaluated: its process ended") from None
+    finally:
+        if process.is_alive():
+            process.join(1)
+            process.terminate()
+        process.join()
+        receiver.close()
+    if isinstance(found, str):
+        raise CannotRun(f"--against: {found}")
+    return EvaluationRecord.model_validate(found)
+
+
+def _evaluate(plan: Plan, sender: Connection) -> None:
+    try:
+        sender.send(evaluate_project(plan, lambda evaluation: None).model_dump())
+    except CannotRun as problem:
+        sender.send(str(problem))
+    except Exception as problem:  # noqa: BLE001 - the other process reports it
+        sender.send(repr(problem))
+    finally:
+        sender.close()

@@ -1,0 +1,156 @@
+"""The documents of a project, as its agents find them: read, divided and indexed by the product's own steps."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from baton.composition.app import App, build
+from baton.domain.documents.document import Document, DocumentRef, VersionStatus
+from baton.domain.errors import EmbedderUnavailable, InvalidRequest, WrongEmbeddings
+from baton.domain.tenants.identity import Scope
+from baton.knowledge.document_rules import check_request
+from baton.knowledge.ingestion import Part
+from baton_client.agent_folders import OwnedFile, owned_files
+from baton_documents.formats import MEDIA_TYPES
+from baton_documents.media_types import type_by_name
+from baton_testing.conversation_ports import ConversationPorts
+from baton_testing.errors import CannotRun
+from baton_testing.evals.targets.embedding import RealTimeEmbedder
+from baton_testing.fakes.clock import FakeClock
+from baton_testing.fakes.documents.documents import FakeDocuments
+from baton_testing.fakes.documents.search_index import FakeSearchIndex
+from baton_testing.fakes.ports import MemoryPorts
+
+USER = "documents-folder"
+SOURCE = "project"
+"""The id of the source that the documents belong to."""
+MAX_DOCUMENTS = 2_000
+
+
+@dataclass(frozen=True)
+class ProjectKnowledge:
+    """The documents that agents know. Conversations read them, and none changes another's."""
+
+    documents: FakeDocuments = field(default_factory=FakeDocuments)
+    index: FakeSearchIndex = field(default_factory=FakeSearchIndex)
+    files: Mapping[str, str] = field(default_factory=dict)
+    """The names of files by the ids of their documents."""
+    embedder: RealTimeEmbedder | None = None
+    """The embedding model for questions; None: similarity of meaning is estimated by shared words."""
+
+    @property
+    def found_by(self) -> str | None:
+        """The name of the model by which documents are found; None without documents."""
+        if not self.files:
+            return None
+        return self.embedder.name if self.embedder is not None else "shared words"
+
+    def give(self, ports: ConversationPorts) -> None:
+        """Let the agents of one conversation find the documents."""
+        if not self.files:
+            return
+        ports.documents = self.documents
+        found = {owner: dict(documents) for owner, documents in self.index.documents.items()}
+        ports.search = FakeSearchIndex(dimensions=self.index.dimensions, documents=found)
+        if self.embedder is not None:
+            ports.embedder = self.embedder  # type: ignore[assignment]
+
+
+class _Files:
+    """The files of ingestion, in memory: the part of ``ports.documents.documents.DocumentFiles`` that its steps use."""
+
+    def __init__(self) -> None:
+        self._bodies: dict[tuple[str, str, int, str], bytes] = {}
+
+    async def write(self, scope: Scope, document: Document, version: int, name: str, body: bytes) -> None:
+        self._bodies[scope.tenant_id, document.id, version, name] = body
+
+    async def read(self, scope: Scope, document: Document, version: int, name: str) -> bytes | None:
+        return self._bodies.get((scope.tenant_id, document.id, version, name))
+
+
+class _NoPipeline:
+    """A stand-in for the pipeline: its steps are carried out here."""
+
+
+async def read_knowledge(
+    folder: Path,
+    agents: Collection[str],
+    tenants: Collection[str],
+    now: datetime,
+    make_embedder: Callable[[], RealTimeEmbedder | None] = lambda: None,
+) -> ProjectKnowledge:
+    """Read the documents in ``folder/AGENT/`` for each of the tenants.
+
+    ``make_embedder`` is called once for this event loop, and once for that of the conversations.
+    Raises ``CannotRun`` with all files that cannot be read.
+    """
+    files = await asyncio.to_thread(owned_files, folder)
+    if not files:
+        return ProjectKnowledge()
+    if len(files) > MAX_DOCUMENTS:
+        raise CannotRun(f"{folder}: {len(files)} files are too many for one evaluation; at most {MAX_DOCUMENTS}.")
+    problems = [f"{each.file}: there is no agent {each.agent_id!r}" for each in files if each.agent_id not in agents]
+    ports = MemoryPorts()
+    ports.clock = FakeClock(now - timedelta(days=1))
+    ports.document_files = _Files()  # type: ignore[assignment]
+    ports.ingestions = _NoPipeline()  # type: ignore[assignment]
+    embedder = make_embedder()
+    if embedder is not None:
+        ports.embedder = embedder  # type: ignore[assignment]
+        ports.search.dimensions = embedder.dimensions
+    app = build(ports)
+    names: dict[str, str] = {}
+    for tenant in sorted(tenants):
+        for each in files if not problems else ():
+            names[each.document_id] = each.file.name
+            try:
+                problem = await _take(app, Scope(tenant, USER), each)
+            except (EmbedderUnavailable, WrongEmbeddings) as failure:
+                raise CannotRun(f"{each.file}: the embedding model failed: {failure.detail}") from None
+            if problem is not None:
+                problems.append(f"{each.file}: {problem}")
+    if embedder is not None:
+        await embedder.aclose()
+    if problems:
+        raise CannotRun("\n".join(dict.fromkeys(problems)))
+    return ProjectKnowledge(ports.documents, ports.search, names, make_embedder())
+
+
+async def _take(app: App, scope: Scope, file: OwnedFile) -> str | None:
+    """Make a file part of an agent's knowledge, and return the reason if it cannot be."""
+    name, body = file.file.name, await asyncio.to_thread(file.file.read_bytes)
+    content_type = type_by_name(name)
+    if content_type not in MEDIA_TYPES:
+        return "its ending is of no kind of document: .pdf .docx .pptx .xlsx .html .md .txt .csv"
+    try:
+        asked = check_request(
+            name=name,
+            content_type=content_type,
+            size=len(body),
+            sha256=None,
+            document_id=file.document_id,
+            details={},
+        )
+    except InvalidRequest as refusal:
+        return refusal.detail
+    document = await app.knowledge.documents.put(scope, file.agent_id, asked, body, source_id=SOURCE, etag=None)
+    ref = DocumentRef(scope.tenant_id, file.agent_id, document.id, document.latest.number)
+    steps = app.knowledge.ingestion
+    checked = await steps.check(ref)
+    if checked.form is not None:
+        for index, pages in enumerate(checked.parts):
+            await steps.extract(ref, Part(checked.form, pages, index, len(checked.parts)))
+        batches = await steps.chunk(ref, len(checked.parts))
+        for batch in range(batches):
+            await steps.index(ref, batch, batches)
+        if batches:
+            await steps.activate(ref)
+    stored = await app.knowledge.documents.get(scope, file.agent_id, document.id)
+    if stored.latest.status is not VersionStatus.READY:
+        return stored.latest.error or "it could not be read"
+    return None

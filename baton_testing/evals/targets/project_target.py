@@ -1,0 +1,124 @@
+"""The agents of a project, in this process: over ports in memory, with a real or a scripted model."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+from baton.adapters.agents.agent_files import AgentFiles
+from baton.composition.outside_clients import make_functions
+from baton.domain.runs.usage import NO_PRICES, Prices
+from baton.domain.tenants.identity import Scope
+from baton.ports.agents.chat_model import TokenCounter
+from baton_testing.conversation import Conversation, Decision
+from baton_testing.conversation_ports import ConversationPorts, ModelNames
+from baton_testing.conversation_test import ConversationFile
+from baton_testing.evals.answer import Answer, Source, read_retrieved, read_source, with_files
+from baton_testing.evals.dataset import Turn
+from baton_testing.evals.reading import ReadCase
+from baton_testing.evals.targets.knowledge import ProjectKnowledge
+from baton_testing.models.choice import AnswersTests
+from baton_testing.models.own_time import OwnTime
+from baton_testing.observation import Observation, combine
+from baton_testing.project_agents import RealTimeFunctions, real_tools
+from baton_testing.stubbed_tools import StubbedTools
+from baton_testing.virtual_time import LoopClock
+
+SCRIPTED_DATE = ConversationFile.model_fields["begins_at"].default
+"""The time at which conversations with a scripted model begin, so that every run is the same."""
+
+
+@dataclass(frozen=True)
+class ProjectTarget:
+    """The agents of a project as a target. Conversations with them need a loop of virtual time."""
+
+    agents: AgentFiles
+    counter: TokenCounter
+    model: Callable[[OwnTime], AnswersTests]
+    """Returns the model of one conversation."""
+    names: ModelNames
+    is_scripted: bool
+    reach: tuple[str, ...] = ()
+    prices: Prices = NO_PRICES
+    knowledge: ProjectKnowledge = field(default_factory=ProjectKnowledge)
+
+    async def hold(self, case: ReadCase, attempt: int) -> Answer:
+        """See ``Target``."""
+        asked = case.case
+        own_time = OwnTime()
+        model = self.model(own_time)
+        functions = RealTimeFunctions(make_functions().packages)
+        tools = StubbedTools(real_tools(self.agents, functions), asked.tools, (*self.reach, *asked.reach))
+        begins_at = SCRIPTED_DATE if self.is_scripted else datetime.now(UTC)
+        ports = ConversationPorts(
+            clock=LoopClock(begins_at, f"{asked.name}#{attempt}"),
+            shipped_agents=self.agents,
+            model=model,
+            names=self.names,
+            tools=tools,
+            functions=functions,
+            counter=self.counter,
+        )
+        self.knowledge.give(ports)
+        scope = Scope(asked.user.tenant, asked.user.id, frozenset(asked.user.permissions))
+        conversation = Conversation(
+            ports,
+            scope,
+            own_time,
+            name=hashlib.sha256(asked.name.encode("utf-8", "replace")).hexdigest(),
+            agent=asked.agent,
+            folder=case.path.parent,
+            time_zone=asked.user.time_zone,
+        )
+        began, seen = time.monotonic(), list[Observation]()
+        try:
+            for turn in asked.input:
+                seen.append(await _take(conversation, turn))
+                if seen[-1].error is not None or seen[-1].problems:
+                    break
+        finally:
+            await functions.aclose()
+        seconds = time.monotonic() - began
+        retrieved = _retrieved(ports, seen[-1])
+        answer = _answer(seen, model.problems, retrieved, self.knowledge.files)
+        used, notes = ports.model, (*tools.notes, *functions.notes)
+        return replace(answer, tokens=used.tokens, usd=used.cost(self.prices), seconds=seconds, notes=notes)
+
+
+async def _take(conversation: Conversation, turn: Turn) -> Observation:
+    if turn.say is not None:
+        return await conversation.say(turn.say, turn.files)
+    agrees = turn.approve is not None
+    about = turn.approve if agrees else turn.decline
+    return await conversation.decide(Decision(agrees, about if isinstance(about, str) else None, turn.comment))
+
+
+def _retrieved(ports: ConversationPorts, last: Observation) -> tuple[Source, ...]:
+    found = [record for (_, _, run_id), record in ports.context_records.records.items() if run_id in last.runs]
+    return tuple(source for record in found for source in read_retrieved(record.body))
+
+
+def _answer(
+    seen: Sequence[Observation],
+    problems: Sequence[str],
+    retrieved: tuple[Source, ...],
+    files: Mapping[str, str],
+) -> Answer:
+    whole, last = combine(list(seen)), seen[-1]
+    ended = [f"the run ended with {last.error}"] if last.error is not None else []
+    reasons = [*last.problems, *ended, *problems]
+    return Answer(
+        text=last.text,
+        result=last.result,
+        answered_by=last.said[-1].agent_id if last.said else None,
+        calls=whole.calls,
+        consulted=whole.consulted,
+        handoffs=whole.handoffs,
+        sources=with_files([read_source(each) for each in last.sources if each.get("kind") == "document"], files),
+        retrieved=with_files(retrieved, files),
+        error="; ".join(reasons) or None,
+        transcript=tuple(line for each in seen for line in each.transcript()),
+    )

@@ -1,0 +1,128 @@
+"""Evaluate the agents of a running server."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from baton_client import AsyncBaton, BatonError
+from baton_client.command.exits import CommandError, advice
+from baton_client.command.session import Environment, SignIn
+from baton_testing.errors import CannotRun
+from baton_testing.evals.checks import Judge
+from baton_testing.evals.evaluation import Evaluation
+from baton_testing.evals.judging import PROMPT_VERSION, JudgeModel
+from baton_testing.evals.reading import ReadCase
+from baton_testing.evals.results import INTERRUPTED, EvaluationRecord
+from baton_testing.evals.scorers import Scorers
+from baton_testing.evals.spending import PRICES, Budget, read_prices
+from baton_testing.evals.targets.server_target import ServerTarget, check_for_server
+from baton_testing.models.metered import MeteredModel
+
+
+@dataclass(frozen=True, slots=True)
+class ServerPlan:
+    """The evaluation of a server."""
+
+    url: str | None
+    cases: tuple[ReadCase, ...]
+    judge: str | None = None
+    repeat: int = 1
+    concurrency: int = 4
+    max_usd: float | None = None
+
+
+@asynccontextmanager
+async def signed_in(url: str | None) -> AsyncIterator[AsyncBaton]:
+    """Yield a client of a server with the token of other commands. Raises ``CannotRun`` without one."""
+    environment = Environment.of_process(url=url)
+    try:
+        profile = environment.profile()
+        async with environment.http() as http:
+            sign_in = SignIn(environment, profile, http)
+            await sign_in.token()
+            async with AsyncBaton(profile.url, token=sign_in.token, time_zone="") as client:
+                yield client
+    except CommandError as problem:
+        raise CannotRun(str(problem)) from None
+
+
+def evaluate_server(plan: ServerPlan, progress: Callable[[Evaluation], None]) -> EvaluationRecord:
+    """Hold the cases with a server's agents. Raises ``CannotRun``; Ctrl-C ends it with the runs so far."""
+    check_for_server(plan.cases)
+    scorers = Scorers()
+    scorers.check(plan.cases)
+    run = _Run(plan, progress, scorers)
+    began_at, began = datetime.now(UTC), time.monotonic()
+    try:
+        asyncio.run(run.hold())
+    except KeyboardInterrupt:
+        if run.evaluation is None:
+            raise
+        run.evaluation.stopped = INTERRUPTED
+    evaluation = run.evaluation
+    assert evaluation is not None  # noqa: S101 - it began, or an error was raised
+    return EvaluationRecord(
+        label=run.address,
+        model="the server's models",
+        judge=f"{run.judge_name}, prompt {PROMPT_VERSION}" if run.judge_name is not None else None,
+        repeat=plan.repeat,
+        began_at=began_at,
+        seconds=time.monotonic() - began,
+        cases=evaluation.records(),
+        not_run=evaluation.total - len(evaluation.done),
+        stopped=evaluation.stopped,
+    )
+
+
+class _Run:
+    def __init__(self, plan: ServerPlan, progress: Callable[[Evaluation], None], scorers: Scorers) -> None:
+        self.plan = plan
+        self.scorers = scorers
+        self.progress = progress
+        self.evaluation: Evaluation | None = None
+        self.address = ""
+        self.judge_name: str | None = None
+
+    async def hold(self) -> None:
+        """Hold the cases."""
+        plan = self.plan
+        asks_judge = any(isinstance(check, Judge) for each in plan.cases for check in each.case.checks)
+        judging = _judging(plan.judge) if asks_judge else None
+        if judging is not None:
+            self.judge_name = judging.name
+        async with signed_in(plan.url) as client:
+            self.address = client.base_url
+            try:
+                await client.users.me()
+            except BatonError as problem:
+                raise CannotRun(advice(problem)) from None
+            self.evaluation = Evaluation(
+                ServerTarget(client),
+                plan.cases,
+                plan.repeat,
+                plan.concurrency,
+                Budget(plan.max_usd),
+                judge=judging,
+                scorers=self.scorers,
+                progress=self.progress,
+            )
+            await self.evaluation.run()
+
+
+def _judging(name: str | None) -> JudgeModel:
+    """Return the judge over the endpoint that the environment names. Raises ``CannotRun``."""
+    from baton_testing.models.real import RealModel
+
+    if name is None and not os.environ.get("BATON_CHAT_MODEL"):
+        raise CannotRun(
+            "No model is named that could judge, as checks of the type judge ask for. Give --judge or set "
+            "BATON_CHAT_MODEL, and OPENAI_BASE_URL and OPENAI_API_KEY if the endpoint needs them."
+        )
+    real = RealModel(name)
+    return JudgeModel(MeteredModel(real), name or real.names.default, read_prices(os.environ.get(PRICES)))

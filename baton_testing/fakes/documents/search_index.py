@@ -1,0 +1,158 @@
+"""The search indices, in memory."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from baton.domain.documents.search import (
+    Candidate,
+    IndexDocument,
+    IndexedText,
+    IndexName,
+    SearchClause,
+    SearchFilter,
+    SearchQuery,
+    SearchResult,
+    Signal,
+    Vector,
+    missing_scores,
+    with_added,
+)
+from baton.domain.documents.search_words import index_words, search_form
+from baton.domain.errors import WrongDimension
+from baton.domain.tenants.identity import Scope
+from baton.domain.text import codes_of
+from baton.domain.times import from_millis, to_millis
+from baton_testing.fakes.documents.embedder import DIMENSIONS
+
+_Owner = tuple[IndexName, str, str]
+"""Index, tenant and, in ``EPISODES``, user."""
+
+
+@dataclass
+class FakeSearchIndex:
+    """``ports.documents.search.SearchIndex``. Words are compared by BM25, whole."""
+
+    dimensions: int = DIMENSIONS
+    documents: dict[_Owner, dict[str, IndexDocument]] = field(default_factory=dict)
+    searches: list[tuple[Scope, IndexName, SearchQuery]] = field(default_factory=list)
+    failure: Exception | None = None
+    """The error that every method raises."""
+    seconds: float = 0.0
+    """Seconds that every method takes."""
+
+    async def put(self, scope: Scope, index: IndexName, documents: Sequence[IndexDocument]) -> None:
+        await self._answer()
+        for document in documents:
+            for view in document.views.values():
+                self._check(view.vector)
+        of_owner = self.documents.setdefault(_owner(scope, index), {})
+        of_owner.update({each.id: replace(each, at=from_millis(to_millis(each.at))) for each in documents})
+
+    async def search(self, scope: Scope, index: IndexName, query: SearchQuery) -> SearchResult:
+        self.searches.append((scope, index, query))
+        await self._answer()
+        self._check(query.vector)
+        readable = [
+            each
+            for each in self._choose(scope, index, query.filter)
+            if each.required_permission is None or scope.has(each.required_permission)
+        ]
+        candidates: dict[SearchClause, Sequence[Candidate]] = {
+            clause: _best(_scores(clause, query, readable), query.candidates) for clause in dict.fromkeys(query.clauses)
+        }
+        for clause, lacking in missing_scores(query, candidates).items():
+            scored = {each.id: each.score for each in _scores(clause, query, readable)}
+            candidates[clause] = with_added(candidates[clause], scored, lacking)
+        wanted = query.select_ids(candidates)
+        return SearchResult(candidates, {each.id: _drop_vectors(each) for each in readable if each.id in wanted})
+
+    async def delete(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> int:
+        await self._answer()
+        gone = [each.id for each in self._choose(scope, index, chosen)]
+        for each in gone:
+            del self.documents[_owner(scope, index)][each]
+        return len(gone)
+
+    async def list(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> AsyncIterator[IndexDocument]:
+        await self._answer()
+        for document in sorted(self._choose(scope, index, chosen), key=lambda each: each.id):
+            yield _drop_vectors(document)
+
+    async def count(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> int:
+        await self._answer()
+        return len(list(self._choose(scope, index, chosen)))
+
+    def _choose(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> Iterator[IndexDocument]:
+        for each in self.documents.get(_owner(scope, index), {}).values():
+            if (
+                chosen.agent_id in (None, each.agent_id)
+                and chosen.thread_id in (None, each.thread_id)
+                and chosen.source_id in (None, each.source_id)
+                and (not chosen.kinds or each.kind in chosen.kinds)
+                and (chosen.since is None or each.at >= chosen.since)
+                and (chosen.until is None or each.at < chosen.until)
+            ):
+                yield each
+
+    def _check(self, vector: Vector | None) -> None:
+        if vector is not None and len(vector) != self.dimensions:
+            raise WrongDimension
+
+    async def _answer(self) -> None:
+        if self.seconds:
+            await asyncio.sleep(self.seconds)
+        if self.failure is not None:
+            raise self.failure
+
+
+def _owner(scope: Scope, index: IndexName) -> _Owner:
+    return index, scope.tenant_id, scope.user_id if index is IndexName.EPISODES else ""
+
+
+def _drop_vectors(document: IndexDocument) -> IndexDocument:
+    return replace(document, views={name: IndexedText(view.text) for name, view in document.views.items()})
+
+
+def _scores(clause: SearchClause, query: SearchQuery, documents: Sequence[IndexDocument]) -> list[Candidate]:
+    views = {each.id: each.views[clause.view] for each in documents if clause.view in each.views}
+    sources = {each.id: each.source_id for each in documents}
+    if clause.signal is Signal.MEANING:
+        if query.vector is None:
+            return []
+        return [
+            Candidate(name, sum(a * b for a, b in zip(query.vector, view.vector, strict=True)), sources[name])
+            for name, view in views.items()
+            if view.vector is not None
+        ]
+    codes = codes_of(search_form(query.text))
+    words = {name: Counter([*index_words(view.text), *_codes(view.text, codes)]) for name, view in views.items()}
+    spread = Counter(word for counted in words.values() for word in counted)
+    mean = sum(counted.total() for counted in words.values()) / max(1, len(words))
+    return [
+        Candidate(name, score, sources[name])
+        for name, counted in words.items()
+        if (
+            score := sum(
+                math.log(1 + len(views) / spread[word])
+                * counted[word]
+                / (counted[word] + 0.3 + 0.9 * counted.total() / mean)
+                for word in {*index_words(query.text), *codes}
+                if word in counted
+            )
+        )
+    ]
+
+
+def _best(candidates: list[Candidate], limit: int) -> list[Candidate]:
+    return sorted(candidates, key=lambda each: (-each.score, each.id))[:limit]
+
+
+def _codes(text: str, codes: Sequence[str]) -> list[str]:
+    """Return the codes in a text, each as often as it occurs."""
+    row = f" {' '.join(index_words(text))} "
+    return [code for code in codes for _ in range(row.count(f" {' '.join(index_words(code))} "))]

@@ -1,0 +1,153 @@
+"""Private skills in memory."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
+
+from baton.domain.cursors import decode_text, encode_text
+from baton.domain.errors import ProcedureChanged, UnknownProcedure
+from baton.domain.memory.private_skill import IN_USE, SkillDecision, name_taken, shared_version
+from baton.domain.memory.procedure import USER_PREFIX, Procedure, ProcedureScope, ProcedureStatus
+from baton.domain.tenants.identity import Scope
+from baton.domain.times import from_millis, to_millis
+from baton.ports.clock import Clock
+from baton.ports.memory.procedures import SharedSkill
+from baton_testing.fakes.memory.procedures import FakeProcedures
+
+_Key = tuple[str, str, str, str]
+"""Tenant, user, agent, id."""
+
+
+@dataclass(slots=True)
+class _Kept:
+    """A skill, or the rest of one that was removed."""
+
+    version: int = 0
+    skill: Procedure | None = None
+    made_of: set[str] = field(default_factory=set)
+    shared_as: int | None = None
+
+
+class FakePrivateSkills:
+    """``ports.memory.procedures.PrivateSkills``."""
+
+    def __init__(self, procedures: FakeProcedures, clock: Clock) -> None:
+        self._procedures = procedures
+        self._clock = clock
+        self._kept: defaultdict[_Key, _Kept] = defaultdict(_Kept)
+
+    async def save(self, scope: Scope, skill: Procedure, *, made_of: str) -> Procedure:
+        kept = self._kept[_key(scope, skill.agent_id, f"{USER_PREFIX}{skill.slug}")]
+        found = kept.skill
+        if found is not None and made_of in kept.made_of:
+            return found
+        kept.made_of.add(made_of)
+        if found is not None and found.status in IN_USE and found.draft == skill.draft:
+            return found
+        kept.version += 1
+        kept.skill = replace(
+            skill,
+            tenant_id=scope.tenant_id,
+            created_by=scope.user_id,
+            created_at=from_millis(to_millis(skill.created_at)),
+            version=kept.version,
+            scope=ProcedureScope.USER,
+            status=ProcedureStatus.PRIVATE,
+            source=None,
+            decided_by=None,
+            decided_at=None,
+        )
+        return kept.skill
+
+    async def get(self, scope: Scope, agent_id: str, skill_id: str) -> Procedure | None:
+        kept = self._kept.get(_key(scope, agent_id, skill_id))
+        return kept.skill if kept is not None else None
+
+    async def of_user(self, scope: Scope) -> Sequence[Procedure]:
+        own = sorted(key for key in self._kept if key[:2] == (scope.tenant_id, scope.user_id))
+        return [skill for key in own if (skill := self._kept[key].skill) is not None]
+
+    async def in_use(self, scope: Scope, agent_id: str) -> Sequence[Procedure]:
+        return [each for each in await self.of_user(scope) if each.agent_id == agent_id and each.status in IN_USE]
+
+    async def offered(
+        self, scope: Scope, agent_ids: Collection[str], *, limit: int, cursor: str | None
+    ) -> tuple[Sequence[Procedure], str | None]:
+        before = decode_text(cursor) if cursor else None
+        offered = [
+            kept.skill
+            for key, kept in self._kept.items()
+            if key[0] == scope.tenant_id and key[2] in agent_ids and kept.skill is not None
+        ]
+        found = {_listed_at(each): each for each in offered if each.status is ProcedureStatus.OFFERED}
+        listed = sorted((at for at in found if before is None or at < before), reverse=True)
+        page = listed[:limit]
+        return [found[at] for at in page], encode_text(page[-1]) if len(listed) > limit else None
+
+    async def change(
+        self, scope: Scope, agent_id: str, skill_id: str, version: int, decision: SkillDecision
+    ) -> Procedure:
+        kept, found = self._version(scope, agent_id, skill_id, version)
+        if decision.is_taken(found):
+            return found
+        kept.skill = _decide(found, decision)
+        return kept.skill
+
+    async def share(
+        self,
+        scope: Scope,
+        agent_id: str,
+        skill_id: str,
+        version: int,
+        decision: SkillDecision,
+        *,
+        replaces: int | None,
+    ) -> SharedSkill:
+        kept, found = self._version(scope, agent_id, skill_id, version)
+        if decision.is_taken(found):
+            known = await self._procedures.get(scope, agent_id, found.slug, version=kept.shared_as)
+            if known is None:
+                raise UnknownProcedure
+            return SharedSkill(known, replaces)
+        decided = _decide(found, decision)
+        approved = await self._procedures.get_approved(scope, agent_id, found.slug)
+        if replaces != (approved.version if approved is not None else None):
+            raise name_taken(approved)
+        shared = self._procedures.add_shared(scope, shared_version(found, decision))
+        kept.skill, kept.shared_as = decided, shared.version
+        return SharedSkill(shared, replaces)
+
+    async def remove(self, scope: Scope, agent_id: str, skill_id: str, version: int) -> Procedure:
+        kept, found = self._version(scope, agent_id, skill_id, version)
+        kept.skill = None
+        kept.made_of.clear()
+        at = from_millis(to_millis(self._clock.now()))
+        return replace(found, status=ProcedureStatus.RETIRED, decided_by=scope.user_id, decided_at=at)
+
+    def _version(self, scope: Scope, agent_id: str, skill_id: str, version: int) -> tuple[_Kept, Procedure]:
+        kept = self._kept.get(_key(scope, agent_id, skill_id))
+        if kept is None or kept.skill is None or kept.version < version:
+            raise UnknownProcedure
+        if kept.version != version:
+            raise ProcedureChanged
+        return kept, kept.skill
+
+
+def _key(scope: Scope, agent_id: str, skill_id: str) -> _Key:
+    return scope.tenant_id, scope.user_id, agent_id, skill_id
+
+
+def _decide(skill: Procedure, decision: SkillDecision) -> Procedure:
+    decided = decision.apply(skill)
+    if decided is None:
+        raise ProcedureChanged
+    return replace(decided, decided_at=from_millis(to_millis(decision.at)))
+
+
+def _listed_at(skill: Procedure) -> str:
+    at = to_millis(skill.decided_at or skill.created_at)
+    user = hashlib.sha256(skill.created_by.encode()).hexdigest()[:16]
+    return f"{at:015d}#{skill.agent_id}#{skill.slug}#{skill.version:06d}#{user}"

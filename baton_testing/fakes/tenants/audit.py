@@ -1,0 +1,95 @@
+"""Audit records in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from baton.domain.errors import InvalidRequest
+from baton.domain.tenants.identity import Scope
+from baton.domain.times import from_millis, to_millis
+from baton.ports.clock import Clock
+from baton.ports.tenants import audit
+from baton_testing.fakes.clock import FakeClock
+
+
+@dataclass(frozen=True, slots=True)
+class AuditRecord:
+    """One record, in the tenant of the user who acted."""
+
+    scope: Scope
+    action: str
+    thread_id: str | None
+    outcome: str
+    detail: dict[str, Any]
+    at: datetime
+
+
+@dataclass
+class FakeAuditLog:
+    """``ports.tenants.audit.AuditLog``."""
+
+    clock: Clock = field(default_factory=FakeClock)
+    records: list[AuditRecord] = field(default_factory=list)
+    _written: set[tuple[str, str | None, datetime, str]] = field(default_factory=set)
+
+    async def record(
+        self,
+        scope: Scope,
+        action: str,
+        *,
+        thread_id: str | None,
+        outcome: str,
+        detail: dict[str, Any],
+        once: audit.Once | None = None,
+    ) -> None:
+        at = from_millis(to_millis(once.at if once is not None else self.clock.now()))
+        if once is not None:
+            written = (scope.tenant_id, thread_id, at, once.key)
+            if written in self._written:
+                return
+            self._written.add(written)
+        self.records.append(AuditRecord(scope, action, thread_id, outcome, detail, at))
+
+    async def of_thread(
+        self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
+    ) -> tuple[Sequence[audit.AuditRecord], str | None]:
+        return await self.of_tenant(scope, {"thread_id": thread_id}, limit=limit, cursor=cursor)
+
+    async def of_tenant(
+        self,
+        scope: Scope,
+        wanted: Mapping[str, str],
+        *,
+        limit: int,
+        cursor: str | None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> tuple[Sequence[audit.AuditRecord], str | None]:
+        if cursor is not None and not cursor.isdecimal():
+            raise InvalidRequest("cursor was not handed out by this list.")
+        found = [
+            record
+            for record in (self._shown(number) for number in range(len(self.records))[::-1])
+            if record.tenant_id == scope.tenant_id
+            and record.matches(wanted)
+            and (since is None or record.at >= since)
+            and (until is None or record.at <= until)
+        ]
+        start = int(cursor or 0)
+        return found[start : start + limit], str(start + limit) if len(found) > start + limit else None
+
+    def _shown(self, number: int) -> audit.AuditRecord:
+        kept = self.records[number]
+        return audit.AuditRecord(
+            id=str(number),
+            at=kept.at,
+            tenant_id=kept.scope.tenant_id,
+            user_id=kept.scope.user_id,
+            thread_id=kept.thread_id,
+            action=kept.action,
+            outcome=kept.outcome,
+            detail=kept.detail,
+        )

@@ -1,0 +1,31 @@
+"""A queue of turns in memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from baton.domain.errors import StoreUnavailable
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.queued import Queued
+
+
+@dataclass
+class FakeTurnQueue:
+    """``ports.threads.turn_queue.TurnQueue``: in order within a thread, one of each request id."""
+
+    sent: list[tuple[Scope, Queued]] = field(default_factory=list)
+    is_down: bool = False
+
+    async def send(self, scope: Scope, message: Queued) -> None:
+        if self.is_down:
+            raise StoreUnavailable
+        if all(message.request_id != known.request_id for _, known in self.sent):
+            self.sent.append((scope, message))
+
+    def bodies(self, scope: Scope, thread_id: str) -> list[str]:
+        """Return the bodies of the records that wait for one thread, oldest first."""
+        return [
+            message.model_dump_json(by_alias=True)
+            for sender, message in self.sent
+            if (sender.tenant_id, message.thread_id) == (scope.tenant_id, thread_id)
+        ]

@@ -1,0 +1,1 @@
+"""Tests made of stored conversations."""

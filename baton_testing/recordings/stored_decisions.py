@@ -1,0 +1,62 @@
+"""Decisions about calls that waited for a person, read from the messages of a stored conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from baton.agents.approvals import COMMENT, EXPIRED, REFUSED
+from baton.domain.runs.tool_call import CallEnd
+from baton_testing.recordings.stored_thread import Json
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDecision:
+    """A decision about one call."""
+
+    call_id: str
+    tool: str
+    agrees: bool
+    comment: str | None = None
+    is_late: bool = False
+    """True if nobody decided in time."""
+
+    def step(self, about: bool | str) -> Json:
+        """Return it as a step of a test, about the tool that is named, or all that waits."""
+        step: Json = {"approve" if self.agrees else "decline": about}
+        return step | ({"comment": self.comment} if self.comment else {})
+
+
+def decisions(messages: Sequence[Json]) -> list[StoredDecision]:
+    """Return the decisions with which a run began, by the results of calls that an earlier run had asked for.
+
+    Whether an approved call succeeded does not matter.
+    """
+    own = {str(call["id"]) for each in messages if each["role"] == "assistant" for call in each.get("toolCalls") or ()}
+    results = [each for each in messages if each["role"] == "tool" and str(each.get("toolCallId")) not in own]
+    return [_decision(each) for each in results]
+
+
+def waiting_message(messages: Sequence[Json]) -> Json | None:
+    """Return the message of a run whose calls have no result in it; None if there is none.
+
+    Its model was not asked again: the run waited for a person.
+    """
+    results = {str(each.get("toolCallId")) for each in messages if each["role"] == "tool"}
+    for message in reversed(messages):
+        if message["role"] == "assistant":
+            calls = message.get("toolCalls") or ()
+            return message if calls and not any(str(call["id"]) in results for call in calls) else None
+    return None
+
+
+def _decision(result: Json) -> StoredDecision:
+    call_id, tool = str(result.get("toolCallId")), str(result["metadata"].get("toolName"))
+    text = str(result.get("error") or result.get("content") or "").removeprefix("Error: ")
+    is_refused = result["metadata"].get("outcome") == CallEnd.REFUSED
+    if is_refused and text == EXPIRED:
+        return StoredDecision(call_id, tool, agrees=False, is_late=True)
+    if is_refused and text.startswith(REFUSED):
+        return StoredDecision(call_id, tool, agrees=False, comment=text.partition(COMMENT)[2] or None)
+    # Calls that a rule refuses after a person has agreed are refused in a test as well.
+    return StoredDecision(call_id, tool, agrees=True)

@@ -1,0 +1,115 @@
+"""A stored conversation, read over the HTTP API of a running deployment and without personal data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from baton.adapters.pii.in_process import InProcessPiiDetector
+from baton.tenants.privacy.readers import may_be_said, replace_texts
+from baton.tenants.privacy.redaction import Redactor
+from baton_testing.errors import CannotRun
+
+Json = dict[str, Any]
+PAGE = 100
+SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class StoredThread:
+    """A conversation as a deployment serves it; everything oldest first."""
+
+    thread: Json
+    messages: list[Json]
+    tool_calls: list[Json]
+    tasks: list[Json]
+    handoffs: list[Json]
+    contexts: Mapping[str, Json]
+    """The Context Inspector's records, by run; those that are there and that the token may read."""
+    tenant_id: str
+
+    @property
+    def id(self) -> str:
+        """The conversation's id."""
+        return str(self.thread.get("threadId") or self.thread.get("id"))
+
+    async def redact(self) -> StoredThread:
+        """Return it with placeholders for personal data, the same one for the same value."""
+        whole = {name: getattr(self, name) for name in self.__slots__}
+        redactor = Redactor(InProcessPiiDetector())
+        clean = await replace_texts(whole, redactor, may_be_said)
+        return StoredThread(**clean)
+
+
+async def read_thread(client: httpx.AsyncClient, thread_id: str) -> StoredThread:
+    """Read a conversation. Raises ``CannotRun``."""
+    base = f"/v1/threads/{quote(thread_id, safe='')}"
+    thread = await _get(client, base)
+    messages = await _all(client, f"{base}/messages", roles="user,assistant,tool")
+    messages.sort(key=lambda each: each["metadata"]["ordinal"])
+    tasks = [
+        await _get(client, f"{base}/tasks/{quote(each['taskId'])}") for each in await _all(client, f"{base}/tasks")
+    ]
+    contexts: dict[str, Json] = {}
+    for run_id in dict.fromkeys(str(each["metadata"]["runId"]) for each in messages):
+        found = await _context(client, f"{base}/turns/{quote(run_id)}/context")
+        if found is not None:
+            contexts[run_id] = found
+    return StoredThread(
+        thread,
+        messages,
+        sorted(await _all(client, f"{base}/tool-calls"), key=lambda each: str(each["calledAt"])),
+        sorted(tasks, key=lambda each: str(each["startedAt"])),
+        sorted(await _all(client, f"{base}/handoffs"), key=lambda each: str(each["startedAt"])),
+        contexts,
+        (await _get(client, "/v1/users/me"))["tenantId"],
+    )
+
+
+async def _all(client: httpx.AsyncClient, path: str, **params: Any) -> list[Json]:
+    """Return the items of all pages."""
+    found: list[Json] = []
+    cursor: str | None = None
+    while True:
+        page = await _get(client, path, limit=PAGE, **params, **({"cursor": cursor} if cursor else {}))
+        found += page["items"]
+        cursor = page.get("nextCursor")
+        if cursor is None:
+            return found
+
+
+async def _context(client: httpx.AsyncClient, path: str) -> Json | None:
+    """Return an inspector's record; None if there is none, or the token may not read it."""
+    answer = await _answer(client, path)
+    found = answer.json() if answer.is_success else None
+    return found if isinstance(found, dict) and found.get("calls") and not found.get("cut") else None
+
+
+async def _get(client: httpx.AsyncClient, path: str, **params: Any) -> Json:
+    answer = await _answer(client, path, **params)
+    if not answer.is_success:
+        try:
+            detail = answer.json().get("detail", "")
+        except (ValueError, AttributeError):
+            detail = ""
+        is_refused = answer.status_code in (401, 403, 404)
+        advice = " Sign in as somebody who may read it, or set BATON_TOKEN." if is_refused else ""
+        raise CannotRun(f"{answer.url} answered {answer.status_code}. {detail}{advice}")
+    try:
+        found = answer.json()
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise CannotRun(f"{answer.url} is not Baton: it answered no JSON object. Is the address right?")
+    return found
+
+
+async def _answer(client: httpx.AsyncClient, path: str, **params: Any) -> httpx.Response:
+    try:
+        return await client.get(path, params=params)
+    except httpx.HTTPError as problem:
+        raise CannotRun(f"{client.base_url} cannot be reached: {problem}. --url or BATON_URL names it.") from None

@@ -1,0 +1,76 @@
+"""Write a test and its cassette of a stored conversation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from baton.adapters.agents.yaml_document import YamlDocument
+from baton_testing.batch import record
+from baton_testing.conversation_files import ReadFile
+from baton_testing.conversation_ports import make_token_counter
+from baton_testing.conversation_test import ConversationFile, ModelKind
+from baton_testing.errors import CannotRun
+from baton_testing.models.cassette import Cassette
+from baton_testing.models.choice import Answering
+from baton_testing.project_agents import AgentPlace
+from baton_testing.recordings.stored_thread import StoredThread
+from baton_testing.recordings.thread_test import ThreadTest
+from baton_testing.reports.result import ConversationResult
+from baton_testing.runner import Runner
+
+HEAD = """\
+# A conversation that was held, without personal data. What agents did then is expected; say what they should have said
+# (`says`, `says_not`), change the agents, and record the models' answers again: `baton test {path} --record`.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The written files, and the result of today's agents with the answers of then."""
+
+    test: Path
+    cassette: Path
+    result: ConversationResult
+    left_out: tuple[str, ...] = ()
+    """Parts of the conversation that the test lacks, a sentence each."""
+
+
+def write_test(stored: StoredThread, place: AgentPlace, path: Path) -> Written:
+    """Write the test of a conversation without personal data to ``path``, and its cassette next to it.
+
+    The cassette is made by holding the conversation with the agents as they are now, who get the answers of then: it
+    knows their prompts as they are here. Raises ``CannotRun`` if a file already exists.
+    """
+    if path.exists():
+        raise CannotRun(f"{path} is there already. Name another file: `baton test NEW.yaml --from {stored.id}`.")
+    if not stored.messages:
+        raise CannotRun(f"The conversation {stored.id} has no messages.")
+    agents = place.load()
+    test = ThreadTest(stored, agents)
+    replayed = ReadFile(
+        path, ConversationFile.model_validate(test.content(with_answers=True)), YamlDocument(path, {}, None)
+    )
+    answering = Answering(ModelKind.SCRIPTED, records=True, may_keep_some=True)
+    result = Runner(agents, make_token_counter(), answering).run(replayed, 0)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    content = test.content(with_answers=False)
+    text = yaml.dump(content, Dumper=_WithoutAliases, sort_keys=False, allow_unicode=True, width=110)
+    left_out = test.left_out()
+    lacks = "".join(f"# Left out: {each}\n" for each in map(_on_one_line, left_out))
+    path.write_text(HEAD.format(path=path) + lacks + text, encoding="utf-8")
+    record([result])
+    return Written(path, Cassette.path_for(path), result, tuple(left_out))
+
+
+def _on_one_line(text: str) -> str:
+    return "".join(each if each.isprintable() else " " for each in text)
+
+
+class _WithoutAliases(yaml.SafeDumper):
+    """A dumper that writes equal values out each time: a person edits them one by one."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        return True

@@ -1,0 +1,56 @@
+"""Reports for continuous integration, as JUnit XML."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from junitparser import Failure as JUnitFailure
+from junitparser import JUnitXml, TestCase, TestSuite
+
+from baton_testing.reports.report import Report
+from baton_testing.reports.result import ConversationResult
+
+_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters that XML 1.0 cannot have."""
+
+
+def write_junit(report: Report, path: Path) -> None:
+    """Write a suite for each file, with a case for each conversation."""
+    cases = ((str(result.file), _case(result)) for result in report.results)
+    write_suites("baton test", cases, path)
+
+
+def write_suites(name: str, cases: Iterable[tuple[str, TestCase]], path: Path) -> None:
+    """Write cases in suites by the names of their files."""
+    suites: dict[str, TestSuite] = {}
+    for file, case in cases:
+        suites.setdefault(file, TestSuite(clean_for_xml(file))).add_testcase(case)
+    xml = JUnitXml(clean_for_xml(name))
+    for suite in suites.values():
+        xml.add_testsuite(suite)
+    xml.update_statistics()  # type: ignore[no-untyped-call]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    xml.write(str(path), pretty=True)
+
+
+def _case(result: ConversationResult) -> TestCase:
+    seconds = sum(run.seconds for run in result.runs)
+    case = TestCase(clean_for_xml(result.name), clean_for_xml(str(result.file.with_suffix(""))), round(seconds, 3))
+    failing = result.failing
+    if not result.passed and failing is not None:
+        failures = [
+            f"{each.place} {each.step}\nexpected: {each.expected}\nhappened: {each.happened}"
+            for each in failing.failures
+        ]
+        message = f"{failing.failures[0].expected}: {failing.failures[0].happened}"
+        failure = JUnitFailure(clean_for_xml(message)[:300], "expectation")
+        failure.text = clean_for_xml("\n\n".join([*failures, *failing.notes, "\n".join(failing.transcript)]))
+        case.result = [failure]
+    return case
+
+
+def clean_for_xml(text: str) -> str:
+    """Return text without characters that XML cannot have."""
+    return _NO_XML.sub("\ufffd", text)

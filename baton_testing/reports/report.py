@@ -1,0 +1,95 @@
+"""The report of a run of tests as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import comb
+from typing import Any
+
+from baton_testing.reports.result import ConversationResult, Failure, RunResult
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Results in the order of the tests."""
+
+    results: Sequence[ConversationResult]
+    not_run: int = 0
+    """Tests that were not run any more."""
+    seconds: float = 0.0
+
+    @property
+    def failed(self) -> list[ConversationResult]:
+        """The tests that failed."""
+        return [each for each in self.results if not each.passed]
+
+    @property
+    def passed(self) -> bool:
+        """True if all tests were run and passed."""
+        return not self.failed and not self.not_run
+
+    @property
+    def pass_hat(self) -> Mapping[int, float]:
+        """The estimates of pass^k, by k, over the tests that were held more than once: see ``pass_hat_k``."""
+        repeated = [each for each in self.results if len(each.runs) > 1]
+        most = min((len(each.runs) for each in repeated), default=0)
+        return {
+            k: sum(pass_hat_k(len(each.runs), each.passes, k) for each in repeated) / len(repeated)
+            for k in range(1, most + 1)
+        }
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the report as one JSON object."""
+        return {
+            "ok": self.passed,
+            "passed": len(self.results) - len(self.failed),
+            "failed": len(self.failed),
+            "notRun": self.not_run,
+            "seconds": round(self.seconds, 3),
+            "passHatK": {str(k): round(value, 4) for k, value in self.pass_hat.items()},
+            "conversations": [_as_json(each) for each in self.results],
+        }
+
+
+def pass_hat_k(runs: int, passes: int, k: int) -> float:
+    """Estimate the probability that ``k`` independent runs of a test all pass, without bias: C(c, k) / C(n, k).
+
+    The measure and its estimator are those of tau-bench: Yao, Shinn, Razavi, Narasimhan, "tau-bench: A Benchmark for
+    Tool-Agent-User Interaction in Real-World Domains", 2024, arXiv:2406.12045, section 3. Raises ``ValueError`` for a
+    ``k`` beyond ``runs``.
+    """
+    if not 1 <= k <= runs:
+        raise ValueError("k must be from 1 to the number of runs")
+    return comb(passes, k) / comb(runs, k)
+
+
+def _as_json(result: ConversationResult) -> dict[str, Any]:
+    return {
+        "file": str(result.file),
+        "line": result.line,
+        "name": result.name,
+        "passed": result.passed,
+        "runs": [_run(each) for each in result.runs],
+    }
+
+
+def _run(run: RunResult) -> dict[str, Any]:
+    return {
+        "passed": run.passed,
+        "tokens": run.tokens,
+        "milliseconds": round(run.milliseconds, 1),
+        "seconds": round(run.seconds, 3),
+        "failures": [_failure(each) for each in run.failures],
+        "transcript": list(run.transcript) if run.failures else [],
+        "notes": list(run.notes),
+    }
+
+
+def _failure(failure: Failure) -> dict[str, str]:
+    return {
+        "place": failure.place,
+        "step": failure.step,
+        "expected": failure.expected,
+        "happened": failure.happened,
+    }

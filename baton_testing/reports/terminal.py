@@ -1,0 +1,78 @@
+"""Reports for people."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.text import Text
+
+from baton_testing.reports.report import Report
+from baton_testing.reports.result import ConversationResult, RunResult
+
+LINES_AROUND = 14
+"""Lines of the transcript that are shown of a failing conversation, the last ones."""
+
+
+class Terminal:
+    """A terminal for results as they come, and for the summary."""
+
+    def __init__(self, console: Console | None = None) -> None:
+        # Nothing that a model says is taken for markup, or for something to colour.
+        self._console = console or Console(markup=False, highlight=False, emoji=False, soft_wrap=True)
+
+    def result(self, result: ConversationResult) -> None:
+        """Print one test: a line, and the reason if it failed."""
+        mark, style = ("passed", "green") if result.passed else ("FAILED", "bold red")
+        line = Text(f"{mark:7}", style=style)
+        line.append(make_printable(f"{result.file}:{result.line} "), style="dim")
+        line.append(make_printable(result.name), style="default")
+        line.append(_measures(result), style="dim")
+        self._console.print(line)
+        failing = result.failing
+        if not result.passed and failing is not None:
+            self._failing(failing)
+
+    def summary(self, report: Report) -> None:
+        """Print the counts."""
+        passed = len(report.results) - len(report.failed)
+        parts = [f"{passed} passed"]
+        if report.failed:
+            parts.append(f"{len(report.failed)} failed")
+        if report.not_run:
+            parts.append(f"{report.not_run} not run")
+        summary = f"{', '.join(parts)} in {report.seconds:.1f} s"
+        for k, value in report.pass_hat.items():
+            summary += f"\npass^{k} {value:.3f}"
+        self._console.print(Text(summary, style="bold green" if report.passed else "bold red"))
+
+    def _failing(self, run: RunResult) -> None:
+        for note in run.notes:
+            self._console.print(Text(f"    note: {make_printable(note)}", style="yellow"))
+        transcript = run.transcript[-LINES_AROUND:]
+        if len(transcript) < len(run.transcript):
+            self._console.print(Text("    ...", style="dim"))
+        for each in transcript:
+            self._console.print(Text(f"    {make_printable(each)}", style="dim"))
+        for failure in run.failures:
+            self._console.print(
+                Text(f"  {make_printable(failure.place)}  {make_printable(failure.step)}", style="bold")
+            )
+            self._console.print(Text(f"    expected: {make_printable(failure.expected)}", style="green"))
+            lines = failure.happened.splitlines() or [""]
+            self._console.print(Text(f"    happened: {make_printable(lines[0])}", style="red"))
+            for line in lines[1:]:
+                self._console.print(Text(f"      {make_printable(line)}", style=_diff_style(line)))
+
+
+def _measures(result: ConversationResult) -> str:
+    first = result.runs[0]
+    measures = f"  {first.milliseconds:.0f} ms, {first.tokens} tokens"
+    return f"{measures}, {result.passes} of {len(result.runs)} runs" if len(result.runs) > 1 else measures
+
+
+def _diff_style(line: str) -> str:
+    return "green" if line.startswith("+") else "red" if line.startswith("-") else "dim"
+
+
+def make_printable(text: str) -> str:
+    """Return text without characters that a terminal would obey."""
+    return "".join(each if each.isprintable() else " " for each in text)

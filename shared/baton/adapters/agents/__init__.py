@@ -1,0 +1,1 @@
+"""Agents from files in YAML and modules in Python."""

@@ -1,0 +1,85 @@
+"""Agents from Python modules. Errors name file, line and argument, as those of files in YAML do."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+
+from pydantic import ValidationError
+
+import baton
+from baton.authoring.agent import Agent
+from baton.authoring.call_advice import unknown_argument
+from baton.authoring.call_site import call_in
+from baton.authoring.errors import UnusableDefinition, WrongArgument
+from baton.authoring.modules import fresh_package, import_agents, module_files
+from baton.domain.agents.agent_checks import validation_problems
+
+_OURS = Path(baton.__file__).parent
+
+
+class AgentModuleError(Exception):
+    """A module cannot be used; the message lists every problem as ``file:line: field: what is wrong``."""
+
+
+def read_modules(folder: Path) -> list[Agent]:
+    """Import the modules of a folder, and return the agents that are their variables.
+
+    Raises ``AgentModuleError`` with the problems of all modules.
+    """
+    found: dict[int, Agent] = {}
+    problems: list[str] = []
+    with fresh_package(folder):
+        for path in module_files(folder):
+            try:
+                agents = import_agents(path)
+            except (Exception, SystemExit) as problem:  # noqa: BLE001  whatever the code of a project raises
+                problems += _describe(path, problem)
+                continue
+            if not agents:
+                what = "no agent is a variable of this module; a file name that begins with _ marks one without agents"
+                problems.append(f"{path}:1: {what}")
+            found |= {id(agent): agent for agent in agents}
+        if problems:
+            raise AgentModuleError("\n".join(dict.fromkeys(problems)))
+    return list(found.values())
+
+
+def _describe(path: Path, problem: BaseException) -> Iterator[str]:
+    if isinstance(problem, UnusableDefinition):
+        yield str(problem)
+        return
+    if isinstance(problem, SyntaxError) and problem.filename:
+        yield f"{problem.filename}:{problem.lineno}: {type(problem).__name__}: {problem.msg}"
+        return
+    site = call_in(path.parent, problem.__traceback__)
+    if isinstance(problem, ValidationError) and site is not None:
+        yield from (site.problem(each.place, each.what) for each in validation_problems({}, problem))
+        return
+    misspelt = unknown_argument(problem)
+    if misspelt is not None and site is not None:
+        yield site.problem((misspelt[0],), misspelt[1])
+        return
+    place = _place(problem) or (f"{site.file}:{site.line}" if site is not None else f"{path}:1")
+    if isinstance(problem, WrongArgument):
+        yield f"{place}: {problem}"
+    elif isinstance(problem, ModuleNotFoundError) and _is_neighbour(path, problem.name or ""):
+        neighbour = (problem.name or "").removeprefix("agents").lstrip(".") or "module"
+        yield f"{place}: {problem}. Modules in agents/ import each other with a dot: from .{neighbour} import ..."
+    else:
+        yield f"{place}: {type(problem).__name__}: {problem}"
+
+
+def _place(problem: BaseException) -> str | None:
+    """Return the innermost line that is not a library's, as ``file:line``."""
+    for frame in reversed(traceback.extract_tb(problem.__traceback__)):
+        file = Path(frame.filename)
+        if file.is_file() and not file.is_relative_to(_OURS) and not {"site-packages", "importlib"} & set(file.parts):
+            return f"{file}:{frame.lineno}"
+    return None
+
+
+def _is_neighbour(path: Path, module: str) -> bool:
+    first = module.partition(".")[0]
+    return first == "agents" or (path.parent / f"{first}.py").is_file()

@@ -1,0 +1,240 @@
+"""HTTP/1.1 requests over kept connections, sent by the event loop itself and not by a thread.
+
+asyncio's streams belong to one loop, and notice only at its next round that a connection was closed while the process
+was frozen. These are plain sockets: any loop may use an idle one, and right before that the socket is asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import weakref
+from collections import deque
+from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPException
+from typing import TYPE_CHECKING
+
+from botocore.exceptions import ConnectionClosedError, ConnectTimeoutError, ReadTimeoutError, SSLError
+from urllib3.util import wait_for_read
+
+from baton.adapters.aws import blocking_calls as aws
+from baton.adapters.aws.http_sender import connect, origin_of, take_open
+
+if TYPE_CHECKING:
+    from socket import socket
+
+PIECE = 256 * 1024
+"""Bytes that are read at once."""
+MAX_HEAD = 64 * 1024
+"""Bytes of an answer's status and headers."""
+_NOT_YET = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer to a request."""
+
+    status: int
+    headers: dict[str, str]
+    """The headers by their names in lower case."""
+    body: bytes
+    is_last: bool
+    """True if the server closes the connection after it."""
+
+
+class Connections:
+    """Connections to one origin. Event loops and threads may share them."""
+
+    def __init__(self, url: str, *, connect_seconds: float, read_seconds: float, kept: int) -> None:
+        """``kept`` connections stay open between requests."""
+        self._url = url
+        self._origin = origin_of(url)
+        self._connect_seconds = connect_seconds
+        self._read_seconds = read_seconds
+        self._kept = kept
+        self._idle: deque[HTTPConnection] = deque()
+        weakref.finalize(self, _close_all, self._idle)
+
+    async def send(self, request: bytes, *, seconds: float) -> Answer:
+        """Send a request and return its answer, of which a part must arrive every ``seconds``, including while
+        connecting.
+
+        Raises botocore's errors of connections, which its retries know. If the caller is cancelled, the request may
+        still take effect.
+        """
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + seconds
+        connection = take_open(self._idle) or await self._connect(seconds)
+        may_be_kept = False
+        try:
+            left = max(0.0, deadline - loop.time())
+            answer = await _Exchange(connection.sock, request, min(left, self._read_seconds)).answer()
+            may_be_kept = not answer.is_last and len(self._idle) < self._kept
+        except TimeoutError as error:
+            raise ReadTimeoutError(endpoint_url=self._url, error=error) from error
+        except ssl.SSLError as error:
+            raise SSLError(endpoint_url=self._url, error=error) from error
+        except (OSError, HTTPException) as error:
+            raise ConnectionClosedError(endpoint_url=self._url, error=error) from error
+        finally:
+            if may_be_kept:
+                self._idle.append(connection)
+            else:
+                connection.close()
+        return answer
+
+    async def _connect(self, seconds: float) -> HTTPConnection:
+        # In a thread: looking up an address and a TLS handshake block, and the threads may all be taken.
+        connecting = aws.start(connect, self._origin, self._url, self._connect_seconds)
+        try:
+            async with asyncio.timeout(seconds):
+                connection = await asyncio.shield(connecting)
+        except asyncio.CancelledError:
+            connecting.add_done_callback(_close_result)
+            raise
+        except TimeoutError as error:
+            connecting.add_done_callback(_close_result)
+            raise ConnectTimeoutError(endpoint_url=self._url, error=error) from error
+        connection.sock.setblocking(False)  # noqa: FBT003 - the standard library's own
+        return connection
+
+
+def _close_all(idle: deque[HTTPConnection]) -> None:
+    for connection in idle:
+        connection.close()
+
+
+def _close_result(connecting: asyncio.Future[HTTPConnection]) -> None:
+    if not connecting.cancelled() and connecting.exception() is None:
+        connecting.result().close()
+
+
+class _Exchange:
+    """One request and its answer over one connection."""
+
+    def __init__(self, sock: socket, request: bytes, seconds: float) -> None:
+        """``seconds`` is the longest time without a byte of the answer."""
+        self._loop = asyncio.get_running_loop()
+        self._socket = sock
+        self._unsent = memoryview(request)
+        self._seconds = seconds
+        self._reading = _Reading()
+        self._ended: asyncio.Future[Answer] = self._loop.create_future()
+        self._has_writer = False
+
+    async def answer(self) -> Answer:
+        """Send the request and return the answer. Raises ``OSError`` and ``HTTPException``."""
+        loop, descriptor = self._loop, self._socket.fileno()
+        loop.add_reader(descriptor, self._read)
+        self._heard_at = loop.time()
+        self._timer = loop.call_later(self._seconds, self._check_time)
+        try:
+            self._write()
+            return await self._ended
+        finally:
+            self._timer.cancel()
+            loop.remove_reader(descriptor)
+            if self._has_writer:
+                loop.remove_writer(descriptor)
+
+    def _write(self) -> None:
+        try:
+            self._unsent = self._unsent[self._socket.send(self._unsent) :]
+        except _NOT_YET:
+            pass  # it continues when the socket takes more
+        except OSError as error:
+            self._fail(error)
+            return
+        if self._unsent and not self._has_writer:
+            self._has_writer = True
+            self._loop.add_writer(self._socket.fileno(), self._write)
+        elif not self._unsent and self._has_writer:
+            self._has_writer = False
+            self._loop.remove_writer(self._socket.fileno())
+
+    def _read(self) -> None:
+        try:
+            while not self._ended.done():
+                piece = self._socket.recv(PIECE)
+                if not piece:
+                    raise HTTPException("the connection was closed before the answer was whole")
+                answer = self._reading.take(piece)
+                if answer is not None and not self._ended.done():
+                    self._ended.set_result(answer)
+        except _NOT_YET:
+            self._heard_at = self._loop.time()
+        except (OSError, HTTPException, ValueError) as error:
+            self._fail(error if not isinstance(error, ValueError) else HTTPException("the answer is not HTTP"))
+
+    def _check_time(self) -> None:
+        left = self._heard_at + self._seconds - self._loop.time()
+        if left <= 0 and not wait_for_read(self._socket, timeout=0):
+            self._fail(TimeoutError("no answer came in time"))
+            return
+        # If something can be read, the process stood still and not the server.
+        self._timer = self._loop.call_later(max(0.0, left), self._check_time)
+
+    def _fail(self, error: Exception) -> None:
+        if not self._ended.done():
+            self._ended.set_exception(error)
+
+
+class _Reading:
+    """The bytes of an answer that have arrived so far."""
+
+    def __init__(self) -> None:
+        self._bytes = bytearray()
+        self._status: int | None = None
+        self._headers: dict[str, str] = {}
+        self._version = ""
+        self._body_at = 0
+        self._chunks: list[bytes] = []
+
+    def take(self, piece: bytes) -> Answer | None:
+        """Add a piece, and return the answer if it is whole now. Raises ``HTTPException`` and ``ValueError``."""
+        self._bytes += piece
+        while self._status is None or self._status < 200:  # others announce another answer
+            if not self._read_head():
+                return None
+        if self._headers.get("transfer-encoding", "").lower() == "chunked":
+            return self._read_chunks()
+        length = self._headers.get("content-length")
+        if length is None:
+            raise HTTPException("the answer has no length: nobody can tell whether it is whole")
+        end = self._body_at + int(length)
+        return self._make_answer(bytes(self._bytes[self._body_at : end]), end) if len(self._bytes) >= end else None
+
+    def _read_head(self) -> bool:
+        end = self._bytes.find(b"\r\n\r\n", self._body_at)
+        if end < 0:
+            if len(self._bytes) > MAX_HEAD:
+                raise HTTPException("the head of the answer is too long")
+            return False
+        first, *lines = self._bytes[self._body_at : end].decode("latin-1").split("\r\n")
+        self._version, status, *_ = first.split(" ", 2)
+        if not self._version.startswith("HTTP/1."):
+            raise HTTPException("the answer is not HTTP/1")
+        self._status, self._headers, self._body_at = int(status), {}, end + 4
+        for line in lines:
+            name, _, value = line.partition(":")
+            self._headers[name.lower()] = value.strip()
+        return True
+
+    def _read_chunks(self) -> Answer | None:
+        while True:
+            line_end = self._bytes.find(b"\r\n", self._body_at)
+            if line_end < 0:
+                return None
+            size, start = int(self._bytes[self._body_at : line_end].split(b";")[0], 16), line_end + 2
+            if size == 0:
+                end = self._bytes.find(b"\r\n\r\n", line_end)
+                return self._make_answer(b"".join(self._chunks), end + 4) if end >= 0 else None
+            if len(self._bytes) < start + size + 2:
+                return None
+            self._chunks.append(bytes(self._bytes[start : start + size]))
+            self._body_at = start + size + 2
+
+    def _make_answer(self, body: bytes, end: int) -> Answer:
+        assert self._status is not None  # noqa: S101 - the head was read
+        closes = self._version == "HTTP/1.0" or self._headers.get("connection", "").lower() == "close"
+        return Answer(self._status, self._headers, body, is_last=closes or len(self._bytes) > end)

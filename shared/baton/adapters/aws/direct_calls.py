@@ -1,0 +1,231 @@
+"""Calls of AWS without a thread: botocore's steps of a call, with asynchronous sending between them.
+
+botocore takes more than a millisecond of CPU for a small request, most of it in steps that serve the other services.
+The decisions remain botocore's: the client's retries with their pauses and quota, the parsing of refusals, its
+exceptions, credentials and time limits. Handlers of its events are called as for a call by boto3, except those that
+change how a request is built and signed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import sys
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+from zlib import crc32
+
+from botocore.awsrequest import AWSResponse
+from botocore.exceptions import NoCredentialsError
+from botocore.hooks import first_non_none_response
+from botocore.parsers import create_parser
+from botocore.serialize import create_serializer
+
+from baton.adapters.aws import blocking_calls as aws
+from baton.adapters.aws.connections import Connections
+from baton.adapters.aws.http_sender import Content, ShownRequest, is_direct
+from baton.adapters.aws.operations import Operations, ThreadedOperations
+from baton.adapters.aws.session import CredentialSource, own_session
+from baton.adapters.aws.signature import Signature
+from baton.concurrency.tasks import LARGE, off_loop
+from baton.domain.errors import StoreUnavailable
+
+if TYPE_CHECKING:
+    from botocore.credentials import ReadOnlyCredentials
+    from botocore.model import OperationModel
+
+Write = Callable[[Mapping[str, Any]], bytes]
+"""Returns the body of a request."""
+Read = Callable[[str, bytes], dict[str, Any] | None]
+"""Returns the answer of an operation from its body, as boto3 has it; None to leave it to botocore."""
+
+
+def operations(
+    client: Any,
+    session: CredentialSource | None = None,
+    *,
+    write: Write | None = None,
+    read: Read | None = None,
+) -> Operations:
+    """Return the operations of a boto3 ``client``, sent by the event loop if it can: not through a proxy.
+
+    ``session`` is the one that made the client; None for the process's own. ``write`` and ``read`` replace botocore's
+    general ones for a service that takes its requests as JSON at the path ``/``.
+    """
+    if not is_direct(client) or sys.platform == "win32":  # its event loop does not watch sockets
+        return ThreadedOperations(client)
+    return DirectOperations(client, (session or own_session()).get_credentials(), write=write, read=read)
+
+
+class DirectOperations:
+    """``Operations`` that the event loop sends itself."""
+
+    def __init__(self, client: Any, credentials: Any, *, write: Write | None = None, read: Read | None = None) -> None:
+        """``credentials`` are botocore's, or None if there are none. See ``operations``."""
+        meta, config = client.meta, client.meta.config
+        self._client = client
+        self._events = meta.events
+        self._model = meta.service_model
+        self._service = self._model.service_id.hyphenize()
+        self._credentials = credentials
+        self._endpoint = meta.endpoint_url.rstrip("/")
+        self._signature = Signature(meta.region_name, self._model.signing_name, self._endpoint)
+        self._serializer = create_serializer(self._model.resolved_protocol)
+        self._parser = create_parser(self._model.resolved_protocol)
+        self._write, self._read = write, read
+        self._connections = Connections(
+            self._endpoint,
+            connect_seconds=config.connect_timeout,
+            read_seconds=config.read_timeout,
+            kept=config.max_pool_connections,
+        )
+
+    async def call(self, operation: str, request: Mapping[str, Any], *, seconds: float = math.inf) -> Any:
+        """See ``Operations``."""
+        with aws.outages():
+            return await self._call(operation, dict(request), asyncio.get_running_loop().time() + seconds)
+
+    async def _call(self, operation: str, parameters: dict[str, Any], deadline: float) -> Any:
+        model: OperationModel = self._model.operation_model(operation)
+        meta, event = self._client.meta, f"{self._service}.{operation}"
+        context: dict[str, Any] = {"client_region": meta.region_name, "client_config": meta.config}
+        given = {"model": model, "context": context}
+        changed = self._events.emit(f"provide-client-params.{event}", params=parameters, **given)
+        parameters = first_non_none_response(changed, parameters)
+        self._events.emit(f"before-parameter-build.{event}", params=parameters, **given)
+        described = self._describe(model, parameters, context)
+        _, answered = self._events.emit_until_response(
+            f"before-call.{event}", params=described, request_signer=None, **given
+        )
+        http, parsed = answered or await self._send_until(deadline, model, described)
+        self._events.emit(f"after-call.{event}", http_response=http, parsed=parsed, **given)
+        if http.status_code >= 300:
+            code = parsed.get("Error", {}).get("Code")
+            raise self._client.exceptions.from_code(code)(parsed, operation)
+        return parsed
+
+    def _describe(self, model: OperationModel, parameters: dict[str, Any], context: dict[str, Any]) -> dict[str, Any]:
+        """Return the request as botocore describes it to handlers."""
+        if self._write is None:
+            described: dict[str, Any] = self._serializer.serialize_to_request(parameters, model)
+        else:
+            target = f"{self._model.metadata['targetPrefix']}.{model.name}"
+            version = self._model.metadata["jsonVersion"]
+            headers = {"X-Amz-Target": target, "Content-Type": f"application/x-amz-json-{version}"}
+            body = self._write(parameters)
+            described = {"url_path": "/", "query_string": {}, "method": "POST", "headers": headers, "body": body}
+        described["url"] = f"{self._endpoint}{described['url_path']}"
+        described["context"] = context
+        return described
+
+    async def _send_until(
+        self, deadline: float, model: OperationModel, described: dict[str, Any]
+    ) -> tuple[AWSResponse, dict[str, Any]]:
+        """Send the request, and again as the client's retries decide, until ``deadline``."""
+        loop, attempts = asyncio.get_running_loop(), 0
+        while True:
+            attempts += 1
+            response, failure = None, None
+            try:
+                response = await self._send(deadline - loop.time(), model, described)
+            except Exception as error:  # noqa: BLE001 - the client's retries decide, as in botocore
+                failure = error
+            pause = None
+            if response is None or not _is_good(response[0]):
+                pause = self._pause(model, described, attempts, response, failure)
+            if pause is None or pause is False:
+                if failure is not None:
+                    raise failure
+                assert response is not None  # noqa: S101 - it failed otherwise
+                response[1].setdefault("ResponseMetadata", {})["RetryAttempts"] = attempts - 1
+                return response
+            if loop.time() + pause >= deadline:
+                raise StoreUnavailable from failure
+            if pause:
+                await asyncio.sleep(pause)
+
+    def _pause(
+        self,
+        model: OperationModel,
+        described: dict[str, Any],
+        attempts: int,
+        response: tuple[AWSResponse, dict[str, Any]] | None,
+        failure: Exception | None,
+    ) -> Any:
+        """Return the seconds before another attempt, as the client's retries decide; None or False for no other."""
+        decisions = self._events.emit(
+            f"needs-retry.{self._service}.{model.name}",
+            response=response,
+            endpoint=None,
+            operation=model,
+            attempts=attempts,
+            caught_exception=failure,
+            request_dict=described,
+        )
+        return first_non_none_response(decisions)
+
+    async def _send(
+        self, seconds: float, model: OperationModel, described: dict[str, Any]
+    ) -> tuple[AWSResponse, dict[str, Any]]:
+        method, url, body = described["method"], described["url"], described["body"]
+        path = urlsplit(url).path if self._write is None else "/"
+        headers = self._signature.sign(method, path, described["headers"], body, await self._current_credentials())
+        shown_headers: Any = headers  # a mapping, as handlers take it
+        shown = ShownRequest(method, url, shown_headers, body, stream_output=False, context=described["context"])
+        _, http = self._events.emit_until_response(f"before-send.{self._service}.{model.name}", request=shown)
+        if http is None:
+            named = {"User-Agent": self._client.meta.config.user_agent, **headers}
+            answer = await self._connections.send(_to_http(method, path, named, body), seconds=seconds)
+            fields: Any = answer.headers
+            http = AWSResponse(url, answer.status, fields, Content(answer.body))
+        size = len(http.content)
+        return http, self._parse(model, http) if size < LARGE else await off_loop(size, self._parse, model, http)
+
+    async def _current_credentials(self) -> ReadOnlyCredentials:
+        """Return the credentials. Raises ``NoCredentialsError`` and the errors of renewing them."""
+        credentials = self._credentials
+        if credentials is None:
+            raise NoCredentialsError
+        needs_refresh = getattr(credentials, "refresh_needed", None)
+        if needs_refresh is not None and needs_refresh():
+            renewed: ReadOnlyCredentials = await aws.start(credentials.get_frozen_credentials)
+            return renewed
+        current: ReadOnlyCredentials = credentials.get_frozen_credentials()
+        return current
+
+    def _parse(self, model: OperationModel, http: AWSResponse) -> dict[str, Any]:
+        """Return the answer as botocore returns it."""
+        if http.status_code == 200 and self._read is not None:
+            answer = self._read(model.name, http.content)
+            if answer is not None:
+                request_id = http.headers.get("x-amzn-requestid", "")
+                answer["ResponseMetadata"] = {"RequestId": request_id, "HTTPStatusCode": 200}
+                return answer
+        context = {"operation_name": model.name}
+        given = {
+            "body": http.content,
+            "headers": http.headers,
+            "status_code": http.status_code,
+            "context": context,
+        }
+        output: Any = model.output_shape
+        parsed: dict[str, Any] = self._parser.parse(given, output)
+        if http.status_code >= 300 and (code := parsed.get("Error", {}).get("Code")) is not None:
+            shape = self._model.shape_for_error_code(code)
+            if shape is not None:
+                parsed.update(self._parser.parse(given, shape))
+        return parsed
+
+
+def _to_http(method: str, path: str, headers: Mapping[str, str], body: bytes) -> bytes:
+    lines = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
+    return f"{method} {path} HTTP/1.1\r\n{lines}Content-Length: {len(body)}\r\n\r\n".encode("latin-1") + body
+
+
+def _is_good(http: AWSResponse) -> bool:
+    """Return whether the answer is a success that arrived unchanged."""
+    if http.status_code >= 300:
+        return False
+    checksum = http.headers.get("x-amz-crc32")  # DynamoDB's
+    return checksum is None or int(checksum) == crc32(http.content)

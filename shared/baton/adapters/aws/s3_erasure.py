@@ -1,0 +1,86 @@
+"""Removal of objects from the bucket, with every version and delete marker."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from baton.adapters.aws.blocking_calls import call
+from baton.domain.errors import StoreUnavailable
+from baton.domain.tenants.identity import Scope
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+PAGE = 1000
+"""The most that one request lists or deletes."""
+
+
+@dataclass(frozen=True, slots=True)
+class S3Erasure:
+    """``ObjectErasure`` in one bucket. Keys are ``<tenant>/<thread>/...``."""
+
+    client: S3Client
+    bucket: str
+
+    async def sweep(self, scope: Scope, thread_id: str, *, deadline: float) -> tuple[int, bool]:
+        return await self._sweep(f"{scope.tenant_id}/{thread_id}/", None, deadline)
+
+    async def count_left(self, scope: Scope, thread_id: str) -> int:
+        async for page in self._versions(f"{scope.tenant_id}/{thread_id}/"):
+            return len(page)
+        return 0
+
+    async def sweep_uploads(self, scope: Scope, *, before: datetime, deadline: float) -> tuple[int, bool]:
+        return await self._sweep(f"{scope.tenant_id}/", before, deadline)
+
+    async def sweep_below(self, prefix: str) -> int:
+        """Remove everything below a prefix that ends with a slash, and return how much it was."""
+        removed, _ = await self._sweep(prefix, None, math.inf)
+        return removed
+
+    async def _sweep(self, prefix: str, before: datetime | None, deadline: float) -> tuple[int, bool]:
+        """Remove the versions below ``prefix``; with ``before``, the older uploads only."""
+        removed = 0
+        async for page in self._versions(prefix):
+            chosen = page if before is None else [each for each in page if _is_old_upload(each, before)]
+            if chosen:
+                await self._remove(chosen)
+                removed += len(chosen)
+            if asyncio.get_running_loop().time() >= deadline:
+                return removed, False
+        return removed, True
+
+    async def _remove(self, versions: list[dict[str, Any]]) -> None:
+        objects = [{"Key": each["Key"], "VersionId": each["VersionId"]} for each in versions]
+        answer = await call(
+            self.client.delete_objects,
+            Bucket=self.bucket,
+            Delete={"Objects": objects, "Quiet": True},  # type: ignore[typeddict-item]
+        )
+        if answer.get("Errors"):  # S3 reports the objects that it could not delete in a successful answer
+            raise StoreUnavailable
+
+    async def _versions(self, prefix: str) -> AsyncIterator[list[dict[str, Any]]]:
+        """Yield pages of the versions and delete markers below ``prefix``; no page is empty."""
+        request: dict[str, Any] = {"Bucket": self.bucket, "Prefix": prefix, "MaxKeys": PAGE}
+        while True:
+            answer: Any = await call(self.client.list_object_versions, **request)
+            page = [*answer.get("Versions", []), *answer.get("DeleteMarkers", [])]
+            if page:
+                yield page
+            if not answer["IsTruncated"]:
+                return
+            request |= {
+                "KeyMarker": answer["NextKeyMarker"],
+                "VersionIdMarker": answer["NextVersionIdMarker"],
+            }
+
+
+def _is_old_upload(version: dict[str, Any], before: datetime) -> bool:
+    parts = version["Key"].split("/")
+    return len(parts) == 4 and parts[2] == "files" and version["LastModified"] < before

@@ -1,0 +1,40 @@
+"""Bodies too large for an item (DynamoDB's limit is 400 KB), in S3."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from baton.adapters.aws.blocking_calls import call
+from baton.domain.errors import StoreUnavailable
+from baton.domain.tenants.identity import Scope
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+
+@dataclass(frozen=True, slots=True)
+class S3Bodies:
+    """Large bodies below ``<tenant>/<thread>/bodies/``, named by their checksum, so writing twice is harmless."""
+
+    client: S3Client
+    bucket: str
+
+    async def put(self, scope: Scope, thread_id: str, body: bytes) -> str:
+        """Store ``body`` and return its SHA-256, which is its name."""
+        digest = hashlib.sha256(body).hexdigest()
+        await call(self.client.put_object, Bucket=self.bucket, Key=_key(scope, thread_id, digest), Body=body)
+        return digest
+
+    async def get(self, scope: Scope, thread_id: str, digest: str) -> bytes:
+        """Read a body. Raises ``StoreUnavailable`` if its checksum does not match."""
+        answer = await call(self.client.get_object, Bucket=self.bucket, Key=_key(scope, thread_id, digest))
+        body: bytes = await call(answer["Body"].read)
+        if hashlib.sha256(body).hexdigest() != digest:
+            raise StoreUnavailable("A stored message is damaged. Please report this to the operator.")
+        return body
+
+
+def _key(scope: Scope, thread_id: str, digest: str) -> str:
+    return f"{scope.tenant_id}/{thread_id}/bodies/{digest}"

@@ -1,0 +1,208 @@
+"""Queues on SQS FIFO: turns, a group a thread, and changes and notifications of A2A tasks."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import math
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from aws_lambda_powertools import Logger
+from botocore.exceptions import ClientError
+
+from baton.adapters.aws.blocking_calls import call, error_code
+from baton.adapters.aws.operations import Operations, ThreadedOperations
+from baton.concurrency.tasks import stop_all
+from baton.domain.errors import StoreUnavailable
+from baton.domain.metrics import Metric, count
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.push_config import PushNotice, TaskChange
+from baton.domain.threads.queued import Queued, RecordDelivery
+from baton.domain.threads.thread import USUAL_TIMES, LeaseTimes
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+
+
+logger = Logger(child=True)
+
+RETRY_SECONDS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class SqsTurnQueue:
+    """``TurnQueue`` on one FIFO queue."""
+
+    client: SQSClient
+    queue_url: str
+    operations: Operations | None = None
+    """The operations that send messages; None: ``client`` has them, in threads."""
+
+    async def send(self, scope: Scope, message: Queued) -> None:
+        operations = self.operations or ThreadedOperations(self.client)
+        request = {
+            "QueueUrl": self.queue_url,
+            "MessageBody": message.model_dump_json(by_alias=True),
+            # The tenant comes from the authorizer's context, so no client can queue into another tenant's thread.
+            "MessageGroupId": f"{scope.tenant_id}#{message.group}",
+            # This drops retries of the SDK only. A message that a client repeats reaches the worker.
+            "MessageDeduplicationId": message.request_id,
+        }
+        try:
+            await operations.call("SendMessage", request)
+        except ClientError as error:
+            raise StoreUnavailable from error
+
+
+class SqsHeldRecord:
+    """``HeldRecord`` of one delivery, whose visibility timeout is extended periodically."""
+
+    def __init__(
+        self, operations: Operations, queue_url: str, receipt_handle: str, delivery: RecordDelivery, times: LeaseTimes
+    ) -> None:
+        self._operations = operations
+        self._queue_url = queue_url
+        self._receipt_handle = receipt_handle
+        self._delivery = delivery
+        self._times = times
+        # A repeated delivery may be a later attempt. Until that is known, the record is hidden for longer.
+        self._seconds = times.hidden_for(delivery.receives)
+        self._changed = asyncio.Event()
+        self._hidden_until = math.inf
+        """Event loop time. Until the first extension the queue's own timeout applies, which outlasts any worker."""
+
+    @property
+    def delivery(self) -> RecordDelivery:
+        return self._delivery
+
+    @property
+    def is_lost(self) -> bool:
+        """True if another worker has the record."""
+        return self._hidden_until == -math.inf
+
+    def seconds_left(self) -> float:
+        return self._hidden_until - asyncio.get_running_loop().time()
+
+    def note_attempt(self, attempt: int) -> None:
+        seconds = self._times.hidden_for(attempt)
+        if seconds != self._seconds:
+            self._seconds = seconds
+            self._changed.set()
+
+    async def keep_hidden(self) -> None:
+        """Extend the visibility timeout until the record is lost or this is cancelled."""
+        loop = asyncio.get_running_loop()
+        while not self.is_lost:
+            began = loop.time()
+            is_extended = await self._extend()
+            with contextlib.suppress(TimeoutError):
+                pause = self._times.extend if is_extended else self._times.extend_again
+                async with asyncio.timeout_at(began + pause):
+                    await self._changed.wait()
+            self._changed.clear()
+
+    async def _extend(self) -> bool:
+        until = asyncio.get_running_loop().time() + self._seconds
+        # Even if the response is lost, the record may be hidden until then.
+        self._hidden_until = min(self._hidden_until, until)
+        try:
+            async with asyncio.timeout(self._times.extend):
+                await self.hide(self._seconds)
+        except ClientError as error:
+            # The receipt is no longer valid: another worker has the record.
+            logger.warning("record lost", cause=error_code(error))
+            count(Metric.RECORDS_NOT_HIDDEN)
+            self._hidden_until = -math.inf
+            return False
+        except (StoreUnavailable, TimeoutError) as error:
+            logger.warning("visibility not changed", cause=type(error.__cause__ or error).__name__)
+            count(Metric.RECORDS_NOT_HIDDEN)
+            return False
+        except Exception:
+            # The next try may succeed. Without one, another worker would get the record of a run that continues.
+            logger.exception("visibility not changed")
+            count(Metric.RECORDS_NOT_HIDDEN)
+            return False
+        if self.seconds_left() > 0:  # after the timeout, another worker may have received it
+            self._hidden_until = until
+        return True
+
+    async def hide(self, seconds: float) -> None:
+        """Make the record visible after ``seconds``, rounded up to whole ones. Raises ``ClientError`` if it is lost.
+
+        Raises ``StoreUnavailable`` for throttling and outages, which do not mean that the record is lost.
+        """
+        change = {"ReceiptHandle": self._receipt_handle, "VisibilityTimeout": math.ceil(seconds)}
+        await self._operations.call("ChangeMessageVisibility", {"QueueUrl": self._queue_url, **change})
+
+
+@dataclass(frozen=True, slots=True)
+class SqsRecords:
+    """``QueueRecords`` by ChangeMessageVisibility.
+
+    The queue's own timeout is longer than a worker may run. It applies if a change of visibility fails.
+    """
+
+    client: SQSClient
+    queue_url: str
+    times: LeaseTimes = USUAL_TIMES
+    operations: Operations | None = None
+    """Changes visibilities; None: ``client`` does, in threads."""
+
+    @asynccontextmanager
+    async def hide(self, receipt_handle: str, delivery: RecordDelivery) -> AsyncIterator[SqsHeldRecord]:
+        operations = self.operations or ThreadedOperations(self.client)
+        record = SqsHeldRecord(operations, self.queue_url, receipt_handle, delivery, self.times)
+        extending = asyncio.ensure_future(record.keep_hidden())
+        failed = True
+        try:
+            yield record
+            failed = False
+        finally:
+            await stop_all(extending)
+            if failed and not record.is_lost:
+                try:
+                    await record.hide(RETRY_SECONDS)
+                except (ClientError, StoreUnavailable) as error:
+                    logger.warning("visibility not changed", cause=type(error.__cause__ or error).__name__)
+                    count(Metric.RECORDS_NOT_HIDDEN)
+
+
+@dataclass(frozen=True, slots=True)
+class SqsPushQueue:
+    """``PushQueue`` on one FIFO queue."""
+
+    client: SQSClient
+    queue_url: str
+
+    async def send(self, record: TaskChange | PushNotice) -> None:
+        try:
+            await call(
+                self.client.send_message,
+                QueueUrl=self.queue_url,
+                MessageBody=record.model_dump_json(by_alias=True, exclude_none=True),
+                # Digests, because the ids of tasks may be longer than a group's, and hold characters that it may not.
+                MessageGroupId=_digest(record.group),
+                MessageDeduplicationId=_digest(f"{record.record}\0{record.group}\0{record.name}"),
+            )
+        except ClientError as error:
+            raise StoreUnavailable from error
+
+    async def retry(self, receipt_handle: str, seconds: int) -> None:
+        try:
+            await call(
+                self.client.change_message_visibility,
+                QueueUrl=self.queue_url,
+                ReceiptHandle=receipt_handle,
+                VisibilityTimeout=seconds,
+            )
+        except ClientError:
+            return  # the receipt is no longer valid: another worker has the record
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

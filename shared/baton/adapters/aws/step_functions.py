@@ -1,0 +1,57 @@
+"""Executions of state machines on Step Functions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import ClientError
+
+from baton.adapters.aws.blocking_calls import call, error_code
+from baton.domain.documents.pipelines import Pipeline, PipelineRun
+from baton.domain.errors import StoreUnavailable
+from baton.domain.memory.forgetting import ForgetRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mypy_boto3_stepfunctions import SFNClient
+
+
+@dataclass(frozen=True, slots=True)
+class StepFunctionsExecutions:
+    """``Executions`` of state machines. Their input contains references only (256 KB limit)."""
+
+    client: SFNClient
+    arns: Mapping[Pipeline, Callable[[], str]]
+    """The state machines. A function knows only those that it starts."""
+
+    async def start(self, run: PipelineRun) -> bool:
+        """See ``Executions``."""
+        return await _start(self.client, self.arns[run.pipeline](), run.name, run.described)
+
+
+@dataclass(frozen=True, slots=True)
+class StepFunctionsForgettings:
+    """``Forgettings`` as executions of a state machine."""
+
+    client: SFNClient
+    state_machine_arn: str
+
+    async def start(self, request: ForgetRequest) -> None:
+        """See ``Forgettings``."""
+        described = {"tenantId": request.tenant_id, "userId": request.user_id, "requestId": request.id}
+        await _start(self.client, self.state_machine_arn, request.id, described)
+
+
+async def _start(client: SFNClient, arn: str, name: str, described: Mapping[str, Any]) -> bool:
+    """Start an execution; return False if its name was used before."""
+    try:
+        await call(client.start_execution, stateMachineArn=arn, name=name, input=json.dumps(described))
+    except ClientError as error:
+        if error_code(error) != "ExecutionAlreadyExists":
+            raise StoreUnavailable from error
+        return False
+    return True

@@ -1,0 +1,1 @@
+"""Documents as text, read in separate processes."""

@@ -1,0 +1,1 @@
+"""Episodes and procedures in the table."""

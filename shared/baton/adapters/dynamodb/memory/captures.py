@@ -1,0 +1,73 @@
+"""Records of captures on DynamoDB, in the partitions of their threads."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+
+from baton.adapters.dynamodb import agent_keys, keys
+from baton.adapters.dynamodb.attributes import Item
+from baton.adapters.dynamodb.shapes import CAPTURE
+from baton.adapters.dynamodb.table import ConditionFailed, Table
+from baton.domain.memory.capture import Capture, CaptureRef, CaptureStatus, CaptureStep
+from baton.domain.tenants.identity import Scope
+from baton.ports.clock import Clock
+
+KEPT = timedelta(days=90)
+"""The time that a record is kept, which is the time for which the name of its execution is reserved."""
+_STEPS = list(CaptureStep)
+
+
+class DynamoCaptures:
+    """``CaptureStore`` on the conversation table."""
+
+    def __init__(self, table: Table, clock: Clock) -> None:
+        self._table = table
+        self._clock = clock
+
+    async def get(self, scope: Scope, ref: CaptureRef) -> Capture | None:
+        item = await self._table.get(keys.capture(scope, ref.thread_id, ref.id))
+        return CAPTURE.unpack(item["body"]) if item is not None else None
+
+    async def save(self, scope: Scope, capture: Capture) -> Capture:
+        ref, status = capture.ref, capture.status
+        item: Item = {
+            **keys.capture(scope, ref.thread_id, ref.id),
+            "body": CAPTURE.pack(capture),
+            "capture_status": status.value,
+            "stage": _stage(capture),
+            "expires_at": int((self._clock.now() + KEPT).timestamp()),
+        }
+        values: Item = {":working": CaptureStatus.WORKING.value, ":stored": CaptureStatus.STORED.value}
+        if status is CaptureStatus.FAILED:
+            condition = "attribute_not_exists(PK) OR capture_status IN (:working, :stored)"
+        else:
+            condition = (
+                "attribute_not_exists(PK) OR capture_status = :failed"
+                " OR (capture_status IN (:working, :stored) AND stage < :stage)"
+            )
+            values |= {":failed": CaptureStatus.FAILED.value, ":stage": _stage(capture)}
+        try:
+            await self._table.put(item, condition=condition, values=values)
+        except ConditionFailed as failure:
+            return CAPTURE.unpack(failure.item["body"]) if failure.item else capture
+        return capture
+
+    async def take_allowance(self, scope: Scope, agent_id: str, day: date, limit: int) -> bool:
+        if limit <= 0:
+            return False
+        expires = self._clock.now() + timedelta(days=3)
+        try:
+            await self._table.change(
+                agent_keys.capture_allowance(scope, agent_id, day.isoformat()),
+                "SET expires_at = :expires ADD taken :one",
+                {":one": 1, ":limit": limit, ":expires": int(expires.timestamp())},
+                condition="attribute_not_exists(taken) OR taken < :limit",
+            )
+        except ConditionFailed:
+            return False
+        return True
+
+
+def _stage(capture: Capture) -> int:
+    """Return how many steps were carried out."""
+    return _STEPS.index(capture.done) + 1 if capture.done is not None else 0

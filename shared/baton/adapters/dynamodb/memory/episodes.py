@@ -1,0 +1,303 @@
+"""Episodes on DynamoDB, in the partition of their thread, listed by user and by tenant."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+from datetime import datetime
+
+from baton.adapters.aws.s3_records import S3Bodies
+from baton.adapters.dynamodb import keys
+from baton.adapters.dynamodb.attributes import Item
+from baton.adapters.dynamodb.bodies import ItemBodies, pack, unpack
+from baton.adapters.dynamodb.conditional_writes import put_fenced
+from baton.adapters.dynamodb.shapes import FACT
+from baton.adapters.dynamodb.shards import newest_first, read_page
+from baton.adapters.dynamodb.table import ConditionFailed, Table
+from baton.concurrency.tasks import gather_all, off_loop
+from baton.domain.memory.episode import (
+    MAX_ATTEMPTS,
+    EndedSession,
+    Episode,
+    EpisodePart,
+    EpisodeRef,
+    EpisodeStatus,
+    Fact,
+)
+from baton.domain.runs.usage import Usage
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.thread import EndReason
+from baton.domain.times import from_millis, to_millis
+from baton.ports.threads.leases import Lease
+
+_AT_ONCE = 100
+"""DynamoDB's limit for BatchGetItem."""
+_PART = {EpisodePart.SUMMARY: "has_summary", EpisodePart.FACTS: "has_facts", EpisodePart.INDEX: "has_index"}
+
+
+class DynamoEpisodes:
+    """``Episodes`` on the conversation table, with long redacted messages in S3.
+
+    A session's record becomes its episode. A second item, in a separate partition, leads from the episode's id to the
+    record and lists it for the tenant.
+    """
+
+    def __init__(self, table: Table, bodies: S3Bodies) -> None:
+        self._table = table
+        self._bodies = ItemBodies(bodies)
+
+    async def begin(self, lease: Lease, ref: EpisodeRef) -> None:
+        item: Item = {
+            **keys.episode(lease.scope, ref.thread_id, ref.number),
+            "first_ordinal": ref.first_ordinal,
+            "end_ordinal": ref.end_ordinal,
+            "reason": ref.reason.value,
+            "ended_at": to_millis(ref.ended_at),
+            "episode_status": EpisodeStatus.PENDING.value,
+        }
+        if ref.thread_created_at is not None:
+            item["thread_created_at"] = to_millis(ref.thread_created_at)
+        place: Item = {
+            **keys.episode_place(lease.scope, ref.id, ref.thread_id, ref.number),
+            "user_id": lease.scope.user_id,
+            "listing": keys.tenant_episodes(lease.scope, ref.id),
+            "listed_at": _listed_at(ref),
+        }
+        await gather_all(put_fenced(self._table, lease, item), put_fenced(self._table, lease, place))
+
+    async def get_ref(self, scope: Scope, thread_id: str, number: int) -> EpisodeRef | None:
+        item = await self._table.get(keys.episode(scope, thread_id, number))
+        return _ref(thread_id, number, item) if item else None
+
+    async def ended(self, scope: Scope, thread_id: str, number: int) -> EndedSession | None:
+        item = await self._table.get(keys.episode(scope, thread_id, number))
+        return EndedSession(_ref(thread_id, number, item), _stored(item)) if item is not None else None
+
+    async def find(self, scope: Scope, episode_id: str) -> EpisodeRef | None:
+        async for page in self._table.query(keys.episode_places(scope, episode_id), limit=1):
+            for item in page:
+                if item["user_id"] == scope.user_id:
+                    return await self.get_ref(scope, *_locate_record(item))
+            break
+        return None
+
+    async def get(self, scope: Scope, thread_id: str, number: int) -> Episode | None:
+        return _stored(await self._table.get(keys.episode(scope, thread_id, number)))
+
+    async def put_redaction(self, scope: Scope, thread_id: str, ordinal: int, text: str) -> None:
+        packed = await off_loop(len(text), pack, text)
+        kept = await self._bodies.kept(scope, thread_id, packed)
+        await self._table.put({**keys.redaction(scope, thread_id, ordinal), **kept})
+
+    async def redactions(
+        self, scope: Scope, thread_id: str, *, first_ordinal: int, end_ordinal: int
+    ) -> Mapping[int, str]:
+        found: dict[int, str] = {}
+        if first_ordinal < end_ordinal:
+            async for page in self._table.query(
+                keys.partition(scope, thread_id),
+                first=keys.redaction_sort(first_ordinal),
+                last=keys.redaction_sort(end_ordinal - 1),
+            ):
+                for item in page:
+                    body = await self._bodies.read(scope, thread_id, item)
+                    found[keys.redacted_ordinal(item["SK"])] = await off_loop(len(body) * 4, unpack, body)
+        return found
+
+    async def store(self, scope: Scope, episode: Episode) -> Episode | None:
+        values: Item = {
+            ":user": scope.user_id,
+            ":agents": list(episode.agent_ids),
+            ":started": to_millis(episode.started_at),
+            ":count": episode.message_count,
+            ":input": episode.usage.input_tokens,
+            ":output": episode.usage.output_tokens,
+            ":listing": keys.user_episodes(scope),
+            ":listed": _listed_at(episode.ref),
+            ":none": {},
+        }
+        zone = ""
+        if episode.time_zone is not None:
+            zone, values[":zone"] = ", time_zone = :zone", episode.time_zone
+        return await self._change(
+            scope,
+            episode.ref,
+            "SET agent_ids = :agents, started_at = :started, message_count = :count, input_tokens = :input, "
+            "output_tokens = :output, user_id = :user, listing = :listing, listed_at = :listed, "
+            f"superseded = if_not_exists(superseded, :none){zone}",
+            values,
+        )
+
+    async def describe(
+        self, scope: Scope, ref: EpisodeRef, summary: str | None, facts: Sequence[Fact]
+    ) -> Episode | None:
+        values: Item = {":facts": _pack(facts), ":true": True}
+        expression = f"SET facts = :facts, has_summary = :true{'' if facts else ', has_facts = :true'}"
+        if summary is not None:
+            expression += ", summary = :summary"
+            values[":summary"] = summary
+        return await self._change(
+            scope, ref, f"{expression} REMOVE has_index", values, condition=" AND attribute_not_exists(has_summary)"
+        )
+
+    async def keep_facts(self, scope: Scope, ref: EpisodeRef, facts: Sequence[Fact]) -> Episode | None:
+        return await self._change(
+            scope,
+            ref,
+            "SET facts = :facts, has_facts = :true REMOVE has_index",
+            {":facts": _pack(facts), ":true": True},
+            condition=" AND attribute_not_exists(has_facts)",
+        )
+
+    async def supersede(
+        self, scope: Scope, thread_id: str, number: int, fact_id: str, *, by: str, at: datetime
+    ) -> None:
+        if not keys.is_fact_id(fact_id):
+            return
+        with contextlib.suppress(ConditionFailed):
+            await self._table.change(
+                keys.episode(scope, thread_id, number),
+                f"SET superseded.{fact_id} = if_not_exists(superseded.{fact_id}, :mark)",
+                {":mark": {"by": by, "at": to_millis(at)}, ":user": scope.user_id},
+                condition="attribute_exists(superseded) AND user_id = :user",
+            )
+
+    async def mark(self, scope: Scope, ref: EpisodeRef, part: EpisodePart) -> Episode | None:
+        return await self._change(scope, ref, f"SET {_PART[part]} = :true", {":true": True})
+
+    async def complete(self, scope: Scope, ref: EpisodeRef) -> Episode | None:
+        try:
+            item = await self._table.update(
+                keys.episode(scope, ref.thread_id, ref.number),
+                "SET episode_status = :complete, attempts = if_not_exists(attempts, :zero) + :one",
+                {":complete": EpisodeStatus.COMPLETE.value, ":zero": 0, ":one": 1},
+                condition="attribute_exists(started_at)",
+            )
+        except ConditionFailed:
+            return None
+        return _episode(item)
+
+    async def fail(self, scope: Scope, ref: EpisodeRef) -> None:
+        with contextlib.suppress(ConditionFailed):
+            await self._table.update(
+                keys.episode(scope, ref.thread_id, ref.number),
+                "SET episode_status = :failed",
+                {":failed": EpisodeStatus.FAILED.value, ":pending": EpisodeStatus.PENDING.value},
+                condition="episode_status = :pending",
+            )
+
+    async def of_user(self, scope: Scope, *, limit: int, cursor: str | None) -> tuple[Sequence[Episode], str | None]:
+        entries, next_cursor = await read_page(self._table, [keys.user_episodes(scope)], limit=limit, cursor=cursor)
+        episodes = await self._load([{"PK": entry["PK"], "SK": entry["SK"]} for entry in entries])
+        return [episode for episode in episodes if episode.user_id == scope.user_id], next_cursor
+
+    async def of_tenant(self, scope: Scope) -> AsyncIterator[Episode]:
+        batch: list[dict[str, str]] = []
+        listed = newest_first(self._table, keys.all_tenant_episodes(scope), before=None, limit=8 * _AT_ONCE)
+        async with aclosing(listed):
+            async for entry in listed:
+                batch.append({**keys.episode(scope, *_locate_record(entry))})
+                if len(batch) == _AT_ONCE:
+                    for episode in await self._load(batch):
+                        yield episode
+                    batch = []
+        for episode in await self._load(batch):
+            yield episode
+
+    async def _load(self, wanted: Sequence[dict[str, str]]) -> list[Episode]:
+        """Return the stored episodes among the records, in their order."""
+        found: dict[tuple[str, str], Item] = {}
+        for start in range(0, len(wanted), _AT_ONCE):
+            for item in await self._table.get_many(list(wanted[start : start + _AT_ONCE])):
+                found[item["PK"], item["SK"]] = item
+            await asyncio.sleep(0)
+        items = [found.get((key["PK"], key["SK"])) for key in wanted]
+        return [episode for episode in map(_stored, items) if episode is not None]
+
+    async def _change(
+        self, scope: Scope, ref: EpisodeRef, expression: str, values: Item, *, condition: str = ""
+    ) -> Episode | None:
+        """Update the record unless it is gone or ``condition`` refuses it, and return its episode."""
+        try:
+            item: Item | None = await self._table.update(
+                keys.episode(scope, ref.thread_id, ref.number),
+                expression,
+                values,
+                condition=f"attribute_exists(PK){condition}",
+            )
+        except ConditionFailed as failure:
+            item = failure.item
+        return _stored(item)
+
+
+def is_settled(item: Item) -> bool:
+    """Return whether the closing pipeline need not run again for a record."""
+    return (
+        "started_at" in item
+        and item["episode_status"] == EpisodeStatus.COMPLETE.value
+        and (all(item.get(name) for name in _PART.values()) or item.get("attempts", 0) >= MAX_ATTEMPTS)
+    )
+
+
+def _stored(item: Item | None) -> Episode | None:
+    """Return the episode of a record; None if there is no record, or no episode yet."""
+    return _episode(item) if item is not None and "started_at" in item else None
+
+
+def _listed_at(ref: EpisodeRef) -> str:
+    return f"{to_millis(ref.ended_at):015d}#{ref.id}"
+
+
+def _locate_record(item: Item) -> tuple[str, int]:
+    """Return thread and number of a record, from the key of the item that leads to it."""
+    _, thread_id, number = item["SK"].split("#")
+    return thread_id, int(number)
+
+
+def _pack(facts: Sequence[Fact]) -> bytes:
+    return pack([FACT.as_json(fact) for fact in facts])
+
+
+def _facts(item: Item) -> tuple[Fact, ...]:
+    superseded = item.get("superseded", {})
+    found: list[Fact] = []
+    for body in unpack(item["facts"]) if "facts" in item else ():
+        fact = FACT.of_json(body)
+        mark = superseded.get(fact.id)
+        if mark is not None:
+            fact = replace(fact, superseded_at=from_millis(int(mark["at"])), superseded_by=mark["by"])
+        found.append(fact)
+    return tuple(found)
+
+
+def _episode(item: Item) -> Episode:
+    thread_id, number = item["PK"].partition("#")[2], int(item["SK"].removeprefix("EPISODE#"))
+    return Episode(
+        ref=_ref(thread_id, number, item),
+        user_id=item["user_id"],
+        agent_ids=tuple(item["agent_ids"]),
+        status=EpisodeStatus(item["episode_status"]),
+        started_at=from_millis(item["started_at"]),
+        message_count=item["message_count"],
+        usage=Usage(item["input_tokens"], item["output_tokens"]),
+        summary=item.get("summary"),
+        facts=_facts(item),
+        parts=frozenset(part for part, name in _PART.items() if item.get(name)),
+        attempts=item.get("attempts", 0),
+        time_zone=item.get("time_zone"),
+    )
+
+
+def _ref(thread_id: str, number: int, item: Item) -> EpisodeRef:
+    return EpisodeRef(
+        thread_id=thread_id,
+        number=number,
+        first_ordinal=item["first_ordinal"],
+        end_ordinal=item["end_ordinal"],
+        reason=EndReason(item["reason"]),
+        ended_at=from_millis(item["ended_at"]),
+        thread_created_at=from_millis(item["thread_created_at"]) if "thread_created_at" in item else None,
+    )

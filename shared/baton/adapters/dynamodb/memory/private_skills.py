@@ -1,0 +1,204 @@
+"""Private skills on DynamoDB: one item each in their maker's partition, where nothing reads them for anybody else.
+
+Only a skill that is offered is in an index of the tenant. Forgetting removes a user's partition, and so the skills.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from baton.adapters.dynamodb import agent_keys, keys
+from baton.adapters.dynamodb.attributes import Item
+from baton.adapters.dynamodb.conditional_writes import replaces_revision, retry_on_conflict
+from baton.adapters.dynamodb.memory.procedure_writes import ProcedurePlace, procedure_from_item, writes_of_version
+from baton.adapters.dynamodb.memory.procedures import DynamoProcedures
+from baton.adapters.dynamodb.shapes import PROCEDURE
+from baton.adapters.dynamodb.shards import read_page
+from baton.adapters.dynamodb.table import Table, TransactionFailed, Write
+from baton.domain.errors import ProcedureChanged, UnknownProcedure
+from baton.domain.memory.private_skill import IN_USE, SkillDecision, name_taken, shared_version
+from baton.domain.memory.procedure import (
+    USER_PREFIX,
+    Procedure,
+    ProcedureScope,
+    ProcedureStatus,
+)
+from baton.domain.tenants.identity import Scope
+from baton.domain.times import to_millis
+from baton.ports.clock import Clock
+from baton.ports.memory.procedures import SharedSkill
+
+MAX_MADE_OF = 20
+"""Workflows that are remembered of a skill as its makers, so that a repetition makes nothing."""
+
+
+class DynamoPrivateSkills:
+    """``PrivateSkills`` on the conversation table."""
+
+    def __init__(self, table: Table, clock: Clock) -> None:
+        self._table = table
+        self._clock = clock
+        self._procedures = DynamoProcedures(table, clock)
+
+    @retry_on_conflict  # with another writer, or with this one after a lost response
+    async def save(self, scope: Scope, skill: Procedure, *, made_of: str) -> Procedure:
+        key = agent_keys.private_skill(scope, skill.agent_id, skill.slug)
+        maker = hashlib.sha256(made_of.encode()).hexdigest()
+        item = await self._table.get(key)
+        found = _skill(scope, item) if item is not None else None
+        makers: list[str] = item["made_of"] if item is not None else []
+        if found is not None and maker in makers:
+            return found
+        makers = [*makers, maker][-MAX_MADE_OF:]
+        if found is not None and found.status in IN_USE and found.draft == skill.draft:
+            kept = found
+        else:
+            version = item["version"] + 1 if item is not None else 1
+            kept = replace(
+                skill,
+                tenant_id=scope.tenant_id,
+                created_by=scope.user_id,
+                version=version,
+                scope=ProcedureScope.USER,
+                status=ProcedureStatus.PRIVATE,
+                source=None,
+                decided_by=None,
+                decided_at=None,
+            )
+        await self._write(scope, item, kept, makers)
+        return kept
+
+    async def get(self, scope: Scope, agent_id: str, skill_id: str) -> Procedure | None:
+        item = await self._item(scope, agent_id, skill_id)
+        return _skill(scope, item) if item is not None else None
+
+    async def of_user(self, scope: Scope) -> Sequence[Procedure]:
+        return await self._read(scope, agent_keys.PRIVATE_SKILL)
+
+    async def in_use(self, scope: Scope, agent_id: str) -> Sequence[Procedure]:
+        found = await self._read(scope, agent_keys.private_skills(agent_id))
+        return [each for each in found if each.status in IN_USE]
+
+    async def offered(
+        self, scope: Scope, agent_ids: Collection[str], *, limit: int, cursor: str | None
+    ) -> tuple[Sequence[Procedure], str | None]:
+        listings = [agent_keys.procedure_listing(scope, each, ProcedureStatus.OFFERED) for each in agent_ids]
+        page, next_cursor = await read_page(self._table, listings, limit=limit, cursor=cursor)
+        items = await self._table.get_many([{"PK": entry["PK"], "SK": entry["SK"]} for entry in page]) if page else []
+        # The index may be a moment behind the items.
+        offered = [item for item in items if "listed_at" in item]
+        offered.sort(key=lambda item: str(item["listed_at"]), reverse=True)
+        return [each for item in offered if (each := _skill(scope, item)) is not None], next_cursor
+
+    @retry_on_conflict
+    async def change(
+        self, scope: Scope, agent_id: str, skill_id: str, version: int, decision: SkillDecision
+    ) -> Procedure:
+        item, found = await self._version(scope, agent_id, skill_id, version)
+        if decision.is_taken(found):
+            return found
+        decided = decision.apply(found)
+        if decided is None:
+            raise ProcedureChanged
+        await self._write(scope, item, decided, item["made_of"])
+        return decided
+
+    @retry_on_conflict
+    async def share(
+        self,
+        scope: Scope,
+        agent_id: str,
+        skill_id: str,
+        version: int,
+        decision: SkillDecision,
+        *,
+        replaces: int | None,
+    ) -> SharedSkill:
+        place = ProcedurePlace(scope, agent_id, skill_id.removeprefix(USER_PREFIX))
+        item, found = await self._version(scope, agent_id, skill_id, version)
+        if decision.is_taken(found):
+            known = await self._procedures.get(scope, agent_id, place.slug, version=item["shared_as"])
+            if known is None:
+                raise UnknownProcedure
+            return SharedSkill(known, replaces)
+        decided = decision.apply(found)
+        if decided is None:
+            raise ProcedureChanged
+        newest = await self._procedures.get(scope, agent_id, place.slug)
+        approved = await self._procedures.get_approved(scope, agent_id, place.slug)
+        if replaces != (approved.version if approved is not None else None):
+            if await self._item(scope, agent_id, skill_id) != item:
+                raise TransactionFailed("somebody else has just shared it")
+            raise name_taken(approved)
+        number = newest.version + 1 if newest is not None else 1
+        made = replace(shared_version(found, decision), version=number)
+        noted = {**self._item_of(scope, item, decided, item["made_of"]), "shared_as": made.version}
+        await self._table.transact(
+            *writes_of_version(place, made, approved, None),
+            Write.put(noted, **replaces_revision(item["revision"])),
+        )
+        return SharedSkill(made, replaces)
+
+    @retry_on_conflict
+    async def remove(self, scope: Scope, agent_id: str, skill_id: str, version: int) -> Procedure:
+        item, found = await self._version(scope, agent_id, skill_id, version)
+        # The number stays: an approver who has read a version must never share another one by its number.
+        kept = {name: item[name] for name in ("PK", "SK", "version")}
+        kept |= {"made_of": [], "revision": item["revision"] + 1, "changed_at": to_millis(self._clock.now())}
+        await self._table.put(kept, **replaces_revision(item["revision"]))
+        return replace(found, status=ProcedureStatus.RETIRED, decided_by=scope.user_id, decided_at=self._clock.now())
+
+    async def _item(self, scope: Scope, agent_id: str, skill_id: str) -> Item | None:
+        slug = skill_id.removeprefix(USER_PREFIX)
+        if slug == skill_id:
+            return None
+        return await self._table.get(agent_keys.private_skill(scope, agent_id, slug))
+
+    async def _version(self, scope: Scope, agent_id: str, skill_id: str, version: int) -> tuple[Item, Procedure]:
+        item = await self._item(scope, agent_id, skill_id)
+        found = _skill(scope, item) if item is not None else None
+        if item is None or found is None or found.version < version:
+            raise UnknownProcedure
+        if found.version != version:
+            raise ProcedureChanged
+        return item, found
+
+    async def _read(self, scope: Scope, prefix: str) -> list[Procedure]:
+        found: list[Procedure] = []
+        async for page in self._table.query(keys.user_listing(scope), prefix=prefix):
+            found += [each for item in page if (each := _skill(scope, item)) is not None]
+        return found
+
+    async def _write(self, scope: Scope, former: Item | None, skill: Procedure, made_of: list[str]) -> None:
+        item = self._item_of(scope, former, skill, made_of)
+        await self._table.put(item, **replaces_revision(item["revision"] - 1))
+
+    def _item_of(self, scope: Scope, former: Item | None, skill: Procedure, made_of: list[str]) -> Item:
+        item: Item = {
+            **agent_keys.private_skill(scope, skill.agent_id, skill.slug),
+            "body": PROCEDURE.pack(skill),
+            "version": skill.version,
+            "procedure_status": skill.status.value,
+            "made_of": made_of,
+            "revision": former["revision"] + 1 if former is not None else 1,
+            # Erasure judges what is kept for a user by it.
+            "changed_at": to_millis(self._clock.now()),
+        }
+        if skill.decided_by is not None and skill.decided_at is not None:
+            item |= {"decided_by": skill.decided_by, "decided_at": to_millis(skill.decided_at)}
+        if skill.reason is not None:
+            item["reason"] = skill.reason
+        if skill.status is ProcedureStatus.OFFERED:
+            # Unique among all users' skills: the lists of several agents are merged by it.
+            user = hashlib.sha256(scope.user_id.encode()).hexdigest()[:16]
+            at = to_millis(skill.decided_at or skill.created_at)
+            item["listing"] = agent_keys.procedure_listing(scope, skill.agent_id, skill.status)
+            item["listed_at"] = f"{at:015d}#{skill.agent_id}#{skill.slug}#{skill.version:06d}#{user}"
+        return item
+
+
+def _skill(scope: Scope, item: Item) -> Procedure | None:
+    """Return the skill of an item; None for one that was removed."""
+    return procedure_from_item(scope, item) if "body" in item else None

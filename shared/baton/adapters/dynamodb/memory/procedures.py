@@ -1,0 +1,225 @@
+"""Procedures on DynamoDB, in one partition for each agent, and one for what all agents of a tenant use.
+
+Each version is an item; turns read copies of the approved versions in one query. A transaction changes both, so that
+no turn ever finds a version that is not approved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+from baton.adapters.dynamodb import agent_keys
+from baton.adapters.dynamodb.conditional_writes import retry_on_conflict
+from baton.adapters.dynamodb.memory.procedure_writes import (
+    ProcedurePlace,
+    owner_of,
+    procedure_from_item,
+    writes_of_decision,
+    writes_of_forgetting,
+    writes_of_use,
+    writes_of_version,
+)
+from baton.adapters.dynamodb.shards import read_page
+from baton.adapters.dynamodb.table import Table
+from baton.domain.errors import ProcedureChanged, UnknownProcedure
+from baton.domain.memory.procedure import (
+    MAX_APPROVED,
+    Procedure,
+    ProcedureAction,
+    ProcedureDecision,
+    ProcedureScope,
+    ProcedureStatus,
+    check_is_proposal,
+)
+from baton.domain.tenants.identity import Scope
+from baton.domain.times import to_millis
+from baton.ports.clock import Clock
+
+USE_KEPT = timedelta(days=30)
+"""The time that a run's use is remembered, so that it is counted once. A queue repeats for days at most."""
+
+
+class DynamoProcedures:
+    """``ProcedureStore`` on the conversation table."""
+
+    def __init__(self, table: Table, clock: Clock) -> None:
+        self._table = table
+        self._clock = clock
+
+    @retry_on_conflict  # with another writer, or with this one after a lost response
+    async def put(self, scope: Scope, procedure: Procedure, *, edited_from: int | None = None) -> Procedure:
+        check_is_proposal(procedure)
+        place = ProcedurePlace.of(scope, procedure.agent_id, procedure.id)
+        made = await self._find_same_source(place, procedure)
+        if made is not None:
+            return made
+        newest, approved = await self._newest(place), await self._approved(place)
+        if edited_from is not None:
+            if newest is not None and procedure.repeats(newest, edited_from):
+                return newest
+            _check_is_newest(newest, edited_from)
+        same = _same_content(procedure, newest, approved if edited_from is None else None)
+        if same is not None:
+            return same
+        number = newest.version + 1 if newest is not None else 1
+        next_one = replace(procedure, tenant_id=scope.tenant_id, version=number)
+        await self._table.transact(*writes_of_version(place, next_one, None, newest if edited_from else None))
+        return next_one
+
+    async def get(
+        self, scope: Scope, agent_id: str, procedure_id: str, *, version: int | None = None
+    ) -> Procedure | None:
+        place = ProcedurePlace.of(scope, agent_id, procedure_id)
+        found = await self._newest(place) if version is None else await self._version(place, version)
+        return (await self._count_uses(place, [found]))[0] if found is not None else None
+
+    async def get_approved(self, scope: Scope, agent_id: str, procedure_id: str) -> Procedure | None:
+        place = ProcedurePlace.of(scope, agent_id, procedure_id)
+        found = await self._approved(place)
+        return (await self._count_uses(place, [found]))[0] if found is not None else None
+
+    async def versions(
+        self, scope: Scope, agent_id: str, procedure_id: str, *, limit: int, before: int | None = None
+    ) -> Sequence[Procedure]:
+        place = ProcedurePlace.of(scope, agent_id, procedure_id)
+        prefix = agent_keys.procedure_versions(place.slug)
+        last = f"{prefix}{before - 1:06d}" if before is not None else f"{prefix}~"
+        found: list[Procedure] = []
+        async for page in self._table.query(place.partition, first=prefix, last=last, newest_first=True, limit=limit):
+            found += [procedure_from_item(scope, item) for item in page]
+            if len(found) >= limit:
+                break
+        return await self._count_uses(place, found[:limit])
+
+    async def decide(
+        self,
+        scope: Scope,
+        agent_id: str,
+        procedure_id: str,
+        version: int,
+        decision: ProcedureDecision,
+        *,
+        read_as: ProcedureStatus | None = None,
+    ) -> Procedure:
+        place = ProcedurePlace.of(scope, agent_id, procedure_id)
+        return (await self._count_uses(place, [await self._decide(place, version, decision, read_as)]))[0]
+
+    async def approved(
+        self, scope: Scope, agent_id: str, *, of: ProcedureScope = ProcedureScope.AGENT
+    ) -> Sequence[Procedure]:
+        partition = agent_keys.procedures(scope, "" if of is ProcedureScope.TENANT else agent_id)
+        found: list[Procedure] = []
+        async for page in self._table.query(partition, prefix=agent_keys.APPROVED):
+            found += [procedure_from_item(scope, item) for item in page]
+            if len(found) >= MAX_APPROVED:
+                break
+        return found[:MAX_APPROVED]
+
+    async def of_agents(
+        self,
+        scope: Scope,
+        agent_ids: Collection[str],
+        statuses: Collection[ProcedureStatus],
+        *,
+        limit: int,
+        cursor: str | None,
+    ) -> tuple[Sequence[Procedure], str | None]:
+        listings = [agent_keys.procedure_listing(scope, owner, each) for owner in (*agent_ids, "") for each in statuses]
+        page, next_cursor = await read_page(self._table, listings, limit=limit, cursor=cursor)
+        items = await self._table.get_many([{"PK": entry["PK"], "SK": entry["SK"]} for entry in page]) if page else []
+        items.sort(key=lambda item: str(item["listed_at"]), reverse=True)
+        # The index may be a moment behind the items.
+        found = [each for each in (procedure_from_item(scope, item) for item in items) if each.status in statuses]
+        counted = await self._count_uses(ProcedurePlace.of(scope, "", ""), found)
+        return counted, next_cursor
+
+    @retry_on_conflict
+    async def forget_source(self, scope: Scope, agent_id: str, procedure_id: str, version: int) -> None:
+        place = ProcedurePlace.of(scope, agent_id, procedure_id)
+        item = await self._table.get(agent_keys.procedure_version(scope, place.owner, place.slug, version))
+        found = procedure_from_item(scope, item) if item is not None else None
+        if item is None or found is None or found.source is None:
+            return
+        await self._table.transact(*writes_of_forgetting(place, item, found, await self._approved(place)))
+
+    @retry_on_conflict
+    async def record_use(
+        self, scope: Scope, agent_id: str, procedure_id: str, version: int, *, run_id: str, went_well: bool
+    ) -> bool:
+        place = ProcedurePlace.of(scope, agent_id, procedure_id)
+        note = agent_keys.procedure_use(scope, place.owner, place.slug, run_id)
+        if await self._table.get(note) is not None:
+            return False
+        expires_at = to_millis(self._clock.now() + USE_KEPT) // 1000
+        use = writes_of_use(place, version, note, expires_at=expires_at, went_well=went_well)
+        await self._table.transact(*use)
+        return True
+
+    @retry_on_conflict
+    async def _decide(
+        self, place: ProcedurePlace, version: int, decision: ProcedureDecision, read_as: ProcedureStatus | None = None
+    ) -> Procedure:
+        found = await self._version(place, version)
+        if found is None:
+            raise UnknownProcedure
+        if decision.is_taken(found):
+            return found
+        decided = decision.apply(found)
+        if decided is None or read_as not in (None, found.status):
+            raise ProcedureChanged
+        approved = await self._approved(place) if decision.action is ProcedureAction.APPROVE else None
+        await self._table.transact(*writes_of_decision(place, found, decided, approved))
+        return decided
+
+    async def _find_same_source(self, place: ProcedurePlace, procedure: Procedure) -> Procedure | None:
+        """Return the version that was made of the same source."""
+        if procedure.source is None:
+            return None
+        note = await self._table.get(agent_keys.procedure_source(place.scope, place.owner, procedure.source.key))
+        if note is None:
+            return None
+        return await self._version(replace(place, slug=note["slug"]), note["version"])
+
+    async def _version(self, place: ProcedurePlace, version: int) -> Procedure | None:
+        item = await self._table.get(agent_keys.procedure_version(place.scope, place.owner, place.slug, version))
+        return procedure_from_item(place.scope, item) if item is not None else None
+
+    async def _newest(self, place: ProcedurePlace) -> Procedure | None:
+        prefix = agent_keys.procedure_versions(place.slug)
+        async for page in self._table.query(place.partition, prefix=prefix, newest_first=True, limit=1):
+            return procedure_from_item(place.scope, page[0]) if page else None
+        return None
+
+    async def _approved(self, place: ProcedurePlace) -> Procedure | None:
+        item = await self._table.get(agent_keys.approved_procedure(place.scope, place.owner, place.slug))
+        return procedure_from_item(place.scope, item) if item is not None else None
+
+    async def _count_uses(self, place: ProcedurePlace, found: Sequence[Procedure]) -> list[Procedure]:
+        """Return the versions with how often they were used."""
+        wanted = [
+            agent_keys.procedure_uses(place.scope, owner_of(each.agent_id, each.id), each.slug, each.version)
+            for each in found
+        ]
+        items = await self._table.get_many(wanted) if wanted else []
+        counts = {(item["PK"], item["SK"]): (item["used"], item["went_well"]) for item in items}
+        return [
+            replace(each, used=used, went_well=well)
+            for each, key in zip(found, wanted, strict=True)
+            for used, well in [counts.get((key["PK"], key["SK"]), (0, 0))]
+        ]
+
+
+def _check_is_newest(newest: Procedure | None, version: int) -> None:
+    if newest is None:
+        raise UnknownProcedure
+    if newest.version != version:
+        raise ProcedureChanged
+
+
+def _same_content(procedure: Procedure, *others: Procedure | None) -> Procedure | None:
+    used = (ProcedureStatus.PENDING, ProcedureStatus.APPROVED)
+    return next(
+        (each for each in others if each is not None and each.status in used and each.draft == procedure.draft), None
+    )

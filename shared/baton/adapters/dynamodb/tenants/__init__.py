@@ -1,0 +1,1 @@
+"""Records of tenants in the table: agents, limits, audit, and erasure."""

@@ -1,0 +1,320 @@
+"""Removal of threads and users from the table.
+
+Everything in a thread's partition is removed, no matter which code wrote it, so a new kind of item needs no
+line here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from baton.adapters.dynamodb import keys
+from baton.adapters.dynamodb.attributes import Item, unpack_id
+from baton.adapters.dynamodb.conditional_writes import retry_on_conflict
+from baton.adapters.dynamodb.memory.procedures import DynamoProcedures
+from baton.adapters.dynamodb.shapes import pack_conversation, unpack_conversation
+from baton.adapters.dynamodb.shards import LISTING
+from baton.adapters.dynamodb.table import ConditionFailed, Table
+from baton.adapters.dynamodb.tenants.erased_items import (
+    TOMBSTONE,
+    clean_audit_record,
+    kind_of,
+    make_tombstone,
+    may_stay,
+)
+from baton.concurrency.tasks import gather_each
+from baton.domain.memory.episode import episode_id
+from baton.domain.memory.forgetting import EpisodeTrace, ThreadTrace
+from baton.domain.tenants.identity import Scope
+from baton.domain.times import from_millis, to_millis
+from baton.ports.clock import Clock
+
+ANYBODY = "-"
+"""A user for keys that name the tenant only."""
+AT_ONCE = 32
+"""Deletions under way at the same time. Each takes a thread of the AWS client's pool."""
+_CONNECTION = "LIVE#CONN#"
+
+
+class DynamoErasure:
+    """``Erasure`` on the conversation table."""
+
+    def __init__(self, table: Table, clock: Clock) -> None:
+        self._table = table
+        self._clock = clock
+
+    async def note_upload(self, scope: Scope, thread_id: str) -> None:
+        # Objects are named by tenant and thread. Without a thread item, nothing else would say whose they are.
+        await self._table.put({**keys.user_upload(scope, thread_id), "changed_at": to_millis(self._clock.now())})
+
+    async def threads(self, scope: Scope) -> AsyncIterator[Sequence[ThreadTrace]]:
+        async for page in self._table.query(keys.user_listing(scope), prefix=keys.UPLOAD):
+            ids = [item["SK"].removeprefix(keys.UPLOAD) for item in page]
+            yield await self._traces(scope, [keys.partition(scope, each) for each in ids], scope.user_id)
+        async for page in self._table.query(keys.user_listing(scope), index=LISTING):
+            yield await self._traces(scope, [item["PK"] for item in page], scope.user_id)
+
+    async def inactive_since(self, scope: Scope, before: datetime) -> AsyncIterator[Sequence[ThreadTrace]]:
+        last = f"{to_millis(before):015d}"
+        for listing in keys.tenant_listings(scope):
+            async for page in self._table.query(listing, last=last, index=LISTING):
+                ids = [item["PK"].removeprefix("~THREAD#") for item in page]
+                yield await self._traces(scope, [keys.partition(scope, each) for each in ids], None)
+
+    async def forks(self, scope: Scope, thread_id: str) -> Sequence[ThreadTrace]:
+        found: list[ThreadTrace] = []
+        async for page in self._table.query(keys.fork_listing(scope, thread_id), index=LISTING):
+            found += await self._traces(scope, [item["PK"] for item in page], None)
+        return found
+
+    async def trace(self, scope: Scope, thread_id: str) -> ThreadTrace | None:
+        item = await self._table.get(keys.thread(scope, thread_id))
+        return _trace(item) if item is not None else None
+
+    @retry_on_conflict
+    async def bury(self, scope: Scope, thread: ThreadTrace, *, unless_active_since: datetime | None = None) -> bool:
+        key = keys.thread(scope, thread.id)
+        item = await self._table.get(key)
+        if item is None and thread.user_id is not None:
+            return False  # it was never begun, or has been forgotten completely
+        if item is not None and item.get("user_id", scope.user_id) != scope.user_id:
+            return False
+        if item is not None and item.get("thread_status") == TOMBSTONE:
+            return True
+        if item is not None and unless_active_since is not None and self._is_active(item, unless_active_since):
+            return False
+        condition, values = _unchanged(item)
+        await self._table.put({**key, **make_tombstone(scope, item, self._clock)}, condition=condition, values=values)
+        return True
+
+    async def sweep(self, scope: Scope, thread_id: str, *, deadline: float) -> tuple[Mapping[str, int], bool]:
+        counts: Counter[str] = Counter()
+        tombstone = await self._table.get(keys.thread(scope, thread_id)) or {}
+        async for page in self._table.query(keys.partition(scope, thread_id)):
+            await self._remove_all(page, tombstone, counts)
+            if asyncio.get_running_loop().time() >= deadline:
+                return counts, False
+        async for page in self._table.query(keys.user_listing(scope), prefix=keys.FLOW):
+            own = [item for item in page if item["thread_id"] == thread_id]
+            await self._remove_all(own, tombstone, counts)
+        await self._table.delete(keys.user_upload(scope, thread_id))
+        # A worker may have begun the end of the last session: its record is gone, and what leads to it came later.
+        await self._forget_places(scope, thread_id, _last_sessions(tombstone))
+        return counts, True
+
+    async def mark_swept(self, scope: Scope, thread_id: str, mark: str) -> None:
+        with contextlib.suppress(ConditionFailed):
+            await self._table.change(
+                keys.thread(scope, thread_id),
+                "SET swept = :mark",
+                {":mark": mark, ":deleted": TOMBSTONE},
+                condition="thread_status = :deleted",
+            )
+
+    async def count_left(self, scope: Scope, thread_id: str) -> Mapping[str, int]:
+        counts: Counter[str] = Counter()
+        async for page in self._table.query(keys.partition(scope, thread_id)):
+            counts.update(kind_of(item) for item in page if not may_stay(item))
+        async for page in self._table.query(keys.user_listing(scope), prefix=keys.FLOW):
+            counts.update(kind_of(item) for item in page if item["thread_id"] == thread_id)
+        tombstone = await self._table.get(keys.thread(scope, thread_id)) or {}
+        places = [keys.episode_place(scope, *each) for each in _episodes(thread_id, _last_sessions(tombstone))]
+        counts["episodes"] += len(await self._table.get_many(places, consistent=True))
+        return +counts
+
+    async def unlink(self, scope: Scope, thread_id: str) -> int:
+        changed = 0
+        async for page in self._table.query(keys.user_listing(scope), index=LISTING):
+            wanted = [{"PK": key, "SK": "THREAD"} for key in dict.fromkeys(item["PK"] for item in page)]
+            for start in range(0, len(wanted), 100):
+                for item in await self._table.get_many(wanted[start : start + 100], consistent=True):
+                    changed += await self._unlink(item, thread_id)
+        return changed
+
+    async def unbury(self, scope: Scope, thread_id: str) -> None:
+        trace = await self.trace(scope, thread_id)
+        if trace is None or not trace.is_buried:
+            return  # somebody has begun a conversation under the id since
+        # The owner first: once the tombstone is gone, a message may claim the id again.
+        with contextlib.suppress(ConditionFailed):
+            await self._table.delete(
+                keys.owner(thread_id), condition="tenant_id = :tenant", values={":tenant": scope.tenant_id}
+            )
+        with contextlib.suppress(ConditionFailed):
+            await self._table.delete(
+                keys.thread(scope, thread_id), condition="thread_status = :deleted", values={":deleted": TOMBSTONE}
+            )
+
+    async def sweep_user(self, scope: Scope, *, before: datetime) -> Mapping[str, int]:
+        counts: Counter[str] = Counter()
+        async for page in self._table.query(keys.user_listing(scope)):
+            old = [item for item in page if item.get("changed_at", 0) <= to_millis(before)]
+            await self._remove_all(old, {}, counts)
+        return counts
+
+    async def count_left_of_user(self, scope: Scope, *, before: datetime) -> Mapping[str, int]:
+        counts: Counter[str] = Counter()
+        async for page in self._table.query(keys.user_listing(scope)):
+            counts.update(kind_of(item) for item in page if item.get("changed_at", 0) <= to_millis(before))
+        return counts
+
+    async def sweep_audit(self, scope: Scope, *, before: datetime, deadline: float) -> tuple[Mapping[str, int], bool]:
+        counts: Counter[str] = Counter()
+        for listing in keys.audit_listings(scope):
+            async for page in self._table.query(listing, last=f"{to_millis(before):015d}", limit=100, index=LISTING):
+                found = [{"PK": item["PK"], "SK": item["SK"]} for item in page]
+                items = await self._table.get_many(found) if found else []
+                # A handoff's record holds the handoff, which a conversation in use still needs.
+                old = [{"PK": item["PK"], "SK": item["SK"]} for item in items if "ordinal" not in item]
+                await gather_each(old, self._table.delete, at_once=AT_ONCE)
+                counts["auditRecords"] += len(old)
+                if asyncio.get_running_loop().time() >= deadline:
+                    return +counts, False
+        return +counts, True
+
+    async def ended_before(self, scope: Scope, before: datetime) -> AsyncIterator[Sequence[EpisodeTrace]]:
+        last = f"{to_millis(before):015d}"
+        for listing in keys.all_tenant_episodes(scope):
+            async for page in self._table.query(listing, last=last, limit=100, index=LISTING):
+                found = [{"PK": item["PK"], "SK": item["SK"]} for item in page]
+                places = await self._table.get_many(found, consistent=True) if found else []
+                yield [_episode_trace(place) for place in places if place["listed_at"] < last]
+
+    async def sweep_episode(self, scope: Scope, episode: EpisodeTrace, *, before: datetime) -> None:
+        with contextlib.suppress(ConditionFailed):  # its session has ended again
+            await self._table.delete(
+                keys.episode(scope, episode.thread_id, episode.number),
+                condition="attribute_not_exists(PK) OR ended_at < :before",
+                values={":before": to_millis(before)},
+            )
+
+    async def unlist_episode(self, scope: Scope, episode: EpisodeTrace, *, before: datetime) -> None:
+        with contextlib.suppress(ConditionFailed):
+            await self._table.delete(
+                keys.episode_place(scope, episode.id, episode.thread_id, episode.number),
+                condition="attribute_not_exists(PK) OR listed_at < :before",
+                values={":before": f"{to_millis(before):015d}"},
+            )
+
+    async def _traces(self, scope: Scope, partitions: Sequence[str], user_id: str | None) -> list[ThreadTrace]:
+        """Read the thread items of partitions; one without is listed all the same, as the user's."""
+        prefix = f"{scope.tenant_id}#"
+        wanted = [key for key in dict.fromkeys(partitions) if key.startswith(prefix) and key[len(prefix)] != "~"]
+        found: dict[str, Item] = {}
+        for start in range(0, len(wanted), 100):
+            batch = [{"PK": key, "SK": "THREAD"} for key in wanted[start : start + 100]]
+            found |= {item["PK"]: item for item in await self._table.get_many(batch, consistent=True)}
+        traces = [
+            _trace(found[key]) if key in found else ThreadTrace(key.removeprefix(prefix))
+            for key in wanted
+            if key in found or user_id is not None
+        ]
+        return [each for each in traces if user_id is None or each.user_id in (None, user_id)]
+
+    async def _remove(self, item: Item, tombstone: Item, counts: Counter[str]) -> None:
+        key = {"PK": item["PK"], "SK": item["SK"]}
+        if may_stay(item):
+            return
+        if item["SK"].startswith(keys.AUDIT):
+            await self._table.put(clean_audit_record(item, tombstone.get("fence", 0)))
+        else:
+            if item["SK"].startswith(_CONNECTION):
+                # The connection's side first: the thread's side is what finds it.
+                connection_id = item["SK"].removeprefix(_CONNECTION)
+                await self._table.delete(keys.connection(connection_id, item["PK"]))
+            if item["SK"].startswith(keys.THREAD_PROCEDURE):
+                await self._forget_procedure(item)
+            if item["SK"].startswith("EPISODE#"):
+                tenant_id, _, thread_id = item["PK"].partition("#")
+                await self._forget_places(Scope(tenant_id, ANYBODY), thread_id, [_number(item)])
+            await self._table.delete(key)
+        counts[kind_of(item)] += 1
+
+    async def _forget_procedure(self, item: Item) -> None:
+        """Remove a pending procedure that was made of the thread; of a decided one, remove what leads to the thread."""
+        tenant_id = item["PK"].partition("#")[0]
+        _, owner, _, version = item["SK"].split("#")
+        procedures = DynamoProcedures(self._table, self._clock)
+        await procedures.forget_source(Scope(tenant_id, ANYBODY), owner, item["procedure_id"], int(version))
+
+    async def _forget_places(self, scope: Scope, thread_id: str, numbers: Sequence[int]) -> None:
+        """Remove what leads from the ids of episodes to their thread."""
+        for place in _episodes(thread_id, numbers):
+            await self._table.delete(keys.episode_place(scope, *place))
+
+    async def _unlink(self, item: Item, thread_id: str) -> int:
+        if "conversation" not in item or "active_agent_id" not in item:
+            return 0
+        state = unpack_conversation(item["active_agent_id"], item["conversation"])
+        kept = tuple(each for each in state.resumable if each.thread_id != thread_id)
+        if len(kept) == len(state.resumable):
+            return 0
+        packed = pack_conversation(replace(state, resumable=kept))
+        values: Item = {":old": item["conversation"]}
+        expression = "REMOVE conversation"
+        if packed is not None:
+            expression, values[":new"] = "SET conversation = :new", packed
+        try:
+            await self._table.change(
+                {"PK": item["PK"], "SK": item["SK"]}, expression, values, condition="conversation = :old"
+            )
+        except ConditionFailed:
+            return 0  # a turn has changed it; the next sweep looks again
+        return 1
+
+    async def _remove_all(self, items: Sequence[Item], tombstone: Item, counts: Counter[str]) -> None:
+        await gather_each(items, lambda item: self._remove(item, tombstone, counts), at_once=AT_ONCE)
+
+    def _is_active(self, item: Item, since: datetime) -> bool:
+        is_leased = item.get("lease_until", 0) >= to_millis(self._clock.now())
+        return bool(is_leased or item.get("last_activity_at", 0) >= to_millis(since))
+
+
+def _trace(item: Item) -> ThreadTrace:
+    return ThreadTrace(
+        id=item["PK"].partition("#")[2],
+        user_id=item.get("user_id"),
+        created_at=from_millis(item["created_at"]) if "created_at" in item else None,
+        last_activity_at=from_millis(item["last_activity_at"]) if "last_activity_at" in item else None,
+        is_buried=item.get("thread_status") == TOMBSTONE,
+        buried_at=from_millis(item["buried_at"]) if "buried_at" in item else None,
+        swept=item.get("swept", ""),
+        run_id=unpack_id(item["run_id"]) if "run_id" in item else None,
+    )
+
+
+def _episode_trace(place: Item) -> EpisodeTrace:
+    _, thread_id, number = place["SK"].split("#")
+    return EpisodeTrace(thread_id, int(number), place["user_id"])
+
+
+def _unchanged(item: Item | None) -> tuple[str, Item]:
+    """Return the condition that nobody has taken the lease or been active since ``item`` was read."""
+    if item is None:
+        return "attribute_not_exists(PK)", {}
+    if "fence" not in item:
+        return "attribute_exists(PK) AND attribute_not_exists(fence)", {}
+    return "fence = :fence AND last_activity_at = :active", {
+        ":fence": item["fence"],
+        ":active": item["last_activity_at"],
+    }
+
+
+def _last_sessions(tombstone: Item) -> Sequence[int]:
+    """Return the numbers of the sessions that a worker may have been ending."""
+    number = tombstone.get("episode", 1)
+    return range(max(1, number - 1), number + 1)
+
+
+def _episodes(thread_id: str, numbers: Sequence[int]) -> list[tuple[str, str, int]]:
+    """Return ids, threads and numbers of a thread's episodes."""
+    return [(episode_id(thread_id, number), thread_id, number) for number in numbers]
+
+
+def _number(item: Item) -> int:
+    return int(item["SK"].split("#")[1])

@@ -1,0 +1,87 @@
+"""Evaluations on DynamoDB: a small item for lists, and one with the details."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any
+
+from baton.adapters.dynamodb import agent_keys
+from baton.adapters.dynamodb.attributes import Item
+from baton.adapters.dynamodb.bodies import pack, unpack
+from baton.adapters.dynamodb.table import Table, TransactionFailed, Write
+from baton.domain.cursors import decode_text, encode_text
+from baton.domain.errors import InvalidRequest
+from baton.domain.tenants.evaluation import EVALUATION_ID, Evaluation, EvaluationEntry
+from baton.domain.tenants.identity import Scope
+from baton.domain.times import from_millis, to_millis
+from baton.ports.clock import Clock
+
+_TIMES = ("began_at", "published_at")
+
+
+class DynamoEvaluations:
+    """``EvaluationStore`` on the conversation table."""
+
+    def __init__(self, table: Table, clock: Clock) -> None:
+        self._table = table
+        self._clock = clock
+
+    async def put(self, scope: Scope, evaluation: Evaluation) -> bool:
+        entry = evaluation.entry
+        expires_at = int(entry.expires_at.timestamp())
+        names = [field.name for field in fields(EvaluationEntry) if field.name != "id"]
+        packed = {name: to_millis(getattr(entry, name)) if name in _TIMES else getattr(entry, name) for name in names}
+        listed: Item = {**agent_keys.evaluation(scope, entry.id), "body": pack(packed), "expires_at": expires_at}
+        details: Item = {
+            **agent_keys.evaluation_details(scope, entry.id),
+            "body": pack(evaluation.details),
+            "expires_at": expires_at,
+        }
+        condition = "attribute_not_exists(PK)"
+        try:
+            await self._table.transact(Write.put(listed, condition=condition), Write.put(details, condition=condition))
+        except TransactionFailed:
+            return False
+        return True
+
+    async def get(self, scope: Scope, evaluation_id: str) -> Evaluation | None:
+        listed = await self._table.get(agent_keys.evaluation(scope, evaluation_id))
+        details = await self._table.get(agent_keys.evaluation_details(scope, evaluation_id))
+        if listed is None or details is None:
+            return None
+        entry = _entry(listed)
+        return Evaluation(entry, unpack(details["body"])) if self._is_kept(entry) else None
+
+    async def page(
+        self, scope: Scope, *, limit: int, cursor: str | None
+    ) -> tuple[Sequence[EvaluationEntry], str | None]:
+        before = decode_text(cursor) if cursor else None
+        if before is not None and not EVALUATION_ID.fullmatch(before):
+            raise InvalidRequest("cursor was not handed out by this list.")
+        bounds: dict[str, Any] = {"prefix": agent_keys.EVALUATION}
+        if before is not None:
+            bounds = {"first": agent_keys.EVALUATION, "last": agent_keys.evaluation(scope, before)["SK"]}
+        found: list[EvaluationEntry] = []
+        partition = agent_keys.evaluations(scope)
+        async for items in self._table.query(partition, newest_first=True, limit=limit + 2, **bounds):
+            entries = map(_entry, items)
+            found += [each for each in entries if each.id != before and self._is_kept(each)]
+            if len(found) > limit:
+                break
+        more = encode_text(found[limit - 1].id) if len(found) > limit else None
+        return found[:limit], more
+
+    async def remove(self, scope: Scope, evaluation_id: str) -> None:
+        # The details first: without them the entry is still listed, so that a repetition finds it.
+        await self._table.delete(agent_keys.evaluation_details(scope, evaluation_id))
+        await self._table.delete(agent_keys.evaluation(scope, evaluation_id))
+
+    def _is_kept(self, entry: EvaluationEntry) -> bool:
+        return entry.expires_at > self._clock.now()
+
+
+def _entry(item: Item) -> EvaluationEntry:
+    values = unpack(item["body"])
+    times = {name: from_millis(values[name]) for name in _TIMES}
+    return EvaluationEntry(id=agent_keys.evaluation_id_of(item["SK"]), **{**values, **times})

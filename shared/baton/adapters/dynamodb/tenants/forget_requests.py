@@ -1,0 +1,205 @@
+"""Requests to forget, and how long tenants keep things."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Sequence
+from datetime import datetime
+
+from baton.adapters.dynamodb import keys
+from baton.adapters.dynamodb.attributes import Item
+from baton.adapters.dynamodb.table import ConditionFailed, Table
+from baton.concurrency.tasks import gather_all
+from baton.domain.memory.forgetting import (
+    ENFORCED_EVERY,
+    GIVEN_UP_AFTER,
+    MARK_KEPT,
+    ForgetRequest,
+    ForgetStatus,
+    ForgetSubject,
+    Retention,
+)
+from baton.domain.tenants.identity import Scope
+from baton.domain.times import from_millis, to_millis
+from baton.ports.clock import Clock
+
+_DAYS = ("threads", "episodes", "audit", "uploads")
+
+
+class DynamoRetentions:
+    """``Retentions`` on the conversation table."""
+
+    def __init__(self, table: Table, clock: Clock) -> None:
+        self._table = table
+        self._clock = clock
+
+    async def get(self, scope: Scope) -> Retention:
+        item = await self._table.get(keys.retention(scope))
+        if item is None:
+            return Retention()
+        days = {name: item[name] for name in _DAYS if name in item}
+        return Retention(**days, changed_by=item["changed_by"], changed_at=from_millis(item["changed_at"]))
+
+    async def put(self, scope: Scope, retention: Retention) -> None:
+        item: Item = {
+            **keys.retention(scope),
+            "changed_by": retention.changed_by,
+            "changed_at": to_millis(retention.changed_at or self._clock.now()),
+        }
+        item |= {name: getattr(retention, name) for name in _DAYS if getattr(retention, name) is not None}
+        await self._table.put(item)
+        # In the list second: a tenant that is listed has a retention to read.
+        due = keys.retention_due(scope.tenant_id)
+        if retention.is_limited:
+            await self._table.put({**due, "due_at": to_millis(self._clock.now())})
+        else:
+            await self._table.delete(due)
+
+    async def due_at(self, scope: Scope) -> datetime | None:
+        item = await self._table.get(keys.retention_due(scope.tenant_id))
+        return from_millis(item["due_at"]) if item is not None else None
+
+    async def repeat_soon(self, scope: Scope) -> None:
+        with contextlib.suppress(ConditionFailed):  # the limit has been removed meanwhile
+            await self._table.change(
+                keys.retention_due(scope.tenant_id),
+                "SET due_at = :now",
+                {":now": to_millis(self._clock.now())},
+                condition="attribute_exists(PK)",
+            )
+
+    async def claim_due(self, now: datetime) -> Sequence[str]:
+        claimed: list[str] = []
+        async for page in self._table.query(keys.RETENTIONS):
+            for item in page:
+                if item["due_at"] > to_millis(now):
+                    continue
+                with contextlib.suppress(ConditionFailed):  # another sweep was faster
+                    await self._table.change(
+                        keys.retention_due(item["SK"]),
+                        "SET due_at = :next",
+                        {":next": to_millis(now + ENFORCED_EVERY), ":seen": item["due_at"]},
+                        condition="due_at = :seen",
+                    )
+                    claimed.append(item["SK"])
+        return claimed
+
+
+class DynamoForgetRequests:
+    """``ForgetRequests`` on the conversation table."""
+
+    def __init__(self, table: Table, clock: Clock) -> None:
+        self._table = table
+        self._clock = clock
+
+    async def open(self, scope: Scope, request: ForgetRequest) -> ForgetRequest:
+        # The request first: a reader that finds its mark then finds the request.
+        await self._table.put(_item(scope, request))
+        try:
+            await self._table.change(
+                _mark(scope, request.subject, request.thread_id),
+                "SET request_id = :id, request_status = :running, requested_at = :at, cutoff_at = :at, "
+                "expires_at = :expires",
+                {
+                    ":id": request.id,
+                    ":running": ForgetStatus.RUNNING.value,
+                    ":at": to_millis(request.requested_at),
+                    ":stale": to_millis(request.requested_at - GIVEN_UP_AFTER),
+                    ":expires": int((request.requested_at + MARK_KEPT).timestamp()),
+                },
+                condition="attribute_not_exists(PK) OR request_status <> :running OR requested_at < :stale "
+                "OR request_id = :id",
+            )
+        except ConditionFailed as failure:
+            running = await self.get(scope, (failure.item or {}).get("request_id", ""))
+            if running is None:
+                raise
+            await self._table.delete(keys.forget_request(scope, request.id))
+            return running
+        return request
+
+    async def get(self, scope: Scope, request_id: str) -> ForgetRequest | None:
+        item = await self._table.get(keys.forget_request(scope, request_id))
+        return _request(scope, item) if item is not None else None
+
+    async def latest(self, scope: Scope, thread_id: str) -> ForgetRequest | None:
+        return await self._marked(scope, ForgetSubject.THREAD, thread_id)
+
+    async def latest_of_retention(self, scope: Scope) -> ForgetRequest | None:
+        return await self._marked(scope, ForgetSubject.RETENTION, None)
+
+    async def _marked(self, scope: Scope, subject: ForgetSubject, thread_id: str | None) -> ForgetRequest | None:
+        mark = await self._table.get(_mark(scope, subject, thread_id))
+        return await self.get(scope, mark["request_id"]) if mark is not None else None
+
+    async def save(self, scope: Scope, request: ForgetRequest) -> None:
+        await self._table.put(_item(scope, request))
+        values: Item = {
+            ":id": request.id,
+            ":status": request.status.value,
+            ":cutoff": to_millis(request.cutoff_at or request.requested_at),
+            ":expires": int((self._clock.now() + MARK_KEPT).timestamp()),
+        }
+        try:
+            await self._table.change(
+                _mark(scope, request.subject, request.thread_id),
+                "SET request_status = :status, cutoff_at = :cutoff, expires_at = :expires",
+                values,
+                condition="request_id = :id",
+            )
+        except ConditionFailed:
+            return  # a later request has taken its place
+
+    async def cutoff(self, scope: Scope, thread_id: str) -> datetime | None:
+        user, thread = await gather_all(
+            self._table.get(_mark(scope, ForgetSubject.USER, None)),
+            self._table.get(_mark(scope, ForgetSubject.THREAD, thread_id)),
+        )
+        marks = [mark["cutoff_at"] for mark in (user, thread) if mark is not None]
+        return from_millis(max(marks)) if marks else None
+
+
+def _mark(scope: Scope, subject: ForgetSubject, thread_id: str | None) -> keys.Key:
+    if subject is ForgetSubject.RETENTION:
+        return {"PK": keys.forgetting(scope), "SK": "RETENTION"}
+    return keys.forgotten_user(scope) if thread_id is None else keys.forgotten_thread(scope, thread_id)
+
+
+def _item(scope: Scope, request: ForgetRequest) -> Item:
+    item: Item = {
+        **keys.forget_request(scope, request.id),
+        "subject": request.subject.value,
+        "user_id": request.user_id,
+        "requested_by": request.requested_by,
+        "requested_at": to_millis(request.requested_at),
+        "request_status": request.status.value,
+        "round": request.round,
+        "counts": json.dumps(dict(request.counts)),
+        "residue": json.dumps(dict(request.residue)),
+    }
+    if request.thread_id is not None:
+        item["thread_id"] = request.thread_id
+    if request.cutoff_at is not None:
+        item["cutoff_at"] = to_millis(request.cutoff_at)
+    if request.ended_at is not None:
+        item["ended_at"] = to_millis(request.ended_at)
+    return item
+
+
+def _request(scope: Scope, item: Item) -> ForgetRequest:
+    return ForgetRequest(
+        id=item["SK"].removeprefix("REQUEST#"),
+        tenant_id=scope.tenant_id,
+        subject=ForgetSubject(item["subject"]),
+        user_id=item["user_id"],
+        requested_by=item["requested_by"],
+        requested_at=from_millis(item["requested_at"]),
+        thread_id=item.get("thread_id"),
+        status=ForgetStatus(item["request_status"]),
+        round=item["round"],
+        cutoff_at=from_millis(item["cutoff_at"]) if "cutoff_at" in item else None,
+        counts=json.loads(item["counts"]),
+        residue=json.loads(item["residue"]),
+        ended_at=from_millis(item["ended_at"]) if "ended_at" in item else None,
+    )

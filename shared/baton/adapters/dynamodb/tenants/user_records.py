@@ -1,0 +1,86 @@
+"""Small records of users: the time zone that each was in last, and ratings of answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from baton.adapters.dynamodb import keys
+from baton.adapters.dynamodb.attributes import Item
+from baton.adapters.dynamodb.conditional_writes import update_own
+from baton.adapters.dynamodb.table import Table
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.feedback import Feedback, Rating
+from baton.domain.threads.thread import Thread
+from baton.domain.times import from_millis, to_millis
+from baton.ports.clock import Clock, LastTimeZone
+
+
+class DynamoTimeZones:
+    """``TimeZones`` on the conversation table."""
+
+    def __init__(self, table: Table, clock: Clock) -> None:
+        self._table = table
+        self._clock = clock
+
+    async def last(self, scope: Scope) -> LastTimeZone | None:
+        item = await self._table.get(keys.user_time_zone(scope))
+        return LastTimeZone(item["time_zone"], from_millis(item["changed_at"])) if item is not None else None
+
+    async def put(self, scope: Scope, name: str) -> None:
+        # Erasure judges what is kept for a user by ``changed_at``.
+        item = {**keys.user_time_zone(scope), "time_zone": name, "changed_at": to_millis(self._clock.now())}
+        await self._table.put(item)
+
+
+class DynamoFeedback:
+    """``FeedbackStore`` on the conversation table."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    async def put(self, scope: Scope, thread: Thread, feedback: Feedback) -> None:
+        # The mark first: readers of a thread without it do not look for feedback. It is also the check that the thread
+        # is still there. Items written after a deletion are removed by its second sweep.
+        await update_own(self._table, scope, thread.id, "SET has_feedback = :true", {":true": True})
+        item: Item = {
+            **keys.feedback(scope, thread.id, feedback.ordinal),
+            "message_id": feedback.message_id,
+            "run_id": feedback.run_id,
+            "rating": feedback.rating.value,
+            "updated_at": to_millis(feedback.updated_at),
+        }
+        if feedback.comment is not None:
+            item["comment"] = feedback.comment
+        await self._table.put(item)
+
+    async def withdraw(self, scope: Scope, thread: Thread, ordinal: int) -> None:
+        await self._table.delete(keys.feedback(scope, thread.id, ordinal))
+
+    async def get(self, scope: Scope, thread: Thread, ordinal: int) -> Feedback | None:
+        if not thread.has_feedback:
+            return None
+        item = await self._table.get(keys.feedback(scope, thread.id, ordinal))
+        return _feedback(item) if item is not None else None
+
+    async def between(self, scope: Scope, thread: Thread, first_ordinal: int, end_ordinal: int) -> Sequence[Feedback]:
+        if not thread.has_feedback or first_ordinal >= end_ordinal:
+            return ()
+        found: list[Feedback] = []
+        async for page in self._table.query(
+            keys.partition(scope, thread.id),
+            first=keys.feedback_sort(first_ordinal),
+            last=keys.feedback_sort(end_ordinal - 1),
+        ):
+            found += [_feedback(item) for item in page]
+        return found
+
+
+def _feedback(item: Item) -> Feedback:
+    return Feedback(
+        message_id=item["message_id"],
+        ordinal=int(item["SK"].rpartition("#")[2]),
+        run_id=item["run_id"],
+        rating=Rating(item["rating"]),
+        comment=item.get("comment"),
+        updated_at=from_millis(item["updated_at"]),
+    )

@@ -1,0 +1,1 @@
+"""Threads in the table: messages, leases, runs and connections."""

@@ -1,0 +1,112 @@
+"""Counts of activity on DynamoDB: one small item for each counter, replaced under the condition of its revision."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from botocore.exceptions import ClientError
+
+from baton.adapters.dynamodb import keys
+from baton.adapters.dynamodb.attributes import Item
+from baton.adapters.dynamodb.conditional_writes import replaces_revision
+from baton.adapters.dynamodb.table import ConditionFailed, Table
+from baton.domain.tenants.activity import Activity, Counter, Place, ThreadUse
+from baton.domain.tenants.identity import Scope
+from baton.domain.times import from_millis
+from baton.ports.clock import Clock
+from baton.ports.threads.activity import Change, CountsTooLarge
+
+KEPT_SECONDS = 2 * 86_400
+"""Seconds until an item expires: longer than a day of tokens and than every place."""
+READ_AT_ONCE = 100
+"""DynamoDB's limit of a BatchGetItem."""
+
+
+class DynamoActivityCounts:
+    """``ActivityCounts`` on the conversation table."""
+
+    def __init__(self, table: Table, clock: Clock) -> None:
+        self._table = table
+        self._clock = clock
+
+    async def get(self, scope: Scope, counter: Counter) -> Activity:
+        return _activity(await self._table.get(keys.activity(scope, counter.kind, counter.user), consistent=False))
+
+    async def change(self, scope: Scope, counter: Counter, change: Change, *, known: Activity | None = None) -> bool:
+        key = keys.activity(scope, counter.kind, counter.user)
+        activity = known if known is not None else await self.get(scope, counter)
+        async for attempt in self._table.attempts():
+            if attempt:  # others have changed them again during the pause
+                activity = _activity(await self._table.get(key))
+            changed = await change(activity)
+            if changed is activity:
+                return True
+            try:
+                await self._table.put(key | self._item(activity, changed), **replaces_revision(activity.revision))
+            except ConditionFailed:
+                continue
+            except ClientError as error:
+                about = error.response["Error"]
+                # "Item size has exceeded the maximum allowed size": 400 KB.
+                if about["Code"] == "ValidationException" and "size" in about.get("Message", ""):
+                    raise CountsTooLarge from None
+                raise
+            else:
+                return True
+        return False
+
+    async def threads(self, scope: Scope, thread_ids: Collection[str]) -> Mapping[str, ThreadUse]:
+        found = await self._read(scope, thread_ids, consistent=False)
+        # A new thread may not be visible without consistency.
+        missing = [thread_id for thread_id in thread_ids if thread_id not in found]
+        return {**found, **await self._read(scope, missing, consistent=True)}
+
+    async def _read(self, scope: Scope, thread_ids: Collection[str], *, consistent: bool) -> Mapping[str, ThreadUse]:
+        wanted, found = list(thread_ids), dict[str, ThreadUse]()
+        for start in range(0, len(wanted), READ_AT_ONCE):
+            named = [keys.thread(scope, thread_id) for thread_id in wanted[start : start + READ_AT_ONCE]]
+            for item in await self._table.get_many(named, consistent=consistent):
+                found[item["PK"].removeprefix(keys.partition(scope, ""))] = _use(item)
+        return found
+
+    def _item(self, read: Activity, changed: Activity) -> Item:
+        return {
+            "revision": read.revision + 1,
+            "minute": changed.minute,
+            "messages": changed.messages,
+            "messages_of": dict(changed.messages_of),
+            "day": changed.day,
+            "tokens": changed.tokens,
+            "tokens_of": dict(changed.tokens_of),
+            "places": {
+                name: [each.user, each.until, each.run, each.fence, each.tokens]
+                for name, each in changed.places.items()
+            },
+            "expires_at": int(self._clock.now().timestamp()) + KEPT_SECONDS,
+        }
+
+
+def _activity(item: Item | None) -> Activity:
+    if item is None:
+        return Activity()
+    return Activity(
+        revision=item["revision"],
+        minute=item["minute"],
+        messages=item["messages"],
+        messages_of={user: int(count) for user, count in item["messages_of"].items()},
+        day=item["day"],
+        tokens=item["tokens"],
+        tokens_of={user: int(count) for user, count in item["tokens_of"].items()},
+        places={
+            name: Place(user, int(until), run, int(fence), int(tokens))
+            for name, (user, until, run, fence, tokens) in item["places"].items()
+        },
+    )
+
+
+def _use(item: Item) -> ThreadUse:
+    return ThreadUse(
+        fence=item.get("fence", 0),
+        lease_until=from_millis(item["lease_until"]) if "lease_until" in item else None,
+        tokens=item.get("input_tokens", 0) + item.get("output_tokens", 0),
+    )

@@ -1,0 +1,158 @@
+"""Handoffs and workflows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import timedelta
+
+from baton.adapters.aws.s3_records import S3Bodies
+from baton.adapters.dynamodb import keys
+from baton.adapters.dynamodb.attributes import Item
+from baton.adapters.dynamodb.bodies import ItemBodies
+from baton.adapters.dynamodb.conditional_writes import put_fenced
+from baton.adapters.dynamodb.shapes import HANDOFF, WORKFLOW
+from baton.adapters.dynamodb.table import ConditionFailed, Table
+from baton.concurrency.tasks import gather_all
+from baton.domain.cursors import decode_text, encode_text
+from baton.domain.errors import LeaseLost
+from baton.domain.handoffs.handoff import HandoffOutcome, HandoffPlace, HandoffRequest, handoff_id
+from baton.domain.handoffs.workflow import UNFINISHED, Workflow
+from baton.domain.tenants.identity import Scope
+from baton.domain.times import from_millis, to_millis
+from baton.ports.clock import Clock
+from baton.ports.threads.handoffs import UnfinishedWorkflow, WorkflowElsewhere
+from baton.ports.threads.leases import Lease
+
+KEPT_AFTER_ITS_END = timedelta(days=1)
+"""The time that a finished workflow stays in the user's list, where it makes late writes of dead workers fail."""
+_MINE = "attribute_not_exists(PK) OR (thread_id = :thread AND fence <= :fence)"
+
+
+class DynamoWorkflows:
+    """``WorkflowStore`` on the conversation table."""
+
+    def __init__(self, table: Table, clock: Clock) -> None:
+        self._table = table
+        self._clock = clock
+
+    async def put(self, lease: Lease, workflow: Workflow, *, moved_from: Workflow | None = None) -> None:
+        if workflow.thread_id != lease.thread_id:
+            raise ValueError("only the holder of the thread's lease may write its workflows")
+        ends_at = workflow.expires_at if workflow.status in UNFINISHED else workflow.updated_at + KEPT_AFTER_ITS_END
+        item: Item = {
+            **keys.user_flow(lease.scope, workflow.id),
+            "thread_id": lease.thread_id,
+            "body": WORKFLOW.pack(workflow),
+            "fence": lease.fence,
+            "changed_at": to_millis(workflow.updated_at),
+            "expires_at": to_millis(ends_at) // 1000,
+        }
+        condition, values = _MINE, {":thread": lease.thread_id, ":fence": lease.fence}
+        if moved_from is not None:
+            condition = f"{_MINE} OR (thread_id = :from AND changed_at = :found)"
+            values |= {":from": moved_from.thread_id, ":found": to_millis(moved_from.updated_at)}
+        try:
+            await self._table.put(item, condition=condition, values=values)
+        except ConditionFailed as failure:
+            holder = (failure.item or {}).get("thread_id", lease.thread_id)
+            if holder == lease.thread_id:
+                raise LeaseLost from None
+            raise WorkflowElsewhere(holder) from None
+
+    async def find(self, scope: Scope, workflow_id: str) -> Workflow | None:
+        item = await self._table.get(keys.user_flow(scope, workflow_id))
+        return _to_workflow(item) if item else None
+
+    async def unfinished(self, scope: Scope) -> Sequence[UnfinishedWorkflow]:
+        now = self._clock.now()
+        found: list[UnfinishedWorkflow] = []
+        async for page in self._table.query(keys.user_listing(scope), prefix=keys.FLOW):
+            found += [UnfinishedWorkflow(_to_workflow(item), "offered" in item) for item in page]
+        found = [each for each in found if each.workflow.is_unfinished(now)]
+        return sorted(found, key=lambda each: (each.workflow.updated_at, each.workflow.id), reverse=True)
+
+    async def mark_offered(self, scope: Scope, workflow_id: str) -> None:
+        with suppress(ConditionFailed):
+            await self._table.update(
+                keys.user_flow(scope, workflow_id),
+                "SET offered = :true",
+                {":true": True},
+                condition="attribute_exists(PK)",
+            )
+
+
+def _to_workflow(item: Item) -> Workflow:
+    workflow_id: str = item["SK"].removeprefix(keys.FLOW)
+    return WORKFLOW.unpack(item["body"], id=workflow_id, thread_id=item["thread_id"])
+
+
+AUDITED = "handoff"
+"""The action of its audit record."""
+
+
+class DynamoHandoffs:
+    """``HandoffStore`` on the conversation table, with large bodies in S3.
+
+    A separate record besides the audit record would cost every handoff a third write unit.
+    """
+
+    def __init__(self, table: Table, bodies: S3Bodies) -> None:
+        self._table = table
+        self._bodies = ItemBodies(bodies)
+
+    async def put(self, lease: Lease, request: HandoffRequest) -> None:
+        scope, thread_id = lease.scope, lease.thread_id
+        sortable_id = _sortable_id(thread_id, request.place)
+        began = "refused" if request.outcome is HandoffOutcome.REFUSED else "started"
+        item: Item = {
+            **keys.audit(scope, thread_id, sortable_id),
+            "user_id": request.user_id,
+            "action": AUDITED,
+            "outcome": began,
+            "detail": json.dumps(request.audit_detail),
+            "listing": keys.audit_listing(scope, sortable_id),
+            "listed_at": sortable_id,
+            "ordinal": request.ordinal,
+            "number": request.number,
+            **await self._bodies.kept(scope, thread_id, HANDOFF.pack(request)),
+        }
+        await put_fenced(self._table, lease, item)
+
+    async def get(self, scope: Scope, thread_id: str, place: HandoffPlace) -> HandoffRequest | None:
+        item = await self._table.get(keys.audit(scope, thread_id, _sortable_id(thread_id, place)))
+        return await self._request(scope, thread_id, item) if item else None
+
+    async def of_thread(
+        self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
+    ) -> tuple[Sequence[HandoffRequest], str | None]:
+        before = keys.AUDIT + decode_text(cursor) if cursor else f"{keys.AUDIT}~"
+        found: list[Item] = []
+        async for page in self._table.query(
+            keys.partition(scope, thread_id), first=keys.AUDIT, last=before, newest_first=True
+        ):
+            found += [item for item in page if item["SK"] != before and item["action"] == AUDITED and "ordinal" in item]
+            if len(found) > limit:
+                break
+        shown = found[:limit]
+        requests = await gather_all(*(self._request(scope, thread_id, item) for item in shown))
+        more = encode_text(shown[-1]["SK"].removeprefix(keys.AUDIT)) if len(found) > limit else None
+        return requests, more
+
+    async def _request(self, scope: Scope, thread_id: str, item: Item) -> HandoffRequest:
+        started = int(item["SK"].removeprefix(keys.AUDIT).partition("#")[0])
+        body = await self._bodies.read(scope, thread_id, item)
+        return HANDOFF.unpack(
+            body,
+            thread_id=thread_id,
+            tenant_id=scope.tenant_id,
+            ordinal=item["ordinal"],
+            number=item["number"],
+            started_at=from_millis(started),
+        )
+
+
+def _sortable_id(thread_id: str, place: HandoffPlace) -> str:
+    # The number orders the handoffs of one run, which have the same time.
+    return f"{place.started:015d}#{place.number:02d}-{handoff_id(thread_id, place.ordinal, place.number)}"

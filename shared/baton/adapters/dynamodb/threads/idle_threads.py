@@ -1,0 +1,102 @@
+"""The idle index on DynamoDB: sharded and keys only. Turns do not depend on it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable
+from contextlib import aclosing
+from datetime import datetime, timedelta
+from functools import partial
+
+from baton.adapters.dynamodb import keys
+from baton.adapters.dynamodb.attributes import Item
+from baton.adapters.dynamodb.memory.episodes import is_settled
+from baton.adapters.dynamodb.shards import due_entries
+from baton.adapters.dynamodb.table import ConditionFailed, Table
+from baton.adapters.dynamodb.threads.thread_item import thread_from_item
+from baton.domain.tenants.identity import Scope
+from baton.domain.times import from_millis, to_millis
+from baton.ports.clock import Clock
+from baton.ports.threads.threads import DueThread, IdleThread
+
+MAX_AT_ONCE = 100
+"""DynamoDB's limit for BatchGetItem."""
+
+
+class DynamoIdleThreads:
+    """``IdleThreads`` on the conversation table."""
+
+    def __init__(self, table: Table, clock: Clock) -> None:
+        self._table = table
+        self._clock = clock
+
+    async def due(self, before: datetime) -> AsyncIterator[DueThread]:
+        async with aclosing(due_entries(self._table, keys.idle_shards(), before)) as pages:
+            async for page in pages:
+                entries = sorted(page, key=_check_at)
+                for start in range(0, len(entries), MAX_AT_ONCE):
+                    for due in await self._load(entries[start : start + MAX_AT_ONCE]):
+                        yield due
+
+    async def postpone(self, due: DueThread, until: datetime, *, failures: int = 0) -> bool:
+        values: Item = {":until": to_millis(until), ":seen": to_millis(due.check_at)}
+        expression = "SET idle_check_at = :until REMOVE idle_failures"
+        if failures:
+            expression = "SET idle_check_at = :until, idle_failures = :failures"
+            values[":failures"] = failures
+        try:
+            await self._table.change(
+                {"PK": f"{due.tenant_id}#{due.thread_id}", "SK": "THREAD"},
+                expression,
+                values,
+                condition="idle_check_at = :seen",
+            )
+        except ConditionFailed:
+            return False
+        return True
+
+    async def _load(self, entries: list[Item]) -> list[DueThread]:
+        """Read the threads consistently. The index may be behind, and may list a moving thread twice."""
+        found_keys = dict.fromkeys((entry["PK"], entry["SK"]) for entry in entries)
+        wanted = [{"PK": partition, "SK": sort} for partition, sort in found_keys]
+        items = {item["PK"]: item for item in await self._table.get_many(wanted, consistent=True)}
+        stored = await self._with_last_episode(items.values())
+        now = self._clock.now()
+        found = []
+        for entry in entries:
+            item = items.get(entry["PK"])
+            if item is None or item.get("idle_check_at") != entry["idle_check_at"]:
+                continue  # it is gone, or another sweep was faster
+            if item.get("thread_status") == "deleted":
+                continue
+            tenant_id, _, thread_id = entry["PK"].partition("#")
+            found.append(
+                DueThread(
+                    tenant_id,
+                    thread_id,
+                    check_at=from_millis(item["idle_check_at"]),
+                    failures=item.get("idle_failures", 0),
+                    read=partial(_idle_thread, tenant_id, thread_id, item, now, has_last_episode=entry["PK"] in stored),
+                )
+            )
+        return found
+
+    async def _with_last_episode(self, items: Iterable[Item]) -> set[str]:
+        """Return the partitions of the threads whose previous session has its episode, as far as it will be made."""
+        numbers = {item["PK"]: item["episode"] - 1 for item in items if isinstance(item.get("episode"), int)}
+        wanted = [{"PK": key, "SK": keys.episode_sort(number)} for key, number in numbers.items() if number > 0]
+        episodes = await self._table.get_many(wanted, consistent=True) if wanted else []
+        return {episode["PK"] for episode in episodes if is_settled(episode)}
+
+
+def _idle_thread(tenant_id: str, thread_id: str, item: Item, now: datetime, *, has_last_episode: bool) -> IdleThread:
+    thread = thread_from_item(thread_id, item, now)
+    return IdleThread(
+        scope=Scope(tenant_id, item["user_id"]),
+        thread=thread,
+        closes_at=thread.last_activity_at + timedelta(milliseconds=item["idle_ms"]),
+        has_last_episode=has_last_episode,
+    )
+
+
+def _check_at(entry: Item) -> tuple[int, str]:
+    return entry["idle_check_at"], entry["PK"]

@@ -1,0 +1,303 @@
+"""The lease, the fence and the pointer: who may write to a thread, and which messages readers see."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from baton.adapters.dynamodb import keys
+from baton.adapters.dynamodb.attributes import Item, pack_id, unpack_id
+from baton.adapters.dynamodb.conditional_writes import put_fenced, update_own
+from baton.adapters.dynamodb.shapes import CLIENT_OFFER, PENDING
+from baton.adapters.dynamodb.table import ConditionFailed, Table
+from baton.adapters.dynamodb.threads.lease_updates import (
+    END_RUN,
+    FOR_NO_RECORD,
+    MINE,
+    RESERVED_SEQS,
+    ThreadUpdate,
+    acquisition_update,
+    closing_update,
+    commit_update,
+    selection_update,
+)
+from baton.adapters.dynamodb.threads.recent_histories import RecentHistories
+from baton.adapters.dynamodb.threads.thread_item import lease_mark, tenant_listed_at, thread_from_item
+from baton.concurrency.tasks import gather_all
+from baton.domain.errors import LeaseLost, StoreUnavailable, ThreadUnavailable
+from baton.domain.handoffs.workflow import Workflow
+from baton.domain.memory.episode import EpisodeRef
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.history_window import HistoryWindow
+from baton.domain.threads.interrupt import PendingInterrupts
+from baton.domain.threads.thread import DEFAULT_LEASE_SECONDS, ConversationState, Run, Thread, ThreadStatus
+from baton.domain.times import from_millis, to_millis
+from baton.ports.clock import Clock
+from baton.ports.threads.leases import Commit, Committed, Lease, LeaseBusy, LeaseRequest, NoSuchThread
+from baton.ports.threads.messages import TurnRecord
+
+LOW_SEQS = 5_000
+"""A renewal reserves more sequence numbers if fewer than this are left."""
+
+
+def _end_of_lease(now: datetime, seconds: float) -> datetime:
+    """Return the end of a new lease in whole milliseconds, as in the table. Leases are compared by their end."""
+    return from_millis(to_millis(now + timedelta(seconds=seconds)))
+
+
+class Leases:
+    """The part of the thread store that manages leases and commits."""
+
+    def __init__(self, table: Table, clock: Clock, lease_seconds: float = DEFAULT_LEASE_SECONDS) -> None:
+        self._table = table
+        self._clock = clock
+        self._lease_seconds = lease_seconds
+        self._histories = RecentHistories()
+
+    async def acquire(self, scope: Scope, request: LeaseRequest) -> Lease:
+        now = self._clock.now()
+        owner = self._clock.new_id()
+        until = _end_of_lease(now, self._lease_seconds)
+        # The update of a thread that is there needs none of the values of a new one, which take a sixth of its time.
+        is_known = request.parent_thread_id is None and self._histories.has(scope, request.thread_id)
+        wanted = replace(request, may_create=False) if is_known else request
+        update = acquisition_update(scope, wanted, owner=owner, until=until, now=now)
+        try:
+            item = await self._table.update(
+                keys.thread(scope, request.thread_id), update.expression, update.values, condition=update.condition
+            )
+        except ConditionFailed as failure:
+            if failure.item is None and request.may_create and is_known:  # it was removed meanwhile
+                self._histories.forget(scope, request.thread_id)
+                return await self.acquire(scope, request)
+            if failure.item is None:
+                raise NoSuchThread from None
+            if request.parent_thread_id not in (None, failure.item.get("parent_thread_id")):
+                raise ThreadUnavailable from None  # the id is in use for something else
+            item = _own_retry_or_raise(failure.item, scope, owner, now)
+        if request.may_create and not item.get("owner_claimed"):
+            await self._claim_id(scope, request.thread_id, item, now)
+        self._histories.begin(scope, request.thread_id, item)
+        return _lease(scope, request, item, until)
+
+    async def renew(self, lease: Lease, *, used_seq: int, without_record: bool = False) -> Lease:
+        until = _end_of_lease(self._clock.now(), self._lease_seconds)
+        more = RESERVED_SEQS if lease.end_seq - used_seq < LOW_SEQS else 0
+        values = {
+            ":until": to_millis(until),
+            ":end": lease.end_seq + more,
+            ":fence": lease.fence,
+            ":owner": pack_id(lease.owner),
+        }
+        expression = "SET lease_until = :until, next_seq = :end" + (FOR_NO_RECORD if without_record else "")
+        await self._update_mine(lease, expression, values)
+        delivery = None if without_record else lease.delivery
+        return replace(lease, until=until, end_seq=lease.end_seq + more, delivery=delivery)
+
+    async def release(self, lease: Lease) -> None:
+        # Return this lease's reserved numbers too, so that a refused message leaves no gap.
+        values = {":next": lease.first_seq, ":fence": lease.fence, ":owner": pack_id(lease.owner)}
+        with contextlib.suppress(LeaseLost):
+            await self._update_mine(lease, "SET next_seq = :next" + END_RUN, values)
+
+    async def abandon(self, lease: Lease) -> None:
+        values = {":zero": 0, ":fence": lease.fence, ":owner": pack_id(lease.owner)}
+        with contextlib.suppress(LeaseLost):
+            await self._update_mine(lease, "SET lease_until = :zero", values)
+
+    async def begin_run(self, lease: Lease, *, run_id: str, message_id: str) -> Lease:
+        # Not a first attempt: the dropped run may have used numbers, and clients accept the jump for later attempts.
+        values = {
+            ":run": pack_id(run_id),
+            ":message": pack_id(message_id),
+            ":two": 2,
+            ":fence": lease.fence,
+            ":owner": pack_id(lease.owner),
+        }
+        expression = "SET run_id = :run, run_message_id = :message, run_attempt = :two"
+        await self._update_mine(lease, expression, values)
+        return replace(lease, thread=replace(lease.thread, run=Run(run_id, message_id, attempt=2)))
+
+    async def take_over(self, lease: Lease) -> Lease:
+        run = lease.thread.run
+        if run is None:
+            raise LeaseLost
+        again = replace(run, attempt=run.attempt + 1)
+        values = {":attempt": again.attempt, ":fence": lease.fence, ":owner": pack_id(lease.owner)}
+        await self._update_mine(lease, "SET run_attempt = :attempt", values)
+        return replace(lease, thread=replace(lease.thread, run=again))
+
+    async def commit(self, lease: Lease, commit: Commit) -> Committed:
+        now = self._clock.now()
+        update = commit_update(lease, commit, now)
+        commits = self._carry_out(lease, update)
+        if ":listed" not in update.values or lease.thread.parent_thread_id is not None:
+            item = await commits
+        else:
+            item, _ = await gather_all(commits, self._list_for_tenant(lease.scope, lease.thread_id, now))
+        self._histories.extend(lease, commit)
+        return Committed("notifies" in item, item.get("title"), item.get("live_changes", 0))
+
+    async def want_notifications(self, scope: Scope, thread_id: str) -> Thread:
+        item = await update_own(self._table, scope, thread_id, "SET notifies = :true", {":true": True})
+        return thread_from_item(thread_id, item, self._clock.now())
+
+    async def rename(self, scope: Scope, thread_id: str, title: str) -> Thread:
+        item = await update_own(self._table, scope, thread_id, "SET title = :title", {":title": title})
+        return thread_from_item(thread_id, item, self._clock.now())
+
+    async def keep_made_title(self, scope: Scope, thread_id: str, *, title: str, preview: str | None) -> Thread:
+        expression, values = "SET title = if_not_exists(title, :title)", {":title": title}
+        if preview is not None:
+            expression, values[":preview"] = f"{expression}, preview = :preview", preview
+        item = await update_own(self._table, scope, thread_id, expression, values)
+        return thread_from_item(thread_id, item, self._clock.now())
+
+    async def keep_pending(self, lease: Lease, pending: PendingInterrupts) -> None:
+        values = {":pending": PENDING.pack(pending), ":fence": lease.fence, ":owner": pack_id(lease.owner)}
+        await self._update_mine(lease, "SET pending = :pending", values)
+
+    async def close(
+        self, lease: Lease, *, last_seq: int, ended: EpisodeRef | None, resumable: Sequence[Workflow] = ()
+    ) -> bool:
+        update = closing_update(lease, last_seq=last_seq, ended=ended, resumable=resumable, now=self._clock.now())
+        return "notifies" in await self._carry_out(lease, update)
+
+    async def select(
+        self,
+        lease: Lease,
+        *,
+        last_seq: int,
+        conversation: ConversationState,
+        windows: tuple[HistoryWindow, ...],
+    ) -> None:
+        update = selection_update(lease, last_seq=last_seq, conversation=conversation, windows=windows)
+        await self._carry_out(lease, update)
+
+    async def settle(self, scope: Scope, thread_id: str, *, episode: int) -> None:
+        with contextlib.suppress(ConditionFailed):
+            await self._table.update(
+                keys.thread(scope, thread_id),
+                "REMOVE idle_shard, idle_check_at, idle_failures",
+                {":closed": ThreadStatus.CLOSED.value, ":next": episode + 1},
+                condition="thread_status = :closed AND episode = :next",
+            )
+
+    async def open_turn(self, lease: Lease, turn: TurnRecord) -> TurnRecord | None:
+        try:
+            await self._table.put(_turn_item(lease, turn), condition="attribute_not_exists(PK)")
+        except ConditionFailed as failure:
+            existing = _turn(turn.message_id, failure.item or {})
+            return None if existing.fence == lease.fence and existing.run_id == turn.run_id else existing
+        return None
+
+    async def reopen_turn(self, lease: Lease, turn: TurnRecord) -> None:
+        await put_fenced(self._table, lease, _turn_item(lease, turn))
+
+    async def get_turn(self, scope: Scope, thread_id: str, message_id: str) -> TurnRecord | None:
+        item = await self._table.get(keys.turn(scope, thread_id, message_id))
+        return _turn(message_id, item) if item else None
+
+    async def _update_mine(self, lease: Lease, expression: str, values: Item) -> None:
+        """Update the thread under the lease. Raises ``LeaseLost``."""
+        try:
+            await self._table.update(keys.thread(lease.scope, lease.thread_id), expression, values, condition=MINE)
+        except ConditionFailed:
+            raise LeaseLost from None
+
+    async def _carry_out(self, lease: Lease, update: ThreadUpdate) -> Item:
+        """Make the update that ends the lease, and return the thread's item. Raises ``LeaseLost``."""
+        key = keys.thread(lease.scope, lease.thread_id)
+        try:
+            return await self._table.update(key, update.expression, update.values, condition=update.condition)
+        except ConditionFailed as failure:
+            if failure.item is not None and failure.item.get("committed_fence") == lease.fence:
+                return failure.item  # an earlier try of this commit succeeded, and its response was lost
+            raise LeaseLost from None
+
+    async def _list_for_tenant(self, scope: Scope, thread_id: str, now: datetime) -> None:
+        """Move the thread up in its tenant's list.
+
+        The list is in the order of hours, so that most turns do not pay for it. Failures are ignored: the thread is
+        moved with its first activity of another hour.
+        """
+        place = f"{tenant_listed_at(now)}#{thread_id}"
+        with contextlib.suppress(ConditionFailed, StoreUnavailable):
+            await self._table.change(
+                keys.owner(thread_id),
+                "SET listing = :listing, listed_at = :place",
+                {":listing": keys.tenant_listing(scope, thread_id), ":place": place, ":tenant": scope.tenant_id},
+                condition="tenant_id = :tenant AND (attribute_not_exists(listed_at) OR listed_at < :place)",
+            )
+
+    async def _claim_id(self, scope: Scope, thread_id: str, item: Item, now: datetime) -> None:
+        """Claim the thread id for the tenant. If another tenant has it, undo the thread's creation."""
+        claim: Item = {**keys.owner(thread_id), "tenant_id": scope.tenant_id}
+        if "parent_thread_id" not in item:
+            claim |= {
+                "listing": keys.tenant_listing(scope, thread_id),
+                "listed_at": f"{tenant_listed_at(now)}#{thread_id}",
+            }
+        try:
+            await self._table.put(claim, condition="attribute_not_exists(PK)")
+        except ConditionFailed as failure:
+            if (failure.item or {}).get("tenant_id") == scope.tenant_id:
+                return
+            with contextlib.suppress(ConditionFailed):
+                await self._table.delete(
+                    keys.thread(scope, thread_id),
+                    condition="fence = :fence AND next_ordinal = :zero",
+                    values={":fence": item["fence"], ":zero": 0},
+                )
+            raise ThreadUnavailable from None
+
+
+def _own_retry_or_raise(item: Item, scope: Scope, owner: str, now: datetime) -> Item:
+    """Return the item if an earlier try of this request took the lease. Otherwise raise the reason of the refusal."""
+    if unpack_id(item.get("lease_owner", "")) == owner:
+        return item
+    if item["user_id"] != scope.user_id or item["thread_status"] == "deleted":
+        raise ThreadUnavailable
+    run = thread_from_item("", item, now).run
+    raise LeaseBusy(run, lease_mark({"lease_until": to_millis(now), **item}))
+
+
+def _lease(scope: Scope, request: LeaseRequest, item: Item, until: datetime) -> Lease:
+    return Lease(
+        scope=scope,
+        thread=thread_from_item(request.thread_id, item, until),
+        owner=unpack_id(item["lease_owner"]),
+        fence=item["fence"],
+        until=until,
+        first_seq=item["next_seq"] - RESERVED_SEQS,
+        end_seq=item["next_seq"],
+        delivery=request.delivery,
+    )
+
+
+def _turn_item(lease: Lease, turn: TurnRecord) -> Item:
+    permissions: Item = {"permissions": list(turn.permissions)} if turn.permissions else {}
+    client: Item = {"client": CLIENT_OFFER.pack(turn.client)} if turn.client is not None else {}
+    return {
+        **keys.turn(lease.scope, lease.thread_id, turn.message_id),
+        "run_id": turn.run_id,
+        "digest": turn.digest,
+        "first_ordinal": turn.first_ordinal,
+        "fence": turn.fence,
+        **permissions,
+        **client,
+    }
+
+
+def _turn(message_id: str, item: Item) -> TurnRecord:
+    return TurnRecord(
+        message_id=message_id,
+        run_id=item["run_id"],
+        digest=item["digest"],
+        first_ordinal=item["first_ordinal"],
+        fence=item["fence"],
+        permissions=tuple(item.get("permissions", ())),
+        client=CLIENT_OFFER.unpack(item["client"]) if "client" in item else None,
+    )

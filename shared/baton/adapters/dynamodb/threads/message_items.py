@@ -1,0 +1,117 @@
+"""The item of a message: ids in 16 bytes, and a body without what the item has elsewhere.
+
+A message of a few sentences stays below 1 KB with its run's last events, and so costs one write unit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from baton.adapters.dynamodb.attributes import Item, unpack_id
+from baton.adapters.dynamodb.bodies import pack, unpack
+from baton.adapters.dynamodb.shapes import MESSAGE
+from baton.domain.threads.message import StoredMessage
+
+SUMMARY = "summary#"
+"""The beginning of the attributes with the summaries of what came before a message; the agent's id follows."""
+_CONTENT = "TEXT_MESSAGE_CONTENT"
+_OWN = 0
+"""An event's stand-in for an id, or the usage, that the item has elsewhere. Neither is ever a number."""
+
+Event = dict[str, Any]
+
+
+def ordinal_of(item: Item) -> int:
+    """Return the ordinal in the key of a message's item."""
+    return int(item["SK"].removeprefix("MSG#"))
+
+
+def pack_message(message: StoredMessage, thread_id: str) -> bytes:
+    """Return the body of a message's item."""
+    body = MESSAGE.as_json(message)
+    end = body.get("end")
+    if end is not None and end.get("tail"):
+        body["end"] = {**end, "tail": _compact_tail(end["tail"], _known(message.id, message.run_id, thread_id, end))}
+    return pack(body)
+
+
+def unpack_message(packed: bytes, item: Item, thread_id: str) -> StoredMessage:
+    """Return the message of an item with this body. Raises ``StoreUnavailable`` if it is damaged."""
+    body = unpack(packed)
+    message_id, run_id = unpack_id(item["id"]), unpack_id(item["run_id"])
+    if isinstance(body, dict) and isinstance(end := body.get("end"), dict) and isinstance(end.get("tail"), list):
+        end["tail"] = _whole_tail(end["tail"], _known(message_id, run_id, thread_id, end))
+    return MESSAGE.of_json(
+        body,
+        id=message_id,
+        ordinal=ordinal_of(item),
+        run_id=run_id,
+        tokens=item["tokens"],
+        fence=item["fence"],
+        summaries={
+            name.removeprefix(SUMMARY): stored if isinstance(stored, str) else unpack(stored)
+            for name, stored in item.items()
+            if name.startswith(SUMMARY)
+        },
+    )
+
+
+def _known(message_id: str, run_id: str, thread_id: str, end: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the members of a run's last events that the item has elsewhere."""
+    usage, model = end.get("usage"), end.get("model")
+    if not isinstance(usage, dict):
+        return {"threadId": thread_id, "runId": run_id, "messageId": message_id}
+    sent, answered, cached = (usage.get(f"{kind}_tokens", 0) for kind in ("input", "output", "cached_input"))
+    shown = {"inputTokens": sent, "outputTokens": answered, "totalTokens": sent + answered}
+    shown |= ({"model": model} if model is not None else {}) | ({"cachedInputTokens": cached} if cached else {})
+    return {"threadId": thread_id, "runId": run_id, "messageId": message_id, "usage": [shown]}
+
+
+def _compact_tail(tail: Sequence[Event], known: Mapping[str, Any]) -> list[Any]:
+    """Return a run's last events in a shorter form.
+
+    Those with text of the message, which follow one another, stand together as a list: the beginning of the first
+    one's span and the length of each.
+    """
+    compact: list[Any] = []
+    end = -1
+    """The end of the text of the last event, if it was such a one."""
+    for event in tail:
+        if event.keys() == {"type", "messageId", "span"} and (event["type"], event["messageId"]) == (
+            _CONTENT,
+            known["messageId"],
+        ):
+            first, last = event["span"]
+            if first != end:
+                compact.append([first])
+            compact[-1].append(last - first)
+            end = last
+        else:
+            compact.append(
+                {name: _OWN if name in known and known[name] == value else value for name, value in event.items()}
+            )
+            end = -1
+    return compact
+
+
+def _whole_tail(compact: Sequence[Any], known: Mapping[str, Any]) -> list[Event]:
+    """Return what ``_compact_tail`` was given. Events that were stored whole stay as they are."""
+    tail: list[Event] = []
+    for entry in compact:
+        if isinstance(entry, list):
+            tail += _content_events(entry, known["messageId"])
+        elif isinstance(entry, dict):
+            tail.append(
+                {name: known[name] if name in known and value == _OWN else value for name, value in entry.items()}
+            )
+        else:
+            tail.append(entry)  # damaged, which the message's declaration finds
+    return tail
+
+
+def _content_events(entry: Sequence[int], message_id: str) -> Iterator[Event]:
+    first = entry[0]
+    for length in entry[1:]:
+        yield {"type": _CONTENT, "messageId": message_id, "span": [first, first + length]}
+        first += length

@@ -1,0 +1,157 @@
+"""The newest messages of threads whose turns this process has run, so that the next turn need not read them again.
+
+Committed messages never change, and every commit moves the thread's pointer and its ``committed_fence``. So the
+messages that were read, or written and committed here, are the thread's as long as both are what they were then: the
+update that takes the next lease returns them, and costs nothing more. Summaries are added to messages without a lease;
+a run that has asked for one keeps nothing.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from cachetools import TTLCache
+
+from baton.adapters.dynamodb.attributes import Item
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.message import StoredMessage
+from baton.domain.threads.thread import Thread
+from baton.domain.times import to_millis
+from baton.ports.threads.leases import Commit, Lease
+
+KEPT_SECONDS = 300.0
+"""The longest time for which a process holds words of a thread that it does not work on."""
+MAX_SIZE = 64 * 1024 * 1024
+"""Bytes of messages in memory, at most."""
+MAX_MESSAGES = 400
+MESSAGE_SIZE = 1024
+"""The size of a message besides its content and calls, roughly."""
+
+Key = tuple[str, str]
+
+
+@dataclass(slots=True)
+class _History:
+    """The newest messages of one thread at one commit."""
+
+    created_at: int
+    """Milliseconds; another thread may get the id of a deleted one."""
+    committed_fence: int | None
+    next_ordinal: int
+    messages: tuple[StoredMessage, ...] = ()
+    """The newest ones, in order and without a gap, up to ``next_ordinal``."""
+    size: int = 0
+    written: dict[int, tuple[StoredMessage, int]] = field(default_factory=dict)
+    """The messages of the run in progress, as a read returns them, and their sizes, by ordinal."""
+
+
+class RecentHistories:
+    """Histories of conversations, kept for some minutes. Threads and event loops may share it."""
+
+    def __init__(self) -> None:
+        self._known: TTLCache[Key, _History] = TTLCache(MAX_SIZE, KEPT_SECONDS, getsizeof=_size_of)
+        self._lock = threading.Lock()
+
+    def begin(self, scope: Scope, thread_id: str, item: Item) -> None:
+        """Take the thread's item as its lease found it, and forget the messages of another state."""
+        found = _History(item["created_at"], item.get("committed_fence"), item["next_ordinal"])
+        with self._lock:
+            known = self._known.get(_key(scope, thread_id))
+            if known is not None and _state_of(known) == _state_of(found):
+                found = replace(known, written={})
+            self._keep(_key(scope, thread_id), found)
+
+    def has(self, scope: Scope, thread_id: str) -> bool:
+        """Return whether the thread was there within the last minutes."""
+        with self._lock:
+            return _key(scope, thread_id) in self._known
+
+    def find(
+        self, scope: Scope, thread: Thread, *, token_budget: int, first_ordinal: int
+    ) -> Sequence[StoredMessage] | None:
+        """Return the newest messages from ``first_ordinal`` on, up to the one that exceeds the budget.
+
+        Returns None if they are not known.
+        """
+        with self._lock:
+            known = self._known.get(_key(scope, thread.id))
+        if known is None or not _is_of(known, thread):
+            return None
+        found: list[StoredMessage] = []
+        tokens = 0
+        for message in reversed(known.messages):
+            if message.ordinal < first_ordinal or tokens > token_budget:
+                break
+            found.append(message)
+            tokens += message.tokens
+        is_whole = tokens > token_budget or (bool(known.messages) and known.messages[0].ordinal <= first_ordinal)
+        return found[::-1] if is_whole else None
+
+    def keep(self, scope: Scope, thread: Thread, messages: Sequence[StoredMessage], size: int) -> None:
+        """Keep the newest messages of the thread, as they were read now; ``size`` is that of their contents."""
+        key = _key(scope, thread.id)
+        with self._lock:
+            known = self._known.get(key)
+            if known is None or not _is_of(known, thread) or not _reaches(messages, thread.next_ordinal):
+                return
+            self._keep(key, replace(known, messages=tuple(messages), size=size + MESSAGE_SIZE * len(messages)))
+
+    def note_written(self, lease: Lease, message: StoredMessage, size: int) -> None:
+        """Note a message of the run in progress, as a read returns it; ``size`` is that of its content."""
+        key = _key(lease.scope, lease.thread_id)
+        with self._lock:
+            known = self._known.get(key)
+            if known is not None and _is_of(known, lease.thread):
+                self._keep(key, replace(known, written={**known.written, message.ordinal: (message, size)}))
+
+    def extend(self, lease: Lease, commit: Commit) -> None:
+        """Add the messages that were written under the lease, because they are committed now."""
+        key = _key(lease.scope, lease.thread_id)
+        with self._lock:
+            known = self._known.pop(key, None)
+            if known is None or not _is_of(known, lease.thread) or commit.may_change:
+                return
+            ordinals = range(known.next_ordinal, commit.next_ordinal)
+            if any(ordinal not in known.written for ordinal in ordinals):  # an earlier attempt wrote it
+                return
+            added = [known.written[ordinal] for ordinal in ordinals]
+            if any(message.fence != lease.fence for message, _ in added):  # a worker that lost the lease wrote it later
+                return
+            size = known.size + sum(size + MESSAGE_SIZE for _, size in added)
+            messages = (*known.messages, *(message for message, _ in added))[-MAX_MESSAGES:]
+            self._keep(key, _History(known.created_at, lease.fence, commit.next_ordinal, messages, size))
+
+    def forget(self, scope: Scope, thread_id: str) -> None:
+        """Forget the messages of a thread."""
+        with self._lock:
+            self._known.pop(_key(scope, thread_id), None)
+
+    def _keep(self, key: Key, history: _History) -> None:
+        self._known.pop(key, None)
+        if _size_of(history) <= MAX_SIZE:
+            self._known[key] = history
+
+
+def _key(scope: Scope, thread_id: str) -> Key:
+    return scope.tenant_id, thread_id
+
+
+def _state_of(history: _History) -> tuple[int, int | None, int]:
+    return history.created_at, history.committed_fence, history.next_ordinal
+
+
+def _is_of(history: _History, thread: Thread) -> bool:
+    return history.created_at == to_millis(thread.created_at) and history.next_ordinal == thread.next_ordinal
+
+
+def _reaches(messages: Sequence[StoredMessage], end: int) -> bool:
+    """Return whether the messages reach to ``end``, without a gap."""
+    first = messages[0].ordinal if messages else end
+    return len(messages) == end - first and (not messages or messages[-1].ordinal == end - 1)
+
+
+def _size_of(history: _History) -> int:
+    written = sum(size + MESSAGE_SIZE for _, size in history.written.values())
+    return history.size + written + MESSAGE_SIZE

@@ -1,0 +1,319 @@
+"""Records of runs: tool calls, sub-tasks and calls over MCP."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from baton.adapters.aws.s3_records import S3Bodies
+from baton.adapters.dynamodb import keys
+from baton.adapters.dynamodb.attributes import Item
+from baton.adapters.dynamodb.bodies import MAX_INLINE, ItemBodies, unpack
+from baton.adapters.dynamodb.conditional_writes import put_fenced
+from baton.adapters.dynamodb.shapes import REMOTE_TASK, RUN_STEP, TASK, TOOL_CALL, pack_call, pack_task_messages
+from baton.adapters.dynamodb.table import Table
+from baton.concurrency.tasks import LARGE, gather_all, off_loop
+from baton.domain.cursors import decode, encode
+from baton.domain.errors import InvalidRequest
+from baton.domain.runs.run_step import RunStep
+from baton.domain.runs.task import RemoteTask, Task
+from baton.domain.runs.tool_call import ToolCallRecord
+from baton.domain.tenants.identity import Scope
+from baton.domain.times import from_millis, to_millis
+from baton.ports.clock import Clock
+from baton.ports.threads.leases import Lease
+from baton.ports.threads.run_records import MAX_BETWEEN, PAGE_SIZE, McpCall
+
+KEPT_SECONDS = 3600
+"""Seconds until a call of an MCP client expires: longer than any run."""
+
+
+class DynamoMcpCalls:
+    """``McpCalls`` on the conversation table."""
+
+    def __init__(self, table: Table, clock: Clock) -> None:
+        self._table = table
+        self._clock = clock
+
+    async def note_begun(self, scope: Scope, call: McpCall) -> None:
+        now = self._clock.now()
+        await self._table.put(
+            {
+                **keys.mcp_call(scope, call.session_id, call.request_id),
+                "thread_id": call.thread_id,
+                "run_id": call.run_id,
+                "changed_at": to_millis(now),  # for the forgetting of its user
+                "expires_at": int(now.timestamp()) + KEPT_SECONDS,
+            }
+        )
+
+    async def find(self, scope: Scope, session_id: str, request_id: str) -> McpCall | None:
+        item = await self._table.get(keys.mcp_call(scope, session_id, request_id))
+        if item is None or item["expires_at"] <= self._clock.now().timestamp():
+            return None
+        return McpCall(session_id, request_id, item["thread_id"], item["run_id"])
+
+
+_BEYOND = 10**12 - 1
+"""A number above every ordinal."""
+
+_Place = tuple[int, int, str]
+"""The position of a record in its thread: first ordinal of its run, time in milliseconds, id."""
+
+
+class DynamoRunRecords:
+    """``RunRecords`` on the conversation table, with large bodies in S3.
+
+    A record's key must be the same in every attempt, but attempts make calls at other times and in another order. So
+    keys sort by run only, and readers sort the records of a run: a page reads whole runs.
+    """
+
+    def __init__(self, table: Table, bodies: S3Bodies) -> None:
+        self._table = table
+        self._bodies = ItemBodies(bodies)
+
+    async def put_call(self, lease: Lease, call: ToolCallRecord) -> None:
+        scope, thread_id = lease.scope, lease.thread_id
+        item: Item = {
+            **keys.call(scope, thread_id, lease.thread.next_ordinal, call.id),
+            "run_id": call.run_id,
+            "began_at": to_millis(call.called_at),
+            **await self._bodies.kept(scope, thread_id, await off_loop(_call_size(call), pack_call, call)),
+        }
+        await put_fenced(self._table, lease, item)
+
+    async def calls_of_run(
+        self, scope: Scope, thread_id: str, run_id: str, *, first_ordinal: int
+    ) -> Sequence[ToolCallRecord]:
+        items = await self._between(scope, thread_id, first_ordinal, first_ordinal + 1)
+        return await self._calls(scope, thread_id, [item for item in items if item["run_id"] == run_id])
+
+    async def calls_between(
+        self, scope: Scope, thread_id: str, *, first_ordinal: int, end_ordinal: int
+    ) -> Sequence[ToolCallRecord]:
+        if first_ordinal >= end_ordinal:
+            return []
+        items, _ = await self._newest(
+            scope, thread_id, keys.call_sort, MAX_BETWEEN, _cursor_below(end_ordinal), first_ordinal=first_ordinal
+        )
+        calls, _ = await self._until_full(scope, thread_id, items)
+        return calls[::-1]
+
+    async def calls(
+        self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
+    ) -> tuple[Sequence[ToolCallRecord], str | None]:
+        items, next_cursor = await self._newest(scope, thread_id, keys.call_sort, limit, cursor)
+        calls, is_whole = await self._until_full(scope, thread_id, items)
+        return calls, next_cursor if is_whole else _cursor(items[len(calls) - 1])
+
+    async def put_task(self, lease: Lease, task: Task) -> None:
+        scope, thread_id = lease.scope, lease.thread_id
+        first_ordinal = lease.thread.next_ordinal
+        size = len(task.message) + len(task.result or "") + sum(len(message.content) for message in task.messages)
+        head = await off_loop(size, TASK.pack, task)
+        messages = await off_loop(size, pack_task_messages, task.messages)
+        item: Item = {
+            **keys.task(scope, thread_id, first_ordinal, task.id),
+            "run_id": task.run_id,
+            "began_at": to_millis(task.started_at),
+            **await self._bodies.kept(scope, thread_id, head),
+            **await self._bodies.kept(scope, thread_id, messages, name="messages", room=max(0, MAX_INLINE - len(head))),
+        }
+        place: Item = {**keys.task_place(scope, thread_id, task.id), "first_ordinal": first_ordinal}
+        await gather_all(put_fenced(self._table, lease, place), put_fenced(self._table, lease, item))
+
+    async def tasks(
+        self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
+    ) -> tuple[Sequence[Task], str | None]:
+        items, next_cursor = await self._newest(scope, thread_id, keys.task_sort, limit, cursor)
+        found: list[Task] = []
+        size = 0
+        for item in items:
+            body = await self._bodies.read(scope, thread_id, item)
+            started_at = from_millis(item["began_at"])
+            found.append(TASK.unpack(body, id=_id(item), run_id=item["run_id"], started_at=started_at))
+            size += len(found[-1].message) + len(found[-1].result or "")
+            if size >= PAGE_SIZE:
+                break
+        return found, next_cursor if len(found) == len(items) else _cursor(items[len(found) - 1])
+
+    async def task(self, scope: Scope, thread_id: str, task_id: str) -> Task | None:
+        place = await self._table.get(keys.task_place(scope, thread_id, task_id))
+        if place is None:
+            return None
+        item = await self._table.get(keys.task(scope, thread_id, place["first_ordinal"], task_id))
+        if item is None:
+            return None
+        body, messages = await gather_all(
+            self._bodies.read(scope, thread_id, item), self._bodies.read(scope, thread_id, item, name="messages")
+        )
+        return TASK.unpack(
+            body,
+            id=task_id,
+            run_id=item["run_id"],
+            started_at=from_millis(item["began_at"]),
+            messages=unpack(messages),
+        )
+
+    async def put_remote_task(self, lease: Lease, task: RemoteTask) -> None:
+        key = keys.remote_task(lease.scope, lease.thread_id, lease.thread.next_ordinal, task.id)
+        await put_fenced(self._table, lease, {**key, "body": REMOTE_TASK.pack(task)})
+
+    async def remote_tasks(self, scope: Scope, thread_id: str, *, first_ordinal: int) -> Sequence[RemoteTask]:
+        found: list[RemoteTask] = []
+        async for page in self._table.query(
+            keys.partition(scope, thread_id),
+            first=keys.remote_task_sort(first_ordinal),
+            last=keys.remote_task_sort(first_ordinal + 1),  # a prefix of keys, and not a key itself
+        ):
+            found += [REMOTE_TASK.unpack(item["body"], id=item["SK"].split("#", 2)[2]) for item in page]
+        return found
+
+    async def put_step(self, lease: Lease, step: RunStep, *, first_ordinal: int) -> None:
+        scope, thread_id = lease.scope, lease.thread_id
+        size = step.size + len(step.arguments or "")
+        item: Item = {
+            **keys.step(scope, thread_id, first_ordinal, step.id),
+            "message_id": step.message_id,
+            "run_id": step.run_id,
+            **await self._bodies.kept(scope, thread_id, await off_loop(size, RUN_STEP.pack, step)),
+        }
+        await put_fenced(self._table, lease, item)
+
+    async def steps(self, scope: Scope, thread_id: str, message_id: str, *, first_ordinal: int) -> Sequence[RunStep]:
+        items: list[Item] = []
+        async for page in self._table.query(
+            keys.partition(scope, thread_id),
+            first=keys.step_sort(first_ordinal),
+            last=keys.step_sort(first_ordinal + 1),  # a prefix of keys, and not a key itself
+        ):
+            # A run that came to nothing may have left steps at the ordinal that another one has used since.
+            items += [item for item in page if item["message_id"] == message_id]
+        bodies = await gather_all(*(self._bodies.read(scope, thread_id, item) for item in items))
+        found: list[RunStep] = []
+        for item, body in zip(items, bodies, strict=True):
+            step_id = item["SK"].rpartition("#")[2]
+            found.append(RUN_STEP.unpack(body, id=step_id, message_id=message_id, run_id=item["run_id"]))
+            if found[-1].size >= LARGE:
+                await asyncio.sleep(0)
+        return found
+
+    async def _between(self, scope: Scope, thread_id: str, first_ordinal: int, end_ordinal: int) -> list[Item]:
+        """Return the items of calls of runs that begin in the range, in order."""
+        found: list[Item] = []
+        if first_ordinal < end_ordinal:
+            async for page in self._table.query(
+                keys.partition(scope, thread_id),
+                first=keys.call_sort(first_ordinal),
+                last=keys.call_sort(end_ordinal),  # a prefix of keys, and not a key itself
+            ):
+                found += page
+        return sorted(found, key=_place)
+
+    async def _until_full(
+        self, scope: Scope, thread_id: str, items: Sequence[Item]
+    ) -> tuple[list[ToolCallRecord], bool]:
+        """Return the calls of the first items, until they fill a page, and whether they are all."""
+        calls: list[ToolCallRecord] = []
+        size = 0
+        for item in items:
+            calls += await self._calls(scope, thread_id, [item])
+            size += _call_size(calls[-1])
+            if size >= PAGE_SIZE:
+                break
+        return calls, len(calls) == len(items)
+
+    async def _newest(
+        self,
+        scope: Scope,
+        thread_id: str,
+        sort: Callable[[int], str],
+        limit: int,
+        cursor: str | None,
+        *,
+        first_ordinal: int = 0,
+    ) -> tuple[list[Item], str | None]:
+        """Return a page of items, newest first, and the next cursor. Reading stops with the run that fills the page.
+
+        Raises ``InvalidRequest``.
+        """
+        below = _decode(cursor) if cursor else None
+        found: list[Item] = []
+        run: list[Item] = []
+        async for page in self._table.query(
+            keys.partition(scope, thread_id),
+            first=sort(first_ordinal),
+            last=sort(below[0] + 1 if below else _BEYOND),
+            newest_first=True,
+            limit=limit + 1,
+        ):
+            for item in page:
+                if run and _place(item)[0] != _place(run[0])[0]:
+                    found += _newest_below(run, below)
+                    run = []
+                    if len(found) > limit:
+                        return _page(found, limit)
+                    if found and sum(map(_stored_size, found)) >= PAGE_SIZE:
+                        return found, _cursor(found[-1])
+                run.append(item)
+        return _page([*found, *_newest_below(run, below)], limit)
+
+    async def _calls(self, scope: Scope, thread_id: str, items: Sequence[Item]) -> list[ToolCallRecord]:
+        bodies = await gather_all(*(self._bodies.read(scope, thread_id, item) for item in items))
+        calls: list[ToolCallRecord] = []
+        for item, body in zip(items, bodies, strict=True):
+            called_at = from_millis(item["began_at"])
+            calls.append(TOOL_CALL.unpack(body, id=_id(item), run_id=item["run_id"], called_at=called_at))
+            if _call_size(calls[-1]) >= LARGE:
+                await asyncio.sleep(0)
+        return calls
+
+
+def _place(item: Item) -> _Place:
+    _, first_ordinal, record_id = item["SK"].split("#", 2)
+    return int(first_ordinal), item["began_at"], record_id
+
+
+def _id(item: Item) -> str:
+    return _place(item)[2]
+
+
+def _newest_below(items: list[Item], below: _Place | None) -> list[Item]:
+    """Return the items of a run before the cursor, newest first."""
+    return sorted((item for item in items if below is None or _place(item) < below), key=_place, reverse=True)
+
+
+def _page(found: list[Item], limit: int) -> tuple[list[Item], str | None]:
+    shown = found[:limit]
+    if len(found) <= limit:
+        return shown, None
+    return shown, _cursor(shown[-1])
+
+
+def _stored_size(item: Item) -> int:
+    """Return the size of the bodies in the item, in bytes."""
+    return sum(len(value) for value in item.values() if isinstance(value, bytes))
+
+
+def _cursor(last: Item) -> str:
+    """Return the cursor of the page after the one that ends with ``last``."""
+    first_ordinal, at, record_id = _place(last)
+    return encode({"run": first_ordinal, "at": at, "id": record_id})
+
+
+def _cursor_below(ordinal: int) -> str:
+    """Return the cursor of the page of runs that begin before ``ordinal``."""
+    return encode({"run": ordinal, "at": -1, "id": ""})
+
+
+def _call_size(call: ToolCallRecord) -> int:
+    """Return roughly how many characters it has."""
+    given = len(call.input) if isinstance(call.input, str) else sum(len(str(value)) for value in call.input.values())
+    return given + len(call.output or "") + len(call.error_message or "")
+
+
+def _decode(cursor: str) -> _Place:
+    match decode(cursor):
+        case {"run": int(first_ordinal), "at": int(at), "id": str(record_id)} if 0 <= first_ordinal < _BEYOND:
+            return first_ordinal, at, record_id
+    raise InvalidRequest("cursor was not handed out by this list.")

@@ -1,0 +1,140 @@
+"""The item of a thread, read back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from baton.adapters.dynamodb.attributes import Item, unpack_id
+from baton.adapters.dynamodb.shapes import PENDING, unpack_conversation
+from baton.domain.runs.usage import ModelUsage, Usage
+from baton.domain.threads.branches import Segment, Segments
+from baton.domain.threads.history_window import HistoryWindow
+from baton.domain.threads.thread import LeaseMark, Run, RunStatus, Thread, ThreadStatus, Watchers
+from baton.domain.times import from_millis, to_millis
+
+MAX_WATCHERS = 4
+"""Connections that the thread's item holds; those of more are read by each turn."""
+
+
+def listed_at(moment: datetime) -> str:
+    """Return the hour a thread is listed under."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H")
+
+
+def tenant_listed_at(moment: datetime) -> str:
+    """Return the beginning of a thread's place in its tenant's list. Its id follows, after ``#``."""
+    return f"{to_millis(moment):015d}"
+
+
+def thread_from_item(thread_id: str, item: Item, now: datetime) -> Thread:
+    """Return the thread of an item. A run whose lease has expired is interrupted."""
+    run = None
+    if "run_id" in item:
+        alive = item.get("lease_until", 0) >= to_millis(now)
+        run = Run(
+            run_id=unpack_id(item["run_id"]),
+            message_id=unpack_id(item["run_message_id"]),
+            attempt=item["run_attempt"],
+            status=RunStatus.RUNNING if alive else RunStatus.INTERRUPTED,
+        )
+    return Thread(
+        id=thread_id,
+        user_id=item["user_id"],
+        agent_id=item["agent_id"],
+        conversation=unpack_conversation(item["active_agent_id"], item.get("conversation")),
+        status=ThreadStatus(item["thread_status"]),
+        episode=item["episode"],
+        usage=Usage(item["input_tokens"], item["output_tokens"], item.get("cached_input_tokens", 0)),
+        run=run,
+        next_ordinal=item["next_ordinal"],
+        last_seq=item["last_seq"],
+        reserved_seq=item["next_seq"] - 1,
+        stored_tokens=item["stored_tokens"],
+        created_at=from_millis(item["created_at"]),
+        last_activity_at=from_millis(item["last_activity_at"]),
+        parent_thread_id=item.get("parent_thread_id"),
+        episode_first_ordinal=item.get("episode_first_ordinal", 0),
+        pending=PENDING.unpack(item["pending"]) if "pending" in item else None,
+        windows=tuple(_window(*stored) for stored in item.get("windows", ())),
+        segments=segments_from_item(item.get("branch_segments", "")),
+        has_tasks="has_tasks" in item,
+        notifies="notifies" in item,
+        title=item.get("title"),
+        preview=item.get("preview"),
+        has_feedback="has_feedback" in item,
+        spent=tuple(_spent(*stored) for stored in item.get("spent", ())),
+        last_error=item.get("last_error"),
+        time_zone=item.get("time_zone"),
+        messages_fence=item.get("messages_fence"),
+        messages_may_change=item.get("messages_may_change") is True,
+        summary_at=_summary_at(item.get("messages_may_change")),
+        live_changes=item.get("live_changes", 0),
+        watchers=watchers_from_item(item["watchers"]) if "watchers" in item else None,
+        lease=lease_mark(item) if "lease_until" in item else None,
+    )
+
+
+def _summary_at(stored: bool | int | None) -> int | None:
+    return None if stored is None or stored is True else int(stored)
+
+
+def windows_as_item(windows: Sequence[HistoryWindow]) -> list[list[Any]]:
+    """Return the attribute of windows. It is short, because each turn writes the item twice."""
+    return [[each.agent_id, each.session, each.first_ordinal, each.masked_below, each.summary_at] for each in windows]
+
+
+def _window(
+    agent_id: str, session: str, first_ordinal: int, masked_below: int, summary_at: int | None
+) -> HistoryWindow:
+    return HistoryWindow(agent_id, session, first_ordinal, masked_below, summary_at)
+
+
+def spent_as_item(spent: Sequence[ModelUsage]) -> list[list[Any]]:
+    """Return the attribute of the models' usage. It is short, because each turn writes the item twice."""
+    return [
+        [
+            each.model,
+            each.usage.input_tokens,
+            each.usage.output_tokens,
+            each.usage.cached_input_tokens,
+            *([each.usage.cache_write_tokens] if each.usage.cache_write_tokens else []),
+        ]
+        for each in spent
+    ]
+
+
+def _spent(model: str, input_tokens: int, output_tokens: int, cached: int, written: int = 0) -> ModelUsage:
+    return ModelUsage(model, Usage(input_tokens, output_tokens, cached, written))
+
+
+def segments_as_item(segments: Segments) -> str:
+    """Return the attribute of segments. It is short, because each turn writes the item twice."""
+    return " ".join(f"{each.start - each.parent:x},{each.start:x}" for each in segments)
+
+
+def segments_from_item(stored: str) -> Segments:
+    """Read what ``segments_as_item`` wrote."""
+    pairs = (pair.split(",") for pair in stored.split())
+    return tuple(Segment(int(start, 16), int(start, 16) - int(back, 16)) for back, start in pairs)
+
+
+def watchers_as_item(watchers: Watchers) -> str | None:
+    """Return the attribute of watchers, None if they would make the item too long. Each turn writes the item twice."""
+    if len(watchers.connections) > MAX_WATCHERS:
+        return None
+    ends = (f"{name},{to_millis(end):x}" for name, end in watchers.connections.items())
+    return " ".join([f"{watchers.changes:x}", *ends])
+
+
+def watchers_from_item(stored: str) -> Watchers:
+    """Read what ``watchers_as_item`` wrote."""
+    changes, *ends = stored.split()
+    pairs = (end.rpartition(",") for end in ends)
+    return Watchers(int(changes, 16), {name: from_millis(int(at, 16)) for name, _, at in pairs})
+
+
+def lease_mark(item: Item) -> LeaseMark:
+    """Return the fence and the end of the lease that the item holds."""
+    return LeaseMark(item["fence"], from_millis(item["lease_until"]))

@@ -1,0 +1,192 @@
+"""The thread store on DynamoDB: leases and messages, and the lists of threads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import aclosing
+from dataclasses import replace
+from datetime import UTC
+
+from baton.adapters.dynamodb import keys
+from baton.adapters.dynamodb.attributes import Item
+from baton.adapters.dynamodb.shards import LISTING, batches, newest_first
+from baton.adapters.dynamodb.threads.messages import Messages
+from baton.adapters.dynamodb.threads.thread_item import listed_at, tenant_listed_at, thread_from_item
+from baton.concurrency.tasks import gather_all
+from baton.domain.cursors import decode, decode_text, encode, encode_text
+from baton.domain.errors import InvalidRequest, ThreadUnavailable
+from baton.domain.tenants.identity import Permission, Scope
+from baton.domain.threads.thread import Thread
+from baton.domain.threads.thread_search import MAX_SEARCHED, ThreadQuery
+from baton.domain.times import from_millis, to_millis
+
+SEARCHED_AT_ONCE = 100
+"""Threads that a search loads with one request, if they are not of one hour."""
+
+
+class DynamoThreadStore(Messages):
+    """``ThreadStore`` on one table, with large messages in S3."""
+
+    async def get_thread(self, scope: Scope, thread_id: str) -> Thread:
+        item = await self._table.get(keys.thread(scope, thread_id))
+        begun = item if item is not None and "user_id" in item else None
+        may_read = begun is not None and (begun["user_id"] == scope.user_id or scope.has(Permission.THREAD_READ_ALL))
+        if begun is None or not may_read or begun["thread_status"] == "deleted":
+            # Read for every refusal, so that the response time does not show whether another tenant has the thread.
+            owner = await self._table.get(keys.owner(thread_id))
+            is_foreign = not may_read if begun is not None else owner is not None
+            raise ThreadUnavailable(is_unused=not is_foreign)
+        return thread_from_item(thread_id, begun, self._clock.now())
+
+    async def check_writable(self, scope: Scope, thread_id: str) -> None:
+        item, owner = await gather_all(
+            self._table.get(keys.thread(scope, thread_id)), self._table.get(keys.owner(thread_id))
+        )
+        if item is not None and (item["user_id"] != scope.user_id or item["thread_status"] == "deleted"):
+            raise ThreadUnavailable
+        if owner is not None and owner["tenant_id"] != scope.tenant_id:
+            raise ThreadUnavailable
+
+    async def list_threads(
+        self,
+        scope: Scope,
+        *,
+        limit: int,
+        cursor: str | None,
+        whole_tenant: bool = False,
+        parent_thread_id: str | None = None,
+        of_user: str | None = None,
+        query: ThreadQuery | None = None,
+    ) -> tuple[Sequence[Thread], str | None]:
+        if parent_thread_id is not None:
+            return await self._list(scope, keys.fork_listing(scope, parent_thread_id), limit, cursor, query)
+        if whole_tenant:
+            scope.require(Permission.THREAD_READ_ALL)
+            if of_user is None:
+                return await self._tenant_threads(scope, limit, cursor, query)
+            listing = keys.user_listing(replace(scope, user_id=of_user))
+            return await self._list(scope, listing, limit, cursor, query)
+        return await self._list(scope, keys.user_listing(scope), limit, cursor, query)
+
+    async def _list(
+        self, scope: Scope, listing: str, limit: int, cursor: str | None, query: ThreadQuery | None
+    ) -> tuple[Sequence[Thread], str | None]:
+        below = _decode_user_cursor(cursor) if cursor else None
+        found: list[Thread] = []
+        batch: list[str] = []
+        hour = None
+        at_once = limit if query is None else SEARCHED_AT_ONCE
+        looked_at, last = 0, None
+        ends = [query.active_to] if query is not None and query.active_to is not None else []
+        latest = min([*ends, from_millis(below[0])]) if below else min(ends, default=None)
+        oldest = listed_at(query.active_from) if query is not None and query.active_from is not None else ""
+        async for page in self._table.query(
+            listing,
+            last=listed_at(latest) if latest is not None else None,
+            newest_first=True,
+            index=LISTING,
+        ):
+            if page and page[0]["listed_at"] < oldest:
+                break
+            for item in page:
+                if item["listed_at"] < oldest:
+                    continue
+                # The index has only the hour, so whole hours are read and sorted here.
+                if item["listed_at"] != hour and len(batch) + (len(found) if query is None else 0) > at_once:
+                    loaded = await self._load(scope, batch, below)
+                    found += [thread for thread in loaded if query is None or query.matches(thread)]
+                    looked_at, last = looked_at + len(batch), loaded[-1] if loaded else last
+                    batch = []
+                    if len(found) > limit:
+                        return _user_page(found, limit)
+                    if query is not None and last is not None and looked_at >= MAX_SEARCHED:
+                        return found, _user_cursor(last)
+                hour = item["listed_at"]
+                batch.append(item["PK"].partition("#")[2])
+        loaded = await self._load(scope, batch, below)
+        found += [thread for thread in loaded if query is None or query.matches(thread)]
+        return _user_page(found, limit)
+
+    async def _tenant_threads(
+        self, scope: Scope, limit: int, cursor: str | None, query: ThreadQuery | None
+    ) -> tuple[Sequence[Thread], str | None]:
+        """Return a page in the order of the index, where a thread is at the first activity of its last active hour."""
+        ends = [decode_text(cursor)] if cursor else []
+        oldest = ""
+        if query is not None and query.active_to is not None:
+            ends.append(f"{tenant_listed_at(query.active_to)}~")  # after all ids of that moment
+        if query is not None and query.active_from is not None:
+            oldest = tenant_listed_at(query.active_from.astimezone(UTC).replace(minute=0, second=0, microsecond=0))
+        before = min(ends, default=None)
+        at_once = limit + 1 if query is None or query.is_of_time_only else SEARCHED_AT_ONCE
+        found: list[tuple[str, Thread]] = []
+        looked_at, at = 0, None
+        async with aclosing(
+            newest_first(self._table, keys.tenant_listings(scope), before=before, limit=at_once)
+        ) as entries:
+            async for batch in batches(entries, at_once, oldest):
+                places = {_listed_thread(row): row["listed_at"] for row in (batch if query else batch[:limit])}
+                loaded = await self._load(scope, list(places), None)
+                found += sorted(
+                    ((places[each.id], each) for each in loaded if query is None or query.matches(each)),
+                    key=lambda each: each[0],
+                    reverse=True,
+                )
+                looked_at, at = looked_at + len(batch), batch[-1]["listed_at"]
+                if query is None:
+                    more = len(batch) > limit
+                    return _tenant_page(found, encode_text(batch[limit - 1]["listed_at"]) if more else None)
+                if len(found) > limit:
+                    return _tenant_page(found[:limit], encode_text(found[limit - 1][0]))
+                if looked_at >= MAX_SEARCHED:
+                    return _tenant_page(found, encode_text(at))
+        return _tenant_page(found, None)
+
+    async def _load(self, scope: Scope, thread_ids: list[str], below: tuple[int, str] | None) -> list[Thread]:
+        """Return the threads after the cursor, newest activity first."""
+        now = self._clock.now()
+        items: list[Item] = []
+        for start in range(0, len(thread_ids), 100):
+            items += await self._table.get_many([keys.thread(scope, t) for t in thread_ids[start : start + 100]])
+        threads = [
+            thread_from_item(item["PK"].partition("#")[2], item, now)
+            for item in items
+            if item.get("thread_status") != "deleted"
+        ]
+        if not scope.has(Permission.THREAD_READ_ALL):
+            threads = [thread for thread in threads if thread.user_id == scope.user_id]
+        threads.sort(key=_age, reverse=True)
+        return [thread for thread in threads if below is None or _age(thread) < below]
+
+
+def _listed_thread(entry: Item) -> str:
+    thread_id: str = entry["PK"].removeprefix("~THREAD#")
+    return thread_id
+
+
+def _tenant_page(found: list[tuple[str, Thread]], cursor: str | None) -> tuple[Sequence[Thread], str | None]:
+    """Return the threads of a page by their last activity, which the index has by the hour only."""
+    return sorted((thread for _, thread in found), key=_age, reverse=True), cursor
+
+
+def _age(thread: Thread) -> tuple[int, str]:
+    return to_millis(thread.last_activity_at), thread.id
+
+
+def _user_page(found: list[Thread], limit: int) -> tuple[Sequence[Thread], str | None]:
+    shown = found[:limit]
+    if len(found) <= limit:
+        return shown, None
+    return shown, _user_cursor(shown[-1])
+
+
+def _user_cursor(last: Thread) -> str:
+    at, thread_id = _age(last)
+    return encode({"at": at, "id": thread_id})
+
+
+def _decode_user_cursor(cursor: str) -> tuple[int, str]:
+    match decode(cursor):
+        case {"at": int(at), "id": str(thread_id)} if 0 <= at < 10**14:
+            return at, thread_id
+    raise InvalidRequest("cursor was not handed out by this list.")

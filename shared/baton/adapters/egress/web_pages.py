@@ -1,0 +1,178 @@
+"""Pages of the web for sources of documents, read through the guarded way out.
+
+A host is asked for one page at a time, at most one a second, and only for what its ``robots.txt`` allows (RFC 9309).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+from urllib.robotparser import RobotFileParser
+from weakref import WeakValueDictionary
+
+import httpx
+from cachetools import LRUCache
+
+from baton import __version__
+from baton.adapters.egress import EgressRefused, ResponseTooLarge
+from baton.domain.web_url import is_web_url
+from baton.ports.documents.sources import PageContent, PageUnavailable
+from baton_documents.encodings.text_encoding import decode_text
+from baton_documents.media_types import MediaType
+
+USER_AGENT = f"Baton/{__version__}"
+ROBOT = "Baton"
+"""The name that a ``robots.txt`` addresses."""
+MAX_REDIRECTS = 5
+MAX_ROBOTS_BYTES = 500 * 1024
+PAGE_SECONDS = 60.0
+"""The time limit of one page with its redirects."""
+SILENCE_SECONDS = 15.0
+MAX_PAUSE_SECONDS = 10.0
+"""The longest ``Crawl-delay`` that is kept to."""
+ROBOTS_SECONDS = 600.0
+"""Seconds for which a ``robots.txt``, or the failure to read it, is kept."""
+MAX_HOSTS = 500
+"""Hosts that are remembered besides those that are being read. The one read longest ago is forgotten first."""
+_ACCEPT = "text/html, application/xhtml+xml, text/markdown, text/plain;q=0.9, */*;q=0.5"
+
+MakeClient = Callable[[float, int], httpx.AsyncClient]
+"""Returns a guarded client, given its timeout in seconds and the most bytes of a response."""
+
+
+@dataclass(slots=True, weakref_slot=True)
+class _Host:
+    """The known facts about a scheme, host and port."""
+
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    robots: RobotFileParser | None = None
+    failure: str | None = None
+    """The reason for an unreadable ``robots.txt``."""
+    known_until: float = 0.0
+    free_at: float = 0.0
+    """The time from which it may be asked again."""
+
+
+class HttpPages:
+    """``WebPages`` over clients of ``adapters.egress``, which refuse private addresses, at each redirect too."""
+
+    def __init__(
+        self,
+        make_client: MakeClient,
+        *,
+        pause_seconds: float = 1.0,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._make_client = make_client
+        self._pause_seconds = pause_seconds
+        self._sleep = sleep
+        self._hosts: WeakValueDictionary[str, _Host] = WeakValueDictionary()
+        """Each host that somebody holds, so that all who read it share its lock."""
+        self._remembered: LRUCache[str, _Host] = LRUCache(MAX_HOSTS)
+
+    async def fetch(
+        self, url: str, *, limit: int, etag: str | None = None, last_modified: str | None = None
+    ) -> PageContent | None:
+        conditions = {"If-None-Match": etag, "If-Modified-Since": last_modified}
+        headers = {name: value for name, value in conditions.items() if value is not None}
+        response = await self._follow(url, headers, limit)
+        if response.status_code == 304 and headers:
+            return None
+        if response.status_code in (404, 410):
+            raise PageUnavailable(f"The server answers HTTP {response.status_code}: it is gone.", is_gone=True)
+        if response.status_code != 200:
+            raise PageUnavailable(f"The server answers HTTP {response.status_code}.")
+        return PageContent(
+            response.content,
+            response.headers.get("content-type", ""),
+            response.headers.get("etag"),
+            response.headers.get("last-modified"),
+        )
+
+    async def _follow(self, url: str, headers: dict[str, str], limit: int) -> httpx.Response:
+        """Return the response after redirects. Each address is judged like the first one."""
+        for _ in range(MAX_REDIRECTS + 1):
+            host = self._host(url)
+            async with host.lock:
+                await self._check_robots(host, url)
+                response = await self._pace(host, url, headers, limit)
+            if not response.has_redirect_location:
+                return response
+            url = _target(url, response)
+        raise PageUnavailable(f"The server redirects more than {MAX_REDIRECTS} times.")
+
+    def _host(self, url: str) -> _Host:
+        if not is_web_url(url):
+            raise PageUnavailable("The address, or one that it redirects to, is no http or https address.")
+        parts = urlsplit(url)
+        name = f"{parts.scheme}://{parts.netloc}"
+        host = self._hosts.setdefault(name, _Host())
+        self._remembered[name] = host
+        return host
+
+    async def _check_robots(self, host: _Host, url: str) -> None:
+        """Raise ``PageUnavailable`` for what the host does not want to be read."""
+        now = asyncio.get_running_loop().time()
+        if now >= host.known_until:
+            host.robots, host.failure = None, None
+            try:
+                host.robots = await self._robots(host, url)
+            except PageUnavailable as failure:
+                host.failure = str(failure)
+            host.known_until = now + ROBOTS_SECONDS
+        if host.failure is not None:
+            raise PageUnavailable(f"robots.txt cannot be read: {host.failure}")
+        if host.robots is not None and not host.robots.can_fetch(ROBOT, url):
+            raise PageUnavailable("robots.txt of the host does not allow it to be read.")
+
+    async def _robots(self, host: _Host, url: str) -> RobotFileParser | None:
+        """Return the rules of a host; None if it has none."""
+        place = str(httpx.URL(url).copy_with(path="/robots.txt", query=None, fragment=None, username="", password=""))
+        for _ in range(MAX_REDIRECTS + 1):
+            response = await self._pace(host, place, {}, MAX_ROBOTS_BYTES)
+            if not response.has_redirect_location:
+                break
+            place = _target(place, response)
+        if 400 <= response.status_code < 500:
+            return None
+        if response.status_code != 200:
+            raise PageUnavailable(f"the server answers HTTP {response.status_code}.")
+        rules = RobotFileParser()
+        rules.parse(decode_text(response.content, MediaType("text/plain", "utf-8")).splitlines())
+        return rules
+
+    async def _pace(self, host: _Host, url: str, headers: dict[str, str], limit: int) -> httpx.Response:
+        """Send one request, when the host may be asked again."""
+        loop = asyncio.get_running_loop()
+        if (wait := host.free_at - loop.time()) > 0:
+            await self._sleep(wait)
+        delay = float(host.robots.crawl_delay(ROBOT) or 0) if host.robots is not None else 0.0
+        try:
+            return await self._get(url, headers, limit)
+        finally:
+            host.free_at = loop.time() + min(max(delay, self._pause_seconds), MAX_PAUSE_SECONDS)
+
+    async def _get(self, url: str, headers: dict[str, str], limit: int) -> httpx.Response:
+        sent = {"Accept": _ACCEPT, "User-Agent": USER_AGENT, **headers}
+        try:
+            async with asyncio.timeout(PAGE_SECONDS), self._make_client(SILENCE_SECONDS, limit) as client:
+                return await client.get(url, headers=sent, follow_redirects=False)
+        except EgressRefused as error:
+            raise PageUnavailable(str(error)) from error
+        except ResponseTooLarge as error:
+            raise PageUnavailable(f"It has more than {limit} bytes.") from error
+        except (TimeoutError, httpx.TimeoutException) as error:
+            raise PageUnavailable("The server did not answer in time.") from error
+        except httpx.HTTPError as error:
+            raise PageUnavailable("The server cannot be reached, or broke off its answer.") from error
+        except (httpx.InvalidURL, UnicodeError, ValueError) as error:
+            raise PageUnavailable("The address, or one that it redirects to, cannot be requested.") from error
+
+
+def _target(url: str, response: httpx.Response) -> str:
+    try:
+        return str(httpx.URL(url).join(response.headers["location"]))
+    except (httpx.InvalidURL, UnicodeError, ValueError) as error:
+        raise PageUnavailable("The server redirects to what is no address.") from error

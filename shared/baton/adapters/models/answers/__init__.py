@@ -1,0 +1,1 @@
+"""Answers of models: their text, thinking and calls, whatever form these have."""

@@ -1,0 +1,89 @@
+"""The messages of gpt-oss in one text, as servers pass them on that do not read its format (``harmony``)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from baton.adapters.models.answers.quoted_text import Beginnings
+
+NAMES = ("start", "channel", "message", "end", "return", "call", "constrain")
+TOKENS = tuple(f"<|{name}|>" for name in NAMES)
+CALL = "<|channel|>commentary to={name}<|message|>"
+"""The form in which the head of a call stays in the text, for the reader of calls that are written in it."""
+MAX_HEADER = 300
+"""Characters of a message's head. What is longer is none."""
+_TOKEN = re.compile(r"<\|(" + "|".join(NAMES) + r")\|>")
+_BEGINNINGS = Beginnings(*TOKENS)
+_RECIPIENT = re.compile(r"\bto=([\w.\-]+)")
+_CHANNEL = re.compile(r"<\|channel\|>\s*(\w+)")
+_TEXT, _THINKING, _CALL = "text", "thinking", "call"
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A piece of a message."""
+
+    text: str
+    is_thinking: bool = False
+
+
+class Harmony:
+    """A reader of the messages. Thoughts are in the channel ``analysis``, calls have a recipient."""
+
+    def __init__(self) -> None:
+        self._held = ""
+        self._header: str | None = None
+        """The head so far; None outside of heads."""
+        self._kind = _TEXT
+        self.first_channel: str | None = None
+        """The channel of the first message that has a head."""
+
+    def take(self, text: str) -> list[Passage]:
+        """Return what is known of the messages so far, and was not returned before."""
+        text = self._held + text
+        passages: list[Passage] = []
+        start = 0
+        for token in _TOKEN.finditer(text):
+            passages += [*self._content(text[start : token.start()]), *self._token(token[1], token[0])]
+            start = token.end()
+        end = len(text) - _BEGINNINGS.length_at_end(text[start:])
+        self._held = text[end:]
+        return [passage for passage in (*passages, *self._content(text[start:end])) if passage.text]
+
+    def end(self) -> list[Passage]:
+        """Return the rest at the end of the answer. A head without its message is nothing."""
+        held, self._held = self._held, ""
+        return [passage for passage in self._content(held) if passage.text]
+
+    def _content(self, text: str) -> list[Passage]:
+        if self._header is None:
+            return [Passage(text, self._kind is _THINKING)]
+        self._header += text
+        if len(self._header) <= MAX_HEADER:
+            return []
+        text, self._header, self._kind = self._header, None, _TEXT
+        return [Passage(text)]
+
+    def _token(self, name: str, token: str) -> list[Passage]:
+        if name in ("start", "channel", "constrain"):
+            if name == "constrain" and self._header is None:
+                return [Passage(token, self._kind is _THINKING)]
+            self._header = (self._header or "")[-MAX_HEADER:] + token
+        elif name == "message" and self._header is not None:
+            return self._begin(self._header)
+        elif name != "message":
+            is_call, self._kind, self._header = self._kind is _CALL, _TEXT, None
+            return [Passage("<|call|>")] if is_call else []
+        return []
+
+    def _begin(self, header: str) -> list[Passage]:
+        channel, recipient = _CHANNEL.search(header), _RECIPIENT.search(header)
+        name = channel[1] if channel is not None else "final"
+        self.first_channel = self.first_channel or name
+        self._header = None
+        if recipient is not None and (name != "analysis" or recipient[1].startswith("functions.")):
+            self._kind = _CALL
+            return [Passage(CALL.format(name=recipient[1]))]
+        self._kind = _THINKING if name == "analysis" else _TEXT
+        return []

@@ -1,0 +1,303 @@
+"""Separate a model's thinking from its answer, by marks such as ``<think>``, also where one is split across chunks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from baton.adapters.models.answers.harmony import TOKENS, Harmony, Passage
+from baton.adapters.models.answers.quoted_text import MAX_MARKS, Beginnings, is_quoted, stands_apart
+
+SURE_TAGS: Mapping[str, str] = MappingProxyType(
+    {
+        "<think>": "</think>",
+        "<thinking>": "</thinking>",
+        "<seed:think>": "</seed:think>",
+        "[think]": "[/think]",  # Magistral
+        "\u25c1think\u25b7": "\u25c1/think\u25b7",  # Kimi
+        "<|channel>thought": "<channel|>",  # Gemma
+        "<unused94>thought": "<unused95>",  # MedGemma
+        "<longcat_think>": "</longcat_think>",
+        "<|begin_of_thought|>": "<|end_of_thought|>",
+        "<|start_thinking|>": "<|end_thinking|>",  # Command
+    }
+)
+"""Tags of thinking, in lower case, that are nothing else anywhere in an answer.
+
+The closing ones count alone, because a model's template may put the opening ones into the prompt.
+"""
+TAGS: Mapping[str, str] = MappingProxyType(
+    {
+        **SURE_TAGS,
+        **{f"<{name}>": f"</{name}>" for name in ("thought", "thoughts", "reasoning", "reflection", "scratchpad")},
+        **{f"<{name}>": f"</{name}>" for name in ("analysis", "antthinking", "inner_monologue", "inner_thoughts")},
+    }
+)
+"""The tags that begin and end the thinking of models whose server does not parse it, in lower case."""
+WORDS: Mapping[str, str] = MappingProxyType(
+    {
+        "analysis": "assistantfinal",  # gpt-oss without its special tokens
+        "here is my thought process:": "here is my response:",  # Granite
+        "here's my thought process:": "here's my response:",
+    }
+)
+"""Words that do the same at the beginning of an answer. Without the second ones, the first ones are the answer's."""
+ANSWERS: Mapping[str, str] = MappingProxyType(
+    {
+        **{f"<{name}>": f"</{name}>" for name in ("answer", "response", "output")},
+        "<|begin_of_solution|>": "<|end_of_solution|>",
+        "<|start_response|>": "<|end_response|>",
+    }
+)
+"""Tags around the answer that follows thinking, which some models write."""
+MAX_BLANKS = 1_000
+"""Blanks that are held back until words show what they are: before all words, and behind a tag."""
+_CLOSINGS = tuple(SURE_TAGS.values())
+_MARKS = (*TAGS, *TOKENS, *_CLOSINGS, *ANSWERS.values())
+_MARK = re.compile("|".join(map(re.escape, sorted(_MARKS, key=len, reverse=True))), re.IGNORECASE)
+_FIRST = re.compile(r"[<\[\u25c1]")
+"""The first characters of all marks."""
+_BEGINNINGS = Beginnings(*_MARKS)
+_OF_CLOSINGS: Mapping[str, Beginnings] = MappingProxyType(
+    {close: Beginnings(close) for close in (*TAGS.values(), *WORDS.values())}
+)
+_BLANK_LINE = re.compile(r"[ \t]*\n")
+_SENTENCE_ENDS = (".", "!", "?", "\u2026", "\u3002", "\uff01", "\uff1f")
+
+
+@dataclass(frozen=True, slots=True)
+class Separated:
+    """A piece of a model's text, separated."""
+
+    text: str = ""
+    thinking: str = ""
+    takes_back: bool = False
+    """True if all text so far was thinking, since only a closing tag has shown that."""
+
+
+class ThinkingTags:
+    """A filter that separates the thinking of one answer from its text.
+
+    A template may put the tag that opens a thought into the prompt, so a closing tag without it ends thinking too; if
+    ``thinks_first``, the text is held back until then. Marks that the answer speaks of stay: in code, in quotation
+    marks or between its words. A thought that begins after words of the answer is one only if it is closed.
+    """
+
+    def __init__(self, *, thinks_first: bool = False) -> None:
+        self._held = ""
+        """Text that may be the beginning of a mark."""
+        self._undecided = ""
+        """The tag that the held text begins with, if what it is depends on the words behind it."""
+        self._open = ""
+        self._close = ""
+        """The marks around the current thought; empty outside of thoughts."""
+        self._unsure: list[str] | None = None
+        """The current thought, if it counts only once it is closed."""
+        self._answer_close = ""
+        """The tag that ends the answer, if one has begun it."""
+        self._harmony: Harmony | None = None
+        self._is_before_harmony = False
+        """True if words stand before the first message that has a head, which says what they are."""
+        self._waits_for_close = thinks_first
+        self._waiting: list[str] = []
+        self._said: list[str] = []
+        self._has_said_words = False
+        """True if any text said or held back is more than blank. To look at all of it for each piece would be
+        quadratic in the answer's length."""
+        self._has_thought = False
+        self._marks = 0
+        self._answer: list[str] = []
+        self._thinking: list[str] = []
+        self._takes_back = False
+        self.closed_unopened = False
+        """True if a closing tag without an opening one has ended thinking."""
+
+    def take(self, text: str) -> Separated:
+        """Return what of ``text``, and of text held back before, is known to be the answer's or thinking."""
+        if self._is_plain and not self._held and _FIRST.search(text) is None:
+            self._said.append(text)
+            return Separated(text)
+        if text.isspace() and self._waits_for_words(text):
+            return Separated()
+        self._held += text
+        while self._held and self._step():
+            pass
+        return self._taken()
+
+    def end(self) -> Separated:
+        """Return the rest of the text at the end of the answer."""
+        held, self._held = self._held, ""
+        waiting, self._waiting = self._waiting, []
+        unsure, self._unsure = self._unsure, None
+        if self._harmony is not None:
+            self._answer += waiting
+            self._add(self._harmony.end())
+        elif unsure is not None and (self._open.lower() in WORDS or not self._has_thought):
+            self._answer += [*waiting, self._open, *unsure, held]
+        elif self._close:
+            self._answer += waiting
+            self._thinking += [*(unsure or ()), held]
+        else:
+            is_end = bool(self._answer_close) and held.strip().lower() == self._answer_close
+            rest = "".join([*waiting, "" if is_end else held])
+            self._answer.append(rest if rest.strip() or self._said else "")
+        return self._taken()
+
+    @property
+    def _is_plain(self) -> bool:
+        """True among words of the answer, where nothing but a mark matters."""
+        return self._has_said_words and not (self._close or self._waits_for_close) and self._harmony is None
+
+    def _waits_for_words(self, blanks: str) -> bool:
+        """Return whether more blanks behind an undecided tag decide nothing. They are kept up to ``MAX_BLANKS``."""
+        if not self._undecided or ("\n" in blanks and self._undecided.lower() not in ANSWERS.values()):
+            return False
+        if len(self._held) < len(self._undecided) + MAX_BLANKS:
+            self._held += blanks
+        return True
+
+    def _taken(self) -> Separated:
+        text, thinking, takes_back = "".join(self._answer), "".join(self._thinking), self._takes_back
+        self._answer, self._thinking, self._takes_back = [], [], False
+        if text:
+            self._said.append(text)
+        return Separated(text, thinking, takes_back)
+
+    def _step(self) -> bool:
+        """Read the held text up to its next mark. Returns False if more text is needed."""
+        if self._harmony is not None:
+            held, self._held = self._held, ""
+            self._add(self._harmony.take(held))
+            return False
+        if self._close:
+            return self._think()
+        if not self._has_said_words and not self._begin():
+            return False
+        if self._close:
+            return True
+        looks = self._marks < MAX_MARKS
+        mark = _MARK.search(self._held) if looks else None
+        if mark is None:
+            self._say(len(self._held) - (_BEGINNINGS.length_at_end(self._held) if looks else 0))
+            return False
+        return self._meet(mark.start(), mark[0])
+
+    def _think(self) -> bool:
+        found = re.search(re.escape(self._close), self._held, re.IGNORECASE)
+        kept = 0 if found is not None else _OF_CLOSINGS[self._close].length_at_end(self._held)
+        end = found.start() if found is not None else len(self._held) - kept
+        (self._thinking if self._unsure is None else self._unsure).append(self._held[:end])
+        self._held = self._held[found.end() if found is not None else end :]
+        if found is None:
+            return False
+        self._thinking += self._unsure or ()
+        self._close, self._unsure, self._has_thought = "", None, True
+        return True
+
+    def _begin(self) -> bool:
+        """Read what stands before all words: blanks, and what begins a thought or the answer.
+
+        Returns False if more text is needed.
+        """
+        stripped = self._held.lstrip()
+        if len(self._held) - len(stripped) > MAX_BLANKS:  # each piece of the answer looks at all that is held
+            self._say(len(self._held) - len(stripped))
+        if self._has_thought:
+            self._held = stripped  # the blank lines between thinking and answer belong to neither
+        lowered = stripped.lower()
+        beginnings = WORDS if not self._has_thought else {} if self._answer_close else ANSWERS
+        begun = next((each for each in beginnings if lowered.startswith(each)), "")
+        after = stripped[len(begun) :]
+        if begun in ANSWERS:
+            self._answer_close, self._held = ANSWERS[begun], after
+            return self._begin()
+        if begun:
+            if after and (begun != "analysis" or after[0].isupper()):
+                self._open, self._close, self._unsure, self._held = stripped[: len(begun)], WORDS[begun], [], after
+            return bool(after)
+        may_go_on = any(each.startswith(lowered) and each != lowered for each in (*_MARKS, *beginnings))
+        return bool(stripped) and not may_go_on
+
+    def _meet(self, place: int, mark: str) -> bool:
+        """Take a mark at ``place`` of the held text. Returns False if more text is needed."""
+        before, tag = "".join([*self._said, *self._answer, *self._waiting, self._held[:place]]), mark.lower()
+        after, self._undecided = self._held[place + len(mark) :], ""
+        if tag in ANSWERS.values():
+            if tag == self._answer_close and not after.strip():
+                self._say(place)
+                self._undecided = mark
+                return False
+        elif is_quoted(before):
+            pass
+        elif tag in _CLOSINGS:
+            ends = self._ends_thinking(before, after)
+            if ends is None:
+                self._say(place)
+                self._undecided = mark
+                return False
+            if ends:
+                self._marks += 1
+                self._take_back(place)
+                self._held = self._held[len(mark) :]
+                return True
+        elif not before.strip() or (stands_apart(before) and (tag in SURE_TAGS or tag in TOKENS)):
+            self._marks += 1
+            self._open_thought(place, mark)
+            return True
+        self._marks += 1
+        self._say(place + len(mark))
+        return True
+
+    def _open_thought(self, place: int, mark: str) -> None:
+        if self._has_said_words or self._held[:place].strip():
+            self._say(place)
+            self._held = self._held[len(mark) :]
+            self._unsure = []
+        else:
+            self._held = self._held[place + len(mark) :]
+            self._waits_for_close, self._waiting = False, []
+        if mark.lower() not in TOKENS:
+            self._open, self._close = mark, TAGS[mark.lower()]
+            return
+        self._harmony, self._is_before_harmony, self._unsure = Harmony(), self._has_said_words, None
+        self._held = mark + self._held
+
+    def _ends_thinking(self, before: str, after: str) -> bool | None:
+        """Return whether a closing tag ends thinking that no tag has opened; None if that depends on what follows."""
+        lowered = before.lower()
+        if self.closed_unopened or any(tag in lowered for tag in TAGS):
+            return False
+        if self._waits_for_close or not before.strip() or stands_apart(before):
+            return True
+        if before.rstrip().endswith(_SENTENCE_ENDS) or _BLANK_LINE.match(after):
+            return True
+        return False if after.strip() else None
+
+    def _take_back(self, place: int) -> None:
+        """Take all text up to ``place`` of the held text as thinking."""
+        self._takes_back |= bool(self._said)  # clients have seen it
+        self._thinking += [*self._answer, *self._waiting, self._held[:place]]
+        self._held = self._held[place:]
+        self._said, self._waiting, self._answer, self._has_said_words = [], [], [], False
+        self._waits_for_close, self._has_thought, self.closed_unopened = False, True, True
+
+    def _say(self, length: int) -> None:
+        """Take the beginning of the held text as the answer's."""
+        text, self._held = self._held[:length], self._held[length:]
+        (self._waiting if self._waits_for_close else self._answer).append(text)
+        self._has_said_words = self._has_said_words or bool(text.strip())
+
+    def _add(self, passages: Sequence[Passage]) -> None:
+        """Take what messages hold. Words before the first head are thinking if that is the answer's."""
+        channel = self._harmony.first_channel if self._harmony is not None else None
+        if channel is not None and self._is_before_harmony:
+            self._is_before_harmony = False
+            if channel == "final":
+                self._take_back(0)
+            else:
+                self._answer += self._waiting
+                self._waiting, self._waits_for_close = [], False
+        for passage in passages:
+            (self._thinking if passage.is_thinking else self._answer).append(passage.text)

@@ -1,0 +1,165 @@
+"""Find tool calls in the text of an answer, and keep them out of it."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from typing import NamedTuple
+
+from baton.adapters.models.answers.call_markup import BARE, OPENINGS, read_calls
+from baton.adapters.models.answers.quoted_text import MAX_MARKS, Beginnings, is_quoted
+from baton.adapters.models.tool_schemas import OfferedTools
+from baton.domain.runs.tool_call import ToolCall, as_object
+
+MAX_UNNAMED = 2_000
+"""Characters after a mark within which a call names its tool. Text that names none is shown."""
+MAX_LINE_ENDS = 100
+"""Line ends that are held back because a call may follow. Each piece of an answer looks at all that is held."""
+_OPENING = re.compile("|".join(map(re.escape, sorted(OPENINGS, key=len, reverse=True))), re.IGNORECASE)
+_BEGINNINGS = Beginnings(*OPENINGS)
+_FIRST = re.compile(r"[<\[\n]")
+"""The first characters of all marks, and of the line of a call without one."""
+_BARE = re.compile(r"^[ \t]*(?=[{\[f])", re.MULTILINE)
+_BLANKS = re.compile(r"\s+")
+MAX_BARE = 200
+"""Characters of a line, with its blanks, in which a call without a mark shows itself."""
+
+
+class _Place(NamedTuple):
+    start: int
+    length: int
+    """Characters of the mark, and of the line ends before it; 0 for a call without a mark."""
+    is_sure: bool
+    """False if more text is needed to see a mark."""
+    is_bare: bool = False
+    """True if the call has no mark."""
+
+
+class WrittenCalls:
+    """A filter that holds back what may be a call of an offered tool, from its first mark on.
+
+    At the end of the answer it is a call, or text after all: marks that the answer speaks of, and those with text
+    behind them or of tools that are not offered, are no calls.
+    """
+
+    def __init__(self, tools: OfferedTools, *, reads_bare: bool) -> None:
+        """``reads_bare``: calls without marks are read too, which are JSON as answers may be."""
+        self._tools = tools
+        self._reads_bare = reads_bare
+        names = "|".join(re.escape(tool.name) for tool in tools.tools)
+        self._name = re.compile(rf"(?<![\w-])(?:{names})(?![\w-])") if names else None
+        self._held = ""
+        self._open: _Place | None = None
+        """The mark that the held text begins with."""
+        self._call: list[str] | None = None
+        """The text from a mark on that names a tool."""
+        self._said: list[str] = []
+        self._marks = 0
+
+    @property
+    def holds_call(self) -> bool:
+        """True if text is held back that names a tool."""
+        return self._call is not None
+
+    def take(self, text: str) -> str:
+        """Return what of ``text``, and of text held back before, is the answer's."""
+        if self._name is None or not text:
+            return text
+        if self._call is not None:
+            self._call.append(text)
+            return ""
+        if not self._held and self._said and not self._said[-1].endswith("\n") and _FIRST.search(text) is None:
+            self._said.append(text)
+            return text
+        self._held += text
+        begin = len(self._said)
+        while self._held and self._step():
+            pass
+        return "".join(self._said[begin:])
+
+    def end(self, *, cut: bool) -> tuple[str, list[ToolCall]]:
+        """Return the rest of the text, and the calls. ``cut``: the answer was, so that no call counts."""
+        held = "".join(self._call) if self._call is not None else self._held
+        is_bare = self._open is not None and self._open.is_bare
+        calls = read_calls(held, self._tools, is_bare=is_bare) if self._call is not None else []
+        self.forget()
+        if not calls:
+            return held, []
+        named = [(self._tools.name_inside(each.name), as_object(each.arguments)) for each in calls if not cut]
+        return "", [ToolCall(f"call_{uuid.uuid4().hex[:24]}", *each) for each in named]
+
+    def forget(self) -> None:
+        """Forget all text so far, which was none of the answer."""
+        self._held, self._open, self._call, self._said = "", None, None, []
+
+    def _step(self) -> bool:
+        """Read the held text up to its next mark. Returns False if more text is needed."""
+        if self._open is not None:
+            return self._decide(self._open)
+        place = self._find() if self._marks < MAX_MARKS else None
+        if place is None:
+            self._pass_on(self._free_length() if self._marks < MAX_MARKS else len(self._held))
+            return False
+        before = self._held[: place.start]
+        start = len(before.rstrip("\n"))
+        place = place._replace(length=place.length + place.start - start)
+        if not place.is_sure:
+            self._pass_on(start)
+            return False
+        self._open = place
+        is_spoken_of = is_quoted("".join(self._said) + before)
+        self._pass_on(start)
+        if is_spoken_of:
+            self._skip(place)
+        return True
+
+    def _free_length(self) -> int:
+        """Return how many characters of the held text begin no mark. Line ends before a call are not the answer's."""
+        free = len(self._held) - _BEGINNINGS.length_at_end(self._held)
+        return max(len(self._held[:free].rstrip("\n")), free - MAX_LINE_ENDS)
+
+    def _decide(self, opened: _Place) -> bool:
+        """Look for the name of a tool after a mark. Returns False if more text is needed."""
+        assert self._name is not None  # noqa: S101 - nothing is read without tools
+        if self._name.search(self._held) is not None:
+            self._call, self._held = [self._held], ""
+            return False
+        if len(self._held) < MAX_UNNAMED:
+            return False
+        self._skip(opened)
+        return True
+
+    def _skip(self, opened: _Place) -> None:
+        """Take a mark as text."""
+        self._marks += 1
+        self._open = None
+        self._pass_on(max(1, opened.length))
+
+    def _find(self) -> _Place | None:
+        """Return the first place where a call may begin."""
+        found = _OPENING.search(self._held)
+        places = [_Place(found.start(), len(found[0]), is_sure=True)] if found is not None else []
+        if self._reads_bare:
+            for line in _BARE.finditer(self._held):
+                if line.start() or not self._said or self._said[-1].endswith("\n"):
+                    begun = self._begins_bare(self._held[line.end() : line.end() + MAX_BARE], line.start())
+                    if begun is not None:
+                        places.append(_Place(line.start(), 0, is_sure=begun, is_bare=True))
+                        break
+        return min(places, default=None)
+
+    def _begins_bare(self, text: str, place: int) -> bool | None:
+        """Return whether a line begins a call without a mark; None if it does not, False if more of it is needed."""
+        line = _BLANKS.sub("", text)
+        forms = ("functions.{}:", *(("[{}(",) if not self._said and not place else ()))
+        names = [form.format(tool.name) for tool in self._tools.tools for form in forms]
+        beginnings = [*((each, line.lower()) for each in BARE), *((name, line) for name in names)]
+        if any(begun.startswith(each) for each, begun in beginnings):
+            return True
+        return False if any(each.startswith(begun) for each, begun in beginnings) else None
+
+    def _pass_on(self, length: int) -> None:
+        """Take the beginning of the held text as the answer's."""
+        if length:
+            self._said.append(self._held[:length])
+            self._held = self._held[length:]

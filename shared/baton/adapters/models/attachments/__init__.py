@@ -1,0 +1,1 @@
+"""Files of messages in the forms that model APIs take."""

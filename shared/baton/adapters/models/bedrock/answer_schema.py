@@ -1,0 +1,58 @@
+"""The form of a structured answer, as Converse takes it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from baton.adapters.models.answers.answer_forms import STRICT_NAME
+from baton.adapters.models.tool_schemas import normalised_schema
+
+REFUSED = frozenset(
+    {
+        "$schema",
+        "$id",
+        "$comment",
+        "minimum",
+        "maximum",
+        "exclusiveMinimum",
+        "exclusiveMaximum",
+        "multipleOf",
+        "maxItems",
+        "minItems",
+        "contains",
+        "uniqueItems",
+        "patternProperties",
+        "propertyNames",
+    }
+)
+"""Keywords that are refused under a strict schema. The answer is checked against the whole schema afterwards."""
+_LOOKS_AROUND = re.compile(r"\(\?[=!<]|\\[0-9]|\(\?P=")
+
+
+def output_config(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return ``outputConfig`` for a JSON Schema, without what the service refuses in it."""
+    strict = _strict(normalised_schema(schema, REFUSED))
+    text = json.dumps(strict, ensure_ascii=False, separators=(",", ":"))
+    return {
+        "textFormat": {
+            "type": "json_schema",
+            "structure": {"jsonSchema": {"name": STRICT_NAME, "schema": text}},
+        }
+    }
+
+
+def _strict(schema: Any) -> Any:
+    """Return the schema with closed objects, and without patterns that look around or back."""
+    if isinstance(schema, list):
+        return [_strict(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    made = {key: value if key in ("enum", "const", "default") else _strict(value) for key, value in schema.items()}
+    if made.get("type") == "object" or isinstance(made.get("properties"), dict):
+        made["additionalProperties"] = False
+    if isinstance(made.get("pattern"), str) and _LOOKS_AROUND.search(made["pattern"]):
+        del made["pattern"]
+    return made

@@ -1,0 +1,155 @@
+"""The content blocks of an answer, put together from the pieces of a stream."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from baton.adapters.models.bedrock.reasoning import kept_reasoning
+from baton.adapters.models.profiles.profile import ModelProfile
+from baton.adapters.models.tool_schemas import OfferedTools
+from baton.domain.errors import ModelUnavailable
+from baton.domain.runs.tool_call import ToolCall, as_object
+from baton.domain.text import utf8_size
+
+MAX_BLOCKS = 2_000
+"""Blocks of one answer."""
+
+
+class TooManyBlocks(Exception):
+    """The answer has more blocks than any model makes."""
+
+
+@dataclass(slots=True)
+class _Block:
+    """A block of one kind: the kind of its first piece."""
+
+    said: int = 0
+    """Characters of text that have been shown."""
+    reasoning: list[str] = field(default_factory=list)
+    signature: list[str] = field(default_factory=list)
+    redacted: list[str] = field(default_factory=list)
+    """Base64, as the service sent it."""
+    is_call: bool = False
+    call_id: str = ""
+    name: str = ""
+    arguments: list[str] = field(default_factory=list)
+
+
+class AnswerBlocks:
+    """The blocks of one answer, in their order."""
+
+    def __init__(self) -> None:
+        self._blocks: dict[int, _Block] = {}
+        self._calls: dict[int, int] = {}
+        """The place of the newest call under each index: gateways send all calls under one."""
+        self.size = 0
+        """Bytes of all pieces but text."""
+
+    def begin_call(self, index: int, call: Mapping[str, Any]) -> None:
+        """Begin a call with its id and name. Raises ``TooManyBlocks``."""
+        newest = self._blocks.get(self._calls.get(index, index))
+        if newest is not None and (newest.name or newest.said):
+            self._calls[index] = max(self._blocks) + 1
+        block = self._block(self._calls.get(index, index))
+        block.is_call = True
+        block.call_id, block.name = _text(call.get("toolUseId")), _text(call.get("name"))
+        self.size += len(block.call_id) + len(block.name)
+        if call.get("input"):
+            self.add_arguments(index, call["input"])
+
+    def add_arguments(self, index: int, piece: Any) -> None:
+        """Add a piece of a call's JSON text, or a whole object. Raises ``TooManyBlocks``."""
+        block = self._block(self._calls.get(index, index))
+        block.is_call = True
+        text = piece if isinstance(piece, str) else json.dumps(piece, ensure_ascii=False) if piece is not None else ""
+        block.arguments.append(text)
+        self.size += utf8_size(text)
+
+    def add_reasoning(self, index: int, piece: Mapping[str, Any]) -> str:
+        """Add a piece of reasoning, and return its text. Raises ``TooManyBlocks``."""
+        block = self._block(index)
+        for kept, name in ((block.reasoning, "text"), (block.signature, "signature")):
+            if isinstance(piece.get(name), str):
+                kept.append(piece[name])
+                self.size += utf8_size(piece[name])
+        if isinstance(piece.get("redactedContent"), str):
+            block.redacted.append(piece["redactedContent"])
+            self.size += len(piece["redactedContent"])
+        return _text(piece.get("text"))
+
+    def note_text(self, index: int, length: int) -> None:
+        """Note that a block has shown this many more characters. Raises ``TooManyBlocks``."""
+        self._block(index).said += length
+
+    def forget_text(self) -> None:
+        """Note that all text so far was none of the answer."""
+        for block in self._blocks.values():
+            block.said = 0
+
+    def calls(self, tools: OfferedTools, *, cut: bool) -> list[ToolCall]:
+        """Return the calls, without those whose arguments were ``cut`` off.
+
+        Raises ``ModelUnavailable`` for a call that names no tool.
+        """
+        calls: list[ToolCall] = []
+        taken: set[str] = set()
+        for block in self._call_blocks(cut=cut):
+            if not block.name:
+                raise ModelUnavailable
+            call_id = block.call_id
+            if not call_id or call_id in taken:
+                call_id = f"call_{uuid.uuid4().hex[:24]}"
+            taken.add(call_id)
+            calls.append(ToolCall(call_id, tools.name_inside(block.name), _arguments(block)))
+        return calls
+
+    def parts(self, profile: ModelProfile, *, with_calls: bool) -> list[dict[str, Any]]:
+        """Return the blocks as parts of a ``ProviderParts``, with the reasoning that goes back."""
+        parts: list[dict[str, Any]] = []
+        calls = 0
+        for _, block in sorted(self._blocks.items()):
+            if block.is_call:
+                parts += [{"call": calls}] if with_calls else []
+                calls += 1
+            elif block.said:
+                parts.append({"text": block.said})
+            elif block.reasoning or block.signature or block.redacted:
+                parts.append(kept_reasoning(_reasoning(block), profile) or {})
+        return [part for part in parts if part]
+
+    def _call_blocks(self, *, cut: bool) -> list[_Block]:
+        found = [block for _, block in sorted(self._blocks.items()) if block.is_call]
+        return [block for block in found if not cut or _is_whole(_arguments(block))]
+
+    def _block(self, index: int) -> _Block:
+        block = self._blocks.get(index)
+        if block is None:
+            if len(self._blocks) >= MAX_BLOCKS:
+                raise TooManyBlocks
+            block = self._blocks[index] = _Block()
+        return block
+
+
+def _reasoning(block: _Block) -> dict[str, Any]:
+    if block.redacted:
+        return {"redactedContent": "".join(block.redacted)}
+    return {"text": "".join(block.reasoning), "signature": "".join(block.signature)}
+
+
+def _arguments(block: _Block) -> str:
+    return as_object("".join(block.arguments).strip())
+
+
+def _is_whole(arguments: str) -> bool:
+    try:
+        return isinstance(json.loads(arguments), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""

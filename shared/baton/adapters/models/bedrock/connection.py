@@ -1,0 +1,138 @@
+"""Requests to Amazon Bedrock over async HTTP, and the credentials that sign them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import botocore.session
+import httpx2 as httpx
+
+from baton.adapters.aws.http_sender import verification
+from baton.adapters.aws.session import CredentialSource
+from baton.adapters.models.bedrock.failures import answered_failure, broken_failure, is_expired
+from baton.adapters.models.bedrock.signing import NoCredentials, Signer, model_url
+from baton.adapters.models.learning.failure import FailureKind, ProviderFailure
+
+
+def profile_session(profile: str, config_file: Path, credentials_file: Path) -> botocore.session.Session:
+    """Return the session of a profile of the developer's AWS configuration.
+
+    Neither the credentials nor the endpoints in this process's variables play a part, which are those of the local
+    cloud.
+    """
+    session = botocore.session.Session(profile=profile)
+    for name, value in (
+        ("config_file", str(config_file.expanduser())),
+        ("credentials_file", str(credentials_file.expanduser())),
+        ("ignore_configured_endpoint_urls", True),
+    ):
+        session.set_config_variable(name, value)
+    return session
+
+
+class NoSession:
+    """The session of the local cloud, whose own credentials are invented, until a developer names a profile."""
+
+    def get_credentials(self) -> Any:
+        """Raise ``NoCredentials``."""
+        raise NoCredentials(
+            "The local cloud has no credentials for Amazon Bedrock. Set BATON_BEDROCK_PROFILE to a profile of your AWS "
+            "configuration"
+        )
+
+
+MAX_ERROR_BYTES = 64 * 1024
+"""Bytes of an error's body that are read."""
+CONNECT_SECONDS = 5.0
+_CONNECTIONS = httpx.Limits(max_connections=1000, max_keepalive_connections=100)
+
+
+class BedrockConnection:
+    """A connection to the models of one region. Its HTTP client is created with an event loop's first request.
+
+    ``make_session`` finds the AWS credentials. ``endpoint`` replaces the address of the region, and ``transport``
+    carries the requests in place of the network.
+    """
+
+    def __init__(
+        self,
+        region: str,
+        make_session: Callable[[], CredentialSource],
+        *,
+        endpoint: str | None = None,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        self.endpoint = endpoint or f"https://bedrock-runtime.{region}.amazonaws.com"
+        self._signer = Signer(region, make_session)
+        self._transport = transport
+        self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, httpx.AsyncClient] = WeakKeyDictionary()
+
+    async def post(self, model: str, action: str, body: bytes, accept: str) -> httpx.Response:
+        """Return the answer of ``action``, such as ``converse-stream``. Its body is not read: read and close it.
+
+        There is no timeout besides that of connecting. Raises ``ProviderFailure`` for everything but an answer 200.
+        Credentials that have expired are looked for again once.
+        """
+        try:
+            return await self._post(model, action, body, accept)
+        except ProviderFailure as failure:
+            if not is_expired(failure):
+                raise
+        self._signer.forget()
+        return await self._post(model, action, body, accept)
+
+    async def aclose(self) -> None:
+        """Close this event loop's connections."""
+        client = self._clients.pop(asyncio.get_running_loop(), None)
+        if client is not None:
+            await client.aclose()
+
+    async def _post(self, model: str, action: str, body: bytes, accept: str) -> httpx.Response:
+        url = model_url(self.endpoint, model, action)
+        # A compressed answer may be a thousand times larger than its counted bytes.
+        plain = {"Accept": accept, "Accept-Encoding": "identity", "Content-Type": "application/json"}
+        try:
+            headers = await self._signer.headers(url, plain, body)
+            client = self._client()
+            request = client.build_request("POST", url, headers=headers, content=body)
+            response = await client.send(request, stream=True)
+        except (httpx.HTTPError, NoCredentials) as error:
+            raise broken_failure(error) from None
+        if response.status_code == 200 and response.headers.get("content-encoding", "identity").lower() == "identity":
+            return response
+        try:
+            if response.status_code == 200:
+                raise ProviderFailure("DecodingError", FailureKind.PROTOCOL, text="The answer is compressed.")
+            raise answered_failure(response.status_code, response.headers, await _beginning(response))
+        finally:
+            await response.aclose()
+
+    def _client(self) -> httpx.AsyncClient:
+        loop = asyncio.get_running_loop()
+        client = self._clients.get(loop)
+        if client is None:
+            client = self._clients[loop] = httpx.AsyncClient(
+                timeout=httpx.Timeout(None, connect=CONNECT_SECONDS),
+                limits=_CONNECTIONS,
+                follow_redirects=False,
+                transport=self._transport,
+                verify=verification(),
+            )
+        return client
+
+
+async def _beginning(response: httpx.Response) -> bytes:
+    """Return the first bytes of a body, as far as they come."""
+    read = bytearray()
+    try:
+        async for piece in response.aiter_raw():
+            read += piece
+            if len(read) >= MAX_ERROR_BYTES:
+                break
+    except httpx.HTTPError:
+        pass  # the status says enough
+    return bytes(read[:MAX_ERROR_BYTES])

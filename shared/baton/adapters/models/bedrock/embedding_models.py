@@ -1,0 +1,116 @@
+"""The embedding models of Amazon Bedrock: what InvokeModel takes and gives for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from baton.adapters.models.embedding_calls import EmbeddingLimits, NoEmbeddings, unit_vectors
+from baton.adapters.models.profiles.known_profiles import without_place
+from baton.domain.documents.search import Vector
+from baton.ports.documents.search import EmbeddingPurpose
+
+PARALLEL = 5
+"""Requests at the same time. Models of one text a request are rate limited sooner than others."""
+MAX_TEXT_TOKENS = 4_000
+"""Tokens of a text that are embedded, of OpenAI's vocabulary. The models take 8,192 with their own vocabulary."""
+MAX_CHARACTERS = 50_000
+"""Characters of a text that Amazon's models take."""
+
+_COHERE_PURPOSES = {EmbeddingPurpose.DOCUMENT: "search_document", EmbeddingPurpose.QUERY: "search_query"}
+_NOVA_PURPOSES = {EmbeddingPurpose.DOCUMENT: "GENERIC_INDEX", EmbeddingPurpose.QUERY: "GENERIC_RETRIEVAL"}
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingModel:
+    """A family of embedding models."""
+
+    limits: EmbeddingLimits
+    dimensions: tuple[int, ...]
+    """The lengths of vectors that it makes."""
+    body: Callable[[Sequence[str], EmbeddingPurpose, int], dict[str, Any]]
+    """Returns the request for texts, their purpose, and the length of their vectors."""
+    numbers: Callable[[Mapping[str, Any]], Any]
+    """Returns the vectors of an answer unchanged: a list of lists of numbers, if the answer is one."""
+
+
+def embedding_model(name: str) -> EmbeddingModel | None:
+    """Return the family of a model, by its id, inference profile or ARN; None for a model that is none of them."""
+    known = without_place(name)
+    return next((family for beginning, family in _FAMILIES.items() if known.startswith(beginning)), None)
+
+
+def vectors_of(answer: object, model: EmbeddingModel, texts: int, dimensions: int) -> list[Vector]:
+    """Return the vectors of an answer, with length 1. Raises ``NoEmbeddings`` and ``WrongEmbeddings``."""
+    if not isinstance(answer, Mapping):
+        raise NoEmbeddings("The answer is no object.")
+    found = model.numbers(answer)
+    if not isinstance(found, list) or len(found) != texts:
+        raise NoEmbeddings(f"The answer has no list of {texts} embeddings.")
+    return unit_vectors([each if isinstance(each, list) else () for each in found], dimensions)
+
+
+def _titan_body(texts: Sequence[str], purpose: EmbeddingPurpose, dimensions: int) -> dict[str, Any]:
+    return {"inputText": texts[0], "dimensions": dimensions, "normalize": True}
+
+
+def _titan_1_body(texts: Sequence[str], purpose: EmbeddingPurpose, dimensions: int) -> dict[str, Any]:
+    return {"inputText": texts[0]}
+
+
+def _titan_numbers(answer: Mapping[str, Any]) -> Any:
+    return [answer.get("embedding")]
+
+
+def _cohere_3_body(texts: Sequence[str], purpose: EmbeddingPurpose, dimensions: int) -> dict[str, Any]:
+    return {"texts": list(texts), "input_type": _COHERE_PURPOSES[purpose], "truncate": "END"}
+
+
+def _cohere_4_body(texts: Sequence[str], purpose: EmbeddingPurpose, dimensions: int) -> dict[str, Any]:
+    return {
+        "texts": list(texts),
+        "input_type": _COHERE_PURPOSES[purpose],
+        "output_dimension": dimensions,
+        "embedding_types": ["float"],
+        "truncate": "RIGHT",
+    }
+
+
+def _cohere_numbers(answer: Mapping[str, Any]) -> Any:
+    found = answer.get("embeddings")
+    return found.get("float") if isinstance(found, Mapping) else found  # an object if types were asked for
+
+
+def _nova_body(texts: Sequence[str], purpose: EmbeddingPurpose, dimensions: int) -> dict[str, Any]:
+    return {
+        "taskType": "SINGLE_EMBEDDING",
+        "singleEmbeddingParams": {
+            "embeddingPurpose": _NOVA_PURPOSES[purpose],
+            "embeddingDimension": dimensions,
+            "text": {"value": texts[0], "truncationMode": "END"},
+        },
+    }
+
+
+def _nova_numbers(answer: Mapping[str, Any]) -> Any:
+    found = answer.get("embeddings")
+    if not isinstance(found, list):
+        return None
+    return [each.get("embedding") if isinstance(each, Mapping) else None for each in found]
+
+
+_ONE_TEXT = EmbeddingLimits(1, MAX_TEXT_TOKENS, MAX_TEXT_TOKENS, MAX_CHARACTERS, PARALLEL)
+_FAMILIES = {
+    "amazon.titan-embed-text-v1": EmbeddingModel(_ONE_TEXT, (1536,), _titan_1_body, _titan_numbers),
+    "amazon.titan-embed-text": EmbeddingModel(_ONE_TEXT, (256, 512, 1024), _titan_body, _titan_numbers),
+    "amazon.nova-2-multimodal-embeddings": EmbeddingModel(_ONE_TEXT, (256, 384, 1024, 3072), _nova_body, _nova_numbers),
+    "cohere.embed-v4": EmbeddingModel(
+        EmbeddingLimits(96, 100_000, 32_000, None, PARALLEL), (256, 512, 1024, 1536), _cohere_4_body, _cohere_numbers
+    ),
+    # It takes 512 tokens, of which a text of this length may be more; the service cuts them.
+    "cohere.embed": EmbeddingModel(
+        EmbeddingLimits(96, 100_000, MAX_TEXT_TOKENS, 2_048, PARALLEL), (1024,), _cohere_3_body, _cohere_numbers
+    ),
+}
+"""Families by the beginning of their names, the longer ones first."""

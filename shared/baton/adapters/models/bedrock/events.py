@@ -1,0 +1,117 @@
+"""The events of an answer: streamed, or made of an answer that came whole."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Iterator, Mapping
+from typing import Any
+
+import httpx2 as httpx
+
+from baton.adapters.egress.stream_limits import StreamLimits, StreamTooLong
+from baton.adapters.models.bedrock.event_stream import LIMITS, BrokenStream, EventStream, NoEventStream, StreamEvent
+from baton.domain.json_values import ValueCount
+
+JSON_TYPE = "application/json"
+
+
+async def read_json(response: httpx.Response, limits: StreamLimits) -> Any:
+    """Return the value of a body. Raises ``StreamTooLong``, ``BrokenStream`` and the errors of the connection."""
+    read = bytearray()
+    values = ValueCount()
+    async for piece in response.aiter_raw():
+        read += piece
+        if len(read) > limits.stream_bytes:
+            raise StreamTooLong(f"The answer is longer than {limits.stream_bytes} bytes.")
+        if values.add(piece) > limits.event_values:
+            raise StreamTooLong(f"The answer holds more than {limits.event_values} values.")
+    try:
+        return json.loads(read)
+    except (ValueError, RecursionError):
+        raise BrokenStream("The answer is no JSON.") from None
+
+
+WHOLE_LIMITS = StreamLimits(stream_bytes=4 * 1024 * 1024, event_bytes=4 * 1024 * 1024, event_values=100_000)
+"""An answer that is not streamed may be four times the longest one that is passed on."""
+
+
+class Events(AsyncIterator[StreamEvent]):
+    """The events of a response. Closing them closes its connection."""
+
+    def __init__(self, response: httpx.Response, *, streams: bool) -> None:
+        self._response = response
+        self._stream = EventStream(response.aiter_raw(), LIMITS) if streams else None
+        self._whole: Iterator[StreamEvent] | None = None
+
+    async def __anext__(self) -> StreamEvent:
+        if self._stream is not None and self._whole is None:
+            try:
+                return await anext(self._stream)
+            except NoEventStream as other:  # a gateway answers whole
+                self._whole = iter(_events_of(_whole_answer(other)))
+        if self._whole is None:
+            self._whole = iter(_events_of(await self._read()))
+        event = next(self._whole, None)
+        if event is None:
+            raise StopAsyncIteration
+        return event
+
+    async def aclose(self) -> None:
+        """Close the connection, which ends the answer."""
+        try:
+            if self._stream is not None:
+                await self._stream.aclose()
+        finally:
+            await self._response.aclose()
+
+    async def _read(self) -> Mapping[str, Any]:
+        answer = await read_json(self._response, WHOLE_LIMITS)
+        if not isinstance(answer, Mapping):
+            raise BrokenStream("The answer is no object.")
+        return answer
+
+
+def _whole_answer(other: NoEventStream) -> Mapping[str, Any]:
+    """Return the answer that came in place of an event stream. Raises ``NoEventStream`` if it is none."""
+    try:
+        answer = json.loads(other.body)
+    except (ValueError, RecursionError):
+        raise other from None
+    if not isinstance(answer, Mapping) or "output" not in answer:
+        raise other
+    return answer
+
+
+def _events_of(answer: Mapping[str, Any]) -> list[StreamEvent]:
+    """Return the events that ConverseStream would have sent for an answer of Converse."""
+    message = _mapping(_mapping(answer.get("output")).get("message"))
+    content = message.get("content")
+    events: list[StreamEvent] = []
+    for index, block in enumerate(content if isinstance(content, list) else ()):
+        events += _of_block({"contentBlockIndex": index}, _mapping(block))
+    events.append(StreamEvent("metadata", {"usage": answer.get("usage")}))
+    if "stopReason" in answer:
+        events.append(StreamEvent("messageStop", {"stopReason": answer["stopReason"]}))
+    return events
+
+
+def _of_block(place: dict[str, Any], block: Mapping[str, Any]) -> list[StreamEvent]:
+    events: list[StreamEvent] = []
+    deltas: list[dict[str, Any]] = []
+    call, reasoning = _mapping(block.get("toolUse")), _mapping(block.get("reasoningContent"))
+    if call:
+        events.append(StreamEvent("contentBlockStart", {**place, "start": {"toolUse": call}}))
+    elif reasoning:
+        thinking = {**_mapping(reasoning.get("reasoningText")), **reasoning}
+        deltas += [{"reasoningContent": {name: thinking[name]}} for name in _REASONING if name in thinking]
+    elif "text" in block:
+        deltas.append({"text": block["text"]})
+    events += [StreamEvent("contentBlockDelta", {**place, "delta": delta}) for delta in deltas]
+    return [*events, StreamEvent("contentBlockStop", place)]
+
+
+_REASONING = ("text", "signature", "redactedContent")
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

@@ -1,0 +1,163 @@
+"""Render laid-out prompts as ``system`` and ``messages`` of Converse, with places for cache points."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from baton.adapters.models.attachments.content import LaidMessage
+from baton.adapters.models.bedrock.media import Block, MessageMedia
+from baton.adapters.models.bedrock.reasoning import answer_blocks
+from baton.adapters.models.profiles.profile import CacheHints, ModelProfile
+from baton.adapters.models.prompt_layout import BEGINNING, BETWEEN
+from baton.adapters.models.tool_schemas import OfferedTools
+from baton.domain.threads.message import Role
+
+
+def is_allowed_after(block: Block, profile: ModelProfile) -> bool:
+    """Return whether a cache point may follow the block."""
+    if "cachePoint" in block or "reasoningContent" in block:
+        return False
+    if "document" in block:
+        return bool(block["document"]["format"] == "pdf")  # others are moved to the front of the message
+    return "toolResult" not in block or profile.further.get("cache_after_results") != "no"
+
+
+def limited(contents: Sequence[list[Block]], most: int) -> bool:
+    """Remove cache points beyond the ``most`` from the lists of blocks, and return whether any are left.
+
+    The first half stays, which lasts longest, and the newest half.
+    """
+    points = [(content, block) for content in contents for block in content if "cachePoint" in block]
+    half = most // 2
+    for content, block in points[half : len(points) - (most - half)] if len(points) > most else ():
+        content[:] = [each for each in content if each is not block]
+    return bool(points) and most > 0
+
+
+GO_ON = "[Please go on.]"
+"""The user's message after an answer of the model, which models refuse as the last message."""
+NO_RESULT = "(The tool gave no result.)"
+CACHE_POINT: Block = {"cachePoint": {"type": "default"}}
+
+
+@dataclass(slots=True)
+class ConverseMessages:
+    """The prompts of one request."""
+
+    system: list[Block] = field(default_factory=list)
+    messages: list[dict[str, Any]] = field(default_factory=list)
+    """Roles alternate, and the first and the last message are the user's."""
+    has_cache_points: bool = False
+
+
+def converse_messages(laid: Sequence[LaidMessage], tools: OfferedTools, profile: ModelProfile) -> ConverseMessages:
+    """Return the prompts in their wire form."""
+    return _Rendering(tools, profile).rendered(laid)
+
+
+class _Rendering:
+    def __init__(self, tools: OfferedTools, profile: ModelProfile) -> None:
+        self._tools = tools
+        self._profile = profile
+        self._marks = profile.cache is CacheHints.POINTS and "cache_point" not in profile.dropped
+        self._made = ConverseMessages()
+        self._media = MessageMedia(1)
+        self._call_ids: set[str] = set()
+        self._unanswered: dict[str, str] = {}
+        """The calls of the last answer that have no result yet: their ids, and those in the request."""
+
+    def rendered(self, laid: Sequence[LaidMessage]) -> ConverseMessages:
+        made = self._made
+        for message in laid:
+            if message.role is Role.SYSTEM:
+                made.system += [{"text": piece} for piece in message.pieces if isinstance(piece, str) and piece.strip()]
+                self._mark(made.system, message)
+            elif self._add(message):
+                self._mark(made.messages[-1]["content"], message)
+        self._answer_all()
+        if self._last_role != "user":
+            self._extend("user", [{"text": GO_ON if made.messages else BEGINNING}])
+        contents = [made.system, *(message["content"] for message in made.messages)]
+        made.has_cache_points = limited(contents, self._profile.max_cache_marks)
+        return made
+
+    @property
+    def _last_role(self) -> str | None:
+        return self._made.messages[-1]["role"] if self._made.messages else None
+
+    def _add(self, message: LaidMessage) -> bool:
+        """Render a message, and return whether it has content."""
+        if message.role is Role.TOOL and message.call_id in self._unanswered:
+            return self._extend("user", [self._result(message, self._unanswered.pop(message.call_id or ""))])
+        self._answer_all()
+        if message.role is Role.ASSISTANT:
+            return self._add_answer(message)
+        if message.media and _holds_results(self._made.messages):
+            # No model takes a document beside a result, and Converse joins neighbours of one role.
+            self._extend("assistant", [{"text": BETWEEN}])
+        if self._last_role != "user":
+            self._media = MessageMedia(len(self._made.messages) + 1)
+        blocks: list[Block] = []
+        for piece in message.pieces:
+            if not isinstance(piece, str):
+                blocks += self._media.blocks(piece)
+            elif piece.strip():
+                blocks.append({"text": piece})
+        return self._extend("user", blocks)
+
+    def _add_answer(self, message: LaidMessage) -> bool:
+        ids = {call.id: self._unique(call.id) for call in message.calls}
+        calls = tuple(replace(call, id=ids[call.id]) for call in message.calls)
+        self._unanswered = ids
+        return self._extend("assistant", answer_blocks(replace(message, calls=calls), self._tools))
+
+    def _extend(self, role: str, blocks: Sequence[Block]) -> bool:
+        """Add the blocks to the last message if it is of that role, otherwise to a new one."""
+        if blocks and self._last_role != role:
+            self._made.messages.append({"role": role, "content": []})
+        if blocks:
+            self._made.messages[-1]["content"].extend(blocks)
+        return bool(blocks)
+
+    def _unique(self, call_id: str) -> str:
+        """Return an id that no earlier call of the request has: some models count from the start in each answer."""
+        unique, number = call_id, 2
+        while unique in self._call_ids:
+            unique, number = f"{call_id[:56]}.{number}", number + 1
+        self._call_ids.add(unique)
+        return unique
+
+    def _answer_all(self) -> None:
+        """Give each call without a result one that says so: the service refuses a call alone."""
+        for call_id in self._unanswered.values():
+            self._extend("user", [self._result(LaidMessage(Role.TOOL, (NO_RESULT,), is_error=True), call_id)])
+        self._unanswered = {}
+
+    def _result(self, message: LaidMessage, call_id: str) -> Block:
+        text = message.text if message.text.strip() else NO_RESULT
+        result: dict[str, Any] = {"toolUseId": call_id, "content": [_output(text, self._profile)]}
+        if message.is_error and "result_status" not in self._profile.dropped:
+            result["status"] = "error"
+        return {"toolResult": result}
+
+    def _mark(self, content: list[Block], message: LaidMessage) -> None:
+        if self._marks and message.ends_prefix and content and is_allowed_after(content[-1], self._profile):
+            content.append(dict(CACHE_POINT))
+
+
+def _output(text: str, profile: ModelProfile) -> Block:
+    """Return the output of a tool. Mistral's models read JSON better, others take it for something else."""
+    if profile.further.get("results") != "json":
+        return {"text": text}
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        value = None
+    return {"json": value if isinstance(value, dict) else {"result": text}}
+
+
+def _holds_results(messages: Sequence[dict[str, Any]]) -> bool:
+    return bool(messages) and any("toolResult" in block for block in messages[-1]["content"])

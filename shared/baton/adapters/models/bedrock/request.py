@@ -1,0 +1,227 @@
+"""Requests to Converse and ConverseStream."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from baton.adapters.models.attachments.content import LaidMessage
+from baton.adapters.models.bedrock.answer_schema import output_config
+from baton.adapters.models.bedrock.messages import converse_messages
+from baton.adapters.models.bedrock.thinking import ROOM_FOR_ANSWER, Thinking, thinking_of
+from baton.adapters.models.learning import SentFeatures
+from baton.adapters.models.profiles.profile import AnswerForm, ModelProfile
+from baton.adapters.models.tool_schemas import OfferedTools
+from baton.ports.agents.chat_model import ModelSettings
+
+MAX_METADATA_PAIRS = 16
+MAX_METADATA = 256
+"""Characters of a name and of a value. AWS refuses a request that exceeds one of the two limits."""
+OWN_FIELDS = frozenset({"performanceConfig", "promptVariables", "serviceTier", "additionalModelResponseFieldPaths"})
+"""Fields of a request that settings may hold. All others are fields of the model."""
+KEPT_FIELDS = frozenset(
+    {"guardrailConfig", "inferenceConfig", "messages", "modelId", "outputConfig", "requestMetadata", "system"}
+    | {"toolConfig"}
+)
+"""Fields that no setting of an agent replaces."""
+_UNKNOWN = re.compile(r"[^a-zA-Z0-9\s:_@$#=/+,.-]")
+
+
+@dataclass(frozen=True, slots=True)
+class Guardrail:
+    """A guardrail that judges the questions and answers of all requests."""
+
+    identifier: str
+    """Its id or ARN."""
+    version: str
+    """A number or ``DRAFT``."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConverseRequest:
+    """A request, and what it holds and lacks."""
+
+    body: dict[str, Any]
+    sent: SentFeatures
+    dropped: tuple[str, ...]
+    """Settings of the agent that the model does not take."""
+    streams: bool
+    """True if the answer is streamed. Some models do not stream answers to requests with tools."""
+
+
+@dataclass(slots=True)
+class _Draft:
+    settings: ModelSettings
+    profile: ModelProfile
+    tools: OfferedTools
+    thinking: Thinking
+    max_output: int | None
+    dropped: list[str]
+
+    def drops(self, name: str) -> None:
+        """Note that a setting is not sent."""
+        if name not in self.dropped:
+            self.dropped.append(name)
+
+
+def converse_request(
+    settings: ModelSettings,
+    laid: Sequence[LaidMessage],
+    tools: OfferedTools,
+    profile: ModelProfile,
+    *,
+    guardrail: Guardrail | None = None,
+    sends_metadata: bool = False,
+) -> ConverseRequest:
+    """Return the request for the messages and tools, in the form of the model's profile."""
+    draft = _draft(settings, tools, profile)
+    prompts = converse_messages(laid, tools, profile)
+    inference = _inference(draft)
+    tool_config, fields = _tool_config(draft), _model_fields(draft)
+    streams = not (tools.tools and profile.further.get("streams_tools") == "no")
+    schema = settings.answer_schema if profile.answer_form is AnswerForm.SCHEMA else None
+    body: dict[str, Any] = {
+        **{name: value for name, value in settings.extra.items() if name in OWN_FIELDS},
+        "messages": prompts.messages,
+        "system": prompts.system,
+        "inferenceConfig": inference,
+        "toolConfig": tool_config,
+        "additionalModelRequestFields": fields,
+        "outputConfig": output_config(schema) if schema is not None else None,
+        "requestMetadata": request_metadata(settings.metadata) if sends_metadata else None,
+        "guardrailConfig": _guardrail_config(guardrail, streams=streams),
+    }
+    body = {name: value for name, value in body.items() if value}
+    return ConverseRequest(
+        body,
+        SentFeatures(
+            fields=_features(draft, inference, tool_config, has_points=prompts.has_cache_points),
+            has_tools=bool(tools.tools),
+            has_media=any(message.media for message in laid),
+            has_parts=any(message.parts is not None for message in laid),
+            has_schema=settings.answer_schema is not None,
+            body=body,
+        ),
+        tuple(sorted(draft.dropped)),
+        streams,
+    )
+
+
+def request_metadata(values: Mapping[str, Any]) -> dict[str, str]:
+    """Return the metadata of invocation logs within AWS's limits: few characters are allowed in it."""
+    texts = {
+        name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        for name, value in values.items()
+    }
+    fitting = [(_UNKNOWN.sub("_", name), _UNKNOWN.sub("_", value)) for name, value in texts.items() if name]
+    return {name: value[:MAX_METADATA] for name, value in fitting[:MAX_METADATA_PAIRS] if len(name) <= MAX_METADATA}
+
+
+def _draft(settings: ModelSettings, tools: OfferedTools, profile: ModelProfile) -> _Draft:
+    most = profile.default_max_output
+    asked = None if "max_output_tokens" in profile.dropped else settings.max_output_tokens
+    thinking = thinking_of(settings, profile, asked)
+    draft = _Draft(settings, profile, tools, thinking or Thinking(), asked, [])
+    if asked is None and settings.max_output_tokens is not None:
+        draft.drops("max_output_tokens")
+    if thinking is None:
+        draft.drops("reasoning_effort")
+    if asked is None and most is not None:
+        # What Bedrock assumes for Anthropic's models is less than they can say, and thinking counts against it.
+        draft.max_output = max(most, draft.thinking.budget + ROOM_FOR_ANSWER) if draft.thinking.budget else most
+    return draft
+
+
+def _inference(draft: _Draft) -> dict[str, Any]:
+    settings, profile = draft.settings, draft.profile
+    temperature, top_p = settings.temperature, settings.top_p
+    if temperature is not None and ("temperature" in profile.dropped or draft.thinking.budget):
+        temperature = None
+        draft.drops("temperature")
+    if top_p is not None and (
+        "top_p" in profile.dropped
+        or draft.thinking.budget
+        or (profile.further.get("sampling") == "one" and temperature is not None)
+    ):
+        top_p = None
+        draft.drops("top_p")
+    inference = {
+        "maxTokens": draft.max_output,
+        "temperature": None if temperature is None else min(1.0, temperature),
+        "topP": top_p,
+    }
+    return {name: value for name, value in inference.items() if value is not None}
+
+
+def _tool_config(draft: _Draft) -> dict[str, Any] | None:
+    if not draft.tools.tools:
+        return None
+    config: dict[str, Any] = {
+        "tools": [
+            {
+                "toolSpec": {
+                    "name": tool.name,
+                    "description": tool.description or tool.name,  # an empty one is refused
+                    "inputSchema": {"json": tool.parameters},
+                }
+            }
+            for tool in draft.tools.tools
+        ]
+    }
+    choice = draft.settings.tool_choice
+    if choice in (None, "auto", "none"):
+        return config
+    forced = draft.profile.further.get("forced_calls") == "yes" and "tool_choice" not in draft.profile.dropped
+    if not forced or draft.thinking.budget:
+        draft.drops("tool_choice")
+        return config
+    one = {"tool": {"name": draft.tools.name_outside(choice or "")}}
+    return {**config, "toolChoice": {"any": {}} if choice == "required" else one}
+
+
+def _model_fields(draft: _Draft) -> dict[str, Any]:
+    """Return the fields that the service passes on to the model."""
+    settings, profile = draft.settings, draft.profile
+    for name in ("verbosity", "parallel_tool_calls"):
+        if getattr(settings, name) is not None:
+            draft.drops(name)
+    fields = dict(draft.thinking.fields)
+    for name, value in settings.extra.items():
+        if name in KEPT_FIELDS or name in profile.dropped:
+            draft.drops(name)
+        elif name == "additionalModelRequestFields" and isinstance(value, Mapping):
+            fields |= value
+        elif name not in OWN_FIELDS:
+            fields[name] = value
+    forbids = settings.tool_choice == "none" and bool(draft.tools.tools)
+    if forbids and profile.further.get("no_calls") == "tool_choice" and "tool_choice" not in profile.dropped:
+        fields["tool_choice"] = {"type": "none"}
+    return fields
+
+
+def _guardrail_config(guardrail: Guardrail | None, *, streams: bool) -> dict[str, str] | None:
+    if guardrail is None:
+        return None
+    config = {"guardrailIdentifier": guardrail.identifier, "guardrailVersion": guardrail.version}
+    # A text is judged before it is sent.
+    return {**config, "streamProcessingMode": "sync"} if streams else config
+
+
+def _features(
+    draft: _Draft, inference: Mapping[str, Any], tool_config: Mapping[str, Any] | None, *, has_points: bool
+) -> tuple[str, ...]:
+    """Return what profiles call the optional fields of the request."""
+    held = {
+        "cache_point": has_points,
+        "max_output_tokens": "maxTokens" in inference,
+        "metadata": bool(draft.settings.metadata),
+        "reasoning_effort": bool(draft.thinking.fields),
+        "result_status": True,
+        "temperature": "temperature" in inference,
+        "tool_choice": "toolChoice" in (tool_config or {}) or draft.settings.tool_choice == "none",
+        "top_p": "topP" in inference,
+    }
+    return (*(name for name, is_held in held.items() if is_held), *draft.settings.extra)

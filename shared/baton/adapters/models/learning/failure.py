@@ -1,0 +1,304 @@
+"""Failures of a model's endpoint, read alike from every API, and the errors that they are for callers."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from enum import StrEnum
+from typing import Any
+
+from baton.adapters.models.learning import wordings
+from baton.domain.errors import (
+    ContentFiltered,
+    ContextTooLong,
+    ModelError,
+    ModelMisconfigured,
+    ModelRateLimited,
+    ModelRefused,
+    ModelTimeout,
+    ModelUnavailable,
+    OutOfCredit,
+)
+
+MAX_BACKOFF_SECONDS = 8.0
+MAX_RETRY_AFTER_SECONDS = 20.0
+MAX_TEXT = 2_000
+"""Characters of a provider's text that are read."""
+MAX_LOGGED = 500
+MAX_NESTING = 6
+_STATUSES = ("code", "status", "statusCode", "status_code")
+"""Fields of an error with an HTTP status."""
+
+_PASSING = frozenset({409, 424, 425, 498, 499})
+"""Statuses below 500 that are outages."""
+
+
+class FailureKind(StrEnum):
+    """Place of a failure in a request."""
+
+    ANSWER = "answer"
+    """The endpoint answered with an error, or sent one in its stream."""
+    TIMEOUT = "timeout"
+    CONNECTION = "connection"
+    PROTOCOL = "protocol"
+    """The endpoint sent something that is not an answer."""
+
+
+@dataclass
+class ProviderFailure(Exception):
+    """A request that failed, with the endpoint's words."""
+
+    name: str
+    """The class or name of the failure, for the log."""
+    kind: FailureKind = FailureKind.ANSWER
+    status: int | None = None
+    """The HTTP status, or the one that an error inside a stream names."""
+    code: str = ""
+    type: str = ""
+    param: str = ""
+    """The field of the request that the endpoint names."""
+    text: str = ""
+    """The endpoint's words. They may quote the request, so callers never see it."""
+    retry_after: float | None = None
+    """Seconds that the endpoint asks for."""
+    is_final: bool = False
+    """True if the endpoint says that a retry is useless."""
+    request_id: str | None = None
+
+    def __str__(self) -> str:
+        return self.text or self.name
+
+    @property
+    def words(self) -> str:
+        """Everything that the endpoint said, in lower case."""
+        return f"{self.code} {self.type} {self.param} {self.text}".lower()
+
+    @property
+    def is_refusal(self) -> bool:
+        """True if the endpoint refused this request, so that another form of it may be taken."""
+        return self.kind is FailureKind.ANSWER and isinstance(self.error, ModelRefused)
+
+    @property
+    def may_be_refusal(self) -> bool:
+        """True if it is an outage by its status, though its text may be about the request (llama.cpp, vLLM).
+
+        An error of a gateway, or one that asks to try again, is an outage whatever it quotes.
+        """
+        if self.kind is not FailureKind.ANSWER or not isinstance(self.error, ModelUnavailable):
+            return False
+        if self.status not in (None, 500, 501) or wordings.OVERLOADED.search(self.words):
+            return False
+        return wordings.ABOUT_REQUEST.search(self.words) is not None
+
+    @property
+    def error(self) -> ModelError:
+        """The error for callers. It contains no text of the provider."""
+        if self.kind is FailureKind.TIMEOUT:
+            return ModelTimeout()
+        if self.kind is not FailureKind.ANSWER:
+            return ModelUnavailable()
+        words = self.words
+        if wordings.FILTERED.search(words):
+            return ContentFiltered()
+        if self.status == 413 or (wordings.OVERFLOW.search(words) and not wordings.NO_OVERFLOW.search(words)):
+            return ContextTooLong()
+        if self.status == 402 or wordings.NO_CREDIT.search(words):
+            return OutOfCredit()
+        if self.status == 429 and wordings.DAILY.search(words):
+            return OutOfCredit()
+        if wordings.QUOTA_SPENT.search(words) and not wordings.A_MINUTE.search(words) and _wait(words) is None:
+            return OutOfCredit()
+        if "tool_use_failed" in words:  # the model wrote a call that its server could not read: another may be better
+            return ModelUnavailable()
+        if self.status is not None:
+            return _from_status(self.status, words)
+        return _from_words(f"{self.name} {self.code} {self.type}".lower())
+
+    @property
+    def is_worth_repeating(self) -> bool:
+        """True if the same request may succeed later. After a timeout it would take too long."""
+        if self.kind is FailureKind.TIMEOUT or self.is_final:
+            return False
+        return isinstance(self.error, ModelRateLimited | ModelUnavailable | ModelTimeout)
+
+    def described(self, secret: str) -> dict[str, object]:
+        """Return the log fields, without ``secret``."""
+        found: dict[str, object] = {"failure": self.name}
+        if self.kind is FailureKind.ANSWER:
+            code, kind = (_without(secret, each)[:MAX_LOGGED] or None for each in (self.code, self.type))
+            found |= {"provider_code": code, "provider_type": kind}
+        if self.status is not None:
+            found |= {"http_status": self.status, "provider_request_id": self.request_id}
+        # Before it is cut: a part of a key is a secret too.
+        return found | {"text": _without(secret, self.text)[:MAX_LOGGED]}
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """The waits between attempts. The first one takes up to ``seconds``, each further one twice as long."""
+
+    seconds: float
+
+    def before_retry(self, failure: ProviderFailure, attempt: int) -> float | None:
+        """Return the seconds to wait after a failed attempt, from 0; None if a retry is useless."""
+        if not failure.is_worth_repeating:
+            return None
+        if failure.retry_after is not None:
+            return failure.retry_after if failure.retry_after <= MAX_RETRY_AFTER_SECONDS else None
+        return self.delay(attempt)
+
+    def delay(self, attempt: int) -> float:
+        """Return the seconds to wait after a failed attempt, from 0, with jitter."""
+        backoff = min(self.seconds * 2.0**attempt, MAX_BACKOFF_SECONDS)
+        return backoff * (1 - 0.25 * random.random())  # noqa: S311 - jitter
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorBody:
+    """The fields of an error's body."""
+
+    code: str = ""
+    type: str = ""
+    param: str = ""
+    text: str = ""
+    status: int | None = None
+    retry_after: float | None = None
+    """Seconds that the text says to wait."""
+
+    @classmethod
+    def of(cls, body: object) -> ErrorBody:
+        """Read a body of any provider: ``{"error": {...}}``, a list of such, ``{"detail": [...]}`` or a text."""
+        for _ in range(MAX_NESTING):
+            if isinstance(body, list):
+                body = next((each for each in body if each), "")
+            elif isinstance(body, Mapping) and body.get("error") and not isinstance(body["error"], bool):
+                body = body["error"]
+            else:
+                break
+        if not isinstance(body, Mapping):
+            text = _text(body)
+            return cls(text=text, retry_after=_wait(text))
+        detail = body.get("detail")
+        located = detail[0] if isinstance(detail, list) and detail and isinstance(detail[0], Mapping) else {}
+        texts = [body.get("message") or body.get("Message") or located.get("msg") or detail or _json(body)]
+        place = ".".join(str(each) for each in located.get("loc", ()) if each != "body")
+        # Gateways put what the provider said in there.
+        texts += [_json(body[key]) for key in ("innererror", "metadata", "details") if body.get(key)]
+        text = " ".join(map(_text, texts))
+        return cls(
+            code=_text(body.get("code")),
+            type=_text(body.get("type") or body.get("__type") or body.get("status") or located.get("type")),
+            param=_text(body.get("param")) or place,
+            text=text[:MAX_TEXT],
+            status=next(filter(None, (_status(body.get(name)) for name in _STATUSES)), None),
+            retry_after=_wait(text),
+        )
+
+    def failure(self, name: str) -> ProviderFailure:
+        """Return the failure of a request that this body answers. ``name`` is for the log."""
+        return ProviderFailure(
+            name,
+            status=self.status,
+            code=self.code,
+            type=self.type,
+            param=self.param,
+            text=self.text,
+            retry_after=self.retry_after,
+        )
+
+
+def _from_status(status: int, words: str) -> ModelError:
+    if 300 <= status < 400:
+        return ModelMisconfigured()
+    if status == 429:
+        return ModelRateLimited()
+    if status == 408:
+        return ModelTimeout()
+    if status >= 500 or status in _PASSING:
+        return ModelUnavailable()
+    if status == 403 and wordings.FLAGGED.search(words):
+        return ContentFiltered()
+    if (status == 403 and "prompt caching" in words) or wordings.UNROUTED.search(words):
+        return ModelRefused()
+    if status in (401, 403, 404) or _is_misconfigured(words):
+        return ModelMisconfigured()
+    return ModelRefused() if status >= 400 else ModelUnavailable()
+
+
+def _from_words(words: str) -> ModelError:
+    if wordings.RATE_LIMITED.search(words):
+        return ModelRateLimited()
+    if wordings.TIMED_OUT.search(words):
+        return ModelTimeout()
+    if _is_misconfigured(words):
+        return ModelMisconfigured()
+    if wordings.REFUSED.search(words):
+        return ModelRefused()
+    return ModelUnavailable()
+
+
+def _is_misconfigured(words: str) -> bool:
+    return bool(wordings.UNKNOWN_MODEL.search(words) or wordings.BAD_KEY.search(words))
+
+
+def _wait(text: str) -> float | None:
+    """Return the seconds that a text says to wait."""
+    found = wordings.WAIT.search(text.lower())
+    if found is None:
+        return None
+    if found["delay"] is not None:
+        return float(found["delay"])
+    seconds = float(found["seconds"]) / (1000 if found["unit"] == "ms" else 1)
+    return 3600 * float(found["hours"] or 0) + 60 * float(found["minutes"] or 0) + seconds
+
+
+def _without(secret: str, text: str) -> str:
+    return text.replace(secret, "***") if secret else text
+
+
+def _text(value: object) -> str:
+    if value is None or isinstance(value, bool):
+        return ""
+    return value[:MAX_TEXT] if isinstance(value, str) else _json(value)[:MAX_TEXT]
+
+
+def _json(value: Any) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False, default=str)[:MAX_TEXT]
+    except (ValueError, RecursionError):
+        return ""
+
+
+def _status(value: object) -> int | None:
+    """Return the HTTP status that a gateway puts into an error inside a stream of status 200."""
+    if isinstance(value, str) and value.isdecimal() and len(value) == 3:
+        value = int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) and 400 <= value < 600 else None
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds of ``Retry-After`` (RFC 9110 10.2.3) or ``retry-after-ms``; None without them."""
+    seconds = _number(headers.get("retry-after-ms"))
+    if seconds is not None:
+        return seconds / 1000
+    given = headers.get("retry-after")
+    seconds = _number(given)
+    if seconds is not None or given is None:
+        return seconds
+    try:
+        return max(0.0, (parsedate_to_datetime(given).astimezone(UTC) - datetime.now(UTC)).total_seconds())
+    except (ValueError, OverflowError):  # no date, or one beyond the last year
+        return None
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        number = float(text) if text is not None else math.nan
+    except ValueError:
+        return None
+    return number if math.isfinite(number) and number >= 0 else None

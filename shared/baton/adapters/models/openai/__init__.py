@@ -1,0 +1,16 @@
+"""Models over the OpenAI HTTP API, at any base URL."""
+
+import sys
+
+from baton.adapters.models.openai import on_demand
+
+# The library imports the types of all its APIs, some 600 models. Their names stay available.
+on_demand.defer(
+    "openai.types", "openai.types.chat", "openai.types.responses", "openai.types.shared", "openai.types.graders"
+)
+# A client of another HTTP library, which Baton has for its search and uses for no model. The library does without it.
+sys.modules.setdefault("openai._vendor.httpx_aiohttp", None)  # type: ignore[arg-type]
+
+from baton.adapters.models.openai.chat_model import OpenAIChatModel  # noqa: E402  its imports need what is above
+
+__all__ = ["OpenAIChatModel"]

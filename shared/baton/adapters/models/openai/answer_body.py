@@ -1,0 +1,258 @@
+"""The JSON values of an endpoint's answer: a stream of events as they should be, or what endpoints send instead."""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+import json
+import re
+from collections import deque
+from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import httpx2 as httpx
+
+from baton.adapters.egress.stream_limits import StreamLimits, StreamMeter, StreamTooLong
+from baton.adapters.models.learning.failure import MAX_TEXT, FailureKind, ProviderFailure
+
+DRAIN_SECONDS = 0.1
+"""The longest wait for the end of a body after its end mark. HTTP/1.1 needs it to use the connection again."""
+_FIELD = re.compile(rb"(data|event|id|retry)(?::|$)|:")
+"""The beginning of a line of an event stream; other lines are not read."""
+_LINE_END = re.compile(rb"[\r\n]")
+_IDLE = frozenset({"", "ping", "pong", "heartbeat", "keepalive", "keep-alive"})
+"""Names of events, or their whole data, that say nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerValue:
+    """A JSON value of an answer."""
+
+    value: Any
+    """A value with content: none is null or empty."""
+    name: str = ""
+    """The event's name, which few endpoints send."""
+    is_streamed: bool = True
+    """False if the body is no event stream, but a JSON text or lines of JSON."""
+
+
+class AnswerBody(AsyncIterator[AnswerValue]):
+    """The values in the body of ``response``.
+
+    The content decides how it is read, because gateways put any content type on it. Besides event streams
+    (https://html.spec.whatwg.org/multipage/server-sent-events.html) it takes streams that begin with a byte order mark,
+    that have no empty lines between their events or none at the end, a JSON text, and lines of JSON.
+
+    Raises ``ProviderFailure`` for a broken connection and for a body that is no answer, ``ValueError`` and
+    ``RecursionError`` for events that are no JSON, and ``StreamTooLong`` for an event of many lines beyond ``limits``.
+    An event that the end of the body cuts is left out.
+    """
+
+    def __init__(self, response: httpx.Response, limits: StreamLimits) -> None:
+        self.has_end_mark = False
+        """True once the mark ``[DONE]`` has arrived."""
+        self._response = response
+        self._limits = limits
+        self._meter: StreamMeter | None = None
+        """The check of an event of several lines."""
+        self._pieces: AsyncIterator[bytes] | None = None
+        self._lines = _Lines()
+        self._ready: deque[AnswerValue] = deque()
+        self._problem: Exception | None = None
+        """The error of the event after those that are ready. Pieces of a body end anywhere."""
+        self._is_stream: bool | None = None
+        """None until a line shows whether the body is an event stream."""
+        self._name = ""
+        self._data: list[str] = []
+        """The lines of data of the current event, or all lines of a JSON text."""
+        self._first: AnswerValue | None = None
+        """The event that the first of these lines is by itself."""
+
+    async def __anext__(self) -> AnswerValue:
+        while not self._ready:
+            if self._problem is not None:
+                raise self._problem
+            if self.has_end_mark:
+                await self._drain()
+                raise StopAsyncIteration
+            piece = await self._next_piece()
+            try:
+                self._read(piece)
+            except (ValueError, RecursionError, StreamTooLong) as problem:
+                self._problem = problem
+                continue
+            if piece is None and not self._ready:
+                raise StopAsyncIteration
+        return self._ready.popleft()
+
+    async def aclose(self) -> None:
+        """Close the connection, which ends the answer."""
+        await self._response.aclose()
+
+    async def _next_piece(self) -> bytes | None:
+        """Return the next bytes of the body; None at its end."""
+        if self._pieces is None:
+            self._pieces = aiter(self._response.aiter_bytes())
+        try:
+            return await anext(self._pieces, None)
+        except httpx.HTTPError as error:
+            kind = FailureKind.PROTOCOL if isinstance(error, httpx.DecodingError) else FailureKind.CONNECTION
+            raise ProviderFailure(type(error).__name__, kind, text=str(error)) from None
+
+    async def _drain(self) -> None:
+        with suppress(TimeoutError, ProviderFailure, StreamTooLong):
+            async with asyncio.timeout(DRAIN_SECONDS):
+                while await self._next_piece() is not None:
+                    pass
+        await self._response.aclose()
+
+    def _read(self, piece: bytes | None) -> None:
+        """Take the lines that the next piece completes, or the end of the body."""
+        for line in self._lines.feed(piece) if piece is not None else self._lines.end():
+            if self.has_end_mark:
+                return
+            self._take(line)
+        if piece is None:
+            self._end()
+
+    def _take(self, line: bytes) -> None:
+        if self._is_stream is None and line.strip():
+            self._is_stream = _FIELD.match(line) is not None
+            if not self._is_stream and line.lstrip()[:1] not in (b"{", b"["):
+                raise self._no_answer(line)
+        if self._is_stream is False:
+            self._take_json(line)
+        elif not line:
+            self._dispatch()
+        else:
+            self._take_field(line)
+
+    def _take_field(self, line: bytes) -> None:
+        field = _FIELD.match(line)
+        if field is None and line.startswith(b"{"):  # some servers send an error as it is
+            self._dispatch()
+            self._data, self._name = [line.decode("utf-8", "replace")], ""
+            self._dispatch()
+            return
+        if field is None or field[1] not in (b"data", b"event"):
+            return
+        value = line[field.end() :].removeprefix(b" ").decode("utf-8", "replace")
+        is_mark = field[1] == b"data" and value.strip(' "').lower().startswith("[done]")
+        # Some servers put no empty line between the events, so data that is complete ends where more begins.
+        if self._data and (is_mark or field[1] == b"event" or self._is_complete()):
+            self._dispatch()
+        if field[1] == b"event":
+            self._name = value
+        elif is_mark:
+            self.has_end_mark = True
+        else:
+            self._add(value)
+
+    def _add(self, text: str) -> None:
+        """Add a line of data. Raises ``StreamTooLong``."""
+        if self._data:
+            if self._meter is None:
+                self._meter = StreamMeter(self._limits)
+                self._meter.feed(self._data[0].encode())
+            self._meter.feed(text.encode())  # without line ends, so that the lines are one event
+        self._data.append(text)
+
+    def _is_complete(self) -> bool:
+        """Return whether the first line of data is an event by itself. More lines are read as one event."""
+        if len(self._data) > 1:
+            return False
+        with suppress(ValueError, RecursionError):
+            self._first = AnswerValue(json.loads(self._data[0]), self._name)
+        return self._first is not None
+
+    def _dispatch(self) -> None:
+        """End the current event."""
+        data, name, first = self._data, self._name, self._first
+        self._data, self._name, self._first, self._meter = [], "", None, None
+        if first is None or name:
+            text = "\n".join(data)
+            if text.strip().lower() in _IDLE or name.lower() in _IDLE - {""}:
+                return
+            first = AnswerValue(_error_text(text) if name == "error" else json.loads(text), name)
+        if first.value not in (None, "", [], {}):
+            self._ready.append(first)
+
+    def _take_json(self, line: bytes) -> None:
+        """Take a line of a JSON text, or of lines of JSON, which are events."""
+        text = line.decode("utf-8", "replace")
+        if not self._data:
+            if not text.strip():
+                return
+            with suppress(ValueError):
+                value = json.loads(text)
+                if value:
+                    self._ready.append(AnswerValue(value, is_streamed=False))
+                return
+        self._add(text)
+
+    def _end(self) -> None:
+        """End the body. Raises ``ValueError`` for a JSON text that is cut."""
+        if self._is_stream is None:
+            raise self._no_answer(b"")
+        data, self._data = self._data, []
+        if self._is_stream is False:
+            if data and (value := json.loads("\n".join(data))):
+                self._ready.append(AnswerValue(value, is_streamed=False))
+            return
+        self._data = data
+        with suppress(ValueError, RecursionError):
+            self._dispatch()
+
+    def _no_answer(self, line: bytes) -> ProviderFailure:
+        """Return the failure of a body that is neither JSON nor an event stream, such as a page of a proxy."""
+        kind = self._response.headers.get("content-type", "no content type")
+        text = line[:MAX_TEXT].decode("utf-8", "replace").strip() or "nothing"
+        said = f"The endpoint sent status {self._response.status_code} and {kind} instead of an answer: {text}"
+        return ProviderFailure("NoAnswer", FailureKind.PROTOCOL, text=said[:MAX_TEXT])
+
+
+def _error_text(text: str) -> Any:
+    """Return the value of an event that is called an error, which is often no JSON."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        value = text
+    return value if isinstance(value, dict) and value.get("error") else {"error": value}
+
+
+class _Lines:
+    """A splitter of bytes into lines, at CR, LF and CRLF."""
+
+    def __init__(self) -> None:
+        self._line = bytearray()
+        self._is_after_return = False
+        self._is_first = True
+
+    def feed(self, piece: bytes) -> Iterator[bytes]:
+        """Yield the lines that ``piece`` completes, without their ends and without a byte order mark."""
+        start = 0
+        for end in _LINE_END.finditer(piece):
+            is_rest = self._is_after_return and end.start() == start and end[0] == b"\n"
+            self._is_after_return = False
+            if not is_rest:
+                self._line += piece[start : end.start()]
+                yield self._cut()
+            start = end.end()
+            self._is_after_return = end[0] == b"\r"
+        if start < len(piece):
+            self._line += piece[start:]
+            self._is_after_return = False
+
+    def end(self) -> Iterator[bytes]:
+        """Yield the last line, if no line end follows it."""
+        if self._line:
+            yield self._cut()
+
+    def _cut(self) -> bytes:
+        line = bytes(self._line)
+        self._line.clear()
+        if self._is_first:
+            self._is_first, line = False, line.removeprefix(codecs.BOM_UTF8)
+        return line

@@ -1,0 +1,245 @@
+"""Read the stream of an answer of Chat Completions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from openai import AsyncStream
+
+from baton.adapters.models.answers.answer_so_far import AnswerSoFar
+from baton.adapters.models.learning import SentFeatures
+from baton.adapters.models.learning.failure import ErrorBody, ProviderFailure
+from baton.adapters.models.openai.answer_body import AnswerBody, AnswerValue
+from baton.adapters.models.openai.chat_chunks import first_choice, is_error, text_alone, texts_and_thinking, with_calls
+from baton.adapters.models.openai.errors import IN_STREAM, provider_failure, with_status
+from baton.adapters.models.openai.replayed_fields import ReplayedFields
+from baton.adapters.models.openai.response_bodies import LIMITS
+from baton.adapters.models.openai.tool_calls import ToolCallFragments, TooManyCalls
+from baton.adapters.models.profiles.profile import ModelProfile
+from baton.adapters.models.tool_schemas import OfferedTools
+from baton.domain.errors import ContentFiltered, ContextTooLong, ModelUnavailable
+from baton.domain.runs.provider_parts import ProviderParts, Replay
+from baton.domain.runs.tool_call import ToolCall
+from baton.domain.runs.usage import Usage, token_count
+from baton.domain.text import utf8_size
+from baton.ports.agents.chat_model import (
+    MAX_ANSWER_BYTES,
+    Finished,
+    FinishReason,
+    ModelChunk,
+    ModelSettings,
+)
+
+MAX_TOKEN_CHARACTERS = 8
+"""Characters of a token: more than any vocabulary has on average."""
+MAX_REASON = 100
+"""Characters of a reason to stop that are read."""
+OVERFLOW_CHARACTERS = 6_000
+"""Characters of a request from which an answer of nothing means that it was too long: some servers say nothing."""
+
+_REASONS = {
+    "length": FinishReason.LENGTH,
+    "max_length": FinishReason.LENGTH,
+    "max_tokens": FinishReason.LENGTH,
+    "model_length": FinishReason.LENGTH,
+    "tool_calls": FinishReason.TOOL_CALLS,
+    "function_call": FinishReason.TOOL_CALLS,
+}
+# Gemini's have a prefix, as in ``content_filter: SAFETY``.
+_FILTERED = re.compile(
+    r"\b(content_?filter(ed)?|refusal|guardrail_intervened|safety|prohibited_content|blocklist|recitation|spii|sensitive)\b"
+)
+_NO_REASON = ("null", "none")
+"""Missing reasons, as endpoints write them that make a text of every value."""
+_FAILED = re.compile(r"error\b|malformed_function_call|unexpected_tool_call|insufficient_system_resource|\babort")
+
+
+class ChatAnswer(AnswerSoFar):
+    """``OpenedAnswer`` of Chat Completions."""
+
+    def __init__(
+        self,
+        stream: AsyncStream[object],
+        settings: ModelSettings,
+        profile: ModelProfile,
+        origin: str,
+        tools: OfferedTools,
+        sent: SentFeatures,
+        *,
+        asked_characters: int,
+        note_insisting: Callable[[ModelSettings], None],
+    ) -> None:
+        """Read the body of ``stream``.
+
+        ``note_insisting`` takes the settings of a model that calls tools, and says nothing, where none may be called.
+        """
+        super().__init__(settings, profile, origin, tools, sent)
+        self._body = AnswerBody(stream.response, LIMITS)
+        self._is_whole = False
+        """True once a complete answer has arrived, which needs no reason to stop."""
+        self._asked_characters = asked_characters
+        self._note_insisting = note_insisting
+        self._fragments = ToolCallFragments([each.name for each in tools.tools])
+        self._fields = ReplayedFields(profile.replayed_fields)
+
+    @property
+    def _calls_size(self) -> int:
+        return self._fragments.size
+
+    def _forget_text(self) -> None:
+        """Keep it: only its existence is known, and an answer that was taken back is none without words."""
+
+    def _add_text(self, text: str) -> str:
+        return text
+
+    async def next(self) -> Sequence[ModelChunk] | None:
+        """See ``OpenedAnswer``."""
+        try:
+            event = await anext(self._body, None)
+        except (ValueError, RecursionError) as error:
+            raise provider_failure(error) from None
+        return None if event is None else self._take(event)
+
+    async def aclose(self) -> None:
+        """See ``OpenedAnswer``."""
+        await self._body.aclose()
+
+    def end(self) -> Sequence[ModelChunk]:
+        """See ``OpenedAnswer``."""
+        chunks = self._separated(self._tags.end())
+        if self.size == 0 and self._asked_characters > OVERFLOW_CHARACTERS and not self._has_read_all:
+            raise ContextTooLong.guessed()
+        if self.reason is None and self._is_complete:
+            self.reason = FinishReason.STOP
+        reason = self._found_reason()
+        rest, written = self._end_text()
+        chunks += rest
+        drafts = self._fragments.take(cut=reason is FinishReason.LENGTH)
+        calls = [*(replace(call, name=self._tools.name_inside(call.name)) for call in drafts), *written]
+        if self._settings.tool_choice == "none":
+            if calls and not self._has_text:
+                self._refuse_calls(self._note_insisting)
+            calls = []
+        if calls and reason is FinishReason.STOP:
+            reason = FinishReason.TOOL_CALLS  # some endpoints end every answer with "stop"
+        dropped = tuple(
+            name for name in sorted(self._profile.dropped) if getattr(self._settings, name, None) is not None
+        )
+        finished = Finished(reason, self._model, self._usage, self._parts(calls), dropped)
+        return [*chunks, *calls, finished]
+
+    @property
+    def _is_complete(self) -> bool:
+        """True if an answer without a reason to stop has its end: a whole one, whole calls, or its server's."""
+        if self._is_whole or not self._body.has_end_mark:
+            return self._is_whole
+        if self._fragments.are_whole:
+            return True
+        has_said = self._has_text or self._written.holds_call or self._fragments.size > 0
+        return self._profile.ends_without_reason and has_said
+
+    @property
+    def _has_read_all(self) -> bool:
+        """True if the token counts show that the model has read the prompt, and just has nothing to say."""
+        counted = self._usage.input_tokens if self._usage is not None else 0
+        return self.reason is not None and counted * MAX_TOKEN_CHARACTERS >= self._asked_characters
+
+    def _parts(self, calls: Sequence[ToolCall]) -> ProviderParts | None:
+        """Return what goes back with the answer: fields of the message, and of its calls."""
+        fields = self._fields.replayed
+        parts: list[dict[str, Any]] = [{"fields": fields}] if fields else []
+        of_calls = [
+            {"call": at, "fields": extra} for at, extra in enumerate(self._fragments.fields[: len(calls)]) if extra
+        ]
+        replay = Replay.ALWAYS if of_calls else self._profile.replay
+        return ProviderParts.of(self._origin, replay, [*parts, *of_calls], self._fields.withheld)
+
+    def _take(self, event: AnswerValue) -> Sequence[ModelChunk]:
+        """Return what an event holds. Raises ``ContentFiltered``, ``ProviderFailure`` and ``ModelUnavailable``."""
+        # Nothing has validated a chunk, so it may have any shape.
+        fields = event.value
+        if not isinstance(fields, dict):
+            raise ErrorBody.of(fields).failure(IN_STREAM)
+        text = text_alone(fields)
+        if text is not None:
+            return self._take_text(fields, text)
+        if is_error(fields):
+            raise with_status(ErrorBody.of(fields).failure(IN_STREAM))
+        self._take_model(fields.get("model"))
+        self._take_usage(fields.get("usage"))
+        choice = first_choice(fields.get("choices"))
+        if choice is None:
+            return ()
+        delta, reason = choice.get("delta"), choice.get("finish_reason")
+        if delta is None and isinstance(choice.get("message"), dict):
+            delta = choice["message"]
+            self._is_whole = not event.is_streamed or fields.get("object") != "chat.completion.chunk"
+        if not isinstance(delta, dict | None):
+            raise ModelUnavailable
+        delta = with_calls(delta or {})
+        texts, thinking = texts_and_thinking(delta)
+        try:
+            self._fragments.add(delta.get("tool_calls"))
+        except TooManyCalls:
+            self.cut()
+            return ()
+        except TypeError:
+            raise ModelUnavailable from None
+        ending = str(reason)[:MAX_REASON].lower() if reason else ""
+        if ending in _NO_REASON:
+            ending = ""
+        if delta.get("refusal") or _FILTERED.search(ending):
+            raise ContentFiltered
+        if _FAILED.search(ending):
+            raise ProviderFailure(ending, status=_error_status(choice), text="The endpoint ended with an error.")
+        if ending:
+            self.reason = _REASONS.get(ending, FinishReason.STOP)
+        self._heard += self._fields.take(delta)
+        chunks: list[ModelChunk] = []
+        for thought in thinking:
+            self._heard += utf8_size(thought)
+            chunks += self._shown_thinking(thought)
+        for text in texts:
+            chunks += self._separated(self._tags.take(self._fitting(text)))
+        if self.size > MAX_ANSWER_BYTES:
+            self.cut()
+        return chunks
+
+    def _take_text(self, chunk: dict[str, Any], text: str) -> Sequence[ModelChunk]:
+        """Return what a chunk with text alone holds."""
+        self._take_model(chunk.get("model"))
+        chunks = self._separated(self._tags.take(self._fitting(text)))
+        if self.size > MAX_ANSWER_BYTES:
+            self.cut()
+        return chunks
+
+    def _take_model(self, model: object) -> None:
+        if isinstance(model, str) and model:
+            self._model = model
+
+    def _take_usage(self, usage: object) -> None:
+        # Some endpoints send cumulative counts with every chunk, so the last ones are the totals.
+        asked, said = _count(usage, "prompt_tokens"), _count(usage, "completion_tokens")
+        if isinstance(usage, dict) and asked is not None and said is not None:
+            details, written = usage.get("prompt_tokens_details"), usage.get("completion_tokens_details")
+            cached = _count(details, "cached_tokens") or _count(usage, "prompt_cache_hit_tokens") or 0
+            self._usage = Usage(
+                asked,
+                said,
+                min(asked, cached),
+                _count(details, "cache_write_tokens") or _count(usage, "cache_creation_input_tokens") or 0,
+                _count(written, "reasoning_tokens") or 0,
+            )
+
+
+def _error_status(choice: Mapping[str, Any]) -> int | None:
+    """Return the status of an error that a gateway puts beside the reason to stop."""
+    error = choice.get("error")
+    return ErrorBody.of(error).status if error else 502
+
+
+def _count(holder: object, name: str) -> int | None:
+    return token_count(holder.get(name)) if isinstance(holder, dict) else None

@@ -1,0 +1,125 @@
+"""An embedding model behind the OpenAI Embeddings API."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from array import array
+from collections.abc import Awaitable, Callable, Sequence
+
+import httpx2 as httpx
+from openai import OpenAIError
+
+from baton.adapters.egress.circuit_breaker import CircuitBreakers
+from baton.adapters.models.embedding_calls import ApiEmbedder, EmbeddingLimits, NoEmbeddings, unit_vectors
+from baton.adapters.models.embedding_pace import EmbeddingPaces
+from baton.adapters.models.learning.failure import Backoff
+from baton.adapters.models.openai.clients import OpenAIClients
+from baton.adapters.models.openai.errors import provider_failure
+from baton.adapters.models.openai.response_bodies import EMBEDDING_LIMITS
+from baton.concurrency.tasks import off_loop
+from baton.domain.documents.search import Vector
+from baton.ports.agents.chat_model import TokenCounter
+from baton.ports.documents.search import EmbeddingPurpose
+
+MAX_TEXT_TOKENS = 4_000
+"""Tokens of a text that are embedded. OpenAI's models take 8,192 tokens of an older vocabulary, which needs up to twice
+as many of them for some scripts."""
+MAX_BATCH_TEXTS = 64
+MAX_BATCH_TOKENS = 100_000
+"""OpenAI takes 2,048 texts of 300,000 tokens together."""
+PARALLEL_BATCHES = 4
+
+
+class OpenAIEmbedder(ApiEmbedder):
+    """``ports.documents.search.Embedder`` over the Embeddings API of any base URL.
+
+    Batches, attempts, retries and the circuit are those of ``ApiEmbedder``. ``transport`` carries the requests in
+    place of the SDK's own.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        dimensions: int,
+        *,
+        counter: TokenCounter,
+        api_key: str | Callable[[], Awaitable[str]],
+        base_url: str | None = None,
+        timeout_seconds: float = 30.0,
+        max_retries: int = 2,
+        backoff_seconds: float = 0.5,
+        breakers: CircuitBreakers | None = None,
+        paces: EmbeddingPaces | None = None,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        self._clients = OpenAIClients(api_key, base_url, timeout_seconds, EMBEDDING_LIMITS, transport)
+        super().__init__(
+            model,
+            dimensions,
+            model=model,
+            endpoint=base_url or "OpenAI",
+            counter=counter,
+            timeout_seconds=timeout_seconds,
+            max_retries=max_retries,
+            backoff=Backoff(backoff_seconds),
+            breakers=breakers or CircuitBreakers(),
+            paces=paces or EmbeddingPaces(),
+            secret=lambda: self._clients.key,
+        )
+
+    @property
+    def limits(self) -> EmbeddingLimits:
+        """See ``ApiEmbedder``."""
+        return EmbeddingLimits(MAX_BATCH_TEXTS, MAX_BATCH_TOKENS, MAX_TEXT_TOKENS, None, PARALLEL_BATCHES)
+
+    async def ask(self, texts: Sequence[str], purpose: EmbeddingPurpose) -> list[Vector]:
+        """See ``ApiEmbedder``. This API knows no purposes."""
+        try:
+            body: dict[str, object] = {"model": self._model, "input": list(texts), "encoding_format": "base64"}
+            if "text-embedding-3" in self._model:  # Only these shorten their vectors. Most others refuse the field.
+                body["dimensions"] = self._dimensions
+            # The method of the SDK for this path would make models of the answer.
+            answer = await self._clients.get().post(
+                "/embeddings", body=body, cast_to=object, options={"security": {"bearer_auth": True}}
+            )
+            if isinstance(answer, str):  # what the SDK returns for other content types than JSON's
+                answer = json.loads(answer)
+        except (OpenAIError, ValueError, RecursionError) as error:
+            raise provider_failure(error) from None
+        data = answer.get("data") if isinstance(answer, dict) else None
+        return await off_loop(len(texts) * self._dimensions, _vectors, data, len(texts), self._dimensions)
+
+    async def aclose(self) -> None:
+        """Close this event loop's connections."""
+        await self._clients.aclose()
+
+
+def _vectors(data: object, texts: int, dimensions: int) -> list[Vector]:
+    """Return the vectors of an answer's ``data``, with length 1.
+
+    Raises ``NoEmbeddings`` and ``WrongEmbeddings``.
+    """
+    if not isinstance(data, list) or len(data) != texts:
+        raise NoEmbeddings(f"The answer has no list of {texts} embeddings.")
+    entries = [each if isinstance(each, dict) else {} for each in data]
+    vectors = unit_vectors([_numbers(each.get("embedding")) for each in entries], dimensions)
+    # Some endpoints leave the places out.
+    given = [each.get("index") for each in entries]
+    places = [position if place is None else place for position, place in enumerate(given)]
+    placed = {place: vector for place, vector in zip(places, vectors, strict=True) if isinstance(place, int)}
+    if placed.keys() != set(range(texts)):
+        raise NoEmbeddings("The places of the embeddings are not those of the texts.")
+    return [placed[place] for place in range(texts)]
+
+
+def _numbers(given: object) -> Sequence[float]:
+    return _decode(given) if isinstance(given, str) else given if isinstance(given, list) else ()
+
+
+def _decode(text: str) -> Sequence[float]:
+    try:
+        return array("f", base64.b64decode(text, validate=True))
+    except (binascii.Error, ValueError):
+        raise NoEmbeddings("An embedding is not base64 of numbers.") from None

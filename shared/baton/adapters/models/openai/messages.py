@@ -1,0 +1,117 @@
+"""Render messages, tools and settings for Chat Completions."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from baton.adapters.models.attachments.content import LaidMessage, Media, MediaKind, Piece
+from baton.adapters.models.attachments.laid_out_attachments import Attachments
+from baton.adapters.models.profiles.profile import ModelProfile
+from baton.adapters.models.prompt_layout import Layout, arguments_text, lay_out
+from baton.adapters.models.tool_schemas import OfferedTools, offered_tools
+from baton.domain.threads.message import Role
+from baton.ports.agents.chat_model import Prompt, ToolSpec
+from baton.ports.documents.files import ThreadFiles
+
+MAX_METADATA_PAIRS = 16
+MAX_METADATA_NAME = 64
+"""Characters, as for ``MAX_METADATA_VALUE``. OpenAI refuses a request that exceeds one of the three limits."""
+MAX_METADATA_VALUE = 512
+
+Wire = dict[str, Any]
+"""A part of a request in its JSON form."""
+
+
+async def wire_messages(prompts: Sequence[Prompt], files: ThreadFiles) -> list[Wire]:
+    """Return the messages of a request to an endpoint of which nothing is known.
+
+    A missing upload becomes a sentence that says so, because it must not fail every later turn. Raises the errors of
+    ``files`` except ``NotFound``.
+    """
+    profile, attachments = ModelProfile(), Attachments(files, None)
+    pieces = await attachments.pieces_of_all([prompt.content for prompt in prompts], profile)
+    return chat_messages(lay_out(prompts, pieces, Layout(profile, "")), OfferedTools(), profile)
+
+
+def wire_tools(tools: Sequence[ToolSpec]) -> list[Wire]:
+    """Return the tools of a request to an endpoint of which nothing is known."""
+    return chat_tools(offered_tools(tools, ModelProfile()))
+
+
+def chat_messages(laid: Sequence[LaidMessage], tools: OfferedTools, profile: ModelProfile) -> list[Wire]:
+    """Return the messages in their wire form."""
+    return [_message(message, tools, profile) for message in laid]
+
+
+def chat_tools(tools: OfferedTools) -> list[Wire]:
+    """Return the tools in their wire form."""
+    return [
+        {
+            "type": "function",
+            "function": {"name": tool.name, "description": tool.description, "parameters": tool.parameters},
+        }
+        for tool in tools.tools
+    ]
+
+
+def wire_metadata(values: Mapping[str, Any]) -> dict[str, str]:
+    """Return the request's metadata within OpenAI's limits: values that are not text as JSON, each cut at its limit."""
+    texts = {
+        name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        for name, value in values.items()
+    }
+    fitting = [(name, value) for name, value in texts.items() if len(name) <= MAX_METADATA_NAME]
+    return {name: value[:MAX_METADATA_VALUE] for name, value in fitting[:MAX_METADATA_PAIRS]}
+
+
+def data_url(media: Media) -> str:
+    """Return an attachment as a data URL, or as its address."""
+    if media.data is None:
+        return media.url or ""
+    return f"data:{media.mime_type};base64,{base64.b64encode(media.data).decode()}"
+
+
+def _message(message: LaidMessage, tools: OfferedTools, profile: ModelProfile) -> Wire:
+    if message.role is Role.ASSISTANT:
+        return _answer(message, tools, profile)
+    if message.role is Role.TOOL:
+        return {"role": "tool", "tool_call_id": message.call_id, "content": message.text}
+    if message.role is Role.SYSTEM or not message.media:
+        # Some servers accept plain strings only, so a list is sent only if it is needed.
+        return {"role": message.role.value, "content": message.text}
+    return {"role": "user", "content": [_part(piece) for piece in message.pieces]}
+
+
+def _answer(message: LaidMessage, tools: OfferedTools, profile: ModelProfile) -> Wire:
+    parts = message.parts.parts if message.parts is not None else ()
+    answer: Wire = {"role": "assistant", "content": message.text}
+    for part in parts:
+        if "call" not in part:
+            answer |= {name: value for name, value in part.get("fields", {}).items() if name in profile.replayed_fields}
+    if profile.required_field is not None:
+        answer.setdefault(profile.required_field, "")
+    if message.calls:
+        # Some endpoints reject empty text; OpenAI uses null for messages with calls.
+        answer["content"] = answer["content"] or None
+        fields = {part["call"]: part.get("fields", {}) for part in parts if "call" in part}
+        answer["tool_calls"] = [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": tools.name_outside(call.name), "arguments": arguments_text(call)},
+                **fields.get(at, {}),
+            }
+            for at, call in enumerate(message.calls)
+        ]
+    return answer
+
+
+def _part(piece: Piece) -> Wire:
+    if isinstance(piece, str):
+        return {"type": "text", "text": piece}
+    if piece.kind is MediaKind.IMAGE:
+        return {"type": "image_url", "image_url": {"url": data_url(piece)}}
+    return {"type": "file", "file": {"filename": piece.name, "file_data": data_url(piece)}}

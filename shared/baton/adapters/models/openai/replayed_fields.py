@@ -1,0 +1,129 @@
+"""Fields of a message that its endpoint wants back, joined from the pieces of a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from baton.domain.runs.provider_parts import MAX_WITHHELD_BYTES
+from baton.domain.text import encodable
+
+_JOINED = ("text", "thinking", "summary", "data", "signature")
+"""Texts of entries that arrive in pieces."""
+MAX_ENTRIES = 2_000
+OF_THE_API = frozenset({"annotations", "audio", "content", "function_call", "name", "refusal", "role", "tool_calls"})
+"""Fields of a message that OpenAI's API knows."""
+THINKING_FIELDS = ("reasoning_content", "reasoning")
+"""Fields of a delta with thinking as text."""
+
+
+_MISSING = object()
+
+
+class ReplayedFields:
+    """The unknown fields of one message. Texts are joined, entries of lists by their index."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        """``names`` are the fields that go back to the endpoint. Others are kept in case that it asks for them."""
+        self._names = names
+        self._texts: dict[str, list[str]] = {}
+        self._lists: dict[str, _Entries] = {}
+        self._others: dict[str, Any] = {}
+        self._room = MAX_WITHHELD_BYTES
+        """Bytes that the fields which do not go back may still have. With more they are not kept at all."""
+
+    def take(self, delta: Mapping[str, Any]) -> int:
+        """Take the fields of a delta. Return the size of those that go back in characters, of lists roughly.
+
+        Thinking as text counts where it is read.
+        """
+        size = sum(self._take(name, delta.get(name)) for name in self._names)
+        for name in delta.keys() - OF_THE_API if self._room >= 0 else ():
+            if name not in self._names and delta[name] is not None:
+                self._room -= len(str(delta[name]))
+                self._take(name, delta[name])
+        return size
+
+    def _take(self, name: str, value: Any) -> int:
+        if isinstance(value, str):
+            self._texts.setdefault(name, []).append(value)
+            return 0 if name in THINKING_FIELDS else len(value)
+        if isinstance(value, list):
+            return self._lists.setdefault(name, _Entries()).take(value)
+        if value is None:
+            return 0
+        self._others[name] = value
+        return len(str(value))
+
+    @property
+    def replayed(self) -> dict[str, Any]:
+        """The fields that go back."""
+        return {name: value for name, value in self.joined.items() if name in self._names}
+
+    @property
+    def withheld(self) -> dict[str, Any]:
+        """The fields that do not go back unless the endpoint asks for them."""
+        return {name: value for name, value in self.joined.items() if name not in self._names and self._room >= 0}
+
+    @property
+    def joined(self) -> dict[str, Any]:
+        """All fields as one message has them, without empty ones."""
+        texts = {name: encodable("".join(pieces)) for name, pieces in self._texts.items()}
+        lists = {name: entries.joined for name, entries in self._lists.items()}
+        found = {**texts, **lists, **self._others}
+        return {name: value for name, value in found.items() if value}
+
+
+class _Entries:
+    """The entries of a list, each of which may arrive in pieces."""
+
+    def __init__(self) -> None:
+        self._entries: list[dict[str, Any]] = []
+        self._pieces: list[dict[str, list[str]]] = []
+        """The texts of each entry, unjoined: to join them piece by piece would take the square of their length."""
+        self._places: dict[tuple[str, str], int] = {}
+        """The place of the newest entry of a type and index."""
+
+    @property
+    def joined(self) -> list[dict[str, Any]]:
+        return [
+            {**entry, **{key: encodable("".join(texts)) for key, texts in pieces.items()}}
+            for entry, pieces in zip(self._entries, self._pieces, strict=True)
+        ]
+
+    def take(self, values: Sequence[Any]) -> int:
+        """Take entries, and return how many characters they add. What each piece repeats is not counted."""
+        return sum(self._take(entry) for entry in values if isinstance(entry, Mapping))
+
+    def _take(self, entry: Mapping[str, Any]) -> int:
+        place, size = self._find_continued_place(entry), 0
+        if place is None:
+            if len(self._entries) >= MAX_ENTRIES:
+                return 0
+            place = len(self._entries)
+            self._entries.append({})
+            self._pieces.append({})
+            self._places[_kind(entry)] = place
+        whole, pieces = self._entries[place], self._pieces[place]
+        for key, value in entry.items():
+            if key in _JOINED and isinstance(value, str) and (key in pieces or key not in whole):
+                pieces.setdefault(key, []).append(value)
+                whole.setdefault(key, None)
+                size += len(value)
+            elif (value is not None or key not in whole) and whole.get(key, _MISSING) != value:
+                whole[key] = value
+                pieces.pop(key, None)
+                size += len(key) + len(str(value))
+        return size
+
+    def _find_continued_place(self, entry: Mapping[str, Any]) -> int | None:
+        """Return the place of the entry that this one continues."""
+        place = self._places.get(_kind(entry))
+        if place is None or entry.get("index") is not None:
+            return place
+        is_whole = any(self._pieces[place].get("signature", ())) or self._entries[place].get("signature")
+        return None if is_whole or entry.get("type") == "redacted_thinking" or "id" in entry else place
+
+
+def _kind(entry: Mapping[str, Any]) -> tuple[str, str]:
+    return str(entry.get("type")), str(entry.get("index"))

@@ -1,0 +1,189 @@
+"""Assemble the items of a Responses answer from the events of its stream."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from baton.adapters.models.openai.tool_calls import MAX_CALLS, TooManyCalls
+from baton.domain.errors import ModelUnavailable
+from baton.domain.runs.tool_call import ToolCall, as_object
+from baton.domain.text import utf8_size
+
+
+class ItemKind(StrEnum):
+    """The kinds of items that count. Others, such as searches of the provider's own, are left out."""
+
+    MESSAGE = "message"
+    CALL = "function_call"
+    REASONING = "reasoning"
+
+
+@dataclass(slots=True)
+class OutputItem:
+    """One item of an answer."""
+
+    kind: ItemKind
+    id: str = ""
+    phase: str | None = None
+    """The kind of a message: ``commentary`` or ``final_answer``."""
+    heard: int = 0
+    """Characters of a message that have arrived."""
+    said: int = 0
+    """Characters of the answer's text that are this message, the gap before it included."""
+    gap: int = 0
+    """Characters before the message that separate it from an earlier one."""
+    has_summary: bool = False
+    call_id: str = ""
+    name: str = ""
+    pieces: list[str] = field(default_factory=list)
+    """The arguments of a call."""
+    is_done: bool = False
+    whole: dict[str, Any] | None = None
+    """A complete reasoning item."""
+
+    @property
+    def arguments(self) -> str:
+        """The arguments of a call; ``{}`` if the model wrote nothing."""
+        return as_object("".join(self.pieces).strip())
+
+    @property
+    def is_whole(self) -> bool:
+        """True if a call is complete."""
+        try:
+            return isinstance(json.loads(self.arguments), dict)
+        except (ValueError, RecursionError):
+            return False
+
+
+class OutputItems:
+    """The items of one answer, in their order.
+
+    OpenAI announces each item, and names it in every event by its id and index. Other servers leave the announcement
+    out, or the ids, or send every item under index 0, or send nothing but whole items.
+    """
+
+    def __init__(self) -> None:
+        self.all: list[OutputItem] = []
+        self.size = 0
+        """Bytes of the calls."""
+        self._by_id: dict[str, OutputItem] = {}
+        self._by_index: dict[int, OutputItem] = {}
+
+    @property
+    def calls(self) -> list[OutputItem]:
+        return [item for item in self.all if item.kind is ItemKind.CALL]
+
+    def announced(self, event: Mapping[str, Any]) -> OutputItem | None:
+        """Return the item that an event begins; None if it is of no kind that counts. Raises ``TooManyCalls``."""
+        kind = _kind(event)
+        if kind is None:
+            return None
+        item = self._by_id.get(_text(_item(event).get("id"))) or self._add(kind, event)
+        return self._identify(item, event)
+
+    def of(self, event: Mapping[str, Any], kind: ItemKind) -> OutputItem:
+        """Return the item of ``kind`` that an event is about, a new one if none fits. Raises ``TooManyCalls``."""
+        identity = _text(event.get("item_id"))
+        item = self._find(event, kind, identity) or self._add(kind, event)
+        if identity and not item.id:
+            item.id = identity
+            self._by_id.setdefault(identity, item)
+        return item
+
+    def ended(self, event: Mapping[str, Any]) -> OutputItem | None:
+        """Return the item that an event completes; None if it is of no kind that counts. Raises ``TooManyCalls``."""
+        kind, whole = _kind(event), _item(event)
+        if kind is None:
+            return None
+        identity = _text(whole.get("id")) or _text(whole.get("call_id"))
+        item = self._identify(self._find(event, kind, identity) or self._add(kind, event), event)
+        item.is_done = True
+        return item
+
+    def add_arguments(self, item: OutputItem, piece: object) -> None:
+        """Add a piece of a call's arguments, or all of them as an object."""
+        text = json.dumps(piece, ensure_ascii=False) if isinstance(piece, dict) else _text(piece)
+        if text:
+            item.pieces.append(text)
+            self.size += utf8_size(text)
+
+    def replace_arguments(self, item: OutputItem, arguments: object) -> None:
+        """Take the complete arguments of a call in place of the pieces that have arrived."""
+        if arguments in (None, ""):
+            return
+        self.size -= sum(map(utf8_size, item.pieces))
+        item.pieces = []
+        self.add_arguments(item, arguments)
+
+    def tool_calls(self, *, cut: bool) -> list[tuple[OutputItem, ToolCall]]:
+        """Return the calls with their items, without those whose arguments were ``cut`` off.
+
+        Raises ``ModelUnavailable`` if a call has no name.
+        """
+        found: list[tuple[OutputItem, ToolCall]] = []
+        taken: set[str] = set()
+        for item in self.calls:
+            if cut and not (item.is_done and item.is_whole):
+                continue
+            if not item.name:
+                raise ModelUnavailable
+            # Results are matched by unique ids, but some endpoints send none or the same one for every call.
+            identity = item.call_id or item.id
+            if not identity or identity in taken:
+                identity = f"call_{uuid.uuid4().hex[:24]}"
+            taken.add(identity)
+            found.append((item, ToolCall(identity, item.name, item.arguments)))
+        return found
+
+    def _add(self, kind: ItemKind, event: Mapping[str, Any]) -> OutputItem:
+        if len(self.all) >= MAX_CALLS:
+            raise TooManyCalls
+        item = OutputItem(kind)
+        self.all.append(item)
+        index = event.get("output_index")
+        if isinstance(index, int):
+            self._by_index[index] = item
+        return item
+
+    def _identify(self, item: OutputItem, event: Mapping[str, Any]) -> OutputItem:
+        """Take the ids, name and phase of an event's item."""
+        whole = _item(event)
+        item.id = item.id or _text(whole.get("id"))
+        item.call_id = item.call_id or _text(whole.get("call_id"))
+        item.name = item.name or _text(whole.get("name"))
+        item.phase = _text(whole.get("phase")) or item.phase
+        for name in filter(None, (item.id, item.call_id)):
+            self._by_id.setdefault(name, item)
+        return item
+
+    def _find(self, event: Mapping[str, Any], kind: ItemKind, identity: str) -> OutputItem | None:
+        """Return the item with this id or index; for servers without them, the newest one that is not complete."""
+        item = self._by_id.get(identity) if identity else None
+        if item is not None and item.kind is kind and (not item.is_done or item.id == identity):
+            return item
+        index = event.get("output_index")
+        indexed = self._by_index.get(index) if isinstance(index, int) else None
+        newest = next((each for each in reversed(self.all) if each.kind is kind), None)
+        for item in (indexed, newest):
+            if item is not None and item.kind is kind and not item.is_done and not (identity and item.id):
+                return item
+        return None
+
+
+def _item(event: Mapping[str, Any]) -> Mapping[str, Any]:
+    item = event.get("item")
+    return item if isinstance(item, Mapping) else {}
+
+
+def _kind(event: Mapping[str, Any]) -> ItemKind | None:
+    kind = _item(event).get("type")
+    return ItemKind(kind) if kind in list(ItemKind) else None
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,275 @@
+"""Read the stream of an answer of the Responses API."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from openai import AsyncStream
+
+from baton.adapters.models.answers.answer_so_far import AnswerSoFar
+from baton.adapters.models.learning import SentFeatures
+from baton.adapters.models.learning.failure import ErrorBody
+from baton.adapters.models.openai.answer_body import AnswerBody
+from baton.adapters.models.openai.chat_answer import OVERFLOW_CHARACTERS
+from baton.adapters.models.openai.chat_chunks import is_error
+from baton.adapters.models.openai.errors import IN_STREAM, provider_failure, streamed_failure, with_status
+from baton.adapters.models.openai.response_bodies import RESPONSES_LIMITS
+from baton.adapters.models.openai.response_items import ItemKind, OutputItem, OutputItems
+from baton.adapters.models.openai.tool_calls import TooManyCalls
+from baton.adapters.models.profiles.profile import ModelProfile
+from baton.adapters.models.tool_schemas import OfferedTools
+from baton.domain.errors import ContentFiltered, ContextTooLong
+from baton.domain.runs.provider_parts import ProviderParts
+from baton.domain.runs.usage import Usage, token_count
+from baton.domain.text import utf8_size
+from baton.ports.agents.chat_model import (
+    MAX_ANSWER_BYTES,
+    Finished,
+    FinishReason,
+    ModelChunk,
+    ModelSettings,
+)
+
+BETWEEN_MESSAGES = "\n\n"
+"""The text between two messages of one answer, which are one text for users."""
+_ENDS = {
+    "response.completed": "completed",
+    "response.done": "completed",
+    "response.failed": "failed",
+    "response.incomplete": "incomplete",
+    "response.cancelled": "cancelled",
+}
+"""Events that end an answer, and the statuses that they mean unless they say one."""
+
+
+class ResponsesAnswer(AnswerSoFar):
+    """``OpenedAnswer`` of the Responses API. Its events are JSON objects as they came."""
+
+    def __init__(
+        self,
+        stream: AsyncStream[object],
+        settings: ModelSettings,
+        profile: ModelProfile,
+        origin: str,
+        tools: OfferedTools,
+        sent: SentFeatures,
+        *,
+        asked_characters: int,
+    ) -> None:
+        super().__init__(settings, profile, origin, tools, sent)
+        self._body = AnswerBody(stream.response, RESPONSES_LIMITS)
+        self._asked_characters = asked_characters
+        self._items = OutputItems()
+        self._message: OutputItem | None = None
+        """The message whose text is read."""
+
+    @property
+    def _calls_size(self) -> int:
+        return self._items.size
+
+    async def next(self) -> Sequence[ModelChunk] | None:
+        """See ``OpenedAnswer``."""
+        try:
+            event = await anext(self._body, None)
+        except (ValueError, RecursionError) as error:
+            raise provider_failure(error) from None
+        if event is None:
+            return None
+        if not isinstance(event.value, dict):
+            raise with_status(ErrorBody.of(event.value).failure(IN_STREAM))
+        try:
+            chunks = self._take(event.value, str(event.value.get("type") or event.name))
+        except TooManyCalls:
+            self.cut()
+            return ()
+        if self.size > MAX_ANSWER_BYTES:
+            self.cut()
+        return chunks
+
+    async def aclose(self) -> None:
+        """See ``OpenedAnswer``."""
+        await self._body.aclose()
+
+    def end(self) -> Sequence[ModelChunk]:
+        """See ``OpenedAnswer``."""
+        left = self._tags.end()
+        messages = [item for item in self._items.all if item.kind is ItemKind.MESSAGE]
+        self._message = messages[-1] if messages else None
+        chunks = self._separated(left) if messages else []
+        rest, written = self._end_text() if messages else ([], [])
+        chunks += rest
+        if self.reason is FinishReason.STOP and not self._items.all and self._asked_characters > OVERFLOW_CHARACTERS:
+            raise ContextTooLong.guessed()
+        reason = self._found_reason()
+        found = self._items.tool_calls(cut=reason is FinishReason.LENGTH)
+        calls = [(item, replace(call, name=self._tools.name_inside(call.name))) for item, call in found]
+        if self._settings.tool_choice == "none":
+            calls, written = [], []
+        if (calls or written) and reason is FinishReason.STOP:
+            reason = FinishReason.TOOL_CALLS
+        parts = ProviderParts.of(self._origin, self._profile.replay, self._parts([item for item, _ in calls]))
+        finished = Finished(reason, self._model, self._usage, parts, self._dropped())
+        return [*chunks, *(call for _, call in calls), *written, finished]
+
+    def _take(self, event: Mapping[str, Any], kind: str) -> Sequence[ModelChunk]:
+        """Return what an event holds. Raises ``ContentFiltered``, ``ProviderFailure`` and ``TooManyCalls``."""
+        match kind:
+            case "response.output_text.delta":
+                return self._text(self._items.of(event, ItemKind.MESSAGE), event.get("delta"))
+            case "response.output_text.done" if isinstance(text := event.get("text"), str):
+                item = self._items.of(event, ItemKind.MESSAGE)
+                return [] if item.heard else self._text(item, text)
+            case "response.output_item.added":
+                self._items.announced(event)
+            case "response.output_item.done":
+                return self._ended(event)
+            case "response.function_call_arguments.delta":
+                self._items.add_arguments(self._items.of(event, ItemKind.CALL), event.get("delta"))
+            case "response.function_call_arguments.done":
+                call = self._items.of(event, ItemKind.CALL)
+                call.name = call.name or str(event.get("name") or "")
+                self._items.replace_arguments(call, event.get("arguments"))
+            case "response.reasoning_summary_part.added" if event.get("summary_index"):
+                return self._thought(self._items.of(event, ItemKind.REASONING), "\n\n", is_summary=True)
+            case "response.reasoning_summary_text.delta":
+                return self._thought(self._items.of(event, ItemKind.REASONING), event.get("delta"), is_summary=True)
+            case "response.reasoning_text.delta":
+                return self._thought(self._items.of(event, ItemKind.REASONING), event.get("delta"), is_summary=False)
+            case "response.refusal.delta" | "response.refusal.done":
+                raise ContentFiltered
+            case "error":
+                raise streamed_failure(event)
+            case _ if kind in _ENDS:
+                return self._finish(_ENDS[kind], _mapping(event.get("response")))
+            case _ if "output" in event:  # a whole answer
+                return self._finish("completed", event)
+            case _ if event.get("error") or (not kind and is_error(event)):
+                raise streamed_failure(event)
+        return ()
+
+    def _text(self, item: OutputItem, text: object) -> list[ModelChunk]:
+        if not isinstance(text, str) or not text:
+            return []
+        item.heard += len(text)
+        self._message = item
+        return self._separated(self._tags.take(self._fitting(text)))
+
+    def _forget_text(self) -> None:
+        for each in self._items.all:
+            each.said = each.gap = 0
+
+    def _add_text(self, text: str) -> str:
+        item = self._message
+        assert item is not None  # noqa: S101 - texts are those of messages
+        if not item.said and any(each.said for each in self._items.all):
+            item.gap = len(BETWEEN_MESSAGES)
+        text = f"{BETWEEN_MESSAGES if item.gap and not item.said else ''}{text}"
+        item.said += len(text)
+        return text
+
+    def _thought(self, item: OutputItem, text: object, *, is_summary: bool) -> list[ModelChunk]:
+        """Return visible thinking: its summary, or its own words where there is no summary."""
+        if not isinstance(text, str) or not text or (item.has_summary and not is_summary):
+            return []
+        item.has_summary = is_summary
+        self._heard += utf8_size(text)
+        return self._shown_thinking(text)
+
+    def _ended(self, event: Mapping[str, Any]) -> list[ModelChunk]:
+        """Take a complete item: what its own events have left out, and what goes back to the model."""
+        item, whole = self._items.ended(event), _mapping(event.get("item"))
+        if item is None:
+            return []
+        if item.kind is ItemKind.CALL:
+            self._items.replace_arguments(item, whole.get("arguments"))
+        elif item.kind is ItemKind.REASONING:
+            # Only here is the encrypted content complete.
+            item.whole = {name: value for name, value in whole.items() if value is not None}
+        else:
+            return self._text(item, _message_text(whole)[item.heard :])
+        return []
+
+    def _finish(self, status: str, response: Mapping[str, Any]) -> list[ModelChunk]:
+        """Take the event that ends the answer."""
+        said = response.get("status")
+        status = said if said in ("completed", "failed", "incomplete", "cancelled") else status
+        if status in ("failed", "cancelled"):
+            error = response.get("error")
+            text = error if isinstance(error, str) and error else f"The response is {status}."
+            raise streamed_failure(error if isinstance(error, Mapping) and error else {"message": text})
+        if isinstance(response.get("model"), str) and response["model"]:
+            self._model = response["model"]
+        self._usage = _usage(_mapping(response.get("usage")))
+        chunks = self._left_out(response.get("output"))
+        if status == "completed":
+            self.reason = self.reason or FinishReason.STOP
+            return chunks
+        if _mapping(response.get("incomplete_details")).get("reason") == "content_filter":
+            raise ContentFiltered
+        self.reason = FinishReason.LENGTH
+        return chunks
+
+    def _left_out(self, output: object) -> list[ModelChunk]:
+        """Return the text and take the calls of a complete answer, where no events had them."""
+        has_text, has_calls = any(item.heard for item in self._items.all), bool(self._items.calls)
+        chunks: list[ModelChunk] = []
+        for whole in output if isinstance(output, list) else ():
+            kind = whole.get("type") if isinstance(whole, dict) else None
+            if (kind == ItemKind.MESSAGE and not has_text) or (kind == ItemKind.CALL and not has_calls):
+                chunks += self._ended({"item": whole})
+        return chunks
+
+    def _parts(self, calls: Sequence[OutputItem]) -> list[dict[str, Any]]:
+        """Return the items as they go back, with all reasoning or none."""
+        items = self._items.all
+        reasoning = [item.whole or {} for item in items if item.kind is ItemKind.REASONING]
+        is_complete = self.reason is not FinishReason.LENGTH and len(calls) == len(self._items.calls)
+        keeps = is_complete and all(each.get("encrypted_content") or each.get("content") for each in reasoning)
+        parts: list[dict[str, Any]] = []
+        for item in items:
+            if item.kind is ItemKind.REASONING:
+                parts += [{"item": item.whole}] if keeps else []
+                continue
+            named: dict[str, Any] = {"id": item.id} if keeps and reasoning and item.id else {}
+            if item.kind is ItemKind.MESSAGE and item.said:
+                further = {"gap": item.gap, "phase": item.phase}
+                parts.append({"text": item.said, **named, **{name: each for name, each in further.items() if each}})
+            elif item in calls:
+                parts.append({"call": calls.index(item), **named})
+        return parts
+
+    def _dropped(self) -> tuple[str, ...]:
+        """Return the settings that were not sent."""
+        dropped = self._profile.dropped | ({"reasoning_effort"} if "reasoning" in self._profile.dropped else set())
+        return tuple(name for name in sorted(dropped) if getattr(self._settings, name, None) is not None)
+
+
+def _message_text(whole: Mapping[str, Any]) -> str:
+    """Return the text of a complete message. Raises ``ContentFiltered`` if it holds a refusal."""
+    content = whole.get("content")
+    if isinstance(content, str):
+        return content
+    parts = [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
+    if any(part.get("type") == "refusal" for part in parts):
+        raise ContentFiltered
+    return "".join(part["text"] for part in parts if isinstance(part.get("text"), str))
+
+
+def _usage(counts: Mapping[str, Any]) -> Usage | None:
+    asked, said = token_count(counts.get("input_tokens")), token_count(counts.get("output_tokens"))
+    if asked is None or said is None:
+        return None
+    read, written = _mapping(counts.get("input_tokens_details")), _mapping(counts.get("output_tokens_details"))
+    return Usage(
+        asked,
+        said,
+        min(asked, token_count(read.get("cached_tokens")) or 0),
+        token_count(read.get("cache_write_tokens")) or 0,
+        token_count(written.get("reasoning_tokens")) or 0,
+    )
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

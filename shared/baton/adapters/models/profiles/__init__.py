@@ -1,0 +1,1 @@
+"""Profiles of models: what each takes and does."""

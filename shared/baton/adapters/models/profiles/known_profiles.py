@@ -1,0 +1,227 @@
+"""Look up a model's profile: in the table, with the operator's overrides, and with what refusals have taught.
+
+Context lengths of a deployment's models are those that their profiles declare.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
+from fnmatch import fnmatchcase
+from typing import Any
+from urllib.parse import urlsplit
+
+from aws_lambda_powertools import Logger
+from cachetools import LRUCache
+from pydantic import JsonValue
+from pydantic.alias_generators import to_camel
+
+from baton.adapters.models.profiles.profile import ADDED, BEDROCK_HOST, ModelProfile
+from baton.adapters.models.profiles.profile_overrides import UNDECLARED
+from baton.domain.agents.model_providers import Provider, ProviderKind, route
+from baton.domain.metrics import Metric, count
+from baton.ports.agents.chat_model import ModelCaller
+
+MAX_PROFILES = 1_000
+"""Models of an endpoint that are kept. Tenants name models, so their number has no other bound."""
+
+MAX_LEARNED = 5_000
+"""Models and tenants whose learned facts are kept."""
+NEVER_SHARED = frozenset({"refused_values"})
+"""Facts about what a tenant asks for, and not about the model."""
+Facts = dict[str, Any]
+"""Facts of a profile by their names."""
+_GEO = re.compile(r"^(us|eu|apac|jp|au|ca|in|sa|us-gov|global)\.")
+_VERSION = re.compile(r"(-v\d+)?:\d+(:\w+)?$")
+
+
+def host_of(base_url: str | None) -> str:
+    """Return the host and port of an endpoint; OpenAI's without an address."""
+    return (urlsplit(base_url).netloc.rpartition("@")[2] if base_url else "api.openai.com").lower()
+
+
+def normalised(model: str) -> str:
+    """Return the name that patterns match: without ARN, region prefix, version, and the maker's name before a slash."""
+    return _VERSION.sub("", without_place(model))
+
+
+def without_place(model: str) -> str:
+    """Return a model's name with its version, but without ARN, region prefix, and the maker's name before a slash."""
+    return _GEO.sub("", model.lower().rpartition("/")[2])
+
+
+class Profiles:
+    """The profiles of one endpoint's models.
+
+    What a refusal teaches holds for the tenant whose request was refused, and for one user if that user's client had
+    declared tools. What the words of an answer teach holds for its user. A fact of a tenant holds for all tenants once
+    another one has been taught the same, or if the request was one of the deployment's own. It is logged, so that the
+    table or an override can say it from the start.
+    """
+
+    def __init__(self, host: str, overrides: Mapping[str, Mapping[str, Any]] | None = None) -> None:
+        """``overrides`` are facts by patterns of model names, applied last."""
+        self._host = host
+        self._overrides = overrides or {}
+        self._declared: LRUCache[str, ModelProfile] = LRUCache(MAX_PROFILES)
+        self._learned: LRUCache[tuple[str, str], Facts] = LRUCache(MAX_LEARNED)
+        """Facts by model, and the tenant or user that they hold for."""
+        self._witnesses: LRUCache[tuple[str, str, Any], str] = LRUCache(MAX_LEARNED)
+        """The first tenant that was taught a fact of a model."""
+        self._logger = Logger(child=True)
+
+    def of(self, model: str, caller: ModelCaller | None = None) -> ModelProfile:
+        """Return the profile of a model, with what was learned for a caller."""
+        profile = self.declared(model)
+        for holder in _holders(caller):
+            facts = self._learned.get((model, holder))
+            profile = with_facts(profile, facts) if facts else profile
+        return profile
+
+    def declared(self, model: str) -> ModelProfile:
+        """Return the profile of a model without what was learned."""
+        known = self._declared.get(model)
+        if known is None:
+            known = self._declared[model] = declared_profile(self._host, model, self._overrides)
+        return known
+
+    def learn(
+        self,
+        model: str,
+        profile: ModelProfile,
+        since: ModelProfile,
+        caller: ModelCaller | None = None,
+        *,
+        is_users: bool = False,
+    ) -> None:
+        """Keep what is different in a profile that a model has accepted, after it refused the one of ``since``.
+
+        ``is_users``: what the caller's user alone has written may be the cause. Facts that other requests have taught
+        meanwhile stay.
+        """
+        facts = _difference(profile, since)
+        if not facts:
+            return
+        *_, holder = _holders(caller) if is_users else _holders(caller)[:2]
+        self._keep(model, holder, facts)
+        if caller is None or is_users:
+            return
+        for name, value in facts.items():
+            for each in value if name in ADDED else (value,):
+                first = self._witnesses.setdefault((model, name, str(each)), caller.tenant_id)
+                if first != caller.tenant_id and name not in NEVER_SHARED:
+                    self._keep(model, "", {name: frozenset({each}) if name in ADDED else each})
+
+    def _keep(self, model: str, holder: str, facts: Facts) -> None:
+        known = self._learned.get((model, holder), {})
+        added = {name: known[name] | facts[name] for name in ADDED if name in facts and name in known}
+        new = {**known, **facts, **added}
+        self._learned[model, holder] = new
+        for name in (each for each in facts if new[each] != known.get(each)):
+            count(Metric.MODEL_FACTS_LEARNED)
+            self._logger.warning(
+                "A fact of the model was learned; declare it in modelProfiles of the settings",
+                extra={
+                    "model": model,
+                    "host": self._host,
+                    "fact": name,
+                    "value": _plain(new[name]),
+                    "tenant": holder.partition("\0")[0] or None,
+                },
+            )
+
+
+def _holders(caller: ModelCaller | None) -> tuple[str, ...]:
+    """Return the holders of facts that a caller's requests keep to: all, the tenant, the user."""
+    if caller is None:
+        return ("",)
+    return "", caller.tenant_id, f"{caller.tenant_id}\0{caller.user_id}"
+
+
+def _difference(profile: ModelProfile, since: ModelProfile) -> Facts:
+    """Return the facts that are new in a profile."""
+    facts: Facts = {}
+    for each in fields(ModelProfile):
+        before, now = getattr(since, each.name), getattr(profile, each.name)
+        if before != now:
+            facts[each.name] = now - before if each.name in ADDED else now
+    return facts
+
+
+def declared_profile(host: str, model: str, overrides: Mapping[str, Mapping[str, Any]] | None = None) -> ModelProfile:
+    """Return the profile of a model by the table and the ``overrides``, one of which may name its family."""
+    from baton.adapters.models.profiles.profile_table import TABLE
+
+    own = _overriding(model, overrides or {})
+    known = normalised(family_of(model, overrides or {}) or model)
+    profile = ModelProfile()
+    for rule in TABLE:
+        if fnmatchcase(host, rule.host) and fnmatchcase(known, rule.model):
+            profile = with_facts(profile, rule.facts)
+    for facts in own:
+        profile = with_facts(profile, facts)
+    return profile
+
+
+def family_of(model: str, overrides: Mapping[str, Mapping[str, Any]]) -> str | None:
+    """Return the known model that an operator says a model to be; None if nothing is declared."""
+    own = _overriding(model, overrides)
+    return next((facts["family"] for facts in reversed(own) if facts.get("family")), None)
+
+
+def _overriding(model: str, overrides: Mapping[str, Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the facts that are given for a model, the last ones applied last."""
+    names = (normalised(model), model.lower())
+    return [facts for pattern, facts in overrides.items() if any(fnmatchcase(name, pattern.lower()) for name in names)]
+
+
+def with_facts(profile: ModelProfile, facts: Mapping[str, Any]) -> ModelProfile:
+    """Return the profile with other facts. Dropped settings accumulate, as do facts of one adapter."""
+    added: dict[str, Any] = {name: frozenset(facts[name]) | getattr(profile, name) for name in ADDED if name in facts}
+    if "further" in facts:
+        added["further"] = {**profile.further, **facts["further"]}
+    return replace(profile, **{**facts, **added})
+
+
+def _plain(value: object) -> object:
+    return sorted(map(str, value)) if isinstance(value, frozenset) else str(value)
+
+
+def context_lengths(
+    providers: Mapping[str, Provider], overrides: Mapping[str, Mapping[str, Any]]
+) -> Callable[[str], int | None]:
+    """Return a function from a model's name to its context length in Baton's tokens; None if none is declared."""
+
+    def length(model: str) -> int | None:
+        asked = route(model, providers)
+        provider = providers.get(asked.provider)
+        is_bedrock = provider is not None and provider.kind is ProviderKind.BEDROCK
+        host = BEDROCK_HOST if is_bedrock else host_of(provider.base_url if provider is not None else None)
+        profile = declared_profile(host, asked.model, overrides)
+        return int(profile.context_tokens / profile.token_ratio) if profile.context_tokens is not None else None
+
+    return length
+
+
+def learned_facts(declared: ModelProfile, known: ModelProfile) -> dict[str, JsonValue]:
+    """Return the facts in which a model's profile differs from what is declared, by their names in the setting.
+
+    Declaring them gives the model the profile ``known``, except for facts that cannot be declared, which are left out.
+    """
+    facts: dict[str, JsonValue] = {}
+    for field in fields(ModelProfile):
+        before, now = getattr(declared, field.name), getattr(known, field.name)
+        if before != now and field.name not in UNDECLARED:
+            facts[to_camel(field.name)] = _json(now - before if field.name in ADDED else now)
+    return facts
+
+
+def _json(value: Any) -> JsonValue:
+    if isinstance(value, frozenset | tuple):
+        return [str(each) for each in (sorted(value) if isinstance(value, frozenset) else value)]
+    if isinstance(value, Mapping):
+        return {str(name): str(each) for name, each in value.items()}
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    return str(value)  # the words of enumerations are text

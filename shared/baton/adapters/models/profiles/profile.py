@@ -1,0 +1,168 @@
+"""The profile of a model at an endpoint: the requests that it takes, and their form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from baton.domain.runs.provider_parts import Replay
+
+BEDROCK_HOST = "bedrock"
+"""The host by which rules name Converse of Amazon Bedrock."""
+SAMPLING = frozenset({"temperature", "top_p"})
+"""Settings that models refuse which think before they answer."""
+NINE_CHARACTERS = r"[a-zA-Z0-9]{9}"
+"""The ids of calls that Mistral's models take."""
+ADDED = ("dropped", "dropped_keywords", "refused_values")
+"""Facts whose values add up: what a later rule names is dropped besides what earlier ones name."""
+OBFUSCATION = "obfuscation"
+"""The further fact of endpoints that pad the events of a Responses stream, and leave it if asked to: ``optional``."""
+
+
+class Api(StrEnum):
+    """The APIs that adapters speak."""
+
+    CHAT = "chat"
+    """OpenAI's Chat Completions."""
+    RESPONSES = "responses"
+    """OpenAI's Responses."""
+    CONVERSE = "converse"
+    """ConverseStream of Amazon Bedrock."""
+
+
+class SystemPlace(StrEnum):
+    """Places where system messages may stand."""
+
+    ANYWHERE = "anywhere"
+    HEAD = "head"
+    """Several, before all other messages. Later notes are sent as text of the user."""
+    FIRST = "first"
+    """One, before all other messages. Later notes are sent as text of the user."""
+    USER = "user"
+    """Nowhere: the text precedes the first message of the user."""
+
+
+class CacheHints(StrEnum):
+    """The marks for prompt caches in a request."""
+
+    NONE = "none"
+    KEY = "key"
+    """``prompt_cache_key``: requests of one conversation and agent go to the same cache (OpenAI, Mistral)."""
+    BREAKPOINTS = "breakpoints"
+    """``cache_control`` on content parts (Anthropic's models behind a gateway)."""
+    POINTS = "points"
+    """``cachePoint`` blocks (Amazon Bedrock)."""
+
+
+class AnswerForm(StrEnum):
+    """The way to ask for a structured answer."""
+
+    SCHEMA = "schema"
+    """The API's own JSON Schema, in strict form."""
+    OBJECT = "object"
+    """The API promises JSON only, so the schema is in the prompt too."""
+    PROMPT = "prompt"
+    """The schema is in the prompt only."""
+
+
+class EffortForm(StrEnum):
+    """The way to ask for an effort of thinking."""
+
+    NONE = "none"
+    REASONING_EFFORT = "reasoning_effort"
+    """A field of that name."""
+    REASONING = "reasoning"
+    """``reasoning: {effort}``."""
+    ADAPTIVE = "adaptive"
+    """Anthropic's adaptive thinking with ``output_config: {effort}``."""
+    BUDGET = "budget"
+    """Anthropic's thinking with a budget of tokens."""
+    REASONING_CONFIG = "reasoning_config"
+    """Qwen's field of that name on Bedrock."""
+    NOVA = "nova"
+    """``reasoningConfig`` of Amazon's models."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelProfile:
+    """The requests that a model takes. The defaults fit an unknown endpoint of Chat Completions."""
+
+    family: str | None = None
+    """The name of a known model that this one is, for names such as that of a deployment, which do not show it."""
+    api: Api = Api.CHAT
+    dropped: frozenset[str] = frozenset()
+    """Settings and optional fields that are not sent, by the names of ``ModelSettings`` or of the request."""
+    refused_values: frozenset[tuple[str, str]] = frozenset()
+    """Settings and values that are not sent, though others are. Learned, never declared."""
+    limit_field: str = "max_tokens"
+    """The field of Chat Completions with the most tokens of an answer."""
+    thinking_tokens: int = 0
+    """Tokens that are added to the most of an answer, because the model's thinking counts against it."""
+    default_max_output: int | None = None
+    """The most tokens of an answer where the agent sets none; None leaves it to the endpoint."""
+    system: SystemPlace = SystemPlace.ANYWHERE
+    alternates: bool = False
+    """True if messages of the user and of the assistant must alternate."""
+    user_first: bool = False
+    """True if the first message besides the system's must be the user's."""
+    user_after_tool: bool = True
+    """True if a message of the user may follow a tool's result directly."""
+    tools_with_history: bool = True
+    """True if tools must be declared as long as the history holds calls, also in the last round.
+
+    Without any tool to declare, the calls of the history are written as text."""
+    replay: Replay = Replay.TURN
+    """Conditions for sending parts of an answer back. Unknown fields of calls always go back."""
+    replayed_fields: tuple[str, ...] = ("reasoning_details", "thinking_blocks", "extra_content")
+    """Fields of a message of Chat Completions that go back."""
+    required_field: str | None = None
+    """The one of them that every message of the assistant must have, empty if there is nothing to send."""
+    calls_need_parts: bool = False
+    """True if a call without its signature is refused. Such calls are sent as text."""
+    call_ids: str | None = None
+    """A regular expression that the ids of calls must match in full. Others are replaced on the way out."""
+    max_tools: int = 128
+    tool_names: str = r"[a-zA-Z0-9_-]{1,64}"
+    """A regular expression that the names of tools must match in full."""
+    dropped_keywords: frozenset[str] = frozenset({"$schema", "$id", "$comment"})
+    """Keywords that are left out of the schemas of tools."""
+    inlines_refs: bool = False
+    """True if ``$ref`` must be replaced by what it refers to."""
+    answer_form: AnswerForm = AnswerForm.SCHEMA
+    effort: EffortForm = EffortForm.REASONING_EFFORT
+    images: bool = True
+    image_urls: bool = True
+    """True if the provider fetches images by their address."""
+    max_images: int | None = None
+    """Images of one message; None has no limit."""
+    max_image_bytes: int | None = None
+    documents: frozenset[str] = frozenset({"application/pdf"})
+    """Media types of documents that the model reads itself. The text of others is extracted."""
+    max_documents: int | None = None
+    """Documents of one message that the model reads itself; None has no limit. The text of others is extracted."""
+    max_document_bytes: int | None = None
+    breaks_special_tokens: bool = False
+    """True if special tokens of chat templates in the text of users and tools would become turns."""
+    ends_without_reason: bool = False
+    """True if an answer may end without a reason to stop. Otherwise such an answer counts as broken off."""
+    thinks_first: bool = False
+    """True if answers begin with thinking that only a closing tag ends. Learned, never declared."""
+    context_tokens: int | None = None
+    """Tokens that the model reads at once, if they are few enough to matter."""
+    cache: CacheHints = CacheHints.NONE
+    max_cache_marks: int = 4
+    token_ratio: float = 1.0
+    """Tokens of the model's own vocabulary for each token of ``o200k_base``, by which Baton counts."""
+    further: dict[str, str] = field(default_factory=dict)
+    """Facts that only one adapter reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileRule:
+    """Facts of the models that two patterns match."""
+
+    host: str
+    model: str
+    facts: Mapping[str, Any]

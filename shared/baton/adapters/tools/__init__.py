@@ -1,0 +1,1 @@
+"""External tools: HTTP, OpenAPI, MCP and Python."""

@@ -1,0 +1,139 @@
+"""Failures of requests to MCP servers: what their answers say, apart from those to other requests of the session."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+import httpx2
+import mcp_types as types
+from mcp import MCPError
+
+from baton.adapters.egress import EgressRefused, ResponseTooLarge
+from baton.adapters.tools.mcp_results import EXCERPT
+from baton.adapters.tools.tool_source import Unreachable
+from baton.ports.agents.tools import ToolFailed
+
+REFUSALS = frozenset({types.INVALID_PARAMS, types.METHOD_NOT_FOUND})
+SESSION_HEADER = "mcp-session-id"
+_UNKNOWN = re.compile(r"unknown tool|no such tool|not found|does not exist|not available|disabled", re.IGNORECASE)
+_OF_TRANSPORT = re.compile(r"SSE stream|Connection closed|server answered a request|Redirect to ", re.IGNORECASE)
+"""Messages of errors that the SDK makes when the answer of a server is missing."""
+MAX_UNKNOWN = 300
+"""Characters of the longest message that says a tool is unknown. Longer ones are what a tool has to say."""
+
+
+class SessionLost(Unreachable):
+    """The server does not know the session any more. It has done nothing, and another session is needed."""
+
+
+class LastAnswer:
+    """The HTTP status of the last request of a session that has an answer.
+
+    Those to notifications, to the stream of the server's own messages and to the end of the session come in any order
+    and say nothing about the request.
+    """
+
+    def __init__(self) -> None:
+        self.status = 0
+        """0 without an answer."""
+        self.had_session = False
+        """Whether the request named a session."""
+
+    async def note(self, response: httpx2.Response) -> None:
+        """Keep the status if the response is that of a request, as a hook of the HTTP client."""
+        if response.request.method == "POST" and _is_request(response.request.content):
+            self.status = response.status_code
+            self.had_session = SESSION_HEADER in response.request.headers
+
+    def is_refusal(self, error: Exception) -> bool:
+        """Return whether the server refuses the call: the tool or its arguments are unknown to it."""
+        is_own = self.status <= 400  # since 2026-07-28 that of a refusal is 400
+        return is_own and any(isinstance(cause, MCPError) and cause.error.code in REFUSALS for cause in _leaves(error))
+
+
+def is_unknown_tool(message: str, own_name: str) -> bool:
+    """Return whether a tool's error says that its server has no such tool. Servers have words for it, and no code."""
+    return len(message) <= MAX_UNKNOWN and own_name in message and _UNKNOWN.search(message) is not None
+
+
+def failure_of(error: Exception, answer: LastAnswer) -> ToolFailed:
+    """Map a session's failure to ``ToolFailed``; ``answer`` is that to the request that has failed."""
+    causes = list(_leaves(error))
+    for cause in causes:
+        if isinstance(cause, ToolFailed):
+            return cause
+        if isinstance(cause, EgressRefused):
+            return ToolFailed(f"The call is not allowed: {cause}")
+        if isinstance(cause, ResponseTooLarge):
+            return ToolFailed(f"{cause} Ask for less at a time, if the tool can.")
+    errors = [cause.error for cause in causes if isinstance(cause, MCPError)]
+    if answer.is_refusal(error):
+        return ToolFailed(next(each.message for each in errors if each.code in REFUSALS)[:EXCERPT])
+    if answer.status >= 400:
+        return _of_status(answer, errors)
+    for cause in causes:
+        if isinstance(cause, httpx2.TimeoutException | TimeoutError):
+            return Unreachable("The server did not answer in time.")
+    for reported in errors:
+        failure = _of_error(reported)
+        if failure is not None:
+            return failure
+    if any(isinstance(cause, httpx2.HTTPError | OSError) for cause in causes):
+        return Unreachable("The server cannot be reached, or broke off its answer.")
+    return Unreachable("The server's answer cannot be understood, or broke off.")
+
+
+def _of_status(answer: LastAnswer, errors: list[types.ErrorData]) -> ToolFailed:
+    """Return the failure of a request that was answered with a status of 400 or more."""
+    status = answer.status
+    if status in (401, 403):
+        return ToolFailed(f"The server does not accept Baton's credentials (HTTP {status}).")
+    if status == 429:
+        return ToolFailed("The server is called too often at the moment: try again later.")
+    if answer.had_session and (status == 404 or (status == 400 and any(_is_of_session(each) for each in errors))):
+        # Some servers answer 400 where the protocol has 404.
+        return SessionLost("The server has lost the session, and another one too.")
+    if status >= 500:
+        return Unreachable(f"The server failed (HTTP {status}).")
+    return Unreachable(f"The server refuses the request (HTTP {status}).")
+
+
+def _of_error(reported: types.ErrorData) -> ToolFailed | None:
+    """Return the failure for a JSON-RPC error, of the server or of the SDK; None if it says nothing."""
+    if reported.code == types.REQUEST_TIMEOUT:
+        return Unreachable("The server did not answer in time.")
+    if "SSE stream failed" in reported.message:
+        return ToolFailed("The server's answer is too long, or garbled. Ask for less at a time, if the tool can.")
+    if "content type" in reported.message:
+        return Unreachable("The server answered with something that is not MCP, a web page perhaps.")
+    if reported.code == types.INTERNAL_ERROR:
+        return Unreachable(f"The server failed: {reported.message}"[:EXCERPT])
+    if reported.code in (types.PARSE_ERROR, types.INVALID_REQUEST) or _OF_TRANSPORT.search(reported.message):
+        return None
+    return ToolFailed(reported.message[:EXCERPT] or "The server refuses the call and does not say why.")
+
+
+def _is_of_session(reported: types.ErrorData) -> bool:
+    return "session" in reported.message.lower()
+
+
+def _is_request(body: bytes) -> bool:
+    """Return whether the body of a POST is a request, which has an answer, and no notification or response."""
+    try:
+        message = json.loads(body)
+    except ValueError:
+        return False
+    return isinstance(message, dict) and "method" in message and "id" in message
+
+
+def _leaves(error: BaseException) -> Iterator[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        for inner in error.exceptions:
+            yield from _leaves(inner)
+    else:
+        yield error
+        for inner in (error.__cause__, error.__context__):
+            if inner is not None:
+                yield from _leaves(inner)

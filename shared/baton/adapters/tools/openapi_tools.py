@@ -1,0 +1,177 @@
+"""Tools that call operations of APIs described by OpenAPI documents."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import httpx
+from cachetools import LRUCache
+
+from baton.adapters.egress import EgressRefused, ResponseTooLarge
+from baton.adapters.tools import openapi_document
+from baton.adapters.tools.http_requests import HttpCall, HttpRequests, text_of
+from baton.adapters.tools.http_tools import filled, query_of
+from baton.adapters.tools.openapi_document import MAX_FETCHED_BYTES, SHIP_IT, Operation
+from baton.adapters.tools.tool_source import SourceTool, Unreachable, UnusableDocument
+from baton.concurrency.tasks import off_loop
+from baton.domain.agents.tool import OpenApiTool
+from baton.domain.schemas.schema_form import SchemaProblem, check_form
+from baton.ports.agents.tools import CallContext, ToolFailed, ToolResult
+from baton_documents.encodings.text_encoding import GUESSING
+
+FRESH_SECONDS = 600.0
+"""Seconds for which a fetched document is used before it is fetched again."""
+FETCH_SECONDS = 10.0
+MAX_DOCUMENTS = 50
+"""Documents that are kept. One may take some megabytes."""
+MAX_OPERATIONS = 2_000
+DESCRIPTION = 2000
+"""The maximum length of an operation's description, in characters."""
+
+
+class OpenApiTools:
+    """Tools of ``openapi`` definitions. Their documents are below ``folder``, or are fetched without credentials."""
+
+    def __init__(
+        self,
+        requests: HttpRequests,
+        make_client: Callable[[float], httpx.AsyncClient],
+        folder: Path,
+        *,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._requests = requests
+        self._make_client = make_client
+        self._folder = folder
+        self._monotonic = monotonic
+        self._documents: LRUCache[str, tuple[Mapping[str, Any], float]] = LRUCache(MAX_DOCUMENTS)
+        self._operations: LRUCache[tuple[str, str, str | None], tuple[Operation, float]] = LRUCache(MAX_OPERATIONS)
+
+    def origin(self, definition: OpenApiTool) -> str:
+        return "openapi"
+
+    def endpoint(self, definition: OpenApiTool) -> str | None:
+        place = definition.base_url or (definition.spec if definition.is_remote else "")
+        return f"openapi:{urlsplit(place).netloc.lower() or definition.spec}"
+
+    def must_ask(self, definition: OpenApiTool) -> bool:
+        kept = self._operations.get(_key(definition))
+        return definition.is_remote and (kept is None or not self._is_fresh(definition, kept[1]))
+
+    def may_recover(self, definition: OpenApiTool) -> bool:
+        return definition.is_remote
+
+    async def tools(self, definition: OpenApiTool) -> Sequence[SourceTool]:
+        operation = await self._operation(definition)
+        description = operation.description[:DESCRIPTION]
+        return [SourceTool(definition.name, description, operation.schema, definition.requires_approval)]
+
+    async def call(
+        self, definition: OpenApiTool, own_name: str, arguments: Mapping[str, Any], context: CallContext
+    ) -> ToolResult:
+        known = self._operations.get(_key(definition))
+        # Calls use an old document too, because the document's host has nothing to do with the API's host.
+        operation = known[0] if known is not None else await self._operation(definition)
+        return await self._requests.send(
+            _call(operation, arguments),
+            definition.headers,
+            scope=context.scope,
+            idempotency_key=context.idempotency_key,
+            timeout_seconds=definition.timeout_seconds,
+        )
+
+    async def _operation(self, definition: OpenApiTool) -> Operation:
+        key = _key(definition)
+        kept = self._operations.get(key)
+        if kept is not None and self._is_fresh(definition, kept[1]):
+            return kept[0]
+        document, read_at = await self._document(definition)
+        location = definition.spec if definition.is_remote else ""
+        try:
+            operation = await asyncio.to_thread(
+                _check, document, definition.operation_id, location, definition.base_url
+            )
+        except UnusableDocument as error:
+            raise ToolFailed(str(error)) from error
+        self._operations[key] = (operation, read_at)
+        return operation
+
+    async def _document(self, definition: OpenApiTool) -> tuple[Mapping[str, Any], float]:
+        kept = self._documents.get(definition.spec)
+        if kept is not None and self._is_fresh(definition, kept[1]):
+            return kept
+        read_at = self._monotonic()
+        text = await (self._fetch(definition.spec) if definition.is_remote else self._shipped(definition.spec))
+        try:
+            document = await asyncio.to_thread(openapi_document.parsed, text, is_trusted=not definition.is_remote)
+        except UnusableDocument as error:
+            raise ToolFailed(str(error)) from error
+        self._documents[definition.spec] = (document, read_at)
+        return document, read_at
+
+    def _is_fresh(self, definition: OpenApiTool, read_at: float) -> bool:
+        return not definition.is_remote or self._monotonic() - read_at < FRESH_SECONDS
+
+    async def _shipped(self, spec: str) -> str:
+        folder = self._folder.resolve()
+        path = (folder / spec).resolve()
+        if not path.is_relative_to(folder):
+            raise ToolFailed(f"{spec} is not below the folder of the agents' files.")
+        try:
+            return await asyncio.to_thread(path.read_text, encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ToolFailed(f"The document {spec} cannot be read.") from error
+
+    async def _fetch(self, url: str) -> str:
+        async with self._make_client(FETCH_SECONDS) as client:
+            try:
+                # No credentials are sent, so a redirect may lead to any host that the deployment may call.
+                response = await client.get(url, headers={"User-Agent": "baton"}, follow_redirects=True)
+            except (EgressRefused, ResponseTooLarge) as error:
+                raise ToolFailed(f"The document {url} cannot be fetched: {error}") from error
+            except (httpx.HTTPError, httpx.InvalidURL) as error:
+                raise Unreachable(f"The document {url} cannot be fetched.") from error
+        if response.status_code != 200:
+            raise Unreachable(f"The document {url} cannot be fetched: HTTP {response.status_code}.")
+        if len(response.content) > MAX_FETCHED_BYTES:
+            raise ToolFailed(f"The document {url} has more than {MAX_FETCHED_BYTES} bytes. {SHIP_IT}")
+        return await off_loop(len(response.content) * GUESSING, text_of, response)
+
+
+def _key(definition: OpenApiTool) -> tuple[str, str, str | None]:
+    return definition.spec, definition.operation_id, definition.base_url
+
+
+def _check(document: Mapping[str, Any], operation_id: str, location: str, base_url: str | None) -> Operation:
+    operation = openapi_document.operation(document, operation_id, location, base_url)
+    try:
+        check_form(operation.schema)
+    except SchemaProblem as error:
+        raise UnusableDocument(f"The schema of {operation_id} {error}") from None
+    return operation
+
+
+def _call(operation: Operation, arguments: Mapping[str, Any]) -> HttpCall:
+    in_path = {p.name: arguments.get(p.argument) for p in operation.parameters if p.place == "path"}
+    url, _ = filled(operation.url, in_path)
+    query: list[tuple[str, str]] = []
+    headers: dict[str, str] = {}
+    for parameter in operation.parameters:
+        value = arguments.get(parameter.argument)
+        if value is None or parameter.place == "path":
+            continue
+        pairs = list(query_of({parameter.name: value}))
+        if parameter.place == "header" or not parameter.explode:
+            pairs = [(parameter.name, ",".join(text for _, text in pairs))]
+        if parameter.place == "header":
+            # Escape all characters that a header cannot have, such as line breaks.
+            headers[parameter.name] = quote(pairs[0][1], safe=" !#$%&'()*+,/:;=?@[]\"<>{}|^`~")
+        else:
+            query += pairs
+    body = arguments.get(operation.body_argument) if operation.body_argument is not None else None
+    return HttpCall(operation.method, url, tuple(query), body, headers, wants_data=True)

@@ -1,0 +1,136 @@
+"""Functions that ship with the deployment as tools."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cachetools import LRUCache
+from pydantic import BaseModel, ValidationError
+from pydantic_core import PydanticSerializationError, to_json
+
+from baton.adapters.tools.tool_source import SourceTool
+from baton.authoring.docstrings import read_docstring
+from baton.authoring.errors import CannotLoad
+from baton.authoring.functions import Filled, Functions, is_of
+from baton.authoring.signatures import read_signature
+from baton.authoring.tools import Tool
+from baton.domain.agents.tool import PythonTool
+from baton.ports.agents.tools import CallContext, ToolFailed, ToolResult
+
+MAX_KNOWN = 2_000
+"""Definitions whose functions are kept. Others are imported again."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Loaded:
+    definition: PythonTool
+    """Kept alive, so that no other object can get the same ``id()``."""
+    function: Callable[..., Any]
+    description: str
+    """Its purpose, for the model."""
+    requires_approval: bool
+    """Whether the definition or the function's own decorator asks for it."""
+    filled: Filled
+    """The parameters that the model does not see."""
+    arguments: type[BaseModel] | None
+    """The model that validates and converts the arguments; None to pass them unchanged."""
+    schema: Mapping[str, Any]
+
+
+class PythonTools:
+    """Tools that ``python`` definitions declare. Each is imported when it is first offered.
+
+    A definition keeps its function, even when its module is imported again for later definitions.
+    """
+
+    def __init__(self, functions: Functions) -> None:
+        self._functions = functions
+        self._loaded: LRUCache[int, _Loaded] = LRUCache(MAX_KNOWN)
+
+    def origin(self, definition: PythonTool) -> str:
+        return "python"
+
+    def endpoint(self, definition: PythonTool) -> str | None:
+        return None
+
+    def must_ask(self, definition: PythonTool) -> bool:
+        return False
+
+    def may_recover(self, definition: PythonTool) -> bool:
+        return False
+
+    async def tools(self, definition: PythonTool) -> Sequence[SourceTool]:
+        loaded = await self._load(definition)
+        return [SourceTool(definition.name, loaded.description, loaded.schema, loaded.requires_approval)]
+
+    async def call(
+        self, definition: PythonTool, own_name: str, arguments: Mapping[str, Any], context: CallContext
+    ) -> ToolResult:
+        loaded = await self._load(definition)
+        given = _convert(loaded, arguments)
+        return _result(await self._functions.call(loaded.function, context, given, loaded.filled))
+
+    async def _load(self, definition: PythonTool) -> _Loaded:
+        loaded = self._loaded.get(id(definition))
+        if loaded is None:
+            # In a thread, because an import may block.
+            loaded = self._loaded[id(definition)] = await asyncio.to_thread(self._import, definition)
+        return loaded
+
+    def _import(self, definition: PythonTool) -> _Loaded:
+        found = definition.function or self._find(definition.entry_point)
+        function, declared = (found.function, found.definition) if isinstance(found, Tool) else (found, definition)
+        if missing := set(declared.required_permissions) - set(definition.required_permissions):
+            raise CannotLoad(f"{function.__qualname__} requires {', '.join(sorted(missing))}: name it here too.")
+        needs_approval = definition.requires_approval or declared.requires_approval
+        filled = self._functions.find_filled(function)
+        description = definition.description or read_docstring(function).description
+        if not description:
+            raise CannotLoad(f"{function.__qualname__}: give it a docstring, or the tool a description.")
+        if definition.parameters is not None:
+            return _Loaded(definition, function, description, needs_approval, filled, None, definition.parameters)
+        signature = read_signature(function, filled.names)
+        return _Loaded(definition, function, description, needs_approval, filled, signature.arguments, signature.schema)
+
+    def _find(self, entry_point: str) -> Callable[..., Any]:
+        module_name, _, attribute = entry_point.partition(":")
+        packages = self._functions.packages()
+        if not is_of(module_name, packages):
+            named = ", ".join(packages) or "none"
+            raise CannotLoad(f"{module_name} is in none of the packages that BATON_TOOL_PACKAGES names ({named}).")
+        function = getattr(importlib.import_module(module_name), attribute, None)
+        if not callable(function):
+            raise CannotLoad(f"{module_name} has no function {attribute}.")
+        return function  # type: ignore[no-any-return]
+
+
+def _convert(loaded: _Loaded, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    if loaded.arguments is None:
+        return {name: value for name, value in arguments.items() if name not in loaded.filled.names}
+    try:
+        model = loaded.arguments.model_validate(dict(arguments))
+    except ValidationError as error:
+        problems = "; ".join(
+            f"{'.'.join(map(str, problem['loc'])) or 'arguments'}: {problem['msg']}" for problem in error.errors()[:10]
+        )
+        raise ToolFailed(f"The arguments do not fit: {problems}.", is_refused=True) from None
+    return {
+        str(field.alias): getattr(model, name)
+        for name, field in loaded.arguments.model_fields.items()
+        if name in model.model_fields_set
+    }
+
+
+def _result(answer: Any) -> ToolResult:
+    if isinstance(answer, ToolResult):
+        return answer
+    if isinstance(answer, str):
+        return ToolResult(answer)
+    try:
+        return ToolResult(to_json(answer).decode())
+    except PydanticSerializationError as error:
+        raise ToolFailed("The tool gave an answer that cannot be shown.") from error

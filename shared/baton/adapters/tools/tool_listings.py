@@ -1,0 +1,119 @@
+"""A cache of the tools that sources offer. After the first request it is refreshed in the background."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from cachetools import LRUCache
+
+from baton.adapters.tools.tool_source import SourceTool
+from baton.concurrency.tasks import gather_all
+from baton.domain.agents.tool import ToolDefinition
+from baton.failures.background import in_background
+from baton.ports.agents.tools import MissingTools
+
+RETRY_SECONDS = 30.0
+"""The pause between two requests to a source that failed."""
+
+MAX_KNOWN = 2_000
+"""Definitions whose tools are kept. Tenants may make agents, and so definitions."""
+
+Offer = Sequence[SourceTool] | MissingTools
+
+
+class Freshness(Protocol):
+    """A rule for when a source must be asked again."""
+
+    def must_ask(self, definition: ToolDefinition, /) -> bool:
+        """Return whether its list is too old."""
+        ...
+
+    def may_recover(self, definition: ToolDefinition, /) -> bool:
+        """Return whether a failure may be temporary."""
+        ...
+
+
+@dataclass(slots=True)
+class _Known:
+    definition: ToolDefinition
+    """Kept alive, so that no other object can get the same ``id()``."""
+    offer: Offer
+    tried_at: float
+    attempt: asyncio.Task[None] | None = None
+    """The last request in the background."""
+
+
+class _KnownLists(LRUCache[int, _Known]):
+    """Known lists by the ``id()`` of their definitions. ``forget`` takes each definition that is dropped."""
+
+    def __init__(self, most: int, forget: Callable[[ToolDefinition], None]) -> None:
+        super().__init__(most)
+        self._forget = forget
+
+    def popitem(self) -> tuple[int, _Known]:
+        key, dropped = super().popitem()
+        self._forget(dropped.definition)
+        return key, dropped
+
+
+class Listings:
+    """The tools of each definition, by identity: a definition never changes, and its version is read once.
+
+    Only the first caller waits. After that, a failed source is missing and an old list is still used, while a
+    background task asks the source again: a failed one at most every ``RETRY_SECONDS``, and only during turns. If
+    Lambda freezes the environment meanwhile, the request fails later and the next turn starts another. A permanent
+    failure (a function that does not exist) is not retried.
+    """
+
+    def __init__(
+        self,
+        ask: Callable[[ToolDefinition], Awaitable[Offer]],
+        *,
+        forget: Callable[[ToolDefinition], None] = lambda definition: None,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """``ask`` raises nothing; it returns ``MissingTools`` for a failure.
+
+        ``forget`` gets a definition that is dropped because it has not been used for the longest time.
+        """
+        self._ask = ask
+        self._monotonic = monotonic
+        self._known = _KnownLists(MAX_KNOWN, forget)
+
+    async def of(self, definition: ToolDefinition, freshness: Freshness) -> Offer:
+        """Return the tools of ``definition``, or ``MissingTools``."""
+        known = self._known.get(id(definition))
+        if known is None:
+            tried_at = self._monotonic()
+            known = _Known(definition, await self._ask(definition), tried_at)
+            self._known[id(definition)] = known
+            return known.offer
+        self.renew(definition, freshness)
+        return known.offer
+
+    def renew(self, definition: ToolDefinition, freshness: Freshness) -> None:
+        """Ask the source again in the background, if its list is known and too old."""
+        known = self._known.get(id(definition))
+        if known is not None and self._is_due(known, freshness):
+            known.tried_at = self._monotonic()
+            known.attempt = in_background(self._refresh(known), "listing of tools")
+
+    async def settled(self) -> None:
+        """Wait for the background requests in progress."""
+        attempts = [known.attempt for known in self._known.values() if known.attempt is not None]
+        await gather_all(*attempts)
+
+    def _is_due(self, known: _Known, freshness: Freshness) -> bool:
+        is_long_ago = self._monotonic() - known.tried_at >= RETRY_SECONDS
+        if isinstance(known.offer, MissingTools):
+            return is_long_ago and freshness.may_recover(known.definition)
+        # A request whose event loop has ended is never done.
+        is_idle = known.attempt is None or known.attempt.done() or is_long_ago
+        return is_idle and freshness.must_ask(known.definition)
+
+    async def _refresh(self, known: _Known) -> None:
+        known.offer = await self._ask(known.definition)

@@ -1,0 +1,1 @@
+"""Calls of tools and agents: executed, judged, limited and recorded."""

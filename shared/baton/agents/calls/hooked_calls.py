@@ -1,0 +1,176 @@
+"""Calls of tools, agents and handoffs with the hooks of the agent that makes them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from aws_lambda_powertools import Logger
+
+from baton.agents.attempt_context import AttemptContext
+from baton.agents.call_outcome import FAULT, STOPPED, CallOutcome
+from baton.agents.guardrails.hooks import Hooks, Refused
+from baton.agents.tools.tool_set import BadCall, Offer
+from baton.concurrency.tasks import stop_all
+from baton.domain.agents.agent_code import HookPoint
+from baton.domain.errors import LeaseLost, StoreUnavailable, Unauthorized
+from baton.domain.metrics import Metric, count
+from baton.domain.runs.tool_call import ToolCall, is_shown
+from baton.domain.text import encodable
+
+logger = Logger(child=True)
+
+NOT_CHANGED = "Error: the call was not made: a hook has changed its arguments, which {}."
+_AGREED_TO = "somebody has agreed to as they were"
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """A call that may be made, with arguments that fit the tool."""
+
+    offer: Offer
+    arguments: Mapping[str, Any]
+    is_judged: bool = False
+    """True if hooks before tools have judged the arguments."""
+
+
+Admit = Callable[[ToolCall], Awaitable[CallOutcome | Admitted]]
+"""Returns whether a call may be made, or the outcome that it has without that."""
+Judge = Callable[[CallOutcome], Awaitable[CallOutcome]]
+"""Returns an outcome as hooks leave it."""
+Make = Callable[[Judge | None], Awaitable[CallOutcome]]
+"""Makes a call. An outcome that is stored on the way is judged before, unless nothing judges it."""
+
+
+class JudgedCalls:
+    """The calls of one agent as hooks before tools leave them, before anybody is shown them and anything is stored."""
+
+    def __init__(self, context: AttemptContext, hooks: Hooks | None, admit: Admit) -> None:
+        self._context = context
+        self._hooks = hooks
+        self._admit = admit
+        self._judged: dict[str, CallOutcome | Admitted] = {}
+        self.fatal: Exception | None = None
+        """The failure that ends the run."""
+
+    async def judge(self, calls: Sequence[ToolCall]) -> list[ToolCall]:
+        """Return the calls of an answer with the arguments that are left; those that will not be made have none."""
+        if not calls or self._hooks is None or not self._hooks.has(HookPoint.BEFORE_TOOL):
+            return list(calls)
+        jobs = [asyncio.ensure_future(self._judge_one(call, self._hooks)) for call in calls]
+        stopped = asyncio.ensure_future(self._context.stop.wait())
+        judging = asyncio.ensure_future(asyncio.wait(jobs))
+        try:
+            await asyncio.wait({judging, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            await stop_all(stopped, judging, *jobs)
+        return [
+            self._settle(call, CallOutcome.failed(STOPPED)) if job.cancelled() else job.result()
+            for call, job in zip(calls, jobs, strict=True)
+        ]
+
+    def take(self, call: ToolCall) -> CallOutcome | Admitted | None:
+        """Return a judged call, or the outcome of one that is not to be made, once; None for any other."""
+        return self._judged.pop(call.id, None)
+
+    def is_settled(self, call: ToolCall) -> bool:
+        """Return whether a call will not be made."""
+        return isinstance(self._judged.get(call.id), CallOutcome)
+
+    async def _judge_one(self, call: ToolCall, hooks: Hooks) -> ToolCall:
+        if not is_shown(call.name):
+            return call
+        try:
+            admitted = await self._admit(call)
+            if isinstance(admitted, Admitted):
+                arguments = await _judge_arguments(hooks, call, admitted)
+                self._judged[call.id] = Admitted(admitted.offer, arguments, is_judged=True)
+                return call if arguments == admitted.arguments else _with_arguments(call, arguments)
+        except Refused as refusal:
+            return self._settle(call, CallOutcome.refused(f"Error: {refusal.sentence}"))
+        except BadCall as bad:
+            return self._settle(call, CallOutcome.refused(NOT_CHANGED.format(f"do not fit now: {bad}")))
+        except (LeaseLost, StoreUnavailable, Unauthorized) as error:
+            self.fatal = error
+            return self._settle(call, CallOutcome.failed(STOPPED))
+        except Exception:
+            logger.exception("call not judged", tool=call.name, thread_id=self._context.thread_id)
+            count(Metric.INTERNAL_FAULTS)
+            return self._settle(call, CallOutcome.failed(FAULT))
+        known = self._context.journal.get(call.id)
+        return self._settle(call, admitted, known.input if known is not None else None)
+
+    def _settle(self, call: ToolCall, outcome: CallOutcome, arguments: Any = None) -> ToolCall:
+        self._judged[call.id] = outcome
+        return _with_arguments(call, arguments if isinstance(arguments, Mapping) else {})
+
+
+@dataclass(frozen=True, slots=True)
+class HookedCall:
+    """One call."""
+
+    hooks: Hooks
+    call: ToolCall
+    admitted: Admitted
+
+    async def carry_out(self, make: Make) -> CallOutcome:
+        """Make the call unless a hook refuses it, and return its outcome as the hooks leave it.
+
+        Arguments that were not judged for this answer are those that somebody has agreed to.
+        """
+        if not is_shown(self.call.name):
+            return await self._hand_over(await make(None))
+        if not self.admitted.is_judged and self.hooks.has(HookPoint.BEFORE_TOOL):
+            try:
+                arguments = await _judge_arguments(self.hooks, self.call, self.admitted)
+            except Refused as refusal:
+                return CallOutcome.refused(f"Error: {refusal.sentence}")
+            except BadCall as bad:
+                return CallOutcome.refused(NOT_CHANGED.format(f"do not fit now: {bad}"))
+            if arguments != self.admitted.arguments:
+                return CallOutcome.refused(NOT_CHANGED.format(_AGREED_TO))
+        outcome = await make(self.judge_result if self.hooks.has(HookPoint.AFTER_TOOL) else None)
+        is_judged = outcome.waits or self.admitted.offer.agent is not None
+        return outcome if is_judged else await self.judge_result(outcome)
+
+    async def judge_result(self, outcome: CallOutcome) -> CallOutcome:
+        """Return an outcome as the hooks after tools leave it."""
+        if outcome.is_refused or not self.hooks.has(HookPoint.AFTER_TOOL):
+            return outcome
+        known = {"name": self.call.name, "arguments": self.admitted.arguments, "result": outcome.output}
+        try:
+            result = await self.hooks.judge(HookPoint.AFTER_TOOL, known, "result")
+        except Refused as refusal:
+            # The call was made: what it has noted and attached, and what it has cost, stay.
+            text = refusal.sentence
+            return replace(outcome, output=f"Error: {text}", error=text, sources=outcome.files)
+        if result == outcome.output:
+            return outcome
+        error = result.removeprefix("Error: ") if outcome.error is not None else None
+        return replace(outcome, output=result, error=error)
+
+    async def _hand_over(self, outcome: CallOutcome) -> CallOutcome:
+        wanted = outcome.transfer
+        if wanted is None or wanted.refusal is not None:
+            return outcome
+        try:
+            await self.hooks.observe_handoff(wanted)
+        except Refused as refusal:
+            return CallOutcome.refused(f"Error: {refusal.sentence}")
+        return outcome
+
+
+async def _judge_arguments(hooks: Hooks, call: ToolCall, admitted: Admitted) -> Mapping[str, Any]:
+    """Return the arguments as hooks leave them. Raises ``Refused``, and ``BadCall`` if they do not fit any more."""
+    known = {"name": call.name, "arguments": admitted.arguments}
+    given: Mapping[str, Any] = await hooks.judge(HookPoint.BEFORE_TOOL, known, "arguments")
+    if given == admitted.arguments:
+        return admitted.arguments
+    return admitted.offer.arguments(_with_arguments(call, given))
+
+
+def _with_arguments(call: ToolCall, arguments: Mapping[str, Any]) -> ToolCall:
+    return replace(call, arguments=encodable(json.dumps(arguments, ensure_ascii=False)))

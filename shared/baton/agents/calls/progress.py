@@ -1,0 +1,91 @@
+"""The indicator that users see while other agents are consulted."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from baton.agents.attempt_context import EmitEvent
+from baton.concurrency.tasks import stop_all
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.agents.sentences import sentence
+from baton.domain.runs.task import TaskStatus
+from baton.domain.threads.run_events import activity, activity_change
+
+KIND = "research"
+BEAT_SECONDS = 8.0
+"""The time between updates. The protocol promises clients one at least every ten seconds."""
+LONG_SECONDS = 30.0
+"""The time after which the user sees that it takes longer than expected."""
+MAX_LABELS = 20
+"""Labels of one agent's work that are shown at once. Later ones wait for the next update."""
+
+
+class ProgressIndicator:
+    """An activity that shows the consulted agents, as an async context manager around the wait."""
+
+    def __init__(
+        self, message_id: str, asking: AgentDefinition, asked: Sequence[AgentDefinition], emit: EmitEvent
+    ) -> None:
+        self._message_id = message_id
+        self._asking = asking
+        self._agents = [{"id": agent.id, "name": agent.name, "status": TaskStatus.WORKING.value} for agent in asked]
+        self._emit = emit
+        self._reporters: dict[str, int] = {}
+        """The number of each agent's reporters: one a question."""
+        self._labels: dict[int, str] = {}
+        """The labels that wait to be shown, by the place of their agent."""
+        self._beats: asyncio.Future[None] | None = None
+
+    async def __aenter__(self) -> ProgressIndicator:
+        content = {"label": sentence(self._asking, "researching"), "agents": self._agents, "notice": None}
+        self._emit(activity(self._message_id, KIND, content))
+        self._beats = asyncio.ensure_future(self._beat())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._beats is not None:
+            await stop_all(self._beats)
+
+    def ended(self, agent_id: str, status: TaskStatus) -> None:
+        """Show that an agent has ended. An agent that was asked twice ends twice."""
+        for index, agent in enumerate(self._agents):
+            if agent["id"] == agent_id and agent["status"] == TaskStatus.WORKING.value:
+                agent["status"] = status.value
+                self._emit(activity_change(self._message_id, KIND, {f"/agents/{index}/status": status.value}))
+                return
+
+    def make_reporter(self, agent_id: str) -> Callable[[str], None]:
+        """Return a function that shows an agent's reports on its work, for its next question."""
+        places = [index for index, agent in enumerate(self._agents) if agent["id"] == agent_id]
+        number = self._reporters.get(agent_id, 0)
+        self._reporters[agent_id] = number + 1
+        place = places[min(number, len(places) - 1)]
+        shown, last = 0, ""
+
+        def report(label: str) -> None:
+            nonlocal shown, last
+            if not label or label == last:
+                return
+            shown, last = shown + 1, label
+            if shown <= MAX_LABELS:
+                self._emit(activity_change(self._message_id, KIND, {f"/agents/{place}/label": label}))
+            else:
+                self._labels[place] = label
+
+        return report
+
+    async def _beat(self) -> None:
+        waited = 0.0
+        is_notice_shown = False
+        while True:
+            pause = BEAT_SECONDS if is_notice_shown else min(BEAT_SECONDS, LONG_SECONDS - waited)
+            await asyncio.sleep(pause)
+            waited += pause
+            changes: dict[str, object] = {"/waitedSeconds": round(waited)}
+            changes |= {f"/agents/{place}/label": label for place, label in self._labels.items()}
+            self._labels.clear()
+            if waited >= LONG_SECONDS and not is_notice_shown:
+                is_notice_shown = True
+                changes["/notice"] = sentence(self._asking, "still_waiting")
+            self._emit(activity_change(self._message_id, KIND, changes))

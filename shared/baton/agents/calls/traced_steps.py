@@ -1,0 +1,56 @@
+"""The steps of agents as spans: an agent's answer, a tool call, a handoff."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+
+from baton.agents.call_outcome import CallOutcome
+from baton.agents.guardrails.hooks import replaces_words
+from baton.agents.tools.tool_set import Offer
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.runs.tool_call import ToolCall
+from baton.domain.tracing import Attribute, Operation, Span, current_span, exchange, to_content, traced
+
+UNKNOWN_TOOL = "unknown"
+"""The name of a tool that the agent does not have: a model's own words may be in it."""
+
+
+def trace_agent(agent: AgentDefinition, task_id: str | None = None) -> AbstractContextManager[Span]:
+    """Trace the block as the work of ``agent``; ``task_id`` is the sub-task of a consulted one."""
+    about = {Attribute.AGENT_ID: agent.id, Attribute.AGENT_NAME: agent.name, Attribute.TASK: task_id}
+    return traced(Operation.AGENT, agent.id, about, is_remote=agent.remote is not None)
+
+
+def note_answer(span: Span, agent: AgentDefinition, question: str, answer: str) -> None:
+    """Set what an agent was asked and has said, unless its guardrails may replace it."""
+    if span.shows_content and not replaces_words(agent):
+        span.set(exchange(question, answer))
+
+
+def trace_call(call: ToolCall, offer: Offer | None) -> AbstractContextManager[Span]:
+    """Trace the block as the execution of a tool call. ``offer`` is the tool; None if the agent has no such tool."""
+    name = call.name if offer is not None else UNKNOWN_TOOL
+    is_content = current_span().shows_content
+    about = {
+        Attribute.TOOL_NAME: name,
+        Attribute.TOOL_CALL_ID: call.id,
+        Attribute.TOOL_TYPE: "function" if offer is None or offer.tool is None else "extension",
+        Attribute.TOOL_ARGUMENTS: to_content(call.arguments) if is_content else None,
+    }
+    return traced(Operation.TOOL, name, about)
+
+
+def note_outcome(span: Span, outcome: CallOutcome) -> None:
+    """Set the attributes of a call's outcome."""
+    if outcome.waits:
+        span.set({Attribute.OUTCOME: "waits"})
+    elif outcome.error is not None:
+        span.fail("tool_failed")
+    if span.shows_content and outcome.output:
+        span.set({Attribute.TOOL_RESULT: to_content(outcome.output)})
+
+
+def trace_handoff(source: AgentDefinition, target: AgentDefinition) -> AbstractContextManager[Span]:
+    """Trace the block as the handoff of the conversation from ``source`` to ``target``."""
+    about = {Attribute.HANDOFF_FROM: source.id, Attribute.HANDOFF_TO: target.id}
+    return traced(Operation.HANDOFF, target.id, about)

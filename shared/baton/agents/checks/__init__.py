@@ -1,0 +1,1 @@
+"""Checks of models, and advice about them."""

@@ -1,0 +1,161 @@
+"""Find the models that a deployment is configured for, and check them one at a time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from baton.agents.checks.model_advice import advise_on_error, advise_on_limits, advise_on_settings
+from baton.agents.checks.model_probes import PROBE_SECONDS, ModelProbes
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.agents.agent_settings import ModelChoice
+from baton.domain.agents.model_providers import (
+    Ability,
+    AbilityCheck,
+    ConfiguredModel,
+    ModelKind,
+    ModelReport,
+    ModelUse,
+    Provider,
+    Route,
+    route,
+)
+from baton.domain.errors import BatonError, EmbedderUnavailable, NotFound, RateLimited
+from baton.ports.agents.agents import ShippedAgents
+from baton.ports.agents.chat_model import ChatModel, LearningModel
+from baton.ports.documents.search import Embedder
+
+
+@dataclass(slots=True)
+class _Found:
+    name: str
+    uses: list[ModelUse] = field(default_factory=list)
+    agents: list[str] = field(default_factory=list)
+    fallback_of: list[str] = field(default_factory=list)
+
+
+def list_configured_models(
+    agents: Sequence[AgentDefinition],
+    providers: Mapping[str, Provider],
+    *,
+    default_model: str,
+    light_model: str,
+    embedding_model: str,
+) -> list[ConfiguredModel]:
+    """Return each model once, under the name that comes first: the deployment's models, then those of agents.
+
+    ``agents`` are those that ship with the deployment; remote ones have no model. ``embedding_model`` is empty where
+    there is none.
+    """
+    found: dict[Route, _Found] = {}
+
+    def at(name: str) -> _Found:
+        return found.setdefault(route(name, providers), _Found(name))
+
+    at(default_model).uses.append(ModelUse.CHAT)
+    at(light_model).uses.append(ModelUse.LIGHT)
+    for agent in agents:
+        if agent.remote is not None:
+            continue
+        at(agent.model.name or default_model).agents.append(agent.id)
+        for name in agent.model.fallback:
+            at(name).fallback_of.append(agent.id)
+    models = [
+        ConfiguredModel(
+            each.name,
+            ModelKind.CHAT,
+            tuple(each.uses),
+            tuple(dict.fromkeys(each.agents)),
+            tuple(dict.fromkeys(each.fallback_of)),
+        )
+        for each in found.values()
+    ]
+    if embedding_model:
+        models.append(ConfiguredModel(embedding_model, ModelKind.EMBEDDING, (ModelUse.EMBEDDING,)))
+    return models
+
+
+def find_choices(model: ConfiguredModel, agents: Sequence[AgentDefinition]) -> dict[str, ModelChoice]:
+    """Return the settings with which agents ask a model, by the agents' ids."""
+    asking = {*model.agents, *model.fallback_of}
+    return {agent.id: agent.model for agent in agents if agent.id in asking}
+
+
+UNKNOWN = "The deployment and its agents use no model of this name. GET /v1/models lists those that can be checked."
+BUSY = "Another check of a model is running. Please try again in a minute."
+
+
+@dataclass
+class ModelChecks:
+    """The models that a deployment uses, and trials of them. A process carries out one check at a time."""
+
+    model: ChatModel
+    embedder: Callable[[], Embedder]
+    """Returns the embedding model. It is loaded only where it is needed."""
+    shipped_agents: ShippedAgents
+    providers: Callable[[], Mapping[str, Provider]]
+    default_model: str
+    light_model: str
+    seconds: float = PROBE_SECONDS
+    """Time limit of one trial."""
+    _is_running: bool = field(default=False, init=False)
+
+    def models(self) -> list[ConfiguredModel]:
+        """Return all models that can be checked."""
+        return list_configured_models(
+            self.shipped_agents.all(),
+            self.providers(),
+            default_model=self.default_model,
+            light_model=self.light_model,
+            embedding_model=self.embedder().name,
+        )
+
+    async def check(self, name: str) -> ModelReport:
+        """Try the abilities of the model, and return a report. Trials that fail are rows of it.
+
+        Only models that the deployment uses are asked, because a caller could spend its money on any other one.
+        Raises ``NotFound`` for others, and ``RateLimited`` while another check is running.
+        """
+        found = next((model for model in self.models() if model.name == name), None)
+        if found is None:
+            raise NotFound(UNKNOWN)
+        if self._is_running:
+            raise RateLimited(BUSY)
+        self._is_running = True
+        try:
+            return await (self._embedding(found) if found.kind is ModelKind.EMBEDDING else self._chat(found))
+        finally:
+            self._is_running = False
+
+    async def _chat(self, model: ConfiguredModel) -> ModelReport:
+        choices = find_choices(model, self.shipped_agents.all())
+        probes = ModelProbes(self.model, seconds=self.seconds)
+        checks = await probes.check(model.name, tuple(choices.values()))
+        learned = dict(self.model.learned(model.name)) if isinstance(self.model, LearningModel) else {}
+        report = ModelReport(model, checks, learned)
+        name = route(model.name, self.providers()).model
+        advice = (*advise_on_settings(report.dropped, choices), *advise_on_limits(name, learned))
+        return ModelReport(model, checks, learned, advice, probes.tokens)
+
+    async def _embedding(self, model: ConfiguredModel) -> ModelReport:
+        embedder = self.embedder()
+        error: BatonError
+        try:
+            async with asyncio.timeout(self.seconds):
+                [vector] = await embedder.embed(["ready"], seconds=self.seconds)
+        except TimeoutError:
+            error = EmbedderUnavailable(f"The embedding model gave no answer within {self.seconds:g} seconds.")
+        except BatonError as failure:
+            error = failure
+        else:
+            remark = f"vectors of {len(vector)} numbers"
+            return ModelReport(model, (AbilityCheck(Ability.EMBEDDING, works=True, remark=remark),))
+        check = AbilityCheck(
+            Ability.EMBEDDING,
+            works=False,
+            remark=error.detail,
+            error=error.code,
+            advice=advise_on_error(error, Ability.EMBEDDING),
+        )
+        return ModelReport(model, (check,))

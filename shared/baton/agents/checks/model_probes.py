@@ -1,0 +1,296 @@
+"""Try the abilities of a chat model: a text, a tool call, two calls at once, a structured answer, an image."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import struct
+import zlib
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ag_ui.core import DataSource, ImagePart, TextPart
+from aws_lambda_powertools import Logger
+
+from baton.agents.checks.model_advice import (
+    NO_CALL,
+    NO_IMAGES,
+    NO_SCHEMA,
+    NO_TEXT,
+    NOT_SEEN,
+    advise_on_error,
+)
+from baton.concurrency.tasks import gather_all
+from baton.domain.agents.agent_settings import ModelChoice
+from baton.domain.agents.answer_schema import violations
+from baton.domain.agents.model_providers import Ability, AbilityCheck
+from baton.domain.errors import BatonError, InternalError, ModelError, ModelTimeout
+from baton.domain.json_values import json_object
+from baton.domain.metrics import Metric, count
+from baton.domain.runs.tool_call import ToolCall
+from baton.domain.threads.message import Role
+from baton.ports.agents.chat_model import (
+    ChatModel,
+    Finished,
+    FinishReason,
+    ModelSettings,
+    Prompt,
+    TextDelta,
+    TextTakenBack,
+    ToolSpec,
+)
+from baton.ports.documents.files import NoFiles
+
+SIDE = 64
+"""Pixels of each side. Some models refuse smaller pictures than 28 by 28."""
+_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+
+
+def draw_plain_png(red: int, green: int, blue: int) -> bytes:
+    """Return a square PNG of one colour, whose parts are from 0 to 255."""
+    header = struct.pack(">IIBBBBB", SIDE, SIDE, 8, 2, 0, 0, 0)  # 8 bits of red, green and blue each
+    rows = (b"\0" + bytes((red, green, blue)) * SIDE) * SIDE
+    return _SIGNATURE + _chunk(b"IHDR", header) + _chunk(b"IDAT", zlib.compress(rows)) + _chunk(b"IEND", b"")
+
+
+def _chunk(kind: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+PROBE_SECONDS = 20.0
+"""Time limit of one trial, with all its requests."""
+MAX_OUTPUT_TOKENS = 2_000
+"""Tokens of one answer: a word, after as much thinking as models need for it."""
+MAX_QUOTED = 80
+"""Characters of an answer or a reason that a report quotes."""
+MAX_REASON = 300
+
+TOOL = ToolSpec(
+    "get_temperature",
+    "Returns the present temperature of a city.",
+    {
+        "type": "object",
+        "properties": {"city": {"type": "string", "description": "The name of the city."}},
+        "required": ["city"],
+        "additionalProperties": False,
+    },
+)
+TEMPERATURES = {"oslo": "11 °C", "lima": "23 °C"}
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
+    "required": ["city", "days"],
+    "additionalProperties": False,
+}
+COLOUR = ("green", (0, 160, 0))
+IMAGE_PARTS = (
+    TextPart(text="Which colour does this image have? Answer with one word."),
+    ImagePart(source=DataSource(value=base64.b64encode(draw_plain_png(*COLOUR[1])).decode(), mime_type="image/png")),
+)
+
+logger = Logger(child=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """An answer of the model."""
+
+    text: str
+    calls: tuple[ToolCall, ...]
+    finished: Finished
+
+    @property
+    def quoted(self) -> str:
+        """The answer in a remark."""
+        words = " ".join(self.text.split())
+        if words:
+            return f"it answered {words[:MAX_QUOTED]!r}"
+        cut = self.finished.reason is FinishReason.LENGTH
+        return f"its answer was empty{' when its length limit was reached' if cut else ''}"
+
+
+class ModelProbes:
+    """Trials of chat models. Each asks for a few words, ends after ``seconds``, and never raises."""
+
+    def __init__(self, model: ChatModel, *, seconds: float = PROBE_SECONDS) -> None:
+        self._model = model
+        self._seconds = seconds
+        self.tokens = 0
+        """Tokens that the trials have used, as far as the endpoint reports them."""
+
+    async def check(self, name: str, choices: Sequence[ModelChoice] = ()) -> tuple[AbilityCheck, ...]:
+        """Return the abilities of the model ``name`` with the settings of the agents that ask it.
+
+        The other trials follow at once if it answers with text, and do not take place otherwise.
+        """
+        settings = _settings(name, choices, self._seconds)
+        text = await self._try(Ability.TEXT, self._text, settings)
+        others: dict[Ability, Callable[[ModelSettings], Awaitable[AbilityCheck]]] = {
+            Ability.TOOL_CALL: self._tool_call,
+            Ability.PARALLEL_CALLS: self._parallel_calls,
+            Ability.STRUCTURED_ANSWER: self._structured_answer,
+            Ability.IMAGE: self._image,
+        }
+        if not text.works:
+            return (text, *(AbilityCheck(each, None, "not tried, because text fails") for each in others))
+        checks = await gather_all(*(self._try(ability, trial, settings) for ability, trial in others.items()))
+        return (text, *checks)
+
+    async def _try(
+        self, ability: Ability, trial: Callable[[ModelSettings], Awaitable[AbilityCheck]], settings: ModelSettings
+    ) -> AbilityCheck:
+        error: BatonError
+        try:
+            async with asyncio.timeout(self._seconds):
+                return await trial(settings)
+        except TimeoutError:
+            error = ModelTimeout()
+        except BatonError as failure:
+            error = failure
+        except Exception:
+            # Readers of keys and clients of providers may fail in any way, and the other trials continue.
+            logger.exception("The trial of a model failed", extra={"model": settings.model, "ability": ability})
+            count(Metric.INTERNAL_FAULTS)
+            error = InternalError()
+        reason = error.reason if isinstance(error, ModelError) else None
+        return AbilityCheck(
+            ability,
+            works=False,
+            remark=f"no answer within {self._seconds:g} seconds" if isinstance(error, ModelTimeout) else None,
+            error=error.code,
+            reason=" ".join(reason.split())[:MAX_REASON] if reason else None,
+            advice=advise_on_error(error, ability),
+        )
+
+    async def _text(self, settings: ModelSettings) -> AbilityCheck:
+        heard = await self._ask(settings, [Prompt(Role.USER, "Answer with the single word: ready")])
+        if not heard.text.strip():
+            return _fail(Ability.TEXT, heard, heard.quoted, NO_TEXT)
+        return _pass(Ability.TEXT, heard)
+
+    async def _tool_call(self, settings: ModelSettings) -> AbilityCheck:
+        question = "What is the temperature in Oslo now? Ask the tool, then answer with its result only."
+        asked, answered = await self._call(settings, question, 1)
+        if answered is None:
+            return _fail(Ability.TOOL_CALL, asked, _describe_missing_call(asked), NO_CALL)
+        if "11" not in answered.text:
+            remark = f"it called the tool and did not use the result: {answered.quoted}"
+            return _fail(Ability.TOOL_CALL, answered, remark, NO_CALL)
+        return _pass(Ability.TOOL_CALL, answered)
+
+    async def _parallel_calls(self, settings: ModelSettings) -> AbilityCheck:
+        question = (
+            "What are the temperatures in Oslo and in Lima now? Call the tool for both cities at the same time, then "
+            "answer with the results only."
+        )
+        asked, answered = await self._call(replace(settings, parallel_tool_calls=None), question, 2)
+        if answered is None:
+            remark = "it calls one tool after the other" if asked.calls else _describe_missing_call(asked)
+            return _fail(Ability.PARALLEL_CALLS, asked, remark, None if asked.calls else NO_CALL)
+        missing = [city.title() for city, result in TEMPERATURES.items() if result[:2] not in answered.text]
+        if missing:
+            remark = f"it did not use the result for {' and '.join(missing)}: {answered.quoted}"
+            return _fail(Ability.PARALLEL_CALLS, answered, remark, NO_CALL)
+        return _pass(Ability.PARALLEL_CALLS, answered)
+
+    async def _structured_answer(self, settings: ModelSettings) -> AbilityCheck:
+        question = "Three days in Paris: answer with the city and the number of days, as JSON."
+        heard = await self._ask(replace(settings, answer_schema=SCHEMA), [Prompt(Role.USER, question)])
+        answer = json_object(heard.text)
+        problems = ["it is no JSON object"] if answer is None else violations(SCHEMA, answer)
+        if problems:
+            return _fail(Ability.STRUCTURED_ANSWER, heard, f"{'; '.join(problems)}: {heard.quoted}", NO_SCHEMA)
+        if "answer_schema" in heard.finished.dropped:
+            remark = "the schema stands in the prompt only, so that answers may need a correction"
+            return _pass(Ability.STRUCTURED_ANSWER, heard, remark)
+        return _pass(Ability.STRUCTURED_ANSWER, heard)
+
+    async def _image(self, settings: ModelSettings) -> AbilityCheck:
+        heard = await self._ask(settings, [Prompt(Role.USER, IMAGE_PARTS)])
+        if "images" in heard.finished.dropped:
+            return _fail(Ability.IMAGE, heard, "it takes no images; the prompt says that there was one", NO_IMAGES)
+        if COLOUR[0] not in heard.text.casefold():
+            remark = f"it did not see that the image was {COLOUR[0]}: {heard.quoted}"
+            return _fail(Ability.IMAGE, heard, remark, NOT_SEEN)
+        return _pass(Ability.IMAGE, heard)
+
+    async def _call(self, settings: ModelSettings, question: str, calls: int) -> tuple[_Answer, _Answer | None]:
+        """Return the answer with the calls, and the one after their results; None if there were fewer ``calls``."""
+        prompts = [Prompt(Role.USER, question)]
+        asked = await self._ask(settings, prompts, TOOL)
+        used = [call for call in asked.calls if call.name == TOOL.name]
+        if len(used) < calls:
+            return asked, None
+        prompts.append(
+            Prompt(
+                Role.ASSISTANT,
+                asked.text,
+                tool_calls=asked.calls,
+                provider_parts=asked.finished.provider_parts,
+            )
+        )
+        prompts += [Prompt(Role.TOOL, _find_result(call), tool_call_id=call.id) for call in asked.calls]
+        return asked, await self._ask(settings, prompts, TOOL)
+
+    async def _ask(self, settings: ModelSettings, prompts: Sequence[Prompt], *tools: ToolSpec) -> _Answer:
+        texts: list[str] = []
+        calls: list[ToolCall] = []
+        finished: Finished | None = None
+        async with aclosing(self._model.stream(settings, prompts, thread_files=NoFiles(), tools=tools)) as chunks:
+            async for chunk in chunks:
+                match chunk:
+                    case TextDelta(text):
+                        texts.append(text)
+                    case TextTakenBack():
+                        texts.clear()
+                    case ToolCall():
+                        calls.append(chunk)
+                    case Finished():
+                        finished = chunk
+        if finished is None:
+            raise InternalError
+        self.tokens += finished.usage.total_tokens if finished.usage is not None else 0
+        return _Answer("".join(texts), tuple(calls), finished)
+
+
+def _settings(name: str, choices: Sequence[ModelChoice], seconds: float) -> ModelSettings:
+    """Return the settings of all ``choices`` together, so that a refusal of any of them is found."""
+
+    def first(field: str) -> Any:
+        return next((value for choice in choices if (value := getattr(choice, field)) is not None), None)
+
+    extra: dict[str, Any] = {}
+    for choice in choices:
+        extra = {**choice.extra, **extra}
+    return ModelSettings(
+        model=name,
+        temperature=first("temperature"),
+        top_p=first("top_p"),
+        reasoning_effort=first("reasoning_effort"),
+        verbosity=first("verbosity"),
+        parallel_tool_calls=first("parallel_tool_calls"),
+        max_output_tokens=MAX_OUTPUT_TOKENS,
+        extra=extra,
+        timeout_seconds=seconds,
+    )
+
+
+def _find_result(call: ToolCall) -> str:
+    city = str((call.parsed() or {}).get("city", "")).casefold()
+    return next((result for name, result in TEMPERATURES.items() if name in city), "There is no such city.")
+
+
+def _describe_missing_call(heard: _Answer) -> str:
+    if heard.calls:
+        return f"it called {heard.calls[0].name[:MAX_QUOTED]!r}, which does not exist"
+    return f"it called no tool: {heard.quoted}"
+
+
+def _pass(ability: Ability, heard: _Answer, remark: str | None = None) -> AbilityCheck:
+    return AbilityCheck(ability, works=True, remark=remark, dropped=heard.finished.dropped)
+
+
+def _fail(ability: Ability, heard: _Answer, remark: str, advice: str | None) -> AbilityCheck:
+    return AbilityCheck(ability, works=False, remark=remark, advice=advice, dropped=heard.finished.dropped)

@@ -1,0 +1,1 @@
+"""Agents whose ``run`` is a coroutine."""

@@ -1,0 +1,253 @@
+"""An agent whose ``run`` is a coroutine: it answers by steps that the run's journal records."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from aws_lambda_powertools import Logger
+
+from baton.agents.attempt_context import AttemptContext, Budget
+from baton.agents.call_outcome import AgentResult, CallOutcome
+from baton.agents.calls.tool_calls import Consult
+from baton.agents.code.coroutine_answer import CoroutineAnswer
+from baton.agents.code.coroutine_calls import CoroutineCalls
+from baton.agents.code.coroutine_models import AssemblePrompt, CoroutineModels, RefusedInSight
+from baton.agents.code.coroutine_steps import CoroutineSteps
+from baton.agents.guardrails.hooks import Hooks, Refused
+from baton.agents.guardrails.judged_texts import judge_question
+from baton.agents.tools.builtin_tools import BuiltinTools
+from baton.agents.tools.tool_set import ToolSet
+from baton.agents.transcript import Transcript
+from baton.authoring.run_context import RunContext
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.agents.agent_code import HookPoint
+from baton.domain.errors import TurnTimeout
+from baton.domain.runs.conversation_data import ConversationData
+from baton.domain.runs.run_step import RunStep, StepKind
+from baton.domain.runs.tool_call import ToolCall
+from baton.domain.threads.message import Content, text_of
+
+logger = Logger(child=True)
+
+GRACE_SECONDS = 5.0
+"""The time that a coroutine has to end when it is stopped. One that does not end is left where it waits."""
+
+
+class CoroutineAgent:
+    """One agent's answer by its ``run``. Texts, calls and results go into ``transcript``, and as events to ``emit``."""
+
+    def __init__(
+        self,
+        context: AttemptContext,
+        agent: AgentDefinition,
+        tools: ToolSet,
+        transcript: Transcript,
+        assemble: AssemblePrompt,
+        *,
+        content: Content,
+        consult: Consult | None = None,
+        own: BuiltinTools | None = None,
+        task_id: str | None = None,
+        is_question_judged: bool = False,
+    ) -> None:
+        """``content`` is the question. ``assemble`` makes the agent's prompt for its model."""
+        budget = Budget(agent.limits, lambda: context.work_seconds(1.0) <= 0)
+        self._context = context
+        self._agent = agent
+        self._content = content
+        self._message = text_of(content)
+        self._task_id = task_id
+        self._is_question_judged = is_question_judged
+        self._hooks = Hooks.of(context, agent, task_id)
+        context.numbers.reserve(context.steps.sources)
+        self._data = ConversationData(context.data.values)
+        """The conversation's data as the coroutine sees it: that of the exchange's beginning, changed by its steps."""
+        self._begun_with = self._data.copy()
+        self._state: dict[str, Any] = {}
+        self._steps = CoroutineSteps(context, task_id or agent.id, self)
+        self._calls = CoroutineCalls(
+            context, agent, tools, transcript, budget, consult=consult, own=own, task_id=task_id, hooks=self._hooks
+        )
+        self._models = CoroutineModels(context, agent, transcript, budget, assemble, task_id, self._calls.sources)
+        self._answer = CoroutineAnswer(context, agent, transcript, self._hooks, self._calls.sources)
+        self._tools = tools
+
+    @property
+    def result(self) -> AgentResult:
+        """The result so far; it is final once ``answer`` has returned."""
+        calls, models = self._calls, self._models
+        return AgentResult(
+            agent=self._agent,
+            model=models.model,
+            usage=models.usage,
+            has_answered=self._answer.has_answered,
+            is_limited=calls.is_limited,
+            waiting=tuple(calls.waiting),
+            transfer=calls.transfer,
+            returns=calls.returns,
+            followed=models.followed,
+            history=models.history,
+        )
+
+    @property
+    def documents(self) -> tuple[Mapping[str, Any], ...]:
+        """The passages of documents that the agent was given."""
+        return self._calls.sources.documents
+
+    @property
+    def files(self) -> tuple[Mapping[str, Any], ...]:
+        """The files that its tools have attached."""
+        return self._calls.sources.files
+
+    async def go_on(
+        self, calls: Sequence[ToolCall], approved: Collection[str], settled: Mapping[str, CallOutcome]
+    ) -> None:
+        """Execute the ``approved`` calls of an interrupted run, and take the outcomes of ``settled`` ones."""
+        await self._calls.go_on(calls, approved, settled)
+
+    async def answer(self) -> None:
+        """Run the coroutine. Raises what it raises, and the error that ends it."""
+        if not await self._context.may_act():
+            return
+        try:
+            await self._begin()
+            returned = await self._run()
+            if returned is not None:
+                await self._answer.finish(returned)
+        except RefusedInSight:
+            self._answer.has_answered = True
+        except Refused as refusal:
+            self._answer.refuse(refusal)
+        if self._calls.waiting and not self._context.stop.is_set():
+            self._calls.show_waiting()
+
+    async def _begin(self) -> None:
+        """Take the question and the state with which the exchange has begun. Guardrails judge a new question first."""
+        known, hooks, screened = self._steps.find_input(), self._hooks, self._context.screened
+        if known is not None:
+            begun = json.loads(known)
+            self._data = ConversationData(begun["state"])
+            judged = begun["text"]
+        elif hooks is None or self._is_question_judged or not hooks.has(HookPoint.INPUT_GUARDRAIL):
+            return
+        else:
+            screened.is_refused = True  # until it is allowed: the run may be stopped before
+            judged = await judge_question(hooks, self._context, self._content)
+        screened.allow(self._agent)
+        screened.text = judged if judged != self._message else screened.text
+        self._message = judged
+        if known is None:
+            await self._keep_input()
+
+    async def _keep_input(self) -> None:
+        """Record the question and the state, which may be others when the coroutine begins again."""
+        if self._steps.find_input() is None:
+            begun = {"text": self._message, "state": self._begun_with}
+            await self._steps.keep_input(json.dumps(begun, ensure_ascii=False))
+
+    async def _run(self) -> Any:
+        """Run the coroutine until it ends, cannot go on, or is stopped. Returns None unless it has returned."""
+        context, agent = self._context, self._agent
+        function = agent.code.run
+        assert function is not None  # noqa: S101 - only agents with one are run so
+        self._state.update(self._data.copy())
+        about = RunContext(
+            context.scope,
+            context.thread_id,
+            context.run.run_id,
+            agent.id,
+            time_zone=context.today.known_zone,
+            state=self._state,
+            steps=self._steps,
+        )
+        work = context.services.functions.call_with(function, about, {"message": self._message}, ("message",))
+        running = asyncio.ensure_future(self._steps.begin(work))
+        ended = asyncio.ensure_future(self._steps.until_ended())
+        stopped = asyncio.ensure_future(context.stop.wait())
+        try:
+            async with asyncio.timeout_at(context.deadline):
+                await asyncio.wait({running, ended, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        except TimeoutError:
+            raise TurnTimeout from None
+        finally:
+            is_done = running.done()
+            self._steps.end()
+            await self._give_up(running, ended, stopped, *self._steps.unfinished)
+        if self._steps.failure is not None:
+            raise self._steps.failure
+        if not is_done or context.stop.is_set():
+            return None
+        if running.cancelled():
+            raise RuntimeError(f"run of {agent.id} has cancelled itself")
+        returned = running.result()
+        self._steps.check_awaited(returned)
+        return returned if returned is not None or self._answer.has_answered else ""
+
+    async def _give_up(self, *tasks: asyncio.Future[Any]) -> None:
+        """Cancel what still works and wait for its end. Code that catches its cancellation is left behind."""
+        left = {task for task in tasks if not task.done()}
+        for task in left:
+            task.cancel()
+        if left:
+            _, left = await asyncio.wait(left, timeout=GRACE_SECONDS)
+        for task in tasks:
+            if task.done() and not task.cancelled():
+                task.exception()
+        if left:
+            logger.error("run does not end", agent=self._agent.id, thread_id=self._context.thread_id)
+
+    # Steps
+
+    def may_wait(self, name: str) -> bool:
+        return self._calls.may_wait(name)
+
+    async def call(self, step: RunStep, name: str, arguments: str) -> RunStep:
+        made = await self._calls.make(step, name, arguments)
+        if made.waits:
+            await self._keep_input()
+        self._see(made)
+        return made
+
+    async def control(self, name: str, arguments: str) -> str | None:
+        return await self._calls.control(name, arguments)
+
+    async def ask_model(
+        self, step: RunStep, instruction: str, schema: dict[str, Any] | None, *, history: bool
+    ) -> RunStep:
+        asked = await self._models.ask(step, instruction, schema, history=history)
+        self._calls.sources.add(asked.sources)  # the text that the coroutine makes of it may cite them
+        return asked
+
+    async def let_answer(self, step: RunStep, instruction: str | None) -> RunStep:
+        return self._answer.take(await self._models.let_answer(step, instruction))
+
+    async def show(self, step: RunStep, text: str) -> RunStep:
+        return await self._answer.say(step, text)
+
+    def repeat(self, step: RunStep) -> None:
+        """Take the consequences of a recorded step. Those for the user were lost with the attempt that has made it.
+
+        They were not lost if an earlier run of the exchange has made it, which was committed.
+        """
+        is_lost = step.run_id == self._context.run.run_id
+        self._see(step)
+        self._calls.count(step)
+        self._models.count(step, is_paid=is_lost)
+        if not is_lost:
+            self._answer.note(step)
+        elif step.kind in (StepKind.SAY, StepKind.ANSWER):
+            self._answer.show_again(step)
+        elif step.kind in (StepKind.CALL, StepKind.ASK) and not self._calls.is_settled(step):
+            if step.data is not None:
+                self._context.data.apply(step.data)
+            self._calls.show_again(step)
+
+    def _see(self, step: RunStep) -> None:
+        """Let the coroutine see how a step has changed the conversation's data."""
+        if step.data is not None:
+            self._data.apply(step.data)
+            self._state.clear()
+            self._state.update(self._data.copy())

@@ -1,0 +1,132 @@
+"""The texts that a coroutine shows to the user."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from pydantic_core import PydanticSerializationError, to_jsonable_python
+
+from baton.agents.answer_events import AnswerEvents
+from baton.agents.answer_sources import select_answer_sources
+from baton.agents.attempt_context import AttemptContext
+from baton.agents.given_sources import GivenSources
+from baton.agents.guardrails.hooks import Hooks, Refused
+from baton.agents.structured_answer import NO_OBJECT, UNFIT
+from baton.agents.transcript import Transcript
+from baton.concurrency.tasks import LARGE, off_loop
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.agents.agent_code import HookPoint
+from baton.domain.agents.answer_schema import violations
+from baton.domain.errors import AnswerInvalid
+from baton.domain.runs.run_step import RunStep, StepKind
+from baton.domain.text import encodable
+from baton.ports.agents.chat_model import TextDelta
+from baton.threads.outbox.text_batches import AnswerLimit
+
+
+class CoroutineAnswer:
+    """The texts of one coroutine. Guardrails judge each as a whole before it is shown."""
+
+    def __init__(
+        self,
+        context: AttemptContext,
+        agent: AgentDefinition,
+        transcript: Transcript,
+        hooks: Hooks | None,
+        sources: GivenSources,
+    ) -> None:
+        self._context = context
+        self._agent = agent
+        self._transcript = transcript
+        self._hooks = hooks if hooks is not None and hooks.has(HookPoint.OUTPUT_GUARDRAIL) else None
+        self._sources = sources
+        self._limit = AnswerLimit()
+        self._before = ""
+        self.has_answered = False
+        """True if the user has seen a text of this exchange."""
+
+    async def say(self, step: RunStep, text: str) -> RunStep:
+        """Show a text, and return its step. Raises ``Refused``."""
+        shown = self._cut(await self._judge(text, is_last=False))
+        self._show(shown)
+        return replace(step, value=shown, ended_at=self._context.services.clock.now())
+
+    def take(self, step: RunStep) -> RunStep:
+        """Note a text that the model has shown, and return its step."""
+        self.note(step)
+        return step
+
+    def note(self, step: RunStep) -> None:
+        """Note a text that the user has seen."""
+        if step.kind in (StepKind.SAY, StepKind.ANSWER) and step.value:
+            self._before += step.value
+            self.has_answered = True
+
+    def show_again(self, step: RunStep) -> None:
+        """Show a recorded text: clients have discarded the events of the attempt that has shown it."""
+        is_structured = step.kind is StepKind.ANSWER and self._agent.answer_schema is not None
+        self._show(step.value, is_structured=is_structured)
+
+    async def finish(self, returned: Any) -> None:
+        """Show what the coroutine has returned. Raises ``Refused``, ``AnswerInvalid`` and ``TypeError``."""
+        if returned == "" and self.has_answered:
+            return
+        if self._agent.answer_schema is not None:
+            text = await off_loop(LARGE, self._structured, returned, self._agent.answer_schema)
+            self._show(await self._judge(text, is_last=True), is_structured=True)
+            return
+        if not isinstance(returned, str):
+            shown = type(returned).__name__
+            raise TypeError(f"run of {self._agent.id} returned {shown}; without output_type it returns text or None")
+        if not returned.strip():
+            raise ValueError(f"run of {self._agent.id} has neither returned a text nor shown one")
+        self._show(self._cut(await self._judge(returned, is_last=True)))
+
+    def refuse(self, refusal: Refused) -> None:
+        """Show the sentence of a guardrail or hook in place of what would come."""
+        answer = self._events()
+        self._context.emit_all(answer.refuse(refusal.sentence, refusal.by))
+        self._context.emit_all(answer.end((), is_cut=False))
+        self._transcript.add_answer(answer.message_id, self._agent, answer.text, refused_by=refusal.by)
+        self.has_answered = True
+
+    def _structured(self, returned: Any, schema: dict[str, Any]) -> str:
+        try:
+            value = json.loads(returned) if isinstance(returned, str) else to_jsonable_python(returned)
+            text = encodable(json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")))
+            problems: Sequence[str] = violations(schema, json.loads(text)) if isinstance(value, dict) else [NO_OBJECT]
+        except (PydanticSerializationError, ValueError, RecursionError):
+            text, problems = "", [NO_OBJECT]
+        if problems:
+            raise AnswerInvalid(UNFIT.format(problem=problems[0]))
+        return text
+
+    async def _judge(self, text: str, *, is_last: bool) -> str:
+        text = encodable(text)
+        if self._hooks is not None:
+            given = {"text": text, "before": self._before, "is_last": is_last}
+            text = str(await self._hooks.judge(HookPoint.OUTPUT_GUARDRAIL, given, "text"))
+        return text
+
+    def _cut(self, text: str) -> str:
+        kept = self._limit.cut(TextDelta(text))
+        return kept.text if kept is not None else ""
+
+    def _show(self, text: str, *, is_structured: bool = False) -> None:
+        if not text:
+            return
+        answer, is_cut = self._events(), self._limit.is_spent
+        sources = select_answer_sources(text, self._sources.all)
+        self._context.emit_all(answer.show(text, is_structured=is_structured))
+        self._context.emit_all(answer.end(sources, is_cut=is_cut))
+        self._transcript.add_answer(
+            answer.message_id, self._agent, text, is_structured=is_structured, is_cut=is_cut, sources=sources
+        )
+        self._before += text
+        self.has_answered = True
+
+    def _events(self) -> AnswerEvents:
+        return AnswerEvents(self._agent, self._transcript, lambda: "")

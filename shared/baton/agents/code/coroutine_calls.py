@@ -1,0 +1,230 @@
+"""Calls of tools and agents by a coroutine: by the rules, with the records and events of calls of models."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from baton.agents.attempt_context import AttemptContext, Budget
+from baton.agents.call_outcome import CallOutcome, Transfer
+from baton.agents.calls.tool_calls import ADVICE, NO_MORE, Consult, ToolCalls, make_call_events
+from baton.agents.given_sources import GivenSources
+from baton.agents.guardrails.hooks import Hooks
+from baton.agents.tools.builtin_tools import BuiltinTools
+from baton.agents.tools.tool_set import ToolSet
+from baton.agents.transcript import Transcript
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.errors import RunLimitReached
+from baton.domain.runs.run_step import RunStep, StepKind
+from baton.domain.runs.tool_call import ASK, CallEnd, ToolCall, is_shown, tool_call_id
+from baton.domain.threads.run_events import tool_result
+from baton.ports.agents.agent_client import AgentReport
+
+NO_TOOL = "{agent} has no tool {name} that it may call for this user here. Tools: {known}."
+NO_AGENT = "{agent} has no agent {name} that it may ask for this user here. Agents: {known}."
+
+
+class CoroutineCalls:
+    """The calls of one coroutine. Each goes into the transcript with its result once it has ended."""
+
+    def __init__(
+        self,
+        context: AttemptContext,
+        agent: AgentDefinition,
+        tools: ToolSet,
+        transcript: Transcript,
+        budget: Budget,
+        *,
+        consult: Consult | None,
+        own: BuiltinTools | None,
+        task_id: str | None,
+        hooks: Hooks | None,
+    ) -> None:
+        self._context = context
+        self._agent = agent
+        self._tools = tools
+        self._transcript = transcript
+        self._budget = budget
+        self._consult = consult
+        self._own = own
+        self._task_id = task_id
+        self._hooks = hooks
+        self._settled: dict[str, tuple[CallOutcome, ToolCall]] = {}
+        """The outcomes of calls that the interrupted run has left, by call id."""
+        self.sources = GivenSources()
+        self.waiting: list[ToolCall] = []
+        self.transfer: Transfer | None = None
+        self.returns: AgentReport | None = None
+        self.is_limited = bool(tools.missing)
+
+    def may_wait(self, name: str) -> bool:
+        """Return whether a call of the tool may wait for an approval."""
+        offer = self._tools.offers.get(name)
+        return offer is not None and offer.tool is not None and offer.tool.requires_approval
+
+    async def go_on(
+        self, calls: Sequence[ToolCall], approved: Collection[str], settled: Mapping[str, CallOutcome]
+    ) -> None:
+        """Execute the ``approved`` calls of an interrupted run, and take the outcomes of ``settled`` ones.
+
+        Their results come first in the run: providers of models want them right behind the calls.
+        """
+        made = self._new_calls()
+        for call in calls:
+            if call.id in settled:
+                await made.settle(call, settled[call.id])
+        ids = {call.id: self._transcript.new_id() for call in calls}
+        left = [call for call in calls if call.id not in settled]
+        for call in calls:
+            if call.id in settled:
+                output, end = made.result_for_model(call), made.outcomes[call.id].end
+                self._context.emit(tool_result(call, ids[call.id], output, end))
+        if left:
+            activity_id = self._transcript.new_activity_id()
+            await made.carry_out(left, ids, activity_id=activity_id, approved=approved)
+        for call in calls:
+            outcome = made.outcomes[call.id]
+            output = made.result_for_model(call)
+            self._transcript.add_result(
+                ids[call.id], self._agent, call, output, end=outcome.end, sources=outcome.sources
+            )
+            self._settled[call.id] = outcome, call
+
+    async def make(self, step: RunStep, name: str, arguments: str) -> RunStep:
+        """Return the step of a call with its outcome. Raises ``RunLimitReached``."""
+        call = self._identify(step, name, arguments)
+        refusal = self._refuse_unknown(step.kind, name)
+        if call.id in self._settled:
+            outcome, call = self._settled[call.id]
+        elif refusal is not None:
+            outcome = refusal
+        else:
+            outcome, call = await self._carry_out(call)
+        if outcome.output == NO_MORE and outcome.is_refused:
+            raise RunLimitReached(
+                f"{self._agent.name} has made as many calls as one answer may make: see limits.tool_calls and "
+                "limits.tool_seconds of the agent."
+            )
+        self.sources.add(outcome.sources)
+        self.is_limited |= outcome.is_outage
+        return replace(
+            step,
+            ended_at=self._context.services.clock.now(),
+            value=outcome.output if outcome.error is None else "",
+            error=outcome.error.removesuffix(ADVICE) if outcome.error is not None else None,
+            is_refused=outcome.is_refused,
+            is_outage=outcome.is_outage,
+            waits=outcome.waits,
+            tool_name=name,
+            arguments=call.arguments,
+            data=outcome.data,
+            sources=outcome.sources,
+            task_id=outcome.task_id,
+        )
+
+    async def control(self, name: str, arguments: str) -> str | None:
+        """Carry out a built-in tool that ends the coroutine. Returns why it cannot be, None if it was."""
+        if name not in self._tools.offers or self._own is None:
+            return f"{self._agent.name} cannot use {name} now."
+        call = ToolCall(tool_call_id(self._context.thread_id, "", "", name, arguments, 0), name, arguments)
+        made = self._new_calls()
+        await made.carry_out([call], {call.id: ""}, activity_id=self._transcript.new_activity_id())
+        outcome = made.outcomes[call.id]
+        if outcome.error is not None:
+            return outcome.error
+        self.transfer, self.returns = outcome.transfer, outcome.returns
+        if outcome.returns is not None:
+            self._add(call, self._transcript.new_id(), self._transcript.new_id(), outcome.output, outcome.end)
+        return None
+
+    def count(self, step: RunStep) -> None:
+        """Take what a recorded step has used of the limits of calls, and its sources."""
+        if step.kind in (StepKind.CALL, StepKind.ASK):
+            self._budget.take_call()
+            self.is_limited |= step.is_outage
+        self.sources.add(step.sources)
+
+    def is_settled(self, step: RunStep) -> bool:
+        """Return whether the call of a recorded step was waited for, so that ``go_on`` has taken its consequences."""
+        return self._recorded_call(step).id in self._settled
+
+    def show_again(self, step: RunStep) -> None:
+        """Show a recorded call: clients have discarded the events of the attempt that has made it."""
+        call = self._recorded_call(step)
+        if call.name not in self._tools.offers:
+            return  # it was refused
+        message_id, result_id = self._transcript.new_id(), self._transcript.new_id()
+        end = CallEnd.SUCCEEDED if step.error is None else CallEnd.REFUSED if step.is_refused else CallEnd.FAILED
+        output = self._cut(step.value if step.error is None else f"Error: {step.error}")
+        self._context.emit_all(make_call_events([call], message_id))
+        self._context.emit(tool_result(call, result_id, output, end))
+        self._add(call, message_id, result_id, output, end, step.sources)
+
+    def show_waiting(self) -> None:
+        """Show the calls that wait for an approval, as one message at the end."""
+        message_id = self._transcript.new_id()
+        self._context.emit_all(make_call_events(self.waiting, message_id))
+        self._transcript.add_answer(message_id, self._agent, "", calls=self.waiting)
+
+    async def _carry_out(self, call: ToolCall) -> tuple[CallOutcome, ToolCall]:
+        """Make a call, and return it with the arguments that hooks have left."""
+        message_id, result_id = self._transcript.new_id(), self._transcript.new_id()
+        made = self._new_calls()
+        [call] = await made.judge([call])
+        if not self.may_wait(call.name):
+            self._context.emit_all(make_call_events([call], message_id))
+        await made.carry_out([call], {call.id: result_id}, activity_id=self._transcript.new_activity_id())
+        made.renumber(call, lists=False)
+        outcome = made.outcomes[call.id]
+        if outcome.waits:
+            self.waiting.append(call)
+            return outcome, call
+        if self.may_wait(call.name):
+            self._context.emit_all(make_call_events([call], message_id))
+        self._add(call, message_id, result_id, made.result_for_model(call), outcome.end, outcome.sources)
+        return outcome, call
+
+    def _refuse_unknown(self, kind: StepKind, name: str) -> CallOutcome | None:
+        """Return the refusal of a call of what the agent does not have for this user; None if it has it."""
+        if name in self._tools.offers and is_shown(name):
+            return None
+        is_ask = kind is StepKind.ASK
+        offers = [each for each in self._tools.offers if is_shown(each) and each.startswith(ASK) is is_ask]
+        text, known = (NO_AGENT if is_ask else NO_TOOL), ", ".join(each.removeprefix(ASK) for each in offers)
+        return CallOutcome.refused(
+            text.format(agent=self._agent.name, name=name.removeprefix(ASK), known=known or "none")
+        )
+
+    def _recorded_call(self, step: RunStep) -> ToolCall:
+        return self._identify(step, step.tool_name or "", step.arguments or "{}")
+
+    def _identify(self, step: RunStep, name: str, arguments: str) -> ToolCall:
+        """Return the call of a step. Its id is the same in every attempt, by the step's place and digest."""
+        caller = f"{self._task_id or self._agent.id}\0{step.place}"
+        made = tool_call_id(self._context.thread_id, step.message_id, caller, name, step.digest, 0)
+        return ToolCall(made, name, arguments)
+
+    def _add(
+        self,
+        call: ToolCall,
+        message_id: str,
+        result_id: str,
+        output: str,
+        end: CallEnd,
+        sources: Sequence[Mapping[str, Any]] = (),
+    ) -> None:
+        # Together, because other calls may have ended in between, and a result stands right behind its call.
+        is_report = self.returns is not None
+        self._transcript.add_answer(message_id, self._agent, "", calls=[call])
+        self._transcript.add_result(
+            result_id, self._agent, call, output, end=end, is_handoff_summary=is_report, sources=sources
+        )
+
+    def _cut(self, output: str) -> str:
+        return output[: self._agent.limits.result_chars] or "(no output)"
+
+    def _new_calls(self) -> ToolCalls:
+        return ToolCalls(
+            self._context, self._agent, self._tools, self._budget, self._consult, self._own, self._task_id, self._hooks
+        )

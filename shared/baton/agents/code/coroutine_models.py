@@ -1,0 +1,171 @@
+"""Calls of a model by a coroutine, each with the agent's prompt and an instruction."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Any
+
+from ag_ui.core import BaseEvent
+
+from baton.agents.agent_loop import AgentLoop
+from baton.agents.attempt_context import AttemptContext, Budget
+from baton.agents.given_sources import GivenSources
+from baton.agents.guardrails.hooks import Refused
+from baton.agents.tools.tool_set import ToolSet
+from baton.agents.transcript import Transcript
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.documents.numbered_passages import join_consulted
+from baton.domain.errors import AnswerInvalid, ModelUnavailable, RunLimitReached
+from baton.domain.runs.run_step import RunStep
+from baton.domain.runs.usage import OTHER_MODELS, ModelUsage, Usage
+from baton.domain.threads.message import FollowedProcedure, Role, StoredMessage
+from baton.memory.prompt.context import AssembledContext
+from baton.memory.prompt.history_window import WindowedHistory
+from baton.memory.prompt.token_estimates import prompt_tokens
+from baton.ports.agents.chat_model import Prompt
+
+AssemblePrompt = Callable[[str | None], Awaitable[AssembledContext]]
+"""Makes the agent's prompt of the conversation as it is now, or of a message that stands alone."""
+
+_NO_TOOLS = ToolSet({})
+
+
+class RefusedInSight(Refused):
+    """A hook or guardrail has refused an answer, and the user has seen its sentence."""
+
+
+class CoroutineModels:
+    """The calls of one coroutine's model."""
+
+    def __init__(
+        self,
+        context: AttemptContext,
+        agent: AgentDefinition,
+        transcript: Transcript,
+        budget: Budget,
+        assemble: AssemblePrompt,
+        task_id: str | None,
+        given: GivenSources,
+    ) -> None:
+        """``given`` are the sources of the coroutine's steps so far, which the next prompt may contain."""
+        self._given = given
+        self._context = context
+        self._agent = agent
+        self._transcript = transcript
+        self._budget = budget
+        self._assemble = assemble
+        self._task_id = task_id
+        self._is_noted = False
+        self.usage = Usage()
+        self.model: str | None = context.model_of(agent)
+        self.history: WindowedHistory | None = None
+        self.followed: tuple[FollowedProcedure, ...] = ()
+
+    async def ask(self, step: RunStep, instruction: str, schema: dict[str, Any] | None, *, history: bool) -> RunStep:
+        """Return the step with the model's answer, which the user does not see.
+
+        Raises ``Refused``, ``RunLimitReached`` and the errors of the model.
+        """
+        services, run = self._context.services, self._context.run
+        unseen = Transcript(
+            self._context.thread_id,
+            run,
+            first_ordinal=0,
+            clock=services.clock,
+            counter=services.counter,
+            key=f"\0{self._task_id or self._agent.id}\0{step.place}",
+        )
+        agent = self._agent.for_unseen_answer(schema)
+        context = replace(self._context, emit=_show_nobody)
+        prompt = await self._assemble(None if history else instruction)
+        if history:
+            prompt = self._instructed(prompt, instruction)
+        loop = await self._work(step, context, agent, unseen, prompt, notes_history=history)
+        said = _last_said(unseen)
+        if said is None or not loop.result.has_answered:
+            raise ModelUnavailable("The model gave an empty answer. Please try again.")
+        if schema is None and said.is_cut:
+            raise AnswerInvalid("The model's answer was cut at its length limit. Please ask for less.")
+        return self._done(step, said, loop)
+
+    async def let_answer(self, step: RunStep, instruction: str | None) -> RunStep:
+        """Return the step with the text that the user has seen. Raises as ``ask`` does."""
+        prompt = await self._assemble(None)
+        if instruction is not None:
+            prompt = self._instructed(prompt, instruction)
+        agent = self._agent.for_seen_answer()
+        loop = await self._work(step, self._context, agent, self._transcript, prompt, notes_history=True)
+        said = _last_said(self._transcript)
+        if said is None or not loop.result.has_answered:
+            raise ModelUnavailable("The model gave an empty answer. Please try again.")
+        if said.refused_by is not None:
+            raise RefusedInSight(said.text, said.refused_by)
+        return self._done(step, said, loop)
+
+    def count(self, step: RunStep, *, is_paid: bool) -> None:
+        """Take what a recorded call has used of the limits. ``is_paid``: its tokens count for this run."""
+        if step.model is None:
+            return
+        self._budget.count_model_call(step.usage)
+        if is_paid:
+            self.usage += step.usage
+            self._context.spent.append(ModelUsage(step.model or OTHER_MODELS, step.usage))
+
+    async def _work(
+        self,
+        step: RunStep,
+        context: AttemptContext,
+        agent: AgentDefinition,
+        transcript: Transcript,
+        prompt: AssembledContext,
+        *,
+        notes_history: bool,
+    ) -> AgentLoop:
+        """Ask the model once, and once more to correct an answer that does not fit its schema."""
+        if not self._budget.allows_model_call:
+            raise RunLimitReached(
+                f"{self._agent.name} has asked its model as often as one answer may: see limits.model_calls and "
+                "limits.tokens of the agent."
+            )
+        loop = AgentLoop(context, agent, _NO_TOOLS, transcript, task_id=self._task_id)
+        is_noted = not self._is_noted
+        await loop.begin(prompt, is_question_judged=True, is_noted=is_noted, earlier=self._given.all)
+        self._is_noted = True
+        try:
+            await loop.answer()
+        finally:
+            result = loop.result
+            self.usage += result.usage
+            self.model = result.model
+            self._budget.count_model_call(result.usage)
+            if notes_history:
+                self.history, self.followed = result.history, result.followed
+        return loop
+
+    def _instructed(self, prompt: AssembledContext, instruction: str) -> AssembledContext:
+        """Return the prompt with an instruction behind the conversation, where it changes nothing that is cached."""
+        added = Prompt(Role.SYSTEM, instruction)
+        tokens = prompt.tokens + prompt_tokens(added, self._context.services.counter) if prompt.tokens else 0
+        return replace(prompt, prompts=(*prompt.prompts, added), tokens=tokens)
+
+    def _done(self, step: RunStep, said: StoredMessage, loop: AgentLoop) -> RunStep:
+        if said.refused_by is not None:
+            raise Refused(said.text, said.refused_by)
+        return replace(
+            step,
+            ended_at=self._context.services.clock.now(),
+            value=said.text,
+            usage=loop.result.usage,
+            model=loop.result.model or OTHER_MODELS,
+            sources=join_consulted(said.sources, said.consulted),
+        )
+
+
+def _last_said(transcript: Transcript) -> StoredMessage | None:
+    last = transcript.messages[-1] if transcript.messages else None
+    return last if last is not None and last.role is Role.ASSISTANT and last.text else None
+
+
+def _show_nobody(event: BaseEvent) -> None:
+    """Drop an event: the user does not see the answer."""

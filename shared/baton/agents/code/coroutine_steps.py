@@ -1,0 +1,379 @@
+"""The steps of a coroutine: each is carried out once, recorded, and answered from its record afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+from random import Random
+from typing import Any, NoReturn, Protocol, TypeVar
+from uuid import UUID
+
+from pydantic_core import PydanticSerializationError, to_jsonable_python
+
+from baton.agents.attempt_context import AttemptContext
+from baton.agents.code.awaited_step import AwaitedStep, StepNotAwaited
+from baton.agents.code.step_places import FOREIGN, Place, StepPlaces
+from baton.authoring.containment import Owner, current_owner
+from baton.authoring.run_context import Convert
+from baton.concurrency.tasks import gather_all
+from baton.domain.errors import RunLimitReached
+from baton.domain.runs.run_step import MAX_BRANCHES, MAX_STEP_BYTES, RunStep, StepKind, step_digest, step_id
+from baton.domain.runs.tool_call import ASK, RETURN, TRANSFER, tool_name
+from baton.domain.text import encodable
+from baton.ports.agents.tools import ToolFailed
+
+T = TypeVar("T")
+
+Work = Callable[[RunStep], Awaitable[RunStep]]
+"""Carries a step out."""
+
+TOO_LARGE = "The result has {size} bytes; at most {most} can be recorded. Ask for less."
+TOO_MUCH = "The arguments of step {place} have more than {most} characters. Please ask for less at once."
+ASKS_AT_ONCE = 8
+"""Agents that one coroutine asks at the same time."""
+
+
+class CarriesOut(Protocol):
+    """The work behind a coroutine's steps. Only what it returns is recorded."""
+
+    async def call(self, step: RunStep, name: str, arguments: str) -> RunStep:
+        """Return the step of a call of a tool or an agent with its outcome."""
+        ...
+
+    async def control(self, name: str, arguments: str) -> str | None:
+        """Carry out a built-in tool that ends the coroutine, or return why it cannot be."""
+        ...
+
+    async def ask_model(
+        self, step: RunStep, instruction: str, schema: dict[str, Any] | None, *, history: bool
+    ) -> RunStep:
+        """Return the step with the model's answer."""
+        ...
+
+    async def let_answer(self, step: RunStep, instruction: str | None) -> RunStep:
+        """Return the step with the text that the model has shown to the user."""
+        ...
+
+    async def show(self, step: RunStep, text: str) -> RunStep:
+        """Return the step with the text as it was shown."""
+        ...
+
+    def repeat(self, step: RunStep) -> None:
+        """Take the consequences of a recorded step."""
+        ...
+
+    def may_wait(self, name: str) -> bool:
+        """Return whether a call of the tool may wait for an approval."""
+        ...
+
+
+class CoroutineSteps:
+    """The steps of one coroutine, as ``authoring.run_context.Steps``.
+
+    A step that cannot go on never returns: the error, or the wait for an approval, ends the coroutine. Its code cannot
+    catch that, and so cannot go on without its journal.
+    """
+
+    def __init__(self, context: AttemptContext, caller: str, work: CarriesOut) -> None:
+        """``caller`` is the agent's id, or that of its sub-task."""
+        self._context = context
+        self._journal = context.steps
+        self._caller = caller
+        self._work = work
+        self._places = StepPlaces(context.thread_id, "\0".join(("run", self._journal.message_id, caller)))
+        self._asks = asyncio.Semaphore(ASKS_AT_ONCE)
+        self._loop = asyncio.get_running_loop()
+        self._ended: asyncio.Future[None] = self._loop.create_future()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._active = 0
+        self._is_waiting = False
+        self._not_awaited: list[StepNotAwaited] = []
+        self.failure: Exception | None = None
+        """The error that has ended the coroutine."""
+
+    # What the coroutine calls
+
+    def ask(self, agent_id: str, message: str) -> Awaitable[str]:
+        name, given = tool_name(ASK, agent_id), {"message": message}
+        return self._step("ask", partial(self._outside, self._places.next(), StepKind.ASK, name, given, str))
+
+    def call(self, name: str, arguments: Mapping[str, Any], convert: Convert) -> Awaitable[Any]:
+        return self._step("call", partial(self._outside, self._places.next(), StepKind.CALL, name, arguments, convert))
+
+    def model(
+        self, instruction: str, schema: dict[str, Any] | None, convert: Convert, *, history: bool
+    ) -> Awaitable[Any]:
+        async def work(step: RunStep) -> RunStep:
+            return await self._work.ask_model(step, instruction, schema, history=history)
+
+        about = [instruction, schema, history]
+        return self._step("model", partial(self._value, self._places.next(), StepKind.MODEL, about, work, convert))
+
+    def answer(self, instruction: str | None) -> Awaitable[None]:
+        async def work(step: RunStep) -> RunStep:
+            return await self._work.let_answer(step, instruction)
+
+        return self._step("answer", partial(self._nothing, self._places.next(), StepKind.ANSWER, instruction, work))
+
+    def say(self, text: str) -> Awaitable[None]:
+        if not isinstance(text, str):
+            raise TypeError(f"say takes text, and not {type(text).__name__}")
+
+        async def work(step: RunStep) -> RunStep:
+            return await self._work.show(step, text)
+
+        return self._step("say", partial(self._nothing, self._places.next(), StepKind.SAY, text, work))
+
+    def hand_over(self, agent_id: str, reason: str, summary: str) -> Awaitable[None]:
+        given = {"reason": reason, "context_summary": summary}
+        return self._step(
+            "hand_over", partial(self._control, self._places.next(), tool_name(TRANSFER, agent_id), given)
+        )
+
+    def return_to_main(self, summary: str, outcome: str) -> Awaitable[None]:
+        given = {"summary": summary, "outcome": outcome}
+        return self._step("return_to_main", partial(self._control, self._places.next(), RETURN, given))
+
+    def branch_out(self, branches: tuple[Awaitable[Any], ...]) -> Awaitable[list[Any]]:
+        return self._step("gather", partial(self._gather, self._places.next(), branches, current_owner()))
+
+    def now(self) -> datetime:
+        return self._places.branch.now
+
+    @property
+    def random(self) -> Random:
+        return self._places.branch.random
+
+    def uuid(self) -> UUID:
+        return self._places.new_id()
+
+    def _step(self, name: str, make: Callable[[], Coroutine[Any, Any, T]]) -> Awaitable[T]:
+        return AwaitedStep(make, name, self._not_awaited)
+
+    # What the agent calls
+
+    async def begin(self, work: Awaitable[Any]) -> Any:
+        """Await the coroutine as the branch whose steps begin with number 1."""
+        return await self._places.as_first(work, self._journal.began_at)
+
+    def check_awaited(self, returned: Any) -> None:
+        """Raise ``StepNotAwaited`` if the coroutine has dropped a step, or ``returned`` one."""
+        if isinstance(returned, AwaitedStep):
+            raise returned.error
+        if self._not_awaited:
+            raise self._not_awaited[0]
+
+    async def until_ended(self) -> None:
+        """Wait until the coroutine cannot go on, because of ``failure`` or because it waits."""
+        await asyncio.shield(self._ended)
+
+    def end(self, failure: Exception | None = None) -> None:
+        """End the coroutine at its next await. The first reason counts."""
+        if not self._ended.done():
+            self.failure = failure
+            self._ended.set_result(None)
+
+    @property
+    def unfinished(self) -> list[asyncio.Task[Any]]:
+        """The tasks of steps that have not ended, those included that nobody awaits."""
+        return [task for task in self._tasks if not task.done()]
+
+    async def never(self) -> NoReturn:
+        """Wait until the coroutine is stopped."""
+        # A future for each wait: one that was cancelled is done, and code that catches its cancellation would spin.
+        await self._loop.create_future()
+        raise AssertionError
+
+    # Steps
+
+    def find_input(self) -> str | None:
+        """Return the recorded step before the first; None if there is none."""
+        step = self._journal.find(self._id("0"), StepKind.INPUT, step_digest(StepKind.INPUT, None), "0")
+        return step.value if step is not None else None
+
+    async def keep_input(self, value: str) -> None:
+        """Record the step before the first. Raises ``LeaseLost`` and ``StoreUnavailable``."""
+        await self._keep(replace(self._begun("0", StepKind.INPUT, None), value=value))
+
+    async def _outside(
+        self, place: Place | None, kind: StepKind, name: str, given: Mapping[str, Any], convert: Convert
+    ) -> Any:
+        place = await self._numbered(place)
+        try:
+            arguments = encodable(json.dumps(to_jsonable_python(dict(given)), ensure_ascii=False, sort_keys=True))
+        except (PydanticSerializationError, ValueError) as problem:
+            raise TypeError(f"The arguments of {name} are no JSON: {problem}") from problem
+
+        async def work(step: RunStep) -> RunStep:
+            return await self._work.call(step, name, arguments)
+
+        at_once = self._asks if kind is StepKind.ASK else None
+        step = await self._take(place, kind, [name, arguments], work, at_once, may_wait=self._work.may_wait(name))
+        if step.error is not None:
+            raise ToolFailed(step.error, is_outage=step.is_outage, is_refused=step.is_refused)
+        return convert(step.value)
+
+    async def _value(
+        self,
+        place: Place | None,
+        kind: StepKind,
+        about: object,
+        work: Work,
+        convert: Convert,
+    ) -> Any:
+        return convert((await self._take(place, kind, about, work)).value)
+
+    async def _nothing(self, place: Place | None, kind: StepKind, about: object, work: Work) -> None:
+        await self._take(place, kind, about, work)
+
+    async def _control(self, place: Place | None, name: str, given: Mapping[str, Any]) -> None:
+        """Carry out a step that is not recorded: its effect is lost with the attempt, so it is repeated."""
+        await self._numbered(place)
+        problem = await self._guarded(self._begin_control(name, encodable(json.dumps(given, ensure_ascii=False))))
+        raise ToolFailed(problem, is_refused=True)
+
+    async def _begin_control(self, name: str, arguments: str) -> str:
+        await self._may_go_on()
+        problem = await self._work.control(name, arguments)
+        if problem is None:
+            self.end()
+            await self.never()
+        return problem
+
+    async def _gather(
+        self, place: Place | None, branches: tuple[Awaitable[Any], ...], owner: Owner | None
+    ) -> list[Any]:
+        if place is None or len(branches) > MAX_BRANCHES:
+            for branch in branches:
+                if asyncio.iscoroutine(branch):
+                    branch.close()
+            place = await self._numbered(place)
+            self.end(RunLimitReached(f"gather takes at most {MAX_BRANCHES} branches, and has {len(branches)}."))
+            await self.never()
+        begun = [
+            asyncio.ensure_future(self._places.within(branch, place, number, owner))
+            for number, branch in enumerate(branches)
+        ]
+        self._tasks.update(begun)
+        return await gather_all(*begun)
+
+    async def _take(
+        self,
+        place: Place | None,
+        kind: StepKind,
+        about: object,
+        work: Work,
+        at_once: asyncio.Semaphore | None = None,
+        *,
+        may_wait: bool = False,
+    ) -> RunStep:
+        """Return a step from its record, or carry it out and record it."""
+        place, task = await self._numbered(place), asyncio.current_task()
+        if _size(about) > MAX_STEP_BYTES:
+            self.end(RunLimitReached(TOO_MUCH.format(place=place.path, most=MAX_STEP_BYTES)))
+            await self.never()
+        if task is not None:
+            self._tasks.add(task)
+        step = await self._guarded(self._recorded(place.path, kind, about, work, at_once, may_wait=may_wait))
+        place.branch.note_end(step.ended_at)
+        return step
+
+    async def _numbered(self, place: Place | None) -> Place:
+        """Return the place of a step. Raises ``RuntimeError``, once others have worked, if it has none."""
+        if place is None:
+            if self._ended.done():
+                await self.never()
+            await asyncio.sleep(0)
+            raise RuntimeError(FOREIGN)
+        return place
+
+    async def _guarded(self, work: Awaitable[T]) -> T:
+        """Await a part of a step. An error of the turn ends the coroutine instead of being raised in its code."""
+        try:
+            return await work
+        except Exception as error:  # noqa: BLE001 - the turn ends with it
+            self.end(error)
+            await self.never()
+
+    async def _recorded(
+        self,
+        path: str,
+        kind: StepKind,
+        about: object,
+        work: Work,
+        at_once: asyncio.Semaphore | None,
+        *,
+        may_wait: bool,
+    ) -> RunStep:
+        await self._may_go_on()
+        known = self._journal.find(self._id(path), kind, step_digest(kind, about), path)
+        if known is not None and not known.waits:
+            self._work.repeat(known)
+            return known
+        if self._is_waiting and not may_wait:
+            await self.never()
+        async with at_once or self._slot(kind):
+            if self._is_waiting and not may_wait:
+                await self.never()
+            if not await self._context.may_act():
+                await self.never()
+            self._active += 1
+            try:
+                step = _bounded(await work(self._begun(path, kind, about)))
+                if self._context.stop.is_set():
+                    await self.never()
+                await self._keep(step)
+                self._is_waiting |= step.waits
+            finally:
+                self._active -= 1
+                if self._is_waiting and not self._active:
+                    self.end()
+        if step.waits:
+            await self.never()
+        return step
+
+    async def _may_go_on(self) -> None:
+        """Let others work, because recorded steps wait for nothing, and wait for ever if the coroutine has ended."""
+        await asyncio.sleep(0)
+        if self._ended.done() or self._context.stop.is_set():
+            await self.never()
+        self.check_awaited(None)
+        self._journal.take()
+
+    async def _keep(self, step: RunStep) -> None:
+        await self._journal.keep(self._context.services.records, self._context.lease(), step)
+
+    def _slot(self, kind: StepKind) -> AbstractAsyncContextManager[Any]:
+        return self._journal.slots if kind in (StepKind.CALL, StepKind.MODEL) else nullcontext()
+
+    def _begun(self, path: str, kind: StepKind, about: object) -> RunStep:
+        return RunStep(
+            id=self._id(path),
+            message_id=self._journal.message_id,
+            run_id=self._context.run.run_id,
+            place=path,
+            kind=kind,
+            digest=step_digest(kind, about),
+            ended_at=self._context.services.clock.now(),
+        )
+
+    def _id(self, path: str) -> str:
+        return step_id(self._context.thread_id, self._journal.message_id, self._caller, path)
+
+
+def _size(about: object) -> int:
+    """Return the characters of a step's arguments."""
+    parts = about if isinstance(about, list) else [about]
+    return sum(len(part) for part in parts if isinstance(part, str))
+
+
+def _bounded(step: RunStep) -> RunStep:
+    """Return the step, as a failed one if its result is too large to be recorded."""
+    if step.size <= MAX_STEP_BYTES:
+        return step
+    return replace(step, value="", error=TOO_LARGE.format(size=step.size, most=MAX_STEP_BYTES), sources=())

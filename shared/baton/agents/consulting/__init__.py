@@ -1,0 +1,1 @@
+"""Consultations of other agents, shipped and remote ones."""

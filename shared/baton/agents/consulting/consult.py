@@ -1,0 +1,347 @@
+"""Consult other agents. Each question is a sub-task with its own messages, time limit and tokens."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import uuid
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from aws_lambda_powertools import Logger
+
+from baton.agents.agent_loop import AgentLoop
+from baton.agents.attempt_context import AttemptContext, EmitEvent, ScreenedQuestion
+from baton.agents.call_outcome import CallOutcome
+from baton.agents.calls.tool_calls import Question
+from baton.agents.calls.traced_steps import note_answer, trace_agent
+from baton.agents.code.coroutine_agent import CoroutineAgent
+from baton.agents.consulting.attachments import read_attachments
+from baton.agents.consulting.consulted_work import ConsultedWork
+from baton.agents.consulting.remote_answers import ReturnedFiles, count_by_type
+from baton.agents.given_sources import bound_sources
+from baton.agents.guardrails.judged_texts import judge_context
+from baton.agents.prompts.computed_prompt import compute_prompt
+from baton.agents.prompts.prompt_notes import make_today_note
+from baton.agents.tools.tool_progress import progress_reporter
+from baton.agents.tools.tool_set import ToolSet, find_tools
+from baton.agents.transcript import Transcript
+from baton.concurrency.tasks import gather_all
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.documents.numbered_passages import PassageNumbers, split_consulted
+from baton.domain.errors import BatonError, LeaseLost, StoreUnavailable, Unauthorized
+from baton.domain.metrics import Metric, count
+from baton.domain.runs.run_step import MAX_DEPTH
+from baton.domain.runs.task import RemoteTask, Task, TaskMessage, TaskStatus
+from baton.domain.runs.tool_call import ToolCall
+from baton.domain.runs.usage import Usage
+from baton.domain.text import first_bytes
+from baton.domain.threads.message import Content, Role
+from baton.domain.threads.run_events import subagent_error, subagent_finished, subagent_started
+from baton.failures.background import in_background
+from baton.memory.prompt.context import AssembledContext, Notes
+from baton.memory.recalled import MemorySearch
+from baton.ports.agents.agent_client import (
+    AgentData,
+    AgentDone,
+    AgentFailed,
+    AgentFile,
+    AgentProgress,
+    AgentStarted,
+    AgentTask,
+    NotSent,
+    TaskLost,
+)
+from baton.ports.agents.chat_model import MAX_ANSWER_BYTES, TextDelta, TextTakenBack
+from baton.threads.outbox.text_batches import AnswerLimit
+
+logger = Logger(child=True)
+
+TASKS_LOOKED_AT = 20
+"""The newest sub-tasks of the thread, among which a remote agent's open task is looked for."""
+
+WAITS = (
+    "(This agent keeps its task open. If it asks for something, ask the user. Then ask this agent again with the "
+    "answer: it goes on where it stopped.)"
+)
+SIGN_IN = (
+    "(This agent goes on when the user has signed in or has granted it access, as it says. Tell the user how, with the "
+    "address if it names one. When they have done it, ask this agent again: it goes on where it stopped. Never ask for "
+    "a password or a key.)"
+)
+FORM = (
+    "(This agent keeps its task open and has sent data, which may be a form. Ask the user for what it wants, in words. "
+    "Then ask this agent again, with the answers in `data` in the shape that it wants.)"
+)
+DATA = "[Data: {}]"
+
+
+class Consultations:
+    """Consultations of agents on behalf of the active one, one at a time or several at once.
+
+    A sub-agent that fails, cannot be reached or takes too long never fails the turn.
+    """
+
+    def __init__(self, context: AttemptContext, content: Content = "", *, depth: int = 1) -> None:
+        """``content`` is the user's message, whose images and documents remote agents get.
+
+        ``depth`` is 1 for agents that the active one asks. Only agents with ``run`` ask others themselves.
+        """
+        self._depth = depth
+        self._context = context
+        self._content = content
+        self._usage = Usage()
+        self._continued: set[str] = set()
+        """Open tasks of remote agents that this run has continued."""
+
+    @property
+    def usage(self) -> Usage:
+        """Tokens that the agents of this deployment have used so far."""
+        return self._usage
+
+    async def ask(self, question: Question, emit: EmitEvent) -> CallOutcome:
+        """Ask another agent. The asking model gets the outcome, which is also stored as a task."""
+        context, call, agent = self._context, question.call, question.agent
+        task = Task(
+            id=task_id(context.thread_id, call),
+            run_id=context.run.run_id,
+            tool_call_id=call.id,
+            agent_id=agent.id,
+            message=question.message,
+            started_at=context.services.clock.now(),
+        )
+        # The agent works while this is written.
+        begun = in_background(context.services.records.put_task(context.lease(), task), "record of a consultation")
+        emit(subagent_started(task.id, agent, call))
+        work = ConsultedWork()
+        try:
+            status, error = await self._let_answer(question, task, work)
+            outcome = work.outcome(question.agent, task, status, error)
+            if question.judge is not None:
+                outcome = await work.judge(outcome, question.judge)
+        except asyncio.CancelledError:
+            if context.stop.is_set():
+                if question.judge is not None:
+                    work.replace_answer(None)  # nobody has judged it
+                emit(subagent_error(task.id, TaskStatus.CANCELLED.value, "Stopped."))
+                context.writes.add(self._keep(begun, task, TaskStatus.CANCELLED, work, "stopped by the user."))
+            raise
+        emit(subagent_error(task.id, status.value, error) if error else subagent_finished(task.id))
+        context.writes.add(self._keep(begun, task, status, work, error))
+        return outcome
+
+    async def _let_answer(self, question: Question, task: Task, work: ConsultedWork) -> tuple[TaskStatus, str | None]:
+        """Let the agent answer within its time limit. Returns the status, and the reason of a failure."""
+        agent = question.agent
+        try:
+            with trace_agent(agent, task.id) as span:
+                async with asyncio.timeout(self._context.work_seconds(agent.timeouts.consult_seconds)):
+                    await (
+                        self._ask_remote(question, task, work)
+                        if agent.remote
+                        else self._ask_local(question, task, work)
+                    )
+                note_answer(span, agent, task.message, work.answer)
+        except TimeoutError:
+            return TaskStatus.TIMED_OUT, "it took too long."
+        except (LeaseLost, StoreUnavailable, Unauthorized):
+            raise
+        except AgentFailed as failure:
+            return TaskStatus.FAILED, failure.reason
+        except BatonError as failure:
+            return TaskStatus.FAILED, failure.detail
+        except Exception as problem:
+            logger.exception("consultation failed", agent=agent.id, thread_id=self._context.thread_id)
+            count(Metric.INTERNAL_FAULTS)
+            self._context.services.functions.note(problem)
+            return TaskStatus.FAILED, "of an internal fault."
+        if not work.answer.strip():
+            return TaskStatus.FAILED, "it gave an empty answer."
+        return TaskStatus.COMPLETED, None
+
+    async def _ask_local(self, question: Question, task: Task, work: ConsultedWork) -> None:
+        """Let an agent of this deployment answer. It sees only its task."""
+        # The user sees only the asking agent's answer, and the progress of tools.
+        agent, emit = question.agent, progress_reporter(question.report)
+        screened = ScreenedQuestion()
+        context = replace(self._context, emit=emit, screened=screened, numbers=PassageNumbers())
+        services = self._context.services
+        is_coroutine = agent.code.run is not None
+        tools = await find_tools(
+            agent, context.scope, context.agents, services.tools, may_ask=is_coroutine and self._depth < MAX_DEPTH
+        )
+        transcript = Transcript(
+            context.thread_id,
+            context.run,
+            first_ordinal=0,
+            clock=services.clock,
+            counter=services.counter,
+            key=f"\0{task.id}",
+        )
+        loop: AgentLoop | CoroutineAgent
+        asked_below = Consultations(context, depth=self._depth + 1)
+        if is_coroutine:
+            assemble, ask = partial(self._assemble, agent, task, context), asked_below.ask
+            loop = CoroutineAgent(
+                context, agent, tools, transcript, assemble, content=task.message, consult=ask, task_id=task.id
+            )
+        else:
+            loop = AgentLoop(context, agent, tools, transcript, task_id=task.id)
+            await loop.begin(await self._prompt(agent, task.message, tools, context.numbers, task.id))
+        try:
+            await loop.answer()
+        finally:
+            work.usage, work.question = loop.result.usage + asked_below.usage, screened.text
+            self._usage += work.usage
+            work.messages = [
+                TaskMessage(message.role.value, message.text, message.timestamp, message.tool_name)
+                for message in transcript.messages
+            ]
+        work.is_limited = loop.result.is_limited
+        work.documents, work.files = loop.documents, loop.files
+        answers = [message for message in transcript.messages if message.role is Role.ASSISTANT and message.text]
+        if answers and loop.result.has_answered:
+            shown = answers if is_coroutine else answers[-1:]
+            work.take("\n\n".join(each.text for each in shown), is_cut=answers[-1].is_cut)
+
+    async def _assemble(
+        self, agent: AgentDefinition, task: Task, context: AttemptContext, alone: str | None
+    ) -> AssembledContext:
+        """Return the prompt of a step of a consulted agent, which sees only its task, as guardrails have left it."""
+        asked = task.message if context.screened.text is None else context.screened.text
+        return await self._prompt(agent, asked if alone is None else alone, ToolSet({}), context.numbers, task.id)
+
+    async def _prompt(
+        self, agent: AgentDefinition, message: str, tools: ToolSet, numbers: PassageNumbers, task_id: str
+    ) -> AssembledContext:
+        """Return a consulted agent's prompt: its own knowledge, but nothing of the user's conversations."""
+        context, services = self._context, self._context.services
+        assembled = await services.memory.prompt_for(
+            context.fit(agent),
+            MemorySearch(context.scope, message, with_episodes=False),
+            notes=Notes(changing=await compute_prompt(agent, context), today=make_today_note(context.today)),
+            reserved=tools.tokens(services.counter),
+            zone=context.today.zone,
+            numbers=numbers,
+        )
+        return await judge_context(context, agent, assembled, task_id)
+
+    async def _ask_remote(self, question: Question, task: Task, work: ConsultedWork) -> None:
+        """Let a remote agent answer, over A2A.
+
+        The message continues the agent's task if it waits for input. The task of an earlier attempt is followed.
+        """
+        context, agent = self._context, question.agent
+        sent, missing = await read_attachments(context, self._content)
+        follows = context.remote_tasks.take(task.id)
+        asked = AgentTask(
+            scope=context.scope,
+            thread_id=context.thread_id,
+            task_id=task.id,
+            parent_task_id=context.run.run_id,
+            message="\n".join([task.message, *missing]),
+            remote_task_id=follows.remote_task_id if follows is not None else await self._open_task(agent, task),
+            attachments=tuple(sent),
+            data=question.data,
+            follows=follows,
+            time_zone=context.today.known_zone,
+        )
+        try:
+            await self._hear(question, asked, work)
+        except TaskLost:
+            # The agent has ended its task since, and has not received the message: it is a new one's.
+            await self._hear(question, replace(asked, remote_task_id=None, follows=None), work)
+
+    async def _open_task(self, agent: AgentDefinition, task: Task) -> str | None:
+        """Return the agent's own task that waits for input since it was last asked in this thread, once per run."""
+        context = self._context
+        tasks, _ = await context.services.records.tasks(
+            context.scope, context.thread_id, limit=TASKS_LOOKED_AT, cursor=None
+        )
+        last = max(
+            (
+                each
+                for each in tasks
+                # One that failed has sent the agent nothing, or the agent knows that its own task has ended.
+                if each.agent_id == agent.id and each.id != task.id and each.status is TaskStatus.COMPLETED
+            ),
+            key=lambda each: each.started_at,
+            default=None,
+        )
+        if last is None or last.remote_task_id is None or last.remote_task_id in self._continued:
+            return None
+        self._continued.add(last.remote_task_id)
+        return last.remote_task_id
+
+    async def _hear(self, question: Question, asked: AgentTask, work: ConsultedWork) -> None:
+        """Read the stream of an answer to its end."""
+        context, agent, limit = self._context, question.agent, AnswerLimit()
+        texts: list[str] = []
+        extras: list[str] = []
+        work.not_passed_on, has_data, files = [], False, ReturnedFiles(context, agent)
+        stream = context.services.agent_client.stream(agent, asked, is_passed_on=context.passed_on.is_set)
+        async with contextlib.aclosing(limit.within(stream)) as chunks:
+            async for chunk in chunks:
+                match chunk:
+                    case TextDelta(text):
+                        texts.append(text)
+                    case TextTakenBack():
+                        texts.clear()
+                    case AgentStarted():
+                        begun = RemoteTask(asked.task_id, agent.id, chunk.remote_task_id, chunk.known)
+                        await context.keep_remote_task(begun)
+                    case AgentProgress(label):
+                        question.report(label)
+                    case NotSent(attachment):
+                        work.not_passed_on.append(attachment)
+                    case AgentData(value):
+                        has_data = True
+                        extras.append(DATA.format(json.dumps(value, ensure_ascii=False)))
+                    case AgentFile(file):
+                        extras.append(await files.take(file))
+                    case AgentDone():
+                        work.documents = bound_sources([{**each, "agentId": agent.id} for each in chunk.documents])
+                        work.usage = chunk.usage or Usage()
+                        work.remote_task_id = chunk.remote_task_id
+                        if chunk.remote_task_id is not None:
+                            work.note = SIGN_IN if chunk.needs_sign_in else FORM if has_data else WAITS
+        work.files = tuple(files.sources)
+        whole = "\n".join(each for each in ("".join(texts), *extras, files.left_out) if each)
+        work.take(first_bytes(whole, MAX_ANSWER_BYTES), is_cut=limit.is_spent)
+        work.messages = [TaskMessage(Role.ASSISTANT.value, work.answer, context.services.clock.now())]
+
+    async def _keep(
+        self, begun: asyncio.Future[None], task: Task, status: TaskStatus, work: ConsultedWork, error: str | None
+    ) -> None:
+        """Store the ended task, and audit the consultation."""
+        context, services = self._context, self._context.services
+        asked = task.message if work.question is None else work.question
+        sources, consulted = split_consulted(work.sources)
+        ended = replace(
+            task,
+            message=asked,
+            status=status,
+            result=work.answer or None,
+            error=error,
+            ended_at=services.clock.now(),
+            usage=work.usage,
+            remote_task_id=work.remote_task_id,
+            messages=(TaskMessage(Role.USER.value, asked, task.started_at), *work.messages),
+            sources=sources,
+            consulted=consulted,
+        )
+        await begun
+        detail: dict[str, Any] = {"agentId": task.agent_id, "taskId": task.id, "runId": task.run_id}
+        if work.not_passed_on:
+            detail["notPassedOn"] = count_by_type(work.not_passed_on)
+        audited = services.audit.record(
+            context.scope, "agent.consult", thread_id=context.thread_id, outcome=status.value, detail=detail
+        )
+        await gather_all(services.records.put_task(context.lease(), ended), audited)
+
+
+def task_id(thread_id: str, call: ToolCall) -> str:
+    """Return the id of a call's sub-task. It is the same in every attempt."""
+    return str(uuid.uuid5(uuid.UUID(thread_id), f"task\0{call.id}"))

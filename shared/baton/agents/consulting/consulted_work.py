@@ -1,0 +1,86 @@
+"""The work of a consulted agent, and its outcome for the agent that asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from baton.agents.answer_sources import select_consulted_sources
+from baton.agents.call_outcome import CallOutcome
+from baton.agents.calls.hooked_calls import Judge
+from baton.agents.calls.tool_calls import ADVICE
+from baton.agents.consulting.remote_answers import describe_file
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.documents.chunk import AGENT_SOURCE
+from baton.domain.runs.task import Task, TaskMessage, TaskStatus
+from baton.domain.runs.usage import Usage
+from baton.domain.threads.message import Role
+from baton.memory.prompt.message_prompts import CUT_NOTE
+from baton.ports.agents.agent_client import Attachment
+
+NOT_PASSED_ON = "(Of the user's files this agent did not get: {}. It does not take files of that kind.)"
+UNANSWERED = "Error: {name} could not answer: {reason}" + ADVICE
+
+
+@dataclass(slots=True)
+class ConsultedWork:
+    """The work of a consulted agent so far. It is stored even if the agent is stopped."""
+
+    answer: str = ""
+    usage: Usage = field(default_factory=Usage)
+    messages: list[TaskMessage] = field(default_factory=list)
+    is_limited: bool = False
+    documents: tuple[Mapping[str, Any], ...] = ()
+    """The passages of documents that the agent was given, as sources."""
+    remote_task_id: str | None = None
+    """The remote agent's own task, if it waits for more input."""
+    note: str = ""
+    """A note for the asking agent besides the answer."""
+    not_passed_on: list[Attachment] = field(default_factory=list)
+    """The user's files that the remote agent does not take."""
+    files: tuple[Mapping[str, Any], ...] = ()
+    """Files of its answer, as sources."""
+    sources: tuple[Mapping[str, Any], ...] = ()
+    """The passages and files on which its answer rests."""
+    question: str | None = None
+    """The question as the agent's guardrails have left it; None if they did not change it."""
+
+    def take(self, text: str, *, is_cut: bool) -> None:
+        """Record the answer, with a note for the asking agent if it was cut."""
+        self.answer = f"{text}\n{CUT_NOTE}" if is_cut else text
+
+    def replace_answer(self, text: str | None) -> None:
+        """Record the answer as hooks of the asking agent have left it; None without it."""
+        answers = [place for place, each in enumerate(self.messages) if each.role == Role.ASSISTANT.value]
+        if answers:
+            self.messages[answers[-1]] = replace(self.messages[answers[-1]], content=text or "")
+        self.answer = text or ""
+
+    def outcome(self, agent: AgentDefinition, task: Task, status: TaskStatus, error: str | None) -> CallOutcome:
+        """Return the outcome of the call by which ``agent`` was asked. ``error`` is the reason of a failure."""
+        tokens = self.usage.total_tokens
+        if error is not None:
+            reason = UNANSWERED.format(name=agent.name, reason=error)
+            return CallOutcome.failed(reason, task_id=task.id, task_status=status.value, is_outage=True, tokens=tokens)
+        sources = select_consulted_sources(agent, self.answer, self.documents, self.files)
+        self.sources = tuple(each for each in sources if each.get("kind") != AGENT_SOURCE)
+        return CallOutcome(
+            "\n\n".join(part for part in (self.answer, self.note, self._list_missed()) if part),
+            task_id=task.id,
+            task_status=status.value,
+            is_outage=self.is_limited,
+            tokens=tokens,
+            sources=sources,
+        )
+
+    async def judge(self, outcome: CallOutcome, judge: Judge) -> CallOutcome:
+        """Return the outcome as hooks of the asking agent leave it. The answer is recorded as they leave it."""
+        judged = await judge(outcome)
+        if judged.output != outcome.output:
+            self.replace_answer(judged.output if judged.error is None else None)
+        return judged
+
+    def _list_missed(self) -> str:
+        files = "; ".join(describe_file(replace(each, url=None)) for each in self.not_passed_on)
+        return NOT_PASSED_ON.format(files) if files else ""

@@ -1,0 +1,60 @@
+"""Orphaned sub-tasks: those that the workers of earlier attempts did not end."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import replace
+
+from baton.agents.attempt_context import AgentServices, RemoteTasks
+from baton.concurrency.tasks import gather_all
+from baton.domain.runs.task import Task, TaskStatus
+from baton.domain.runs.tool_call import ToolCallRecord
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.thread import Run
+from baton.ports.threads.leases import Lease
+from baton.tenants.registry.registered_agents import RegisteredAgents
+
+TASKS_AT_ONCE = 100
+MAX_TASKS = 1_000
+"""Tasks of one run that are read. It is more than the calls that a run may make (``ToolLimits.tool_calls``)."""
+
+
+async def settle_tasks(services: AgentServices, lease: Lease, run: Run, journal: Mapping[str, ToolCallRecord]) -> None:
+    """End the sub-tasks that were in progress when an earlier attempt's worker died."""
+    results = {call.task_id: call.output for call in journal.values() if call.task_id is not None}
+    async for task in _find_tasks_at_work(services, lease, run):
+        ended = replace(task, ended_at=services.clock.now(), status=TaskStatus.FAILED, error="its worker died.")
+        if task.id in results:
+            ended = replace(ended, status=TaskStatus.COMPLETED, error=None, result=results[task.id])
+        await services.records.put_task(lease, ended)
+
+
+async def stop_remote_tasks(
+    services: AgentServices,
+    scope: Scope,
+    agents: RegisteredAgents,
+    left: RemoteTasks,
+    journal: Mapping[str, ToolCallRecord],
+) -> None:
+    """Ask remote agents to stop tasks that an earlier attempt has begun and this one has not followed.
+
+    Those whose answers are recorded are left alone: they have ended, or wait for the next question.
+    """
+    answered = {call.task_id for call in journal.values()}
+    found = [(agents.describe(task.agent_id), task) for task in left.left if task.id not in answered]
+    await gather_all(
+        *(services.agent_client.cancel(agent, scope, task.remote_task_id) for agent, task in found if agent is not None)
+    )
+
+
+async def _find_tasks_at_work(services: AgentServices, lease: Lease, run: Run) -> AsyncGenerator[Task, None]:
+    """Yield the run's tasks that have not ended. The run is the thread's last one, so its tasks are listed first."""
+    cursor, seen = None, 0
+    while seen < MAX_TASKS:
+        tasks, cursor = await services.records.tasks(lease.scope, lease.thread_id, limit=TASKS_AT_ONCE, cursor=cursor)
+        for task in tasks:
+            if task.run_id == run.run_id and task.status is TaskStatus.WORKING:
+                yield task
+        seen += len(tasks)
+        if cursor is None or tasks[-1].run_id != run.run_id:
+            return

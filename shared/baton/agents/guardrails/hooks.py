@@ -1,0 +1,321 @@
+"""The hooks and guardrails of an agent at work: calls of its functions and endpoints, and their verdicts."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import hashlib
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from aws_lambda_powertools import Logger
+
+from baton.agents.attempt_context import AttemptContext
+from baton.agents.call_outcome import Transfer
+from baton.concurrency.tasks import stop_all
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.agents.agent_code import HOOK_ARGUMENTS, Hook, HookPoint
+from baton.domain.agents.guardrail import Checked, Guardrail
+from baton.domain.agents.sentences import sentence
+from baton.domain.agents.verdict import (
+    MAX_LONG_REPLACEMENT,
+    MAX_REPLACEMENT,
+    MAX_SENTENCE,
+    OnFailure,
+    Origin,
+    Refuse,
+    Replace,
+    Verdict,
+)
+from baton.domain.errors import LeaseLost, StoreUnavailable, Unauthorized
+from baton.domain.metrics import Metric, count
+from baton.domain.text import encodable
+from baton.domain.times import to_millis
+from baton.memory.inspection.inspection import Judgement
+from baton.ports.agents.tools import CallContext, TurnContext
+
+logger = Logger(child=True)
+
+_LONG = frozenset({HookPoint.INPUT_GUARDRAIL, HookPoint.AFTER_TOOL})
+_TEXTS = frozenset({HookPoint.INPUT_GUARDRAIL, HookPoint.OUTPUT_GUARDRAIL, HookPoint.AFTER_TOOL})
+"""Points where a replacement is a text."""
+REPLACING = (HookPoint.INPUT_GUARDRAIL, HookPoint.OUTPUT_GUARDRAIL, HookPoint.BEFORE_TOOL)
+"""Points at which words are replaced or refused."""
+STOPPED_SECONDS = 2.0
+"""The most seconds for each hook once the run is stopped: the user waits for the end of the answer."""
+
+
+def judges_questions(agent: AgentDefinition) -> bool:
+    """Return whether the agent has an input guardrail."""
+    return bool(agent.code.at(HookPoint.INPUT_GUARDRAIL)) or any(
+        Checked.INPUT in each.checks for each in agent.guardrails
+    )
+
+
+def replaces_words(agent: AgentDefinition) -> bool:
+    """Return whether hooks or guardrails of the agent may replace or refuse words. Traces do not have those."""
+    return bool(agent.guardrails) or any(map(agent.code.at, REPLACING))
+
+
+T = TypeVar("T")
+
+
+class RunStopped(Exception):
+    """The run was stopped while a verdict was waited for."""
+
+
+async def unless_stopped(context: AttemptContext, work: Awaitable[T]) -> T:
+    """Return the result of ``work``. Raises ``RunStopped`` as soon as the run is stopped."""
+    working, stopped = asyncio.ensure_future(work), asyncio.ensure_future(context.stop.wait())
+    try:
+        await asyncio.wait({working, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            raise RunStopped
+        return working.result()
+    finally:
+        await stop_all(working, stopped)
+
+
+class Refused(Exception):
+    """A hook or guardrail has refused. ``sentence`` is for the user or the model, ``by`` its name."""
+
+    def __init__(self, sentence: str, by: str) -> None:
+        self.sentence = sentence
+        self.by = by
+        super().__init__(by)
+
+
+@dataclass(frozen=True, slots=True)
+class _Check:
+    """A function or an endpoint."""
+
+    name: str
+    on_failure: OnFailure
+    timeout_seconds: float
+    ask: Callable[[Mapping[str, Any]], Awaitable[Any]]
+
+
+class Hooks:
+    """The hooks and guardrails of one agent in one answer. They are called one after the other, in their order.
+
+    A worker that takes a run over may call them again. Their verdicts are used as wholes or not at all.
+    """
+
+    def __init__(self, context: AttemptContext, agent: AgentDefinition, task_id: str | None = None) -> None:
+        self._context = context
+        self._agent = agent
+        self._task_id = task_id
+        self._requests = 0
+        self._known: dict[HookPoint, list[_Check]] = {}
+
+    @classmethod
+    def of(cls, context: AttemptContext, agent: AgentDefinition, task_id: str | None = None) -> Hooks | None:
+        """Return those of the agent; None if it has none."""
+        return cls(context, agent, task_id) if agent.code.hooks or agent.guardrails else None
+
+    def has(self, point: HookPoint) -> bool:
+        """Return whether there is anything to call."""
+        return bool(self._checks(point))
+
+    async def judge(self, point: HookPoint, arguments: Mapping[str, Any], replaced: str) -> Any:
+        """Call all of a point, and return the argument ``replaced`` as they leave it. Raises ``Refused``."""
+        given = dict(arguments)
+        async for verdict in self._verdicts(point, given):
+            if isinstance(verdict, Replace):
+                given[replaced] = verdict.value
+        return given[replaced]
+
+    async def judge_question(self, text: str) -> str:
+        """Return the question as the input guardrails leave it. Raises ``Refused``."""
+        known = {"text": text, "origin": Origin.QUESTION.value}
+        return str(await self.judge(HookPoint.INPUT_GUARDRAIL, known, "text"))
+
+    async def allow(self, text: str) -> None:
+        """Raise ``Refused`` unless the input guardrails leave the text of a question's file as it is."""
+        known = {"text": text, "origin": Origin.FILE.value}
+        if await self.judge(HookPoint.INPUT_GUARDRAIL, known, "text") != text:
+            raise Refused(self._sentence("refused"), self._checks(HookPoint.INPUT_GUARDRAIL)[0].name)
+
+    async def judge_other(self, text: str, origin: Origin) -> str | None:
+        """Return another text of the prompt as the input guardrails leave it; None if they refuse it.
+
+        Each text is judged once in a run, however many requests to the model have it.
+        """
+        known, verdicts = (self._agent.id, origin, text), self._context.verdicts
+        if known not in verdicts:
+            try:
+                judged = await self.judge(HookPoint.INPUT_GUARDRAIL, {"text": text, "origin": origin.value}, "text")
+            except Refused:
+                judged = None
+            verdicts[known] = judged
+        return verdicts[known]
+
+    async def add_instructions(self, messages: Sequence[Mapping[str, str]]) -> list[str]:
+        """Call those before a request to the model, and return the instructions that they add. Raises ``Refused``."""
+        given = {"messages": messages}
+        return [each.value async for each in self._verdicts(HookPoint.BEFORE_MODEL, given) if isinstance(each, Replace)]
+
+    async def observe(self, point: HookPoint, arguments: Mapping[str, Any]) -> None:
+        """Call those that can only allow or refuse. Raises ``Refused``."""
+        async for _ in self._verdicts(point, arguments):
+            pass
+
+    async def observe_handoff(self, wanted: Transfer) -> None:
+        """Call those of a handoff. Raises ``Refused``."""
+        known = {"agent": wanted.target.id, "reason": wanted.reason, "summary": wanted.summary}
+        await self.observe(HookPoint.ON_HANDOFF, known)
+
+    async def _verdicts(self, point: HookPoint, arguments: Mapping[str, Any]) -> AsyncIterator[Verdict]:
+        """Yield the verdicts of a point. ``arguments`` may change in between. Raises ``Refused``."""
+        clock = self._context.services.clock
+        for check in self._checks(point):
+            began, failure = clock.now(), None
+            seconds = self._seconds(check)
+            try:
+                async with asyncio.timeout(seconds):
+                    verdict = _verdict(point, await check.ask(arguments))
+            except (LeaseLost, StoreUnavailable, Unauthorized):
+                raise
+            except Exception as error:
+                failure = type(error).__name__
+                count(Metric.GUARDRAIL_FAILURES)
+                # Its message may quote what was judged, which the log does not keep.
+                trace = error if self._context.services.functions.logs_messages() else None
+                logger.error(
+                    "hook failed",
+                    exc_info=trace,
+                    hook=check.name,
+                    point=point.value,
+                    agent=self._agent.id,
+                    reason=failure,
+                )
+                # Users can stop a run, and take up its time. That must not let a text pass.
+                is_hurried = isinstance(error, TimeoutError) and seconds < check.timeout_seconds
+                passes = check.on_failure is OnFailure.OPEN and not is_hurried
+                verdict = None if passes else Refuse(self._sentence("unchecked"))
+            if verdict is not None or failure is not None:
+                taken = to_millis(clock.now()) - to_millis(began)
+                kind = "allow" if verdict is None else type(verdict).__name__.lower()
+                self._context.inspection.add_judgement(
+                    Judgement(self._agent.id, self._task_id, point.value, check.name, kind, taken, failure)
+                )
+            if isinstance(verdict, Refuse):
+                count(Metric.GUARDRAIL_REFUSALS)
+                logger.info("refused", hook=check.name, point=point.value, agent=self._agent.id)
+                raise Refused(verdict.sentence or self._sentence("refused"), check.name)
+            yield verdict
+
+    def _sentence(self, name: str) -> str:
+        return sentence(self._agent, name)
+
+    def _seconds(self, check: _Check) -> float:
+        left = self._context.deadline - asyncio.get_running_loop().time()
+        longest = STOPPED_SECONDS if self._context.stop.is_set() else check.timeout_seconds
+        return max(0.0, min(check.timeout_seconds, longest, left))
+
+    def _checks(self, point: HookPoint) -> list[_Check]:
+        if point not in self._known:
+            checks = [self._function(hook) for hook in self._agent.code.at(point)]
+            asked = [each for each in self._agent.guardrails if _checked(point) in each.checks]
+            checks += [self._endpoint(each, point) for each in asked]
+            self._known[point] = checks
+        return self._known[point]
+
+    def _function(self, hook: Hook) -> _Check:
+        context, names = self._context, HOOK_ARGUMENTS[hook.point]
+
+        async def ask(arguments: Mapping[str, Any]) -> Any:
+            about = TurnContext(
+                context.scope,
+                context.thread_id,
+                context.run.run_id,
+                self._agent.id,
+                time_zone=context.today.known_zone,
+                state=context.data.copy(),
+            )
+            # A copy for each: only a verdict changes what the next one gets.
+            return await context.services.functions.call_with(hook.function, about, copy.deepcopy(arguments), names)
+
+        return _Check(hook.name, hook.on_failure, hook.timeout_seconds, ask)
+
+    def _endpoint(self, guardrail: Guardrail, point: HookPoint) -> _Check:
+        context = self._context
+        caller = self._agent.model_copy(update={"tools": (guardrail.as_tool,)})
+
+        async def ask(arguments: Mapping[str, Any]) -> Any:
+            self._requests += 1
+            # Several sets of hooks of one agent work in a run.
+            judged = hashlib.sha256(repr(arguments).encode(errors="surrogatepass")).hexdigest()[:16]
+            asking = self._task_id or self._agent.id
+            key = f"{context.run.run_id}:{asking}:{guardrail.name}:{judged}:{self._requests}"
+            about = CallContext(
+                context.scope, context.thread_id, context.run.run_id, self._agent.id, key, key,
+                time_zone=context.today.known_zone,
+            )  # fmt: skip
+            body = {
+                "guardrail": guardrail.name,
+                "check": _checked(point).value,
+                "tenantId": context.scope.tenant_id,
+                "userId": context.scope.user_id,
+                "threadId": context.thread_id,
+                "runId": context.run.run_id,
+                "agentId": self._agent.id,
+                **{_WIRE.get(name, name): value for name, value in arguments.items()},
+            }
+            answer = await context.services.tools.call(caller, guardrail.name, body, about)
+            return _read_answer(point, answer.text)
+
+        return _Check(guardrail.name, guardrail.on_failure, guardrail.timeout_seconds + _GRACE_SECONDS, ask)
+
+
+_WIRE = {"is_last": "isLast"}
+_GRACE_SECONDS = 1.0
+"""The time that the request's own limit has to end it first."""
+
+
+def _checked(point: HookPoint) -> Checked:
+    """Return the name of the point in the files of agents and in requests to endpoints."""
+    return Checked(point.value.removesuffix("_guardrail"))
+
+
+def _read_answer(point: HookPoint, text: str) -> Any:
+    """Return the verdict that an endpoint has answered, as a function would. Raises ``ValueError``."""
+    answer = json.loads(text)
+    kind = answer.get("verdict") if isinstance(answer, dict) else None
+    if kind == "allow":
+        return None
+    if kind == "replace" and point is HookPoint.BEFORE_MODEL:
+        if not isinstance(answer.get("text"), str):
+            raise ValueError("an instruction is text")
+        return answer["text"]
+    if kind == "replace":
+        return Replace(answer.get("arguments" if point is HookPoint.BEFORE_TOOL else "text"))
+    if kind == "refuse":  # whatever else is wrong with the answer
+        return Refuse(answer["sentence"] if isinstance(answer.get("sentence"), str) else "")
+    raise ValueError("a guardrail answers with the verdict allow, replace or refuse")
+
+
+def _verdict(point: HookPoint, returned: Any) -> Verdict:
+    """Return a verdict that can be used. Raises ``ValueError`` for any other value."""
+    if returned is None:
+        return None
+    if isinstance(returned, Refuse):
+        if not isinstance(returned.sentence, str):
+            raise ValueError("the sentence of a refusal is text")
+        return replace(returned, sentence=encodable(returned.sentence[:MAX_SENTENCE]))
+    if point is HookPoint.BEFORE_MODEL and isinstance(returned, str):
+        returned = Replace(returned)
+    elif not isinstance(returned, Replace) or point not in (*_TEXTS, HookPoint.BEFORE_TOOL):
+        raise ValueError(f"{point.value} cannot return {type(returned).__name__}")
+    value = returned.value
+    if point is HookPoint.BEFORE_TOOL:
+        written = json.dumps(value, allow_nan=False)
+        if not isinstance(value, dict) or len(written) > MAX_REPLACEMENT:
+            raise ValueError(f"arguments are a dictionary of at most {MAX_REPLACEMENT} characters as JSON")
+        return Replace(json.loads(written))
+    longest = MAX_LONG_REPLACEMENT if point in _LONG else MAX_REPLACEMENT
+    if not isinstance(value, str) or len(value) > longest:
+        raise ValueError(f"a replacement is a text of at most {longest} characters")
+    return Replace(encodable(value))

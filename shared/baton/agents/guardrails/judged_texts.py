@@ -1,0 +1,204 @@
+"""Judgement of all texts of callers that reach a guarded agent, by its input guardrails.
+
+A question that is refused ends the turn. Other texts are left out then, so that one recalled sentence does not make a
+conversation unusable. They are judged before the model is asked: what is refused reaches no model.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+from ag_ui.core import DataSource, ImagePart, TextPart, UrlSource
+
+from baton.agents.approvals import COMMENT
+from baton.agents.attempt_context import AttemptContext
+from baton.agents.call_outcome import CallOutcome
+from baton.agents.guardrails.hooks import Hooks, judges_questions
+from baton.concurrency.tasks import gather_all, gather_each, off_loop
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.agents.agent_code import HookPoint
+from baton.domain.agents.verdict import Origin
+from baton.domain.errors import NotFound
+from baton.domain.text import slices
+from baton.domain.threads.client_offer import ClientOffer, ClientTool
+from baton.domain.threads.content import part_name
+from baton.domain.threads.message import Content, Role, text_of, with_text
+from baton.memory.prompt.context import AssembledContext
+from baton.memory.recalled import RecalledBlock
+from baton.ports.agents.chat_model import Prompt
+from baton_documents.encodings.text_encoding import GUESSING, decode_text
+
+MAX_PIECE = 20_000
+"""Characters of prompts that are judged together, unless one alone is longer."""
+MAX_FILE_PIECE = 200_000
+"""Characters of a file's text that are judged at once."""
+AT_ONCE = 8
+"""Texts that are judged at the same time."""
+LEFT_OUT = "refused by a guardrail"
+"""The reason for which the inspector lists a recalled item as left out."""
+NOT_GIVEN = "Error: a guardrail has refused what the application answered."
+_CONTAINERS = (b"%PDF", b"PK\x03\x04")
+"""The beginnings of documents that are no plain text."""
+
+_Changes = Mapping[int, Prompt | None]
+"""The prompts in place of others, by their identities; None: it is left out."""
+
+
+async def judge_question(hooks: Hooks, context: AttemptContext, content: Content) -> str:
+    """Return the text of a question as the input guardrails leave it. Raises ``Refused``, also for its files."""
+    files = [text async for text in _file_texts(context, content)]
+    text, _ = await gather_all(hooks.judge_question(text_of(content)), gather_each(files, hooks.allow, at_once=AT_ONCE))
+    return str(text)
+
+
+async def judge_context(
+    context: AttemptContext, agent: AgentDefinition, assembled: AssembledContext, task_id: str | None = None
+) -> AssembledContext:
+    """Return the agent's prompt with what its input guardrails leave of the marked texts."""
+    if not judges_questions(agent):
+        return assembled
+    hooks = Hooks(context, agent, task_id)
+    judged: list[_Changes] = await gather_each(
+        _divide(assembled.prompts), partial(_judge_piece, hooks), at_once=AT_ONCE
+    )
+    changes = {name: prompt for changed in judged for name, prompt in changed.items()}
+    return _apply(changes, assembled) if changes else assembled
+
+
+async def judge_tools(
+    context: AttemptContext, agent: AgentDefinition, client: ClientOffer | None
+) -> ClientOffer | None:
+    """Return the application's offer with the tools whose names, descriptions and schemas all guardrails allow."""
+    if client is None or not client.tools or not agent.client_tools or not judges_questions(agent):
+        return client
+    hooks, texts = Hooks(context, agent), [_describe(tool) for tool in client.tools]
+    whole = "\n".join(texts)
+    if await hooks.judge_other(whole, Origin.PAGE) == whole:
+        return client
+    judged = await gather_each(texts, partial(hooks.judge_other, origin=Origin.PAGE), at_once=AT_ONCE)
+    allowed = [tool for tool, text, left in zip(client.tools, texts, judged, strict=True) if left == text]
+    return replace(client, tools=tuple(allowed) if len(allowed) < len(texts) else ())
+
+
+async def judge_outcome(hooks: Hooks | None, outcome: CallOutcome) -> CallOutcome:
+    """Return the outcome of a call that a person has refused, or that the user's application has carried out."""
+    is_own = outcome.is_refused and COMMENT not in outcome.output  # nobody has added a word
+    if is_own or hooks is None or not hooks.has(HookPoint.INPUT_GUARDRAIL):
+        return outcome
+    judged = await hooks.judge_other(outcome.output, Origin.PAGE)
+    if judged is None and outcome.is_refused:
+        return CallOutcome.refused(outcome.output.partition(COMMENT)[0])
+    if judged is None:
+        return CallOutcome.refused(NOT_GIVEN)
+    return replace(outcome, output=judged, error=None if outcome.error is None else judged.removeprefix("Error: "))
+
+
+async def _judge_piece(hooks: Hooks, piece: Sequence[Prompt]) -> _Changes:
+    """Return the changes of prompts that are judged together, and one by one if they are not allowed together."""
+    text, origin = _text(piece), piece[0].origin
+    assert origin is not None  # noqa: S101 - pieces are made of such prompts
+    judged = await hooks.judge_other(text, origin)
+    if judged == text:
+        return {}
+    if len(piece) == 1:
+        return {id(piece[0]): _with_text(piece[0], judged)}
+    changed: list[_Changes] = await gather_each(
+        [[prompt] for prompt in piece], partial(_judge_piece, hooks), at_once=AT_ONCE
+    )
+    changes = {name: prompt for each in changed for name, prompt in each.items()}
+    if changes:
+        return changes
+    # Only together are they refused or replaced.
+    whole = None if judged is None else Prompt(Role.CONTEXT, judged)
+    return {**dict.fromkeys(map(id, piece)), id(piece[0]): whole}
+
+
+def _divide(prompts: Sequence[Prompt]) -> Iterator[list[Prompt]]:
+    """Yield the marked prompts of each origin in pieces that are judged together."""
+    for origin in Origin:
+        piece: list[Prompt] = []
+        size = 0
+        for prompt in prompts:
+            if prompt.origin is origin and (text := text_of(prompt.content)).strip():
+                if piece and size + len(text) > MAX_PIECE:
+                    yield piece
+                    piece, size = [], 0
+                piece.append(prompt)
+                size += len(text)
+        if piece:
+            yield piece
+
+
+def _text(piece: Sequence[Prompt]) -> str:
+    return "\n".join(text_of(prompt.content) for prompt in piece)
+
+
+def _with_text(prompt: Prompt, text: str | None) -> Prompt | None:
+    return None if text is None else replace(prompt, content=with_text(prompt.content, text), provider_parts=None)
+
+
+def _apply(changes: _Changes, assembled: AssembledContext) -> AssembledContext:
+    def change(prompts: Sequence[Prompt]) -> tuple[Prompt, ...]:
+        changed = (changes.get(id(prompt), prompt) for prompt in prompts)
+        return tuple(prompt for prompt in changed if prompt is not None)
+
+    def change_block(block: RecalledBlock) -> RecalledBlock:
+        prompts = change(block.prompts)
+        if prompts == block.prompts:
+            return block
+        items = block.items if prompts else [replace(each, reason=each.reason or LEFT_OUT) for each in block.items]
+        return replace(block, items=tuple(items), prompts=prompts)
+
+    head, prompts, recalled = assembled.head, assembled.prompts, assembled.recalled
+    before, history, tail = (
+        change(prompts[:head]),
+        change(prompts[head : assembled.current_from]),
+        change(prompts[assembled.current_from :]),
+    )
+    return replace(
+        assembled,
+        prompts=(*before, *history, *tail),
+        head=len(before),
+        current_from=len(before) + len(history),
+        recalled=replace(
+            recalled, procedure=change_block(recalled.procedure), episodes=change_block(recalled.episodes)
+        ),
+    )
+
+
+def _describe(tool: ClientTool) -> str:
+    return f"{tool.name}: {tool.description}\n{json.dumps(tool.parameters, ensure_ascii=False)}"
+
+
+async def _file_texts(context: AttemptContext, content: Content) -> AsyncIterator[str]:
+    """Yield the names and texts of a question's files, and the addresses of documents, which models get as text.
+
+    Pictures and containers have no text that is read here.
+    """
+    for part in () if isinstance(content, str) else content:
+        if isinstance(part, TextPart):
+            continue
+        if name := part_name(part):
+            yield name
+        if isinstance(part, ImagePart):
+            continue
+        if isinstance(part.source, UrlSource):
+            yield part.source.value
+            continue
+        try:
+            data = (
+                base64.b64decode(part.source.value)
+                if isinstance(part.source, DataSource)
+                else await context.files.read(part.source.value)
+            )
+        except (NotFound, binascii.Error):
+            continue  # the model gets a sentence in its place
+        if not data.startswith(_CONTAINERS):
+            text = await off_loop(len(data) * GUESSING, decode_text, data)
+            for start, end in slices(text, MAX_FILE_PIECE):
+                yield text[start:end]

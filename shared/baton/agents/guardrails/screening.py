@@ -1,0 +1,252 @@
+"""Screening of a model's answer by an agent's hooks and guardrails, before anything of it is shown."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from baton.agents.attempt_context import AttemptContext
+from baton.agents.guardrails.hooks import REPLACING, Hooks, Refused, RunStopped, unless_stopped
+from baton.agents.guardrails.judged_texts import judge_question
+from baton.agents.prompts.turn_prompt import TurnPrompt
+from baton.concurrency.tasks import stop_all
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.agents.agent_code import HookPoint
+from baton.domain.runs.tool_call import ToolCall
+from baton.domain.text import slices
+from baton.domain.threads.events import MAX_DELTA_CHARS
+from baton.domain.threads.message import Role, text_of, with_text
+from baton.domain.tracing import content_withheld
+from baton.ports.agents.chat_model import Finished, ModelChunk, Prompt, ReasoningDelta, TextDelta, TextTakenBack
+from baton.threads.outbox.text_batches import AnswerLimit
+
+T = TypeVar("T")
+
+MIN_WINDOW = 100
+"""The least characters of a window of an answer, unless the answer is shorter."""
+MAX_WINDOW = 1_000
+"""The most characters of a window. A longer sentence is divided between two words, if it has any."""
+_SENTENCE_END = re.compile("[.!?\u2026][\"')\\]]*\\s+|\n+|[\u3002\uff01\uff1f]")
+_SPACE = re.compile(r"\s+")
+
+OpenStream = Callable[[list[Prompt]], AsyncGenerator[ModelChunk, None]]
+"""Asks the model."""
+
+
+class Screening:
+    """The guardrails of one agent's answers in a run.
+
+    The question is judged beside the first request to the model. Nothing is yielded before it is allowed; if it is
+    replaced, the model is asked again. Text is judged in windows that end with a sentence. Thinking is not yielded if
+    there are guardrails for it to evade.
+    """
+
+    def __init__(self, hooks: Hooks, context: AttemptContext, agent: AgentDefinition, prompt: TurnPrompt) -> None:
+        self._agent = agent
+        self._hooks = hooks
+        self._context = context
+        self._prompt = prompt
+        self._question: Prompt | None = None
+        self._judging: asyncio.Task[str] | None = None
+        self._limit = AnswerLimit()
+        """Replacements may be longer than the model's text, which has a limit already."""
+        self._judges_output = hooks.has(HookPoint.OUTPUT_GUARDRAIL)
+        self._is_traced = not any(map(hooks.has, REPLACING))
+        self._shown = ""
+        """The text of the answer that was yielded."""
+        self._is_observed = False
+        """True if hooks after the model have seen the answer."""
+        self.has_changed = False
+        """True if the text of the last answer is not what the model wrote."""
+
+    @property
+    def is_cut(self) -> bool:
+        """True if replacements have made an answer longer than answers may be."""
+        return self._limit.is_spent
+
+    def begin(self) -> None:
+        """Have the question judged. Until it is allowed, it counts as refused: a run may be stopped before."""
+        if self._hooks.has(HookPoint.INPUT_GUARDRAIL):
+            self._question = self._prompt.question
+            self._context.screened.is_refused = self._question is not None
+
+    async def screen(
+        self, open_stream: OpenStream, prompts: list[Prompt], *, is_whole: bool
+    ) -> AsyncGenerator[ModelChunk, None]:
+        """Yield the chunks of an answer to ``prompts`` that may be shown. The list is changed to what was sent.
+
+        ``is_whole``: the text is one window. Raises ``Refused``, and the errors of the model. Ends when the run is
+        stopped.
+        """
+        chunks: AsyncGenerator[ModelChunk, None] | None = None
+        self._shown, self.has_changed, self._is_observed = "", False, not self._hooks.has(HookPoint.AFTER_MODEL)
+        try:
+            self._begin_to_judge()
+            await self._add_instructions(prompts)
+            chunks = open_stream(prompts)
+            first = await self._first(chunks)
+            if self._question is not None:
+                replaced = await self._unless_stopped(self._verdict())
+                self._context.screened.allow(self._agent)
+                if replaced is not None:
+                    await chunks.aclose()
+                    self._replace_question(prompts, replaced)
+                    chunks = open_stream(prompts)
+                    first = await self._first(chunks)
+                self._question = None
+            async with contextlib.aclosing(self._windows(first, chunks, is_whole=is_whole)) as windows:
+                async for chunk in windows:
+                    yield chunk
+            await self._observe_broken_off()
+        except RunStopped:
+            await self._observe_broken_off()
+        except Refused:
+            raise
+        except Exception:
+            await self._observe_broken_off()
+            raise
+        finally:
+            if self._judging is not None:
+                judging, self._judging = self._judging, None
+                await stop_all(judging)
+            if chunks is not None:
+                await chunks.aclose()
+
+    def _begin_to_judge(self) -> None:
+        if self._question is not None:
+            self._question = self._prompt.question  # it may have been shortened
+        if self._question is not None:
+            work = judge_question(self._hooks, self._context, self._question.content)
+            self._judging = asyncio.ensure_future(work)
+
+    async def _verdict(self) -> str | None:
+        """Return the text in place of the question; None if it stays. Raises ``Refused``."""
+        assert self._judging is not None and self._question is not None  # noqa: S101, PT018
+        judged = await asyncio.shield(self._judging)
+        return judged if judged != text_of(self._question.content) else None
+
+    def _replace_question(self, prompts: list[Prompt], text: str) -> None:
+        assert self._question is not None  # noqa: S101 - the caller has checked it
+        content = with_text(self._question.content, text)
+        new = replace(self._question, content=content)
+        self._prompt.replace(self._question, new)
+        self._context.inspection.replace_question(self._question, new)
+        prompts[:] = [new if each is self._question else each for each in prompts]
+        self._question = None
+        self._context.screened.text = text
+
+    async def _first(self, chunks: AsyncGenerator[ModelChunk, None]) -> ModelChunk | None:
+        """Return the first chunk, None at the end. A refusal of the question comes first. Raises ``Refused``."""
+        with contextlib.nullcontext() if self._is_traced else content_withheld():
+            if self._judging is None or self._judging.done():
+                return await anext(chunks, None)
+            coming: asyncio.Future[ModelChunk | None] = asyncio.ensure_future(anext(chunks, None))
+        try:
+            waiting: list[asyncio.Future[Any]] = [coming, self._judging]
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            if not coming.done():
+                replaced = await self._verdict()
+                if replaced is not None:
+                    return None  # the model is asked again
+            return await coming
+        finally:
+            await stop_all(coming)
+
+    async def _add_instructions(self, prompts: list[Prompt]) -> None:
+        if self._hooks.has(HookPoint.BEFORE_MODEL):
+            messages = [{"role": each.role.value, "text": text_of(each.content)} for each in prompts]
+            added = await self._unless_stopped(self._hooks.add_instructions(messages))
+            prompts += [Prompt(Role.SYSTEM, text) for text in added]
+
+    async def _windows(
+        self, first: ModelChunk | None, rest: AsyncGenerator[ModelChunk, None], *, is_whole: bool
+    ) -> AsyncGenerator[ModelChunk, None]:
+        held = ""
+        calls: list[ToolCall] = []
+        chunk = first
+        while chunk is not None and not self.is_cut:
+            if isinstance(chunk, TextDelta) and self._judges_output:
+                held += chunk.text
+                while not is_whole and (end := find_window_end(held)):
+                    text, held = await self._judge(held[:end], is_last=False), held[end:]
+                    for piece in self._pieces(text):
+                        yield piece
+            elif isinstance(chunk, ReasoningDelta) and self._judges_output:
+                pass
+            else:
+                if isinstance(chunk, TextDelta):
+                    self._shown += chunk.text
+                elif isinstance(chunk, TextTakenBack):
+                    held = self._shown = ""
+                    self.has_changed = False
+                elif isinstance(chunk, ToolCall):
+                    calls.append(chunk)
+                elif isinstance(chunk, Finished):
+                    # Calls and the end come after all text; the calls are made when the answer has ended.
+                    if held:
+                        text, held = await self._judge(held, is_last=True), ""
+                        for piece in self._pieces(text):
+                            yield piece
+                    await self._unless_stopped(self._observe(calls))
+                yield chunk
+            chunk = await anext(rest, None)
+        if held and not self.is_cut and not self._context.stop.is_set():
+            for piece in self._pieces(await self._judge(held, is_last=True)):
+                yield piece
+
+    def _pieces(self, text: str) -> Iterator[TextDelta]:
+        """Yield a text that may be shown in pieces that fit an event, as long as the answer has room for it."""
+        for start, end in slices(text, MAX_DELTA_CHARS):
+            piece = self._limit.cut(TextDelta(text[start:end]))
+            if isinstance(piece, TextDelta):
+                self._shown += piece.text
+                yield piece
+            if self.is_cut:
+                return
+
+    async def _judge(self, text: str, *, is_last: bool) -> str:
+        given = {"text": text, "before": self._shown, "is_last": is_last}
+        judged = str(await self._unless_stopped(self._hooks.judge(HookPoint.OUTPUT_GUARDRAIL, given, "text")))
+        self.has_changed |= judged != text
+        return judged
+
+    async def _observe(self, calls: list[ToolCall]) -> None:
+        """Show the answer to the hooks after the model, once. Raises ``Refused``."""
+        if not self._is_observed:
+            shown = [{"name": call.name, "arguments": call.parsed() or call.arguments} for call in calls]
+            await self._hooks.observe(HookPoint.AFTER_MODEL, {"text": self._shown, "calls": shown})
+            self._is_observed = True
+
+    async def _observe_broken_off(self) -> None:
+        """Show an answer that was cut or stopped, or whose model failed, to the hooks after the model.
+
+        None of its calls is made. Raises ``Refused``.
+        """
+        if self._shown and not self._context.stop.is_set():
+            with contextlib.suppress(RunStopped):
+                await self._unless_stopped(self._observe([]))
+        if self._shown and self._context.stop.is_set():
+            await self._observe([])
+
+    async def _unless_stopped(self, work: Awaitable[T]) -> T:
+        return await unless_stopped(self._context, work)
+
+
+def find_window_end(text: str) -> int:
+    """Return the length of the next window of a text that continues; 0 if more of it must be waited for.
+
+    The rest has at least one character, so that the last window of an answer can be known as the last.
+    """
+    ends = [
+        found.end() for found in _SENTENCE_END.finditer(text, MIN_WINDOW - 1, MAX_WINDOW) if found.end() < len(text)
+    ]
+    if ends:
+        return ends[-1]
+    if len(text) <= MAX_WINDOW:
+        return 0
+    spaces = [found.end() for found in _SPACE.finditer(text, MIN_WINDOW, MAX_WINDOW)]
+    return spaces[-1] if spaces else MAX_WINDOW

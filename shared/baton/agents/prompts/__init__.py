@@ -1,0 +1,1 @@
+"""Prompts of agents, and notes in them."""

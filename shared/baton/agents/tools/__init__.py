@@ -1,0 +1,1 @@
+"""The tools that an agent has in a turn."""

@@ -1,0 +1,222 @@
+"""Baton's built-in tools, by which an agent controls the conversation: transfer, return, advance, end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from baton.agents.attempt_context import EmitEvent
+from baton.agents.call_outcome import CallOutcome, Transfer
+from baton.agents.tools.workflow_notes import make_collected_note, make_workflow_note
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.agents.handoff_rules import declared_handoff, find_triggered, may_hand_off
+from baton.domain.handoffs.handoff import MAX_SUMMARY
+from baton.domain.handoffs.workflow import Workflow
+from baton.domain.handoffs.workflow_definition import WorkflowDefinition
+from baton.domain.handoffs.workflow_moves import IllegalTransition, advance
+from baton.domain.runs.tool_call import ADVANCE, END, RETURN, TRANSFER, tool_name
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.running_conversation import RunningConversation
+from baton.ports.agents.agent_client import AgentReport
+from baton.ports.agents.chat_model import ToolSpec
+from baton.ports.clock import Clock
+from baton.threads.handoffs.conversation_states import ConversationTracker
+from baton.threads.handoffs.skill_making import review_skill
+
+MAX_REASON = 500
+
+END_CONVERSATION = ToolSpec(
+    name=END,
+    description=(
+        "Close this conversation after your answer. Call it only when the user has made clear that they are done, "
+        "and say goodbye in the same answer."
+    ),
+    parameters={
+        "type": "object",
+        "properties": {"reason": {"type": "string", "description": "Why the conversation is over, in a few words."}},
+        "required": ["reason"],
+        "additionalProperties": False,
+    },
+)
+RETURN_TO_MAIN = ToolSpec(
+    name=RETURN,
+    description=(
+        "Hand the conversation back to the main agent: when what you were asked for is done, when the user no longer "
+        "wants it, or when they ask for something that is not yours. The user is told about it; do not say goodbye."
+    ),
+    parameters={
+        "type": "object",
+        "properties": {
+            "summary": {
+                "type": "string",
+                "maxLength": MAX_SUMMARY,
+                "description": "What was done and decided, for the main agent.",
+            },
+            "outcome": {
+                "type": "string",
+                "maxLength": 200,
+                "description": "How it ended, in a word or two, such as completed or cancelled.",
+            },
+        },
+        "required": ["summary", "outcome"],
+        "additionalProperties": False,
+    },
+)
+
+
+def list_builtin_tools(agent: AgentDefinition, conversation: RunningConversation) -> tuple[ToolSpec, ...]:
+    """Return the built-in tools that the active agent may call."""
+    tools = [END_CONVERSATION] if agent.ends_conversations else []
+    tools += [_transfer_spec(conversation, handoff.agent, handoff.reason) for handoff in agent.handoffs]
+    if conversation.handoff is not None and conversation.handoff.return_expected:
+        tools.append(RETURN_TO_MAIN)
+    if conversation.definition is not None and not conversation.is_workflow_complete:
+        tools.append(_advance_spec(conversation.definition))
+    return tuple(tools)
+
+
+@dataclass(slots=True)
+class BuiltinTools:
+    """The built-in tools of one run, executed one call after the other."""
+
+    tracker: ConversationTracker
+    scope: Scope
+    clock: Clock
+    check_skill: Callable[[Scope, str, Workflow], Awaitable[str]]
+    """Returns a note on a workflow's skill. Raises ``IllegalTransition`` if it cannot be saved."""
+    _decided: str | None = None
+    """The name of the agent that is active after this answer."""
+    _one_by_one: asyncio.Lock | None = None
+
+    async def use(
+        self, agent: AgentDefinition, name: str, arguments: Mapping[str, Any], emit: EmitEvent, *, waits: bool
+    ) -> CallOutcome:
+        """Execute a call of ``agent``; its arguments fit the tool. ``waits``: another call waits for an approval."""
+        if self._one_by_one is None:
+            self._one_by_one = asyncio.Lock()
+        async with self._one_by_one:
+            if name == END:
+                return CallOutcome("The conversation will be closed after this answer.", ends_conversation=True)
+            if name == ADVANCE:
+                return await self._advance(arguments["state"], arguments.get("data") or {}, emit)
+            if waits:
+                return CallOutcome.failed("Error: another of your calls waits for an approval; settle that first.")
+            if self._decided is not None:
+                return CallOutcome.failed(f"Error: the conversation goes to {self._decided} already.")
+            if name == RETURN:
+                return self._return(arguments["summary"], arguments["outcome"])
+            return self._transfer(agent, name, arguments)
+
+    def _transfer(self, source: AgentDefinition, name: str, arguments: Mapping[str, Any]) -> CallOutcome:
+        conversation = self.tracker.current
+        target_id = next((each.agent for each in source.handoffs if tool_name(TRANSFER, each.agent) == name), "")
+        target, handoff = conversation.describe(target_id), declared_handoff(source, target_id)
+        reason, summary = arguments["reason"][:MAX_REASON], arguments["context_summary"][:MAX_SUMMARY]
+        session = conversation.agent if conversation.handoff is not None else None
+        refusal = may_hand_off(source, target_id, target, self.scope, session=session, workflow=conversation.workflow)
+        if target is None or handoff is None:
+            return CallOutcome.failed(f"Error: there is no agent {target_id!r} to hand over to.")
+        transfer = Transfer(target, handoff, reason, summary, arguments.get("workflow_id"), refusal)
+        if refusal is not None:
+            has_sentence = refusal.sentence is not None
+            return CallOutcome.failed(f"Error: {refusal.explanation}", transfer=transfer if has_sentence else None)
+        self._decided = target.name
+        return CallOutcome(f"The user is being connected with {target.name}.", transfer=transfer)
+
+    def _return(self, summary: str, outcome: str) -> CallOutcome:
+        if self.tracker.current.handoff is None:
+            return CallOutcome.failed("Error: the conversation is the main agent's already.")
+        self._decided = self.tracker.current.main.name
+        return CallOutcome(f"{outcome}: {summary}", returns=AgentReport(summary, outcome))
+
+    async def _advance(self, state: str, data: Mapping[str, Any], emit: EmitEvent) -> CallOutcome:
+        conversation = self.tracker.current
+        definition, workflow = conversation.definition, conversation.workflow
+        if definition is None or workflow is None:
+            return CallOutcome.failed("Error: there is no workflow to advance.")
+        try:
+            moved = advance(definition, workflow, state, data, self.clock.now())
+            about: list[str] = []
+            if definition.produces == "skill":
+                about.append(review_skill(moved, self.scope, self._goes_to))
+                about.append(await self.check_skill(self.scope, conversation.main.id, moved))
+        except IllegalTransition as illegal:
+            return CallOutcome.failed(f"Error: {illegal}")
+        self.tracker.current = conversation.with_workflow(moved)
+        self._show(workflow, moved, conversation.shown, emit)
+        notes = (make_workflow_note(definition, moved), make_collected_note(definition, moved))
+        return CallOutcome("\n".join(part for part in (*about, *notes) if part))
+
+    def _goes_to(self, text: str) -> str | None:
+        """Name the agent that the main agent would hand a message over to by its words."""
+        conversation = self.tracker.current
+        described = (conversation.describe(handoff.agent) for handoff in conversation.main.handoffs)
+        found = find_triggered(conversation.main, [target for target in described if target is not None], text)
+        return found[0].name if found is not None else None
+
+    def _show(self, left: Workflow, entered: Workflow, before: Mapping[str, Any], emit: EmitEvent) -> None:
+        moves = left.state != entered.state
+        for event in (
+            *(self.tracker.step_ends() if moves else ()),
+            *self.tracker.changes_since(before),
+            *(self.tracker.step_begins() if moves else ()),
+        ):
+            emit(event)
+
+
+def _transfer_spec(conversation: RunningConversation, target_id: str, reason: str | None) -> ToolSpec:
+    target = conversation.describe(target_id)
+    about = f"{target.name}: {target.description}" if target is not None else target_id
+    properties: dict[str, Any] = {
+        "reason": {
+            "type": "string",
+            "maxLength": MAX_REASON,
+            "description": "Why you hand over, in a few words.",
+        },
+        "context_summary": {
+            "type": "string",
+            "maxLength": MAX_SUMMARY,
+            "description": "What the user wants and has said about it so far: all that the other agent is told.",
+        },
+    }
+    unfinished = [each for each in conversation.resumable if each.agent_id == target_id]
+    if unfinished:
+        properties["workflow_id"] = {
+            "type": "string",
+            "enum": [each.id for each in unfinished],
+            "description": "Only to continue what was left unfinished: "
+            + "; ".join(f"{each.id} is {each.name}" for each in unfinished),
+        }
+    return ToolSpec(
+        name=tool_name(TRANSFER, target_id),
+        description=f"Hand the conversation over to {about} {reason or ''}".strip()
+        + " The user talks to it directly from then on, until it hands back.",
+        parameters={
+            "type": "object",
+            "properties": properties,
+            "required": ["reason", "context_summary"],
+            "additionalProperties": False,
+        },
+    )
+
+
+def _advance_spec(definition: WorkflowDefinition) -> ToolSpec:
+    return ToolSpec(
+        name=ADVANCE,
+        description=(
+            f"Keep what you have collected, and move the workflow ({definition.name}) on. state: the present one to "
+            "keep the data and stay, the next one to go on, an earlier one to go back. data: what was collected in the "
+            "state it is in, as that state's schema says; a field given again replaces the one before."
+        ),
+        parameters={
+            "type": "object",
+            "properties": {
+                "state": {"type": "string", "enum": [state.name for state in definition.states]},
+                "data": {"type": "object"},
+            },
+            "required": ["state"],
+            "additionalProperties": False,
+        },
+    )

@@ -1,0 +1,155 @@
+"""A2A 1.0 and 0.3 by JSON-RPC 2.0, on one address. The names of their methods differ."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
+
+from a2a.server.request_handlers.response_helpers import build_error_response
+from a2a.utils.errors import A2AError, InvalidParamsError, InvalidRequestError, JSONParseError
+from a2a.utils.proto_utils import to_stream_response
+from google.protobuf.json_format import MessageToDict  # type: ignore[import-untyped]
+
+from baton.api.a2a.bindings import protocol_0_3
+from baton.api.a2a.caller import A2ACaller
+from baton.api.a2a.json_text import parse_json, with_whole_numbers
+from baton.api.a2a.listing import check_status
+from baton.api.a2a.operations import (
+    CURRENT,
+    METHODS,
+    STREAM_METHODS,
+    begin,
+    convert,
+    is_older_version,
+    to_a2a_error,
+    to_frames,
+    to_json,
+    to_parameters,
+)
+from baton.api.a2a.part_checks import check_parts
+from baton.api.runs import sse
+from baton.domain.errors import BatonError
+from baton.domain.threads.push_config import Line
+
+RequestId = str | int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A valid envelope; ``params`` may still be anything."""
+
+    id: RequestId
+    method: str
+    params: Any
+
+    @property
+    def is_older(self) -> bool:
+        """Whether the call is one of 0.3."""
+        return self.method not in CURRENT
+
+
+class CallRefused(Exception):
+    """The body is not a valid call. The response has ``id``, if it was readable."""
+
+    def __init__(self, error: A2AError, id: RequestId = None) -> None:  # noqa: A002 - the name in JSON-RPC
+        super().__init__(error.message)
+        self.error = error
+        self.id = id
+
+
+async def answer(body: bytes, version: str | None, caller: A2ACaller) -> dict[str, Any] | AsyncIterator[sse.Frame]:
+    """Carry out one call. Returns its response, or the events of a stream. Raises nothing."""
+    call: Call | None = None
+    try:
+        call = parse_call(body)
+        is_older_version(version)  # only other versions are refused: the method distinguishes these
+        operation, params = await convert(len(body), _parse_params, call)
+        context = caller.context(Line.OLDER if call.is_older else Line.CURRENT)
+        if operation in STREAM_METHODS:
+            events = STREAM_METHODS[operation](params, context)
+            return _stream(call, events if call.is_older else await begin(events), caller)
+        value = await METHODS[operation](params, context)
+        if call.is_older:
+            return _result(call.id, await asyncio.to_thread(protocol_0_3.to_result, operation, value))
+        return _result(call.id, await to_json(operation, params, value))
+    except CallRefused as refused:
+        return _error(refused.id, refused.error, is_older=True)
+    except Exception as error:  # noqa: BLE001 - every failure becomes a response of JSON-RPC
+        request_id = call.id if call is not None else None
+        return _error(request_id, to_a2a_error(error, caller), is_older=call is None or call.is_older)
+
+
+def refuse(error: BatonError) -> dict[str, Any]:
+    """Return the response to a body that is larger than any message."""
+    return _error(None, InvalidRequestError(error.detail), is_older=True)
+
+
+def parse_call(body: bytes) -> Call:
+    """Read a request. Raises ``CallRefused``.
+
+    Calls without an id are answered too, with the id null: clients of A2A expect a response to every request.
+    """
+    try:
+        call = parse_json(body)
+    except (JSONParseError, InvalidRequestError) as error:
+        raise CallRefused(error) from None
+    if isinstance(call, list):
+        raise CallRefused(InvalidRequestError("Batches are not supported. Send one request at a time."))
+    if not isinstance(call, dict):
+        raise CallRefused(InvalidRequestError("The body must be a JSON object."))
+    request_id = call.get("id")
+    if isinstance(request_id, bool) or not isinstance(request_id, str | int | None):
+        raise CallRefused(InvalidRequestError("id must be a string, a whole number or null."))
+    if not _is_text(request_id):
+        raise CallRefused(InvalidRequestError("id is not text."))
+    if call.get("jsonrpc") != "2.0":
+        raise CallRefused(InvalidRequestError("jsonrpc must be '2.0'."), request_id)
+    method = call.get("method")
+    if not isinstance(method, str) or not method:
+        raise CallRefused(InvalidRequestError("method must be the name of a method."), request_id)
+    return Call(request_id, method, call.get("params", {}))
+
+
+def _is_text(value: object) -> bool:
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            return False
+    return True
+
+
+def _parse_params(call: Call) -> tuple[str, Any]:
+    """Return the operation and its parameters. Raises ``MethodNotFoundError`` and ``InvalidParamsError``."""
+    check_parts(call.params, is_older=call.is_older)
+    if call.is_older:
+        return protocol_0_3.to_parameters(call.method, call.params, call.id)
+    if call.method == "ListTasks":
+        check_status(call.params)
+    if not isinstance(call.params, dict):
+        raise InvalidParamsError("params must be an object.")
+    return call.method, to_parameters(call.method, call.params, "params: ")
+
+
+def _stream(call: Call, events: Any, caller: A2ACaller) -> AsyncIterator[sse.Frame]:
+    def to_response(event: Any) -> dict[str, Any]:
+        response = to_stream_response(event)
+        shaped = protocol_0_3.to_event(response, call.id) if call.is_older else MessageToDict(response)
+        return _result(call.id, shaped)
+
+    def to_failure(error: Exception) -> dict[str, Any]:
+        return _error(call.id, to_a2a_error(error, caller), is_older=call.is_older)
+
+    return to_frames(events, to_response, to_failure)
+
+
+def _result(request_id: RequestId, value: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": request_id, "result": with_whole_numbers(value)}
+
+
+def _error(request_id: RequestId, error: A2AError, *, is_older: bool) -> dict[str, Any]:
+    if not is_older:
+        return build_error_response(request_id, error)
+    return {"jsonrpc": "2.0", "id": request_id, "error": protocol_0_3.to_error(error)}

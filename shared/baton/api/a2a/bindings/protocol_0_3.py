@@ -1,0 +1,148 @@
+"""Calls of A2A 0.3: their methods and types, which become those of 1.0, and the other way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from a2a.compat.v0_3 import conversions
+from a2a.compat.v0_3 import types as v03
+from a2a.types import Message, SendMessageRequest, StreamResponse, Task
+from a2a.utils.errors import (
+    JSON_RPC_ERROR_CODE_MAP,
+    A2AError,
+    InvalidParamsError,
+    MethodNotFoundError,
+    VersionNotSupportedError,
+)
+from pydantic import BaseModel, ValidationError
+
+from baton.api.a2a.json_text import to_reason
+from baton.domain.threads.content import field_path
+
+KNOWN_CODES = frozenset(range(-32007, -32000)) | {-32700, -32600, -32601, -32602, -32603}
+"""The codes of A2A 0.3. Later ones are internal errors to its clients."""
+OLDER: Mapping[str, tuple[str, type[BaseModel], Callable[[Any], Any]]] = {
+    "message/send": ("SendMessage", v03.SendMessageRequest, conversions.to_core_send_message_request),
+    "message/stream": (
+        "SendStreamingMessage",
+        v03.SendStreamingMessageRequest,
+        conversions.to_core_send_message_request,
+    ),
+    "tasks/get": ("GetTask", v03.GetTaskRequest, conversions.to_core_get_task_request),
+    "tasks/cancel": ("CancelTask", v03.CancelTaskRequest, conversions.to_core_cancel_task_request),
+    "tasks/resubscribe": (
+        "SubscribeToTask",
+        v03.TaskResubscriptionRequest,
+        conversions.to_core_subscribe_to_task_request,
+    ),
+    "tasks/pushNotificationConfig/set": (
+        "CreateTaskPushNotificationConfig",
+        v03.SetTaskPushNotificationConfigRequest,
+        conversions.to_core_create_task_push_notification_config_request,
+    ),
+    "tasks/pushNotificationConfig/get": (
+        "GetTaskPushNotificationConfig",
+        v03.GetTaskPushNotificationConfigRequest,
+        conversions.to_core_get_task_push_notification_config_request,
+    ),
+    "tasks/pushNotificationConfig/list": (
+        "ListTaskPushNotificationConfigs",
+        v03.ListTaskPushNotificationConfigRequest,
+        conversions.to_core_list_task_push_notification_config_request,
+    ),
+    "tasks/pushNotificationConfig/delete": (
+        "DeleteTaskPushNotificationConfig",
+        v03.DeleteTaskPushNotificationConfigRequest,
+        conversions.to_core_delete_task_push_notification_config_request,
+    ),
+    "agent/getAuthenticatedExtendedCard": (
+        "GetExtendedAgentCard",
+        v03.GetAuthenticatedExtendedCardRequest,
+        conversions.to_core_get_extended_agent_card_request,
+    ),
+}
+"""The methods of A2A 0.3: the method of 1.0 that each is, and how its request becomes that one's."""
+INTERRUPTED = (v03.TaskState.input_required, v03.TaskState.auth_required)
+
+
+def to_parameters(method: str, params: Any, request_id: Any) -> tuple[str, Any]:
+    """Return the operation of a method, and its parameters by the types of 1.0.
+
+    Raises ``MethodNotFoundError`` and ``InvalidParamsError``.
+    """
+    if method not in OLDER:
+        raise MethodNotFoundError(f"There is no method {method[:60]!r}.")
+    operation, model, convert = OLDER[method]
+    if method != "agent/getAuthenticatedExtendedCard" and not isinstance(params, dict):
+        raise InvalidParamsError("params must be an object.")
+    try:
+        request: Any = model.model_validate(
+            {"jsonrpc": "2.0", "id": request_id or 0, "method": method, "params": params}
+        )
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise InvalidParamsError(f"{field_path(first['loc'])[:200]}: {first['msg'][:200]}.") from None
+    try:
+        converted = convert(request)
+    except Exception as error:  # noqa: BLE001 - protobuf has several, and they are the client's
+        raise InvalidParamsError(f"params: {to_reason(error)}") from None
+    if operation == "GetTask" and request.params.history_length is not None:
+        converted.history_length = request.params.history_length
+    if isinstance(converted, SendMessageRequest):
+        _configure(converted, request.params.configuration)
+    return operation, converted
+
+
+def _configure(params: SendMessageRequest, given: v03.MessageSendConfiguration | None) -> None:
+    """Set what the conversion loses: without ``blocking`` the caller does not wait, and a length of 0 is a length."""
+    if given is None or given.blocking is None:
+        params.configuration.return_immediately = True
+    if given is not None and given.history_length is not None:
+        params.configuration.history_length = given.history_length
+
+
+def to_result(operation: str, value: Any) -> Any:
+    """Return the result of an operation as JSON."""
+    return _RESULTS[operation](value)
+
+
+def to_event(response: StreamResponse, request_id: Any) -> Any:
+    """Return an event of a stream as JSON."""
+    event = conversions.to_compat_stream_response(response, request_id).result
+    if isinstance(event, v03.TaskStatusUpdateEvent) and event.status.state in INTERRUPTED:
+        event.final = True  # the stream ends here, though the task does not
+    return _dump(event)
+
+
+def to_error(error: A2AError) -> dict[str, Any]:
+    """Return an error as JSON-RPC has it."""
+    code = JSON_RPC_ERROR_CODE_MAP.get(type(error), -32603)
+    # A client that sends the header with a version knows the code of its refusal.
+    is_known = code in KNOWN_CODES or isinstance(error, VersionNotSupportedError)
+    data = {"data": error.data} if error.data is not None else {}
+    return {"code": code if is_known else -32603, "message": error.message, **data}
+
+
+def _sent(sent: Task | Message) -> Any:
+    if isinstance(sent, Task):
+        return _dump(conversions.to_compat_task(sent))
+    return _dump(conversions.to_compat_message(sent))
+
+
+def _dump(model: BaseModel) -> Any:
+    return model.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+_RESULTS: Mapping[str, Callable[[Any], Any]] = {
+    "SendMessage": _sent,
+    "GetTask": lambda task: _dump(conversions.to_compat_task(task)),
+    "CancelTask": lambda task: _dump(conversions.to_compat_task(task)),
+    "CreateTaskPushNotificationConfig": lambda it: _dump(conversions.to_compat_task_push_notification_config(it)),
+    "GetTaskPushNotificationConfig": lambda it: _dump(conversions.to_compat_task_push_notification_config(it)),
+    "ListTaskPushNotificationConfigs": lambda listed: [
+        _dump(conversions.to_compat_task_push_notification_config(each)) for each in listed.configs
+    ],
+    "DeleteTaskPushNotificationConfig": lambda _: None,
+    "GetExtendedAgentCard": lambda card: _dump(conversions.to_compat_agent_card(card)),
+}

@@ -1,0 +1,136 @@
+"""Calls of A2A's HTTP+JSON binding, over the handler that answers JSON-RPC too."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from a2a.utils.constants import A2A_JSON_MEDIA_TYPE
+from a2a.utils.errors import (
+    A2A_ERROR_MAPPING,
+    A2AError,
+    InternalError,
+    InvalidParamsError,
+    JSONParseError,
+    VersionNotSupportedError,
+)
+from a2a.utils.proto_utils import parse_params, to_stream_response
+from fastapi.responses import JSONResponse, Response
+from google.protobuf.json_format import MessageToDict  # type: ignore[import-untyped]
+from starlette.datastructures import QueryParams
+
+from baton.api.a2a.bindings.rest_errors import Status, baton_status, status, to_response
+from baton.api.a2a.caller import A2ACaller
+from baton.api.a2a.json_text import parse_json, with_whole_numbers
+from baton.api.a2a.listing import check_status
+from baton.api.a2a.operations import (
+    CURRENT,
+    METHODS,
+    STREAM_METHODS,
+    begin,
+    convert,
+    is_older_version,
+    to_a2a_error,
+    to_frames,
+    to_json,
+    to_parameters,
+)
+from baton.api.a2a.part_checks import check_parts
+from baton.api.runs import sse
+from baton.domain.errors import BatonError, InvalidRequest
+from baton.domain.threads.a2a_task import THREAD_ID_LENGTH, TaskId
+
+A2A_DOMAIN = "a2a-protocol.org"
+BODIES = ("SendMessage", "SendStreamingMessage", "CreateTaskPushNotificationConfig")
+"""The operations whose parameters are a body."""
+
+
+@dataclass(frozen=True, slots=True)
+class RestCall:
+    """One request, by the name of its operation."""
+
+    operation: str
+    body: bytes
+    path_params: Mapping[str, str]
+    """``id`` of the task and ``push_id`` of a configuration, where the path has them."""
+    query_params: QueryParams
+
+
+async def answer(call: RestCall, version: str | None, caller: A2ACaller) -> Response:
+    """Carry out one call of A2A 1.0. Raises nothing."""
+    operation = call.operation
+    try:
+        if is_older_version(version):
+            raise VersionNotSupportedError("A2A 0.3 is served by JSON-RPC only. Send the header A2A-Version: 1.0.")
+        if operation == "ListTasks":
+            check_status(dict(call.query_params))
+        params = await convert(len(call.body), _parse_params, call)
+        if operation in STREAM_METHODS:
+            events = await begin(STREAM_METHODS[operation](params, caller.context()))
+            frames = to_frames(events, _to_event, lambda error: _to_status(error, caller), event="error")
+            return sse.respond(frames, caller.timing)
+        value = await METHODS[operation](params, caller.context())
+        result = await to_json(operation, params, value) or {}
+        return JSONResponse(with_whole_numbers(result), media_type=A2A_JSON_MEDIA_TYPE)
+    except Exception as error:  # noqa: BLE001 - every failure becomes a response
+        return to_response(_to_status(error, caller))
+
+
+def task_id_of(segment: str) -> str:
+    """Return the task's id from a decoded path segment.
+
+    Ids contain percent-encoded characters. Clients that put an id into a path without encoding it once more, as the
+    reference SDK does, mean the id of which the server has decoded them.
+    """
+    if TaskId.parse(segment) is None and segment[THREAD_ID_LENGTH : THREAD_ID_LENGTH + 1] == ".":
+        return str(TaskId(segment[:THREAD_ID_LENGTH], segment[THREAD_ID_LENGTH + 1 :]))
+    return segment
+
+
+def _parse_params(call: RestCall) -> Any:
+    """Return the operation's parameters.
+
+    Raises ``JSONParseError``, ``InvalidRequestError`` and ``InvalidParamsError``.
+    """
+    if call.operation in BODIES:
+        value = parse_json(call.body)
+        if not isinstance(value, dict):
+            raise InvalidParamsError("The body must be a JSON object.")
+        check_parts(value, is_older=False)
+        params = to_parameters(call.operation, value)
+    else:
+        params = CURRENT[call.operation]()
+        try:
+            parse_params(call.query_params, params)
+        except Exception as error:  # noqa: BLE001 - protobuf has several, and they are the client's
+            raise InvalidParamsError(str(error)[:300]) from None
+    if "push_id" in call.path_params:
+        params.task_id, params.id = call.path_params["id"], call.path_params["push_id"]
+    elif "id" in call.path_params:
+        of_task = "task_id" if "task_id" in params.DESCRIPTOR.fields_by_name else "id"
+        setattr(params, of_task, call.path_params["id"])
+    return params
+
+
+def _to_event(event: Any) -> dict[str, Any]:
+    shaped: dict[str, Any] = with_whole_numbers(MessageToDict(to_stream_response(event)))
+    return shaped
+
+
+def _to_status(error: Exception, caller: A2ACaller) -> Status:
+    """Return the error for the client. A refusal of Baton's own keeps its HTTP status."""
+    if isinstance(error, BatonError) and error.status < 500 and error.status != InvalidRequest.status:
+        return baton_status(error)
+    shaped = to_a2a_error(error, caller)
+    if isinstance(shaped, JSONParseError):
+        return _a2a_status(shaped, 400, "INVALID_ARGUMENT", "INVALID_REQUEST")
+    if isinstance(error, BatonError) and isinstance(shaped, InternalError):
+        return baton_status(error)
+    mapping = A2A_ERROR_MAPPING.get(type(shaped), A2A_ERROR_MAPPING[InternalError])
+    return _a2a_status(shaped, mapping.http_code, mapping.grpc_status, mapping.reason)
+
+
+def _a2a_status(error: A2AError, code: int, name: str, reason: str) -> Status:
+    metadata = error.data if isinstance(error.data, dict) else {}
+    return status(code, name, error.message, reason=reason, domain=A2A_DOMAIN, metadata=metadata)

@@ -1,0 +1,141 @@
+"""The addresses of A2A: JSON-RPC at /a2a and /a2a/{agent_id}."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import JSONResponse, Response
+from fastapi.security import HTTPAuthorizationCredentials
+
+from baton.api.a2a.access import A2AAccess, base_url, trusted_base_url
+from baton.api.http.dependencies import AgentId, UseCases, bearer, caller, token_ends_at
+from baton.api.http.problems import Refused, request_id, responses
+from baton.api.runs import sse
+from baton.composition.app import App
+from baton.concurrency.tenant_threads import work_for
+from baton.domain.errors import NotFound, TokenExpired, Unauthorized, UnknownAgent
+from baton.domain.tenants.identity import Permission, Scope
+from baton.domain.tracing import join
+
+if TYPE_CHECKING:
+    from baton.api.a2a.caller import A2ACaller
+
+VERSION_HEADER = "A2A-Version"
+OPEN_SCOPE = Scope("demo", "a2a")
+"""The caller without a token, where that is allowed."""
+
+EXAMPLE_CALL = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "message/send",
+    "params": {"message": {"messageId": "m-1", "role": "user", "parts": [{"kind": "text", "text": "Hello!"}]}},
+}
+EXAMPLE_ANSWER = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "result": {
+        "kind": "task",
+        "id": "550e8400-e29b-41d4-a716-446655440000.m-1",
+        "contextId": "550e8400-e29b-41d4-a716-446655440000",
+        "status": {"state": "submitted"},
+    },
+}
+CALL = {
+    "requestBody": {
+        "required": True,
+        "content": {"application/json": {"schema": {"type": "object"}, "example": EXAMPLE_CALL}},
+    }
+}
+ANSWERED: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "The JSON-RPC answer; methods that stream answer with server-sent events.",
+        "content": {"application/json": {"schema": {"type": "object"}, "example": EXAMPLE_ANSWER}},
+    }
+}
+
+router = APIRouter(tags=["a2a"])
+
+
+def a2a_caller(
+    request: Request, app: UseCases, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
+) -> Scope:
+    """Return the scope of the token, or the open one. Raises ``Unauthorized`` and ``TokenExpired``."""
+    if request.app.state.a2a.is_open and "authorization" not in request.headers:
+        request.state.scope = OPEN_SCOPE
+        request.state.token_expires_at = None
+        return OPEN_SCOPE
+    return caller(request, app, credentials)
+
+
+async def a2a_scope(scope: Annotated[Scope, Depends(a2a_caller)]) -> Scope:
+    """Return the caller's scope, for which the request works from here on."""
+    work_for(scope.tenant_id)
+    return scope
+
+
+A2AScope = Annotated[Scope, Depends(a2a_scope)]
+
+
+@router.post(
+    "/a2a",
+    summary="Call the default agent over A2A",
+    responses={**ANSWERED, **responses(Unauthorized, TokenExpired)},
+    openapi_extra=CALL,
+)
+async def call_default(request: Request, scope: A2AScope, app: UseCases) -> Response:
+    """Answer a JSON-RPC call of A2A 1.0 or 0.3. Errors of JSON-RPC have the HTTP status 200."""
+    return await _answer(request, scope, app, None)
+
+
+@router.post(
+    "/a2a/{agent_id}",
+    summary="Call an agent over A2A",
+    responses={**ANSWERED, **responses(Unauthorized, TokenExpired, NotFound)},
+    openapi_extra=CALL,
+)
+async def call_agent(request: Request, scope: A2AScope, app: UseCases, agent_id: AgentId) -> Response:
+    """Answer a call to one agent."""
+    return await _answer(request, scope, app, agent_id)
+
+
+async def _answer(request: Request, scope: Scope, app: App, agent_id: str | None) -> Response:
+    # The libraries of the protocol are loaded by its first request, not by those for cards and metadata.
+    from baton.api.a2a.bindings.jsonrpc import answer, refuse
+
+    who = await calling(request, scope, app, agent_id)
+    try:
+        body = await request.body()
+    except Refused as refusal:
+        return JSONResponse(refuse(refusal.error))
+    answered = await answer(body, request.headers.get(VERSION_HEADER), who)
+    if isinstance(answered, dict):
+        return JSONResponse(answered)
+    return sse.respond(answered, who.timing)
+
+
+async def calling(request: Request, scope: Scope, app: App, agent_id: str | None) -> A2ACaller:
+    """Return who makes the call. Raises ``NotFound`` for an agent that the caller may not use."""
+    from baton.api.a2a.caller import A2ACaller
+
+    try:
+        agents = await app.agents.of(scope)
+        agent = await app.agents.get(scope, agent_id) if agent_id is not None else None
+    except UnknownAgent:
+        raise NotFound from None
+    access: A2AAccess = request.app.state.a2a
+    if scope.has(Permission.TRACE_CONTINUE):
+        join(request.headers.get("traceparent"))
+    return A2ACaller(
+        scope=scope,
+        app=app,
+        timing=await sse.timing(request),
+        agents=agents,
+        agent=agent,
+        request_id=request_id(request),
+        ends_at=token_ends_at(request, app),
+        base_url=base_url(request, access),
+        trusted_base_url=trusted_base_url(request, access),
+        access=access,
+        is_authenticated=not (access.is_open and "authorization" not in request.headers),
+    )

@@ -1,0 +1,182 @@
+"""Agents in bodies: definitions as callers send them, in JSON or YAML, and the shapes of changes and versions."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+from fastapi import Request
+from pydantic import Field
+
+from baton.api.http.schemas import Agent, Asked
+from baton.concurrency.tasks import LARGE, off_loop
+from baton.domain.agents.agent_version import MAX_COMMENT
+from baton.domain.errors import FieldProblem, InvalidAgent, InvalidRequest, MalformedJson, MessageTooLarge
+from baton.domain.wire_model import TIMESTAMP, Timestamp, WireModel
+from baton.domain.yaml_text import InvalidYaml, YamlText, line_of, read_yaml
+from baton.tenants.registry.agent_editing import Expected
+
+MAX_BODY = 256 * 1024
+"""Bytes of a request. A definition may be a quarter of it; the rest is room for how it is written."""
+YAML_TYPES = frozenset({"application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"})
+TAG = re.compile(r'(?:W/)?"([1-9][0-9]{0,8})"')
+FORMS = "Send one JSON object, encoded as UTF-8; or YAML, with the content type application/yaml."
+
+
+@dataclass(frozen=True, slots=True)
+class SentAgent:
+    """A definition that was sent."""
+
+    values: Mapping[str, Any]
+    as_served: bool
+    """Whether fields may have the names that the API serves."""
+    version: int | None
+    """The version that the caller has read, if the body says so."""
+    root: yaml.Node | None = None
+    """The text of YAML, whose lines problems name."""
+
+    @contextmanager
+    def locating(self) -> Iterator[None]:
+        """Add the line of each problem to the ``InvalidAgent`` that is raised in this context."""
+        try:
+            yield
+        except InvalidAgent as error:
+            if self.root is None:
+                raise
+            raise error.at_lines(lambda place: line_of(self.root, place)) from None
+
+
+async def read_agent(request: Request) -> SentAgent:
+    """Read the body of a request. Raises ``MalformedJson``, ``InvalidAgent`` and ``MessageTooLarge``."""
+    body = await request.body()
+    if len(body) > MAX_BODY:
+        raise MessageTooLarge(f"The definition of an agent is sent in at most {MAX_BODY // 1024} KB.")
+    kind = request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
+    is_yaml = kind in YAML_TYPES
+    if is_yaml:
+        text = await off_loop(LARGE, _read_yaml, body)
+        if not isinstance(text.values, dict):
+            raise InvalidAgent([FieldProblem("", "The body must be a mapping of fields", line=1)])
+        return SentAgent(text.values, as_served=False, version=None, root=text.root)
+    values = await off_loop(LARGE, _read_json, body)
+    if not isinstance(values, dict):
+        raise MalformedJson(FORMS)
+    return _without_derived(values)
+
+
+def wants_yaml(request: Request) -> bool:
+    """Return whether the caller asks for YAML: one of its types is in ``Accept``."""
+    accepted = request.headers.get("accept", "").split(",")
+    return any(each.partition(";")[0].strip().lower() in YAML_TYPES for each in accepted)
+
+
+def read_expected(request: Request, version: int | None) -> Expected:
+    """Return what the caller takes the agent to be: ``If-Match``, ``If-None-Match: *`` or the body's version.
+
+    Raises ``InvalidRequest``.
+    """
+    match, none_match = request.headers.get("if-match"), request.headers.get("if-none-match")
+    if none_match is not None:
+        if none_match.strip() != "*" or match is not None:
+            raise InvalidRequest("If-None-Match: only * is understood, without If-Match.")
+        return Expected(exists=False)
+    if match is None:
+        return Expected(version=version)
+    if match.strip() == "*":
+        return Expected(exists=True)
+    tag = TAG.fullmatch(match.strip())
+    if tag is None:
+        raise InvalidRequest('If-Match: send the ETag of the agent, such as "3", or *.')
+    return Expected(version=int(tag[1]))
+
+
+def etag(version: int) -> str:
+    """Return the ETag of a version."""
+    return f'"{version}"'
+
+
+def _read_json(body: bytes) -> Any:
+    try:
+        return json.loads(body, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        raise MalformedJson(FORMS) from None
+
+
+def _read_yaml(body: bytes) -> YamlText:
+    try:
+        return read_yaml(body.decode(), aliases=False)
+    except InvalidYaml as error:
+        raise InvalidAgent([FieldProblem("", str(error), line=error.line)]) from None
+    except (UnicodeDecodeError, RecursionError):
+        raise InvalidAgent("The body is no YAML in UTF-8.") from None
+
+
+def _refuse(name: str) -> object:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _without_derived(values: dict[str, Any]) -> SentAgent:
+    """Return the fields without those that are served only."""
+    fields, version = dict(values), values.get("version")
+    if "version" in fields and (version is None or (isinstance(version, int) and not isinstance(version, bool))):
+        del fields["version"]
+    workflow = fields.get("workflow")
+    if isinstance(workflow, dict):
+        fields["workflow"] = {name: value for name, value in workflow.items() if name != "version"}
+    return SentAgent(fields, as_served=True, version=version if isinstance(version, int) else None)
+
+
+class FieldChange(WireModel):
+    """One field of an agent that differs."""
+
+    field: str = Field(examples=["systemPrompt"])
+    before: Any = Field(description="Null: there was no such agent, or the field was empty.", examples=["You help."])
+    after: Any = Field(examples=["You help with homework."])
+
+
+class AgentChange(WireModel):
+    """A change of an agent, or what it would be."""
+
+    agent: Agent
+    version: int = Field(description="The agent's newest version afterwards.", examples=[3])
+    is_new: bool = Field(description="Whether there was no such agent before.", examples=[False])
+    is_stored: bool = Field(
+        description="Whether a version was made: not for a dry run, nor for what the agent was already.",
+        examples=[True],
+    )
+    changes: list[FieldChange]
+    warnings: list[str] = Field(description="Remarks on what is allowed, but may surprise.", examples=[[]])
+
+
+class AgentVersion(WireModel):
+    """One version of a tenant's agent."""
+
+    agent_id: str = Field(examples=["tutor"])
+    version: int = Field(validation_alias="number", examples=[3])
+    is_deletion: bool = Field(description="Whether the agent was deleted by it.", examples=[False])
+    restores: int | None = Field(description="The older version that it repeats.", examples=[None])
+    comment: str | None = Field(examples=["Asks one question at a time"])
+    created_by: str = Field(examples=["alice"])
+    created_at: Timestamp = Field(examples=[TIMESTAMP])
+
+
+class WholeAgentVersion(AgentVersion):
+    """One version of a tenant's agent, with its definition."""
+
+    agent: dict[str, Any] | None = Field(
+        description="The definition that `GET /v1/agents/{id}` serves, or the stored one if today's rules do not allow"
+        " it; null for a deletion.",
+        examples=[{"id": "tutor", "name": "Tutor", "systemPrompt": "You help with homework."}],
+    )
+
+
+class RollbackRequest(Asked):
+    """A version to make the newest again."""
+
+    version: int = Field(ge=1, le=999_999_999, examples=[1])
+    comment: str | None = Field(default=None, max_length=MAX_COMMENT, examples=["Version 3 asked too much"])

@@ -1,0 +1,283 @@
+"""Agents that the caller may talk to, and changes of those that the tenant has made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, cast
+
+from fastapi import APIRouter, Path, Query, Request, Response
+
+from baton.api.agents.agent_bodies import (
+    TAG,
+    AgentChange,
+    AgentVersion,
+    RollbackRequest,
+    WholeAgentVersion,
+    etag,
+    read_agent,
+    read_expected,
+    wants_yaml,
+)
+from baton.api.http.dependencies import AgentId, Caller, UseCases
+from baton.api.http.problems import responses
+from baton.api.http.schemas import Agent, Listing
+from baton.api.threads.access import audited_denials
+from baton.concurrency.tasks import LARGE, off_loop
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.agents.agent_checks import check_agent
+from baton.domain.agents.agent_version import MAX_COMMENT, agent_yaml
+from baton.domain.agents.agent_version import AgentVersion as VersionRecord
+from baton.domain.cursors import decode_text, encode_text
+from baton.domain.errors import (
+    AgentIdTaken,
+    AgentInUse,
+    AgentLimitReached,
+    AgentVersionMismatch,
+    Forbidden,
+    InvalidAgent,
+    InvalidRequest,
+    MessageTooLarge,
+    StoreUnavailable,
+    UnknownAgentVersion,
+)
+from baton.domain.tenants.identity import Permission, Scope, is_printable
+from baton.tenants.registry.agent_drafts import wire
+from baton.tenants.registry.agent_editing import AgentChange as EditedAgent
+
+router = APIRouter(prefix="/v1/agents", tags=["agents"], responses=responses(StoreUnavailable))
+
+Comment = Annotated[
+    str | None, Query(description="The reason, for readers of the versions.", max_length=MAX_COMMENT, examples=[None])
+]
+Number = Annotated[int, Path(description="The version.", ge=1, le=999_999_999, examples=[1])]
+WRITE = "agent.write"
+READ = "agent.read"
+READ_VERSIONS = "agent.versions"
+YAML = "application/yaml"
+_AS_YAML: dict[int | str, dict[str, Any]] = {
+    200: {"content": {YAML: {"schema": {"type": "string"}, "example": "id: tutor\nname: Tutor\n"}}}
+}
+_MADE: dict[int | str, dict[str, Any]] = {201: {"description": "The agent is new.", "model": AgentChange}}
+_SENT: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "description": "The definition: JSON as `GET` serves it to holders of `agent:write`, or YAML as in an agent's"
+        " file.",
+        "content": {
+            "application/json": {
+                "schema": {"type": "object"},
+                "example": {
+                    "name": "Tutor",
+                    "description": "Helps with homework.",
+                    "main": True,
+                    "systemPrompt": "You help the user to find the answer.",
+                },
+            },
+            "application/yaml": {
+                "schema": {"type": "string"},
+                "example": "name: Tutor\ndescription: Helps with homework.\nmain: true\nsystem_prompt: You help.\n",
+            },
+        },
+    },
+    "parameters": [
+        {
+            "name": name,
+            "in": "header",
+            "required": False,
+            "description": described,
+            "schema": {"type": "string", "pattern": rf"^\s*({pattern})\s*$"},
+        }
+        for name, described, pattern in (
+            ("If-Match", 'The version that is to be replaced, as `ETag` tells it (`"3"`).', rf"\*|{TAG.pattern}"),
+            ("If-None-Match", "`*`: only if there is no such agent.", r"\*"),
+        )
+    ],
+}
+
+
+@router.get("", summary="List agents")
+async def list_agents(scope: Caller, app: UseCases) -> Listing[Agent]:
+    """Return the agents that the caller has the permissions for, ordered by id: those that ship and the tenant's."""
+    shown = [_to_agent(scope, agent) for agent in (await app.agents.current(scope)).visible(scope)]
+    return Listing[Agent](items=shown, next_cursor=None)
+
+
+@router.get("/{agent_id}", summary="Read an agent", responses=_AS_YAML | responses(Forbidden))
+async def get_agent(agent_id: AgentId, scope: Caller, app: UseCases, request: Request, response: Response) -> Agent:
+    """Return one agent. Holders of `agent:write` get its whole definition, and its version as `ETag`.
+
+    For `Accept: application/yaml` they get it as its file would have it, which `PUT` takes back.
+    """
+    as_yaml = wants_yaml(request)
+    if as_yaml:
+        scope.require(Permission.AGENT_WRITE, READ)
+    async with audited_denials(app, scope, agent_id, READ):
+        agent = (await app.agents.current(scope)).get(scope, agent_id)
+        if as_yaml and agent.version is not None:
+            stored = await app.agent_editing.version(scope, agent_id, agent.version)
+            return cast("Agent", await _yaml(agent_id, stored.values or {}, agent.version))
+    if as_yaml:
+        values = agent.model_dump(mode="json", exclude_unset=True)
+        return cast("Agent", await _yaml(agent_id, values, None, functions=agent.code.names))
+    if agent.version is not None:
+        response.headers["ETag"] = etag(agent.version)
+    return _to_agent(scope, agent)
+
+
+@router.put(
+    "/{agent_id}",
+    summary="Make or replace an agent",
+    openapi_extra=_SENT,
+    responses=_MADE
+    | responses(Forbidden, AgentIdTaken, AgentLimitReached, AgentVersionMismatch, MessageTooLarge, InvalidAgent),
+)
+async def put_agent(
+    agent_id: AgentId,
+    scope: Caller,
+    app: UseCases,
+    request: Request,
+    response: Response,
+    dry_run: Annotated[bool, Query(alias="dryRun", description="Check and compare only; store nothing.")] = False,
+    comment: Comment = None,
+) -> AgentChange:
+    """Store a definition as the newest version of an agent of the tenant. Turns use it within a minute.
+
+    Needs `agent:write`. The rules are those of agents' files, and a tenant's agents have some more: see the page about
+    agents. A definition that is the newest already makes no version. JSON may hold `version`, which then must be the
+    newest one, like `If-Match`.
+    """
+    scope.require(Permission.AGENT_WRITE, WRITE)
+    _check_comment(comment)
+    sent = await read_agent(request)
+    async with audited_denials(app, scope, agent_id, WRITE):
+        with sent.locating():
+            change = await app.agent_editing.put(
+                scope,
+                agent_id,
+                sent.values,
+                as_served=sent.as_served,
+                expected=read_expected(request, sent.version),
+                comment=comment,
+                is_dry=dry_run,
+            )
+    if change.is_stored:
+        response.status_code = 201 if change.is_new else 200
+    return _to_change(response, change)
+
+
+@router.delete(
+    "/{agent_id}",
+    summary="Delete an agent",
+    status_code=204,
+    responses=responses(Forbidden, AgentIdTaken, AgentInUse, AgentVersionMismatch),
+)
+async def delete_agent(agent_id: AgentId, scope: Caller, app: UseCases, request: Request) -> None:
+    """Delete an agent of the tenant. Needs `agent:write`. Its versions are kept, so that it can be rolled back to one.
+
+    Its sources and documents have to be deleted first, and its procedures retired or rejected.
+    Conversations that began with it are refused as `unknown_agent`; if it was a specialist, the main agent continues.
+    """
+    scope.require(Permission.AGENT_WRITE, WRITE)
+    async with audited_denials(app, scope, agent_id, WRITE):
+        await app.agent_editing.delete(scope, agent_id, expected=read_expected(request, None))
+
+
+@router.get("/{agent_id}/versions", summary="List an agent's versions", responses=responses(Forbidden))
+async def list_versions(
+    agent_id: AgentId,
+    scope: Caller,
+    app: UseCases,
+    limit: Annotated[int, Query(ge=1, le=100, description="Versions of a page.")] = 20,
+    cursor: Annotated[str | None, Query(max_length=64, description="`nextCursor` of the previous page.")] = None,
+) -> Listing[AgentVersion]:
+    """Return the versions of an agent of the tenant, the newest first, without definitions. Needs `agent:write`."""
+    scope.require(Permission.AGENT_WRITE, READ_VERSIONS)
+    before = _number(decode_text(cursor)) if cursor is not None else None
+    async with audited_denials(app, scope, agent_id, READ_VERSIONS):
+        found, following = await app.agent_editing.versions(scope, agent_id, limit=limit, before=before)
+    shown = [AgentVersion.of(each, is_deletion=each.values is None) for each in found]
+    return Listing[AgentVersion](items=shown, next_cursor=encode_text(str(following)) if following else None)
+
+
+@router.get(
+    "/{agent_id}/versions/{number}",
+    summary="Read a version of an agent",
+    responses=_AS_YAML | responses(Forbidden, UnknownAgentVersion),
+)
+async def get_version(
+    agent_id: AgentId, number: Number, scope: Caller, app: UseCases, request: Request
+) -> WholeAgentVersion:
+    """Return one version with its definition. Needs `agent:write`, and the permissions that the version requires.
+
+    `Accept: application/yaml` gets the definition alone, as YAML.
+    """
+    scope.require(Permission.AGENT_WRITE, READ_VERSIONS)
+    async with audited_denials(app, scope, agent_id, READ_VERSIONS):
+        found = await app.agent_editing.version(scope, agent_id, number)
+    if wants_yaml(request) and found.values is not None:
+        return cast("WholeAgentVersion", await _yaml(agent_id, found.values, number))
+    return WholeAgentVersion.of(found, is_deletion=found.values is None, agent=_definition(found))
+
+
+@router.post(
+    "/{agent_id}/rollback",
+    summary="Roll an agent back",
+    responses=responses(
+        Forbidden, UnknownAgentVersion, AgentIdTaken, AgentLimitReached, AgentVersionMismatch, InvalidAgent
+    ),
+)
+async def roll_back(
+    agent_id: AgentId, asked: RollbackRequest, scope: Caller, app: UseCases, request: Request, response: Response
+) -> AgentChange:
+    """Make an older version the newest again, of a deleted agent too. Needs `agent:write`. Today's rules apply."""
+    scope.require(Permission.AGENT_WRITE, WRITE)
+    _check_comment(asked.comment)
+    async with audited_denials(app, scope, agent_id, WRITE):
+        change = await app.agent_editing.restore(
+            scope, agent_id, asked.version, expected=read_expected(request, None), comment=asked.comment
+        )
+    return _to_change(response, change)
+
+
+def _to_agent(scope: Scope, agent: AgentDefinition) -> Agent:
+    """Return what everybody may know, or everything: prompts and settings are for users who may change them."""
+    if scope.has(Permission.AGENT_WRITE):
+        # In Python's types: JSON mode would write a default of 60 seconds as 60.0.
+        added = {"version": agent.version, "functions": agent.code.names or None}
+        return Agent.model_validate({**agent.model_dump(by_alias=True), **added})
+    return Agent.of(agent)
+
+
+def _to_change(response: Response, change: EditedAgent) -> AgentChange:
+    response.headers["ETag"] = etag(change.version)
+    shown = Agent.model_validate({**change.agent.model_dump(by_alias=True), "version": change.version})
+    return AgentChange.of(change, agent=shown)
+
+
+async def _yaml(
+    agent_id: str, values: Mapping[str, Any], version: int | None, *, functions: Sequence[str] = ()
+) -> Response:
+    """Return a definition as its file. Its ``functions`` in Python stand in a comment: a copy would lack them."""
+    text = await off_loop(LARGE, agent_yaml, agent_id, values)
+    if functions:
+        text = f"# In Python: {', '.join(functions)}. A copy of this definition has none of these functions.\n{text}"
+    headers = {"ETag": etag(version)} if version is not None else {}
+    return Response(text, media_type=YAML, headers=headers)
+
+
+def _definition(version: VersionRecord) -> dict[str, Any] | None:
+    if version.values is None:
+        return None
+    definition, _ = check_agent(version.values)
+    return wire(definition) if definition is not None else dict(version.values)
+
+
+def _check_comment(comment: str | None) -> None:
+    if comment is not None and not is_printable(comment, MAX_COMMENT):
+        raise InvalidRequest("comment must be one line of printable text.")
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal() or not text.isascii() or len(text) > 9:
+        raise InvalidRequest("cursor: use the one that the list has returned.")
+    return int(text)

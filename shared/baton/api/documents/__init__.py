@@ -1,0 +1,1 @@
+"""Routes of documents, their sources, and search over them."""

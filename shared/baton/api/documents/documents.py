@@ -1,0 +1,105 @@
+"""Documents of agents: upload, replace, list, follow their ingestion, delete."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path
+
+from baton.api.documents.document_schemas import DOCUMENT_ID, DeletedDocument, Document, DocumentAnswer, DocumentRequest
+from baton.api.http.dependencies import Caller, Cursor, Limit, UseCases
+from baton.api.http.problems import responses
+from baton.api.http.schemas import Listing
+from baton.api.threads.access import KnowledgeAgentId, managed_agent
+from baton.api.threads.file_schemas import UploadTarget
+from baton.domain.errors import (
+    DocumentBusy,
+    DocumentOfSource,
+    DocumentTooLarge,
+    Forbidden,
+    LimitReached,
+    StoreUnavailable,
+    UnsupportedDocument,
+)
+from baton.knowledge.document_rules import check_request
+from baton.knowledge.documents import Details
+
+router = APIRouter(prefix="/v1/agents/{agent_id}/documents", tags=["documents"], responses=responses(Forbidden))
+
+DocumentId = Annotated[str, Path(description="The document's id.", max_length=64, examples=[DOCUMENT_ID])]
+
+
+@router.post(
+    "",
+    summary="Add or replace a document",
+    status_code=201,
+    responses=responses(
+        DocumentBusy, LimitReached, DocumentOfSource, DocumentTooLarge, UnsupportedDocument, StoreUnavailable
+    ),
+)
+async def add_document(
+    agent_id: KnowledgeAgentId, caller: Caller, app: UseCases, asked: DocumentRequest
+) -> DocumentAnswer:
+    """Return the document and an address that accepts its file for 15 minutes. Needs `document:write`.
+
+    The file is taken in as soon as it is uploaded; read the document to follow that. With the `documentId` of a
+    document it becomes a new version, and the old one is used until the new one is ready. What the request leaves out
+    of `title`, `url` and `requiredPermission` stays as it is.
+
+    A repeated request makes no second document or version: one that equals the newest version gets that version. Of a
+    version that was uploaded, `sha256` shows that it is equal. Without a `documentId`, the id is derived from `name`,
+    `contentType` and `sha256`, if that is given.
+    """
+    agent = await managed_agent(app, caller, agent_id, "document.create")
+    details: Details = {}
+    for name in ("title", "url", "required_permission"):
+        if name in asked.model_fields_set:
+            details[name] = getattr(asked, name)
+    request = check_request(
+        name=asked.name,
+        content_type=asked.content_type,
+        size=asked.size,
+        sha256=asked.sha256,
+        document_id=asked.document_id,
+        details=details,
+    )
+    prepared = await app.knowledge.documents.prepare(caller, agent, request)
+    return DocumentAnswer(
+        document=Document.from_record(prepared.document),
+        upload=UploadTarget.of(prepared.upload) if prepared.upload is not None else None,
+    )
+
+
+@router.get("", summary="List documents")
+async def list_documents(
+    agent_id: KnowledgeAgentId, caller: Caller, app: UseCases, limit: Limit = 20, cursor: Cursor = None
+) -> Listing[Document]:
+    """Return the agent's documents, newest first. Needs `document:write`."""
+    agent = await managed_agent(app, caller, agent_id, "document.list")
+    found, next_cursor = await app.knowledge.documents.of_agent(caller, agent, limit=limit, cursor=cursor)
+    return Listing[Document](items=[Document.from_record(each) for each in found], next_cursor=next_cursor)
+
+
+@router.get("/{document_id}", summary="Read a document's status")
+async def get_document(agent_id: KnowledgeAgentId, document_id: DocumentId, caller: Caller, app: UseCases) -> Document:
+    """Return one document, with how far its newest version has been taken in. Needs `document:write`."""
+    agent = await managed_agent(app, caller, agent_id, "document.read")
+    return Document.from_record(await app.knowledge.documents.get(caller, agent, document_id))
+
+
+@router.delete(
+    "/{document_id}",
+    summary="Delete a document",
+    status_code=202,
+    responses=responses(DocumentBusy, DocumentOfSource, StoreUnavailable),
+)
+async def delete_document(
+    agent_id: KnowledgeAgentId, document_id: DocumentId, caller: Caller, app: UseCases
+) -> DeletedDocument:
+    """Delete a document with all its versions. Needs `document:write`.
+
+    Turns do not use it from now on. Its file and its chunks are removed within minutes; until then its id cannot be
+    used again.
+    """
+    agent = await managed_agent(app, caller, agent_id, "document.delete")
+    return DeletedDocument.of(await app.knowledge.documents.delete(caller, agent, document_id))

@@ -1,0 +1,1 @@
+"""HTTP in general: middleware, problems, dependencies of routes, and the OpenAPI document."""

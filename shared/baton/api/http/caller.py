@@ -1,0 +1,49 @@
+"""The caller's identity and unfinished workflows."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Request
+from pydantic import Field
+
+from baton.api.http.dependencies import Caller, UseCases
+from baton.api.http.schemas import Listing
+from baton.domain.threads.thread_state import Workflow, resumable_workflow
+from baton.domain.wire_model import TIMESTAMP, Timestamp, WireModel
+
+router = APIRouter(prefix="/v1")
+
+
+class Identity(WireModel):
+    """The caller, as the server reads the token."""
+
+    tenant_id: str = Field(examples=["acme"])
+    user_id: str = Field(examples=["alice"])
+    permissions: list[str] = Field(description="In alphabetical order.", examples=[["context:inspect"]])
+    expires_at: Annotated[Timestamp, Field(description="The expiry of the token.", examples=[TIMESTAMP])]
+
+
+@router.get("/users/me", tags=["users"], summary="Read who the caller is")
+async def get_identity(request: Request, caller: Caller) -> Identity:
+    """Return what the token says, because front ends cannot read the tokens of every issuer."""
+    expires_at: datetime = request.state.token_expires_at
+    return Identity(
+        tenant_id=caller.tenant_id,
+        user_id=caller.user_id,
+        permissions=sorted(caller.permissions),
+        expires_at=expires_at,
+    )
+
+
+@router.get("/workflows", tags=["workflows"], summary="List unfinished workflows")
+async def list_workflows(caller: Caller, app: UseCases) -> Listing[Workflow]:
+    """Return the caller's active and resumable workflows of all conversations, latest change first, on one page.
+
+    `POST /v1/threads/{id}/continue` continues one.
+    """
+    unfinished = await app.ports.workflows.unfinished(caller)
+    describe = (await app.agents.of(caller)).describe
+    items = [resumable_workflow(describe, workflow) for workflow, _ in unfinished]
+    return Listing[Workflow](items=items, next_cursor=None)

@@ -1,0 +1,124 @@
+"""Dependencies of routes: the use cases, the caller of the token, ids in paths, and the page of a list."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+from datetime import datetime
+from typing import Annotated, cast
+from urllib.parse import unquote
+
+from fastapi import Depends, Path, Query, Request
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from starlette.concurrency import run_in_threadpool
+from starlette.convertors import StringConvertor, register_url_convertor
+
+from baton.composition.app import App
+from baton.concurrency.tenant_threads import work_for
+from baton.domain.errors import Unauthorized
+from baton.domain.memory.procedure import RESERVED_SLUG
+from baton.domain.tenants.identity import Scope
+from baton.domain.wire_model import RUN_ID, THREAD_ID
+
+Limit = Annotated[int, Query(ge=1, le=100, description="Items a page.")]
+Cursor = Annotated[str | None, Query(max_length=512, description="`nextCursor` of the previous page.")]
+
+
+async def use_cases(request: Request) -> App:
+    """Return the use cases, with settings that block no event loop.
+
+    The first request that needs them gets them built; /health does not.
+    """
+    app = cast("App", request.app.state.use_cases())
+    await app.ports.settings.load()
+    return app
+
+
+UseCases = Annotated[App, Depends(use_cases)]
+
+_log = logging.getLogger(__name__)
+
+bearer = HTTPBearer(
+    auto_error=False,
+    bearerFormat="JWT",
+    description="A token of an OIDC issuer the deployment trusts, or an embed token signed by the host application.",
+)
+
+
+# Not async, so that FastAPI runs what depends on it in a thread: verification may fetch keys.
+def caller(
+    request: Request, app: UseCases, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
+) -> Scope:
+    """Return the scope of the request. Blocks. Raises ``Unauthorized`` and ``TokenExpired``."""
+    known: Scope | None = getattr(request.state, "scope", None)
+    if known is not None:  # the token was verified before the body was read
+        return known
+    if credentials is None:
+        if "authorization" in request.headers:
+            _log.warning("Token refused: the Authorization header is not of the form: Bearer <token>.")
+        raise Unauthorized
+    identity = app.ports.verifier.verify(credentials.credentials)
+    request.state.scope = identity.scope  # for the audit of refused requests
+    request.state.token_expires_at = identity.expires_at
+    return identity.scope
+
+
+async def known_caller(
+    request: Request, app: UseCases, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
+) -> Scope:
+    """Return the scope of the request, without a thread if its token was verified before its body was read."""
+    known: Scope | None = getattr(request.state, "scope", None)
+    scope = known if known is not None else await run_in_threadpool(caller, request, app, credentials)
+    work_for(scope.tenant_id)
+    return scope
+
+
+Caller = Annotated[Scope, Depends(known_caller)]
+
+
+async def token_seconds(request: Request, app: UseCases, _: Caller) -> float:
+    """Return the seconds until the request's token expires. Streams end then."""
+    expires_at: datetime = request.state.token_expires_at
+    return (expires_at - app.ports.clock.now()).total_seconds()
+
+
+TokenSeconds = Annotated[float, Depends(token_seconds)]
+
+
+def token_ends_at(request: Request, app: App) -> float:
+    """Return the event loop time at which the request's token expires; infinity for a request without one."""
+    expires_at: datetime | None = request.state.token_expires_at
+    if expires_at is None:
+        return math.inf
+    return asyncio.get_running_loop().time() + (expires_at - app.ports.clock.now()).total_seconds()
+
+
+class ProcedureIds(StringConvertor):
+    """The ids that procedures may have, as ``{procedure_id:procedure}`` in the address of a route."""
+
+    regex = rf"(?!{RESERVED_SLUG}$)[^/]+"
+
+
+register_url_convertor("procedure", ProcedureIds())
+
+
+async def thread_in_path(
+    thread_id: Annotated[
+        str, Path(description="The thread's UUID, or the host's own id, percent-encoded.", examples=[THREAD_ID])
+    ],
+) -> str:
+    """Return the thread id of a path."""
+    return unquote(thread_id)
+
+
+async def run_in_path(
+    run_id: Annotated[str, Path(description="The run's id, percent-encoded.", examples=[RUN_ID])],
+) -> str:
+    """Return the run id of a path. Clients may choose it, so it may contain a slash."""
+    return unquote(run_id)
+
+
+ThreadId = Annotated[str, Depends(thread_in_path)]
+RunId = Annotated[str, Depends(run_in_path)]
+AgentId = Annotated[str, Path(description="The agent's id.", max_length=64, examples=["assistant"])]

@@ -1,0 +1,103 @@
+"""The application with an OpenAPI document that describes its errors correctly, and headers on every response."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi import FastAPI
+from starlette.routing import BaseRoute
+from starlette.types import ASGIApp
+
+from baton.api.deferred_routes import DeferredRoutes
+from baton.api.http.middleware import ResponseHeaders, UnbrokenLines
+from baton.api.http.problems import PROBLEM, Problem, responses
+from baton.domain.errors import (
+    BatonError,
+    InvalidRequest,
+    MalformedJson,
+    RateLimited,
+    ThreadUnavailable,
+    TokenExpired,
+    Unauthorized,
+    UnknownAgent,
+    UnknownDocument,
+    UnknownProcedure,
+    UnknownSource,
+)
+
+PATH_ERRORS: Mapping[str, type[BatonError]] = {
+    "{thread_id}": ThreadUnavailable,
+    "{agent_id}": UnknownAgent,
+    "{document_id}": UnknownDocument,
+    "{source_id}": UnknownSource,
+    "{procedure_id}": UnknownProcedure,
+}
+"""The errors of routes below ``/v1`` by what their paths name."""
+
+
+class DescribedApi(FastAPI):
+    """A FastAPI app that describes validation errors as problem details.
+
+    Headers are added outside of all middleware: responses to errors that nothing has caught get them too.
+    """
+
+    @property
+    def routes(self) -> list[BaseRoute]:
+        """All routes, with those that no request has needed yet."""
+        routes = super().routes
+        return [each for route in routes for each in (route.routes if isinstance(route, DeferredRoutes) else [route])]
+
+    def build_middleware_stack(self) -> ASGIApp:
+        """Return the application with its middleware."""
+        return ResponseHeaders(UnbrokenLines(super().build_middleware_stack()))
+
+    def openapi(self) -> dict[str, Any]:
+        """Return the OpenAPI 3.1 document."""
+        if self.openapi_schema is None:
+            self.openapi_schema = _with_security(_with_problems(super().openapi()))
+        return self.openapi_schema
+
+
+def _with_security(document: dict[str, Any]) -> dict[str, Any]:
+    """Add to operations without a token that they need none: a document without that leaves it open."""
+    for operations in document["paths"].values():
+        for operation in operations.values():
+            operation.setdefault("security", [])
+    return document
+
+
+def _with_problems(document: dict[str, Any]) -> dict[str, Any]:
+    for path, operations in document["paths"].items():
+        for operation in operations.values():
+            operation["responses"] = _with_errors(path, operation)
+    schemas = document["components"]["schemas"]
+    problem = Problem.model_json_schema(mode="serialization", ref_template="#/components/schemas/{model}")
+    schemas |= problem.pop("$defs")
+    schemas["Problem"] = problem
+    for unused in ("HTTPValidationError", "ValidationError"):
+        schemas.pop(unused, None)
+    return document
+
+
+def _with_errors(path: str, operation: dict[str, Any]) -> dict[str, Any]:
+    """Return the responses of a route: its own, and the errors that its token, parameters and body may cause."""
+    errors: list[type[BatonError]] = []
+    if path.startswith("/v1/"):
+        errors += [error for name, error in PATH_ERRORS.items() if name in path]
+        if "security" in operation:
+            errors += [Unauthorized, TokenExpired, RateLimited]
+        if "requestBody" in operation:
+            errors.append(MalformedJson)
+    described: dict[str, Any] = operation["responses"]
+    if "parameters" in operation or "requestBody" in operation:
+        errors.append(InvalidRequest)
+    if "application/json" in described.get("422", {}).get("content", {}):
+        described = {status: each for status, each in described.items() if status != "422"}
+    elif not path.startswith("/v1/"):
+        return described
+    for status, entry in responses(*errors).items():
+        own = described.get(str(status), {}).get("content", {}).get(PROBLEM, {}).get("examples", {})
+        entry["content"][PROBLEM]["examples"] |= own
+        described[str(status)] = entry
+    return described

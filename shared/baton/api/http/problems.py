@@ -1,0 +1,238 @@
+"""Errors as RFC 9457 problem details, from the same table as RUN_ERROR."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import uuid
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import ConfigDict, Field
+from starlette.exceptions import HTTPException
+from starlette.routing import Match
+
+from baton.api.http.dependencies import thread_in_path, use_cases
+from baton.domain.errors import (
+    BatonError,
+    Forbidden,
+    InternalError,
+    InvalidRequest,
+    MalformedJson,
+    MessageTooLarge,
+    MethodNotAllowed,
+    ModelError,
+    NotFound,
+    RateLimited,
+    Unauthorized,
+)
+from baton.domain.metrics import Metric, count
+from baton.domain.tenants.identity import Scope, thread_ref
+from baton.domain.threads.content import field_path
+from baton.domain.wire_model import WireModel
+from baton.failures.reports import report_failure
+
+PROBLEM = "application/problem+json"
+"""The media type of errors."""
+
+REQUEST_ID = re.compile(r"[\w-]{1,128}", re.ASCII)
+
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+
+_BY_STATUS: dict[int, type[BatonError]] = {
+    400: MalformedJson,
+    401: Unauthorized,
+    403: Forbidden,
+    404: NotFound,
+    405: MethodNotAllowed,
+    413: MessageTooLarge,
+    429: RateLimited,
+}
+"""Errors by statuses of the framework's exceptions. Others below 500 are an ``InvalidRequest``, the rest are faults."""
+
+
+class ProblemField(WireModel):
+    """A problem with one field."""
+
+    field: str = Field(description="Names from the outside in; empty: the whole.", examples=["memory.retrieved_tokens"])
+    message: str = Field(examples=["Input should be a valid integer"])
+    line: int | None = Field(description="The line of a text that was sent, such as YAML; from 1.", examples=[12])
+
+
+class Problem(WireModel):
+    """An error, as RFC 9457 problem details."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "example": {
+                "type": "about:blank",
+                "title": "Conversation not available",
+                "status": 404,
+                "detail": "This conversation is not available to you. Please start a new one.",
+                "code": "thread_unavailable",
+                "retryable": False,
+                "requestId": "0b0a4f9e-7c39-4d0a-8f0e-1f7f3f6c9a55",
+            }
+        }
+    )
+
+    type: str = Field(description="`about:blank`: the code says what kind of problem it is.")
+    title: str
+    status: int
+    detail: str = Field(description="The remedy for the caller.")
+    code: str = Field(description="Stable and machine-readable; the same as in RUN_ERROR events.")
+    retryable: bool = Field(
+        description="Whether trying again may succeed: under a new `messageId` where a run had ended with this error."
+    )
+    request_id: str
+    errors: list[ProblemField] = Field(
+        default=[],
+        validation_alias="problems",
+        exclude_if=lambda errors: not errors,
+        description="The fields of a definition that are not valid; left out of other problems.",
+    )
+
+
+def responses(*classes: type[BatonError]) -> dict[int | str, dict[str, Any]]:
+    """Return the OpenAPI entries of the errors a route may answer with."""
+    found: dict[int | str, dict[str, Any]] = {}
+    for error in classes:
+        codes = found.setdefault(error.status, {"description": error.title, "content": {PROBLEM: {"examples": {}}}})
+        if issubclass(error, RateLimited):
+            codes["headers"] = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}}}
+        schema = codes["content"][PROBLEM]
+        schema["schema"] = {"$ref": "#/components/schemas/Problem"}
+        schema["examples"][error.code] = {"summary": error.title, "value": body(error(), "example-request-id")}
+    return found
+
+
+def body(error: BatonError, request_id: str) -> dict[str, Any]:
+    """Return the problem details of an error."""
+    return Problem.of(error, type="about:blank", request_id=request_id).wire()
+
+
+def request_id(request: Request) -> str:
+    """Return API Gateway's id of the request, or a new one."""
+    known = getattr(request.state, "request_id", None)
+    if known is None:
+        known = _gateway_request_id(request) or str(uuid.uuid4())
+        request.state.request_id = known
+    return str(known)
+
+
+def _gateway_request_id(request: Request) -> str | None:
+    """Return the id in API Gateway's access log: from Mangum's event, or from the header of the Lambda Web Adapter."""
+    event = request.scope.get("aws.event")
+    try:
+        context = event["requestContext"] if event else json.loads(request.headers["x-amzn-request-context"])
+        given = context["requestId"]
+    except (KeyError, TypeError, ValueError):
+        return None
+    return given if isinstance(given, str) and REQUEST_ID.fullmatch(given) else None
+
+
+def response(request: Request, error: BatonError) -> JSONResponse:
+    """Return the response for an error."""
+    if error.status >= 500:
+        count(Metric.REQUESTS_FAILED)
+    if isinstance(error, ModelError) and error.retryable:
+        count(Metric.MODEL_ERRORS_ANSWERED)
+    headers = {"WWW-Authenticate": getattr(request.state, "challenge", "Bearer")} if error.status == 401 else {}
+    if error.retry_after is not None:
+        headers["Retry-After"] = str(error.retry_after)  # seconds (RFC 9110, 10.2.3)
+    if isinstance(error, MethodNotAllowed):
+        headers["Allow"] = ", ".join(_allowed_methods(request))  # required by RFC 9110, 15.5.6
+    details = body(error, request_id(request))
+    return JSONResponse(details, error.status, headers=headers, media_type=PROBLEM)
+
+
+def _allowed_methods(request: Request) -> list[str]:
+    """Return the methods of the path. Each is a separate route."""
+    return [
+        method
+        for method in METHODS
+        if any(
+            route.matches({**request.scope, "method": method})[0] is Match.FULL for route in request.app.router.routes
+        )
+    ]
+
+
+class Refused(HTTPException):
+    """An error raised while a body is read, where FastAPI turns all other exceptions into a 400."""
+
+    def __init__(self, error: BatonError) -> None:
+        super().__init__(error.status)
+        self.error = error
+
+
+def of_http(error: HTTPException) -> BatonError:
+    """Return the error that an exception of the framework stands for."""
+    if isinstance(error, Refused):
+        return error.error
+    is_the_callers = 400 <= error.status_code < 500
+    return _BY_STATUS.get(error.status_code, InvalidRequest if is_the_callers else InternalError)()
+
+
+def install(app: FastAPI) -> None:
+    """Turn every failure of ``app`` into problem details."""
+
+    async def answer_refusal(request: Request, error: Exception) -> JSONResponse:
+        if isinstance(error, Forbidden):
+            await _record_denial(request, error)
+        return _answer(request, error, error if isinstance(error, BatonError) else InternalError())
+
+    async def answer_invalid(request: Request, error: Exception) -> JSONResponse:
+        return response(request, _from_validation(error))
+
+    async def http_error(request: Request, error: Exception) -> JSONResponse:
+        if isinstance(error, Refused):
+            return _answer(request, error.error, error.error)
+        return _answer(request, error, of_http(error) if isinstance(error, HTTPException) else InternalError())
+
+    async def answer_fault(request: Request, error: Exception) -> JSONResponse:
+        return _answer(request, error, InternalError())
+
+    app.add_exception_handler(BatonError, answer_refusal)
+    app.add_exception_handler(RequestValidationError, answer_invalid)
+    app.add_exception_handler(HTTPException, http_error)
+    app.add_exception_handler(ClientError, answer_fault)
+    app.add_exception_handler(BotoCoreError, answer_fault)
+    app.add_exception_handler(Exception, answer_fault)
+
+
+def _answer(request: Request, failure: Exception, error: BatonError) -> JSONResponse:
+    """Return the response for ``error``, and report what has led to one that is not the caller's."""
+    if error.status >= 500:
+        report_failure(failure, "request failed", request_id=request_id(request), path=request.url.path)
+    return response(request, error)
+
+
+async def _record_denial(request: Request, error: Forbidden) -> None:
+    """Audit a missing permission, for all routes."""
+    scope: Scope = request.state.scope
+    thread_id = None
+    with contextlib.suppress(InvalidRequest):
+        thread_id = thread_ref(scope, await thread_in_path(request.path_params.get("thread_id", ""))).id
+    action = error.action or f"{request.method} {request.scope['route'].path.removeprefix('/v1')}"
+    detail = {"permission": error.permission}
+    await (await use_cases(request)).ports.audit.record(
+        scope, action, thread_id=thread_id, outcome="denied", detail=detail
+    )
+
+
+def _from_validation(error: Exception) -> BatonError:
+    errors = error.errors() if isinstance(error, RequestValidationError) else []
+    if not errors:
+        return InvalidRequest()
+    first = errors[0]
+    if first["type"] == "json_invalid":
+        return MalformedJson()
+    place = first["loc"][1:] if first["loc"][:1] and first["loc"][0] in ("body", "query", "path") else first["loc"]
+    if not place and first["type"] in ("model_attributes_type", "model_type", "dict_type"):
+        return InvalidRequest("The body must be a JSON object.")
+    where = field_path(place)
+    return InvalidRequest(f"{where}: {first['msg']}." if where else f"{first['msg']}.")

@@ -1,0 +1,1 @@
+"""Routes of episodes, procedures and skills."""

@@ -1,0 +1,112 @@
+"""Procedures as callers send them: JSON or a SKILL.md, and which version they have read."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Annotated, Any, TypeVar
+
+from fastapi import Header, Request
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, ValidationError
+
+from baton.domain.errors import InvalidRequest, MalformedJson
+from baton.domain.memory.procedure import InvalidProcedure, Procedure, ProcedureDraft, ProcedureStatus, draft_from
+from baton.domain.memory.skill_markdown import parse_skill_markdown
+from baton.memory.procedures.administration import ReadVersion
+
+MARKDOWN = "text/markdown"
+EXAMPLE = (
+    "---\nname: Slack Alert\ndescription: Posts an alert.\ntriggers:\n- send slack alert\n---\n\n1. Post the alert.\n"
+)
+_TAG = re.compile(rf'(?:W/)?"([1-9][0-9]{{0,5}})-({"|".join(ProcedureStatus)})"')
+
+Body = TypeVar("Body", bound=BaseModel)
+IfMatch = Annotated[
+    str | None,
+    Header(
+        description='The `ETag` of the version that the caller has read (`"2-pending"`), or `*`.',
+        max_length=64,
+        examples=[None],
+        json_schema_extra={"pattern": rf"^\s*(\*|{_TAG.pattern})\s*$"},
+    ),
+]
+
+
+def etag(procedure: Procedure) -> str:
+    """Return the ETag of a version: its content never changes.
+
+    It never returns to a status that it had, but for a private skill whose offer is withdrawn or declined.
+    """
+    return f'"{procedure.version}-{procedure.status.value}"'
+
+
+def read_version(if_match: str | None, version: int | None) -> ReadVersion | None:
+    """Return what the caller has read, by ``If-Match`` and by the number in the request; None: neither names it.
+
+    Raises ``InvalidRequest``.
+    """
+    if if_match is None or if_match.strip() == "*":
+        return ReadVersion(version) if version is not None else None
+    tag = _TAG.fullmatch(if_match.strip())
+    if tag is None:
+        raise InvalidRequest('If-Match: send the ETag of the version that you have read, such as "2-pending", or *.')
+    if version not in (None, int(tag[1])):
+        raise InvalidRequest(f"version: it is {version}, but If-Match names version {tag[1]}.")
+    return ReadVersion(int(tag[1]), ProcedureStatus(tag[2]))
+
+
+def describe_body(model: type[BaseModel]) -> dict[str, Any]:
+    """Return the OpenAPI entry of a body that is JSON or a SKILL.md."""
+    schema = model.model_json_schema()
+    content = {
+        "application/json": {"schema": _inline(schema, schema.pop("$defs", {}))},
+        MARKDOWN: {"schema": {"type": "string"}, "example": EXAMPLE},
+    }
+    return {"requestBody": {"required": True, "content": content}}
+
+
+def is_markdown(request: Request) -> bool:
+    """Return whether the body is a SKILL.md."""
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower() == MARKDOWN
+
+
+async def read_json(request: Request, model: type[Body]) -> Body:
+    """Return the JSON in the body, as FastAPI does where nothing else is accepted."""
+    try:
+        value = json.loads(await request.body())
+    except (ValueError, RecursionError):
+        raise MalformedJson from None
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        raise RequestValidationError(error.errors()) from None
+
+
+async def read_markdown(request: Request) -> ProcedureDraft:
+    """Return the SKILL.md in the body. Raises ``InvalidRequest``."""
+    try:
+        return parse_skill_markdown((await request.body()).decode())
+    except UnicodeDecodeError:
+        raise InvalidRequest("A SKILL.md is encoded as UTF-8.") from None
+    except InvalidProcedure as invalid:
+        raise InvalidRequest(f"{invalid}.") from None
+
+
+def to_draft(fields: dict[str, Any]) -> ProcedureDraft:
+    """Return a procedure of its fields. Raises ``InvalidRequest``."""
+    try:
+        return draft_from(fields)
+    except InvalidProcedure as invalid:
+        raise InvalidRequest(f"{invalid}.") from None
+
+
+def _inline(schema: Any, definitions: dict[str, Any]) -> Any:
+    """Return a JSON schema with its definitions in place of the references to them."""
+    if isinstance(schema, list):
+        return [_inline(each, definitions) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if "$ref" in schema:
+        return _inline(definitions[schema["$ref"].rpartition("/")[2]], definitions)
+    return {name: _inline(value, definitions) for name, value in schema.items()}

@@ -1,0 +1,332 @@
+"""Procedures of agents: list, read, write, decide, try a message, and SKILL.md files."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, cast
+
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
+
+from baton.api.http.dependencies import AgentId, Caller, Cursor, Limit, UseCases
+from baton.api.http.problems import responses
+from baton.api.http.schemas import Listing, check_query
+from baton.api.memory.procedure_bodies import (
+    EXAMPLE,
+    MARKDOWN,
+    IfMatch,
+    describe_body,
+    etag,
+    is_markdown,
+    read_json,
+    read_markdown,
+    read_version,
+    to_draft,
+)
+from baton.api.memory.procedure_schemas import (
+    MAX_REASON,
+    Approval,
+    MatchRequest,
+    Procedure,
+    ProcedureChange,
+    ProcedureMatches,
+    ProcedureRequest,
+    ProcedureWithVersions,
+    Rejection,
+)
+from baton.api.threads.access import agent_of
+from baton.composition.app import App
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.cursors import decode_ordinal, encode_ordinal
+from baton.domain.errors import (
+    Forbidden,
+    InvalidRequest,
+    MalformedJson,
+    ProcedureChanged,
+    ProcedureVersionMismatch,
+    TooManyProcedures,
+    UnknownProcedure,
+)
+from baton.domain.memory.context_item import ContextItem
+from baton.domain.memory.procedure import REVIEWED, ProcedureAction, ProcedureScope, ProcedureStatus
+from baton.domain.memory.procedure import Procedure as Record
+from baton.domain.memory.skill_markdown import skill_markdown
+from baton.domain.tenants.identity import MAX_USER_ID, Scope, is_printable
+from baton.memory.procedures.administration import ProcedureVersions
+from baton.memory.procedures.skill_administration import is_private_id
+
+router = APIRouter(prefix="/v1", tags=["procedures"])
+
+PROCEDURES = "/agents/{agent_id}/procedures"
+PROCEDURE = f"{PROCEDURES}/{{procedure_id:procedure}}"
+
+ProcedureId = Annotated[str, Path(description="The procedure's id.", max_length=80, examples=["slack-alert"])]
+UserId = Annotated[
+    str | None,
+    Query(alias="userId", max_length=MAX_USER_ID, description="The maker of a private skill that is offered."),
+]
+Version = Annotated[int | None, Query(ge=1, le=999_999, description="A version; the newest without it.")]
+
+
+async def _agent(agent_id: AgentId, scope: Caller, app: UseCases) -> AgentDefinition:
+    return await agent_of(scope, app, agent_id, action="agent.read")
+
+
+Agent = Annotated[AgentDefinition, Depends(_agent)]
+
+
+@router.get(PROCEDURES, summary="List procedures", responses=responses(Forbidden))
+async def list_procedures(
+    agent: Agent,
+    scope: Caller,
+    app: UseCases,
+    status: Annotated[
+        list[ProcedureStatus] | None, Query(description="The statuses of the versions to list; all without it.")
+    ] = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+) -> Listing[Procedure]:
+    """Return versions of procedures, the agent's own and those of all agents, by their last decision, newest first.
+
+    Versions that are not approved need `procedure:approve`; without it and without `status`, approved ones are listed.
+    Private skills are not listed here: their makers find them with `GET /v1/skills`, and what is offered is listed by
+    `GET /v1/procedures?status=offered`.
+    """
+    wanted = status or app.procedures.administration.statuses_for(scope)
+    if not set(wanted) <= set(REVIEWED):
+        raise InvalidRequest("status: private skills are listed by GET /v1/skills, offers by GET /v1/procedures.")
+    found, after = await app.procedures.administration.page(
+        scope, agent.id, list(dict.fromkeys(wanted)), limit=limit, cursor=cursor
+    )
+    return Listing[Procedure](items=[Procedure.from_record(each) for each in found], next_cursor=after)
+
+
+@router.post(
+    PROCEDURES,
+    summary="Create a procedure",
+    status_code=201,
+    openapi_extra=describe_body(ProcedureRequest),
+    responses=responses(Forbidden),
+)
+async def create_procedure(agent: Agent, scope: Caller, app: UseCases, request: Request) -> Procedure:
+    """Save a procedure as pending: JSON, or a SKILL.md as `text/markdown`, with `?scope=tenant` for all agents.
+
+    A name that is in use makes that procedure's next version. The same content again makes none. Needs
+    `procedure:approve` or `skill:create`.
+    """
+    if is_markdown(request):
+        of = request.query_params.get("scope", ProcedureScope.AGENT)
+        if of not in (ProcedureScope.AGENT, ProcedureScope.TENANT):
+            raise InvalidRequest("scope must be agent or tenant.")
+        draft = await read_markdown(request)
+    else:
+        asked = await read_json(request, ProcedureRequest)
+        draft, of = to_draft(asked.fields()), asked.scope
+    saved = await app.procedures.administration.create(scope, agent.id, draft, ProcedureScope(of))
+    return cast("Procedure", Procedure.from_record(saved))
+
+
+@router.post(f"{PROCEDURES}/match", summary="Try a message")
+async def match_procedures(agent: Agent, scope: Caller, app: UseCases, asked: MatchRequest) -> ProcedureMatches:
+    """Return the procedures that a turn would find for a message, and which one it would follow."""
+    check_query(asked.query)
+    block = await app.procedures.administration.match(scope, agent, asked.query)
+    items = [ContextItem.from_found(item) for item in block.items[: asked.limit]]
+    return ProcedureMatches(items=items, error=block.error)
+
+
+@router.get(PROCEDURE, summary="Read a procedure")
+async def get_procedure(
+    agent: Agent,
+    procedure_id: ProcedureId,
+    scope: Caller,
+    app: UseCases,
+    request: Request,
+    response: Response,
+    version: Version = None,
+    limit: Limit = 20,
+    cursor: Cursor = None,
+    user_id: UserId = None,
+) -> ProcedureWithVersions:
+    """Return the newest version, or another, and all versions, newest first; a SKILL.md for `Accept: text/markdown`.
+
+    Without `procedure:approve` there is the approved version only. `ETag` names the version and its status. A private
+    skill has its newest version only, for its maker, and while it is offered for holders of `procedure:approve`.
+    """
+    before = decode_ordinal(cursor) if cursor else None
+    found = await _read(app, scope, agent, procedure_id, user_id, version=version, limit=limit, before=before)
+    if MARKDOWN in request.headers.get("accept", ""):
+        return cast("ProcedureWithVersions", _file(found.shown))
+    response.headers["ETag"] = etag(found.shown)
+    shown = ProcedureWithVersions.from_record(
+        found.shown,
+        versions=[Procedure.from_record(each) for each in found.versions],
+        next_cursor=encode_ordinal(found.before) if found.before is not None else None,
+    )
+    return cast("ProcedureWithVersions", shown)
+
+
+@router.get(
+    f"{PROCEDURE}/SKILL.md",
+    summary="Export a procedure",
+    response_class=Response,
+    responses={
+        200: {"content": {MARKDOWN: {"schema": {"type": "string"}, "example": EXAMPLE}}},
+    },
+)
+async def export_procedure(
+    agent: Agent,
+    procedure_id: ProcedureId,
+    scope: Caller,
+    app: UseCases,
+    version: Version = None,
+    user_id: UserId = None,
+) -> Response:
+    """Return a version as a SKILL.md, which can be imported again."""
+    found = await _read(app, scope, agent, procedure_id, user_id, version=version, limit=1, before=None)
+    return _file(found.shown)
+
+
+async def _read(
+    app: App, scope: Scope, agent: AgentDefinition, procedure_id: str, user_id: str | None, **page: Any
+) -> ProcedureVersions:
+    if not is_private_id(procedure_id):
+        return await app.procedures.administration.read(scope, agent.id, procedure_id, **page)
+    skill = await app.procedures.skills.read(scope, agent.id, procedure_id, user_id=user_id)
+    if page["version"] not in (None, skill.version):
+        raise UnknownProcedure
+    return ProcedureVersions(skill, [skill], None)
+
+
+_CHANGED_VERSION = {
+    "name": "version",
+    "in": "query",
+    "required": False,
+    "description": "The version that was changed, of a SKILL.md.",
+    "schema": {"type": "integer", "minimum": 1},
+}
+
+
+@router.put(
+    PROCEDURE,
+    summary="Change a procedure",
+    openapi_extra={**describe_body(ProcedureChange), "parameters": [_CHANGED_VERSION]},
+    responses=responses(Forbidden, ProcedureChanged, ProcedureVersionMismatch),
+)
+async def change_procedure(
+    agent: Agent,
+    procedure_id: ProcedureId,
+    scope: Caller,
+    app: UseCases,
+    request: Request,
+    response: Response,
+    if_match: IfMatch = None,
+) -> Procedure:
+    """Save changed content as a new pending version: JSON, or a SKILL.md as `text/markdown` with `?version=`.
+
+    `version`, or `If-Match`, is the newest one, which was changed. If that is pending, it is retired, so that a user
+    who approves a version has read just that. Needs `procedure:approve`.
+    """
+    if is_markdown(request):
+        given = request.query_params.get("version")
+        if given is not None and not (given.isascii() and given.isdecimal() and 1 <= len(given) <= 6):
+            raise InvalidRequest("version: the version that was changed is no number.")
+        draft, version = await read_markdown(request), int(given) if given is not None else None
+    else:
+        asked = await read_json(request, ProcedureChange)
+        draft, version = to_draft(asked.fields()), asked.version
+    read = read_version(if_match, version)
+    if read is None:
+        raise InvalidRequest("version: the version that was changed is missing.")
+    return to_response(
+        response, await app.procedures.administration.change(scope, agent.id, procedure_id, draft, read=read)
+    )
+
+
+_DECIDING = responses(MalformedJson, Forbidden, ProcedureChanged, ProcedureVersionMismatch, TooManyProcedures)
+
+
+@router.post(f"{PROCEDURE}/approve", summary="Approve a version", responses=_DECIDING)
+async def approve_procedure(
+    agent: Agent,
+    procedure_id: ProcedureId,
+    scope: Caller,
+    app: UseCases,
+    response: Response,
+    asked: Approval | None = None,
+    if_match: IfMatch = None,
+) -> Procedure:
+    """Let turns follow a pending version. The approved version, if any, is retired. Needs `procedure:approve`."""
+    read = read_version(if_match, asked.version if asked is not None else None)
+    decided = await app.procedures.administration.decide(
+        scope, agent.id, procedure_id, ProcedureAction.APPROVE, read=read
+    )
+    return to_response(response, decided)
+
+
+@router.post(f"{PROCEDURE}/reject", summary="Reject a version", responses=_DECIDING)
+async def reject_procedure(
+    agent: Agent,
+    procedure_id: ProcedureId,
+    scope: Caller,
+    app: UseCases,
+    response: Response,
+    asked: Rejection,
+    if_match: IfMatch = None,
+) -> Procedure:
+    """Reject a pending version. Needs `procedure:approve`."""
+    decided = await app.procedures.administration.decide(
+        scope,
+        agent.id,
+        procedure_id,
+        ProcedureAction.REJECT,
+        read=read_version(if_match, asked.version),
+        reason=reason_line(asked.reason),
+    )
+    return to_response(response, decided)
+
+
+@router.delete(PROCEDURE, summary="Retire a version", responses=_DECIDING)
+async def retire_procedure(
+    agent: Agent,
+    procedure_id: ProcedureId,
+    scope: Caller,
+    app: UseCases,
+    response: Response,
+    version: Annotated[int, Query(ge=1, le=999_999, description="The version that the caller has read.")],
+    reason: Annotated[
+        str | None, Query(min_length=1, max_length=MAX_REASON, description="The reason; it is stored and audited.")
+    ] = None,
+    if_match: IfMatch = None,
+) -> Procedure:
+    """Stop following the approved version, or withdraw a pending one. It is kept. Needs `procedure:approve`.
+
+    The caller's own private skill is removed, which needs no permission.
+    """
+    if is_private_id(procedure_id):
+        removed = await app.procedures.skills.remove(scope, agent.id, procedure_id, version=version)
+        return to_response(response, removed)
+    decided = await app.procedures.administration.decide(
+        scope,
+        agent.id,
+        procedure_id,
+        ProcedureAction.RETIRE,
+        read=read_version(if_match, version),
+        reason=reason_line(reason) if reason is not None else None,
+    )
+    return to_response(response, decided)
+
+
+def reason_line(text: str) -> str:
+    line = " ".join(text.split())
+    if not is_printable(line, MAX_REASON):
+        raise InvalidRequest("reason must be printable text.")
+    return line
+
+
+def to_response(response: Response, decided: Record) -> Procedure:
+    response.headers["ETag"] = etag(decided)
+    return cast("Procedure", Procedure.from_record(decided))
+
+
+def _file(procedure: Record) -> Response:
+    headers = {"ETag": etag(procedure)}
+    return Response(skill_markdown(procedure.draft), media_type=f"{MARKDOWN}; charset=utf-8", headers=headers)

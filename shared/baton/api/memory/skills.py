@@ -1,0 +1,124 @@
+"""Skills that callers may use, and private ones: offer, withdraw, share and decline them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+
+from baton.api.http.dependencies import Caller, Cursor, Limit, UseCases
+from baton.api.http.problems import responses
+from baton.api.http.schemas import Listing
+from baton.api.memory.procedure_schemas import Declination, Offer, Procedure, Sharing
+from baton.api.memory.procedures import PROCEDURE, Agent, ProcedureId, reason_line, to_response
+from baton.domain.cursors import decode, encode
+from baton.domain.errors import (
+    Forbidden,
+    InvalidRequest,
+    MalformedJson,
+    ProcedureChanged,
+    ProcedureNameTaken,
+    TooManyProcedures,
+)
+from baton.domain.memory.private_skill import SkillAction
+from baton.domain.memory.procedure import ProcedureScope
+
+router = APIRouter(prefix="/v1", tags=["procedures"])
+
+_OFFERING = responses(MalformedJson, ProcedureChanged)
+
+
+@router.get("/skills", summary="List skills")
+async def list_skills(
+    scope: Caller,
+    app: UseCases,
+    of: Annotated[ProcedureScope | None, Query(alias="scope", description="Only skills of this scope.")] = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+) -> Listing[Procedure]:
+    """Return the skills that the caller may use.
+
+    These are the approved procedures of all agents that the caller may talk to, by agent, then those of all agents, and
+    last the caller's own private skills (`scope: "user"`).
+    """
+    start = _position(cursor)
+    agents = (await app.agents.of(scope)).visible(scope)
+    found = [] if of is ProcedureScope.USER else await app.procedures.administration.usable(scope, agents)
+    if of in (None, ProcedureScope.USER):
+        found += await app.procedures.skills.own(scope, agents)
+    found = [each for each in found if of in (None, each.scope)]
+    after = encode({"from": start + limit}) if len(found) > start + limit else None
+    items = [Procedure.from_record(each) for each in found[start : start + limit]]
+    return Listing[Procedure](items=items, next_cursor=after)
+
+
+@router.post(f"{PROCEDURE}/offer", summary="Offer a private skill", responses=_OFFERING)
+async def offer_skill(
+    agent: Agent,
+    procedure_id: ProcedureId,
+    scope: Caller,
+    app: UseCases,
+    response: Response,
+    asked: Offer | None = None,
+) -> Procedure:
+    """Ask that the caller's own private skill is shared: holders of `procedure:approve` can read it from then on."""
+    version = asked.version if asked is not None else None
+    changed = await app.procedures.skills.change_offer(
+        scope, agent.id, procedure_id, SkillAction.OFFER, version=version
+    )
+    return to_response(response, changed)
+
+
+@router.delete(f"{PROCEDURE}/offer", summary="Withdraw an offer", responses=_OFFERING)
+async def withdraw_offer(
+    agent: Agent, procedure_id: ProcedureId, scope: Caller, app: UseCases, response: Response
+) -> Procedure:
+    """Take back the offer of the caller's own skill, which nobody has shared yet."""
+    changed = await app.procedures.skills.change_offer(
+        scope, agent.id, procedure_id, SkillAction.WITHDRAW, version=None
+    )
+    return to_response(response, changed)
+
+
+@router.post(
+    f"{PROCEDURE}/share",
+    summary="Share a private skill",
+    responses=responses(Forbidden, ProcedureChanged, ProcedureNameTaken, TooManyProcedures),
+)
+async def share_skill(
+    agent: Agent, procedure_id: ProcedureId, scope: Caller, app: UseCases, response: Response, asked: Sharing
+) -> Procedure:
+    """Make an offered skill, or the caller's own, an approved procedure of the agent, for all its users.
+
+    If a procedure of its name is approved, `replaces` must name that version: 409 `procedure_name_taken` otherwise.
+    Repeated by the same user: the same answer. Needs `procedure:approve`.
+    """
+    shared = await app.procedures.skills.share(
+        scope, agent.id, procedure_id, user_id=asked.user_id, version=asked.version, replaces=asked.replaces
+    )
+    return to_response(response, shared)
+
+
+@router.post(f"{PROCEDURE}/decline", summary="Decline an offer", responses=responses(Forbidden, ProcedureChanged))
+async def decline_offer(
+    agent: Agent, procedure_id: ProcedureId, scope: Caller, app: UseCases, response: Response, asked: Declination
+) -> Procedure:
+    """Refuse to share an offered skill. Its maker keeps it and sees the `reason`. Needs `procedure:approve`."""
+    declined = await app.procedures.skills.decline(
+        scope,
+        agent.id,
+        procedure_id,
+        user_id=asked.user_id,
+        version=asked.version,
+        reason=reason_line(asked.reason),
+    )
+    return to_response(response, declined)
+
+
+def _position(cursor: str | None) -> int:
+    if cursor is None:
+        return 0
+    match decode(cursor):
+        case {"from": int(start)} if 0 < start < 10**6 and not isinstance(start, bool):
+            return start
+    raise InvalidRequest("cursor was not handed out by this list.")

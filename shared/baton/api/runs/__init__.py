@@ -1,0 +1,1 @@
+"""Routes of runs over AG-UI, and their event streams."""

@@ -1,0 +1,102 @@
+"""Runs whose clients have left: an AG-UI client stops a run by ending its request.
+
+A request also ends when a network is lost or a page is reloaded. So a run continues for a short time, and stops only
+if no client has returned by then. Other processes do not see who has come back here, and Lambda does not see
+clients leave: there, runs continue.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import Counter
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from aws_lambda_powertools import Logger
+
+from baton.domain.errors import BatonError
+from baton.domain.metrics import Metric, count
+from baton.domain.tenants.identity import Scope
+from baton.failures.background import in_background
+
+logger = Logger(child=True)
+
+Key = tuple[str, str, str]
+"""Tenant, user and thread: nobody else calls a stop off, or hastens it."""
+T = TypeVar("T")
+Stop = Callable[[], Awaitable[object]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Left:
+    message_id: str
+    stop: Stop
+    waiting: asyncio.TimerHandle
+
+
+class AbandonedRuns:
+    """The streams of one process, by thread, and the runs that are about to be stopped."""
+
+    def __init__(self) -> None:
+        self._open: Counter[Key] = Counter()
+        self._left: dict[Key, _Left] = {}
+
+    async def count(self, scope: Scope, thread_id: str, frames: AsyncGenerator[T, None]) -> AsyncGenerator[T, None]:
+        """Yield the frames of a stream of the thread's events, which counts until it is closed."""
+        key = _key(scope, thread_id)
+        self._open[key] += 1
+        try:
+            async with contextlib.aclosing(frames):
+                async for frame in frames:
+                    yield frame
+        finally:
+            self._open[key] -= 1
+            if not self._open[key]:
+                del self._open[key]
+
+    def came_back(self, scope: Scope, thread_id: str) -> None:
+        """Let the thread's run continue: somebody follows it."""
+        left = self._left.pop(_key(scope, thread_id), None)
+        if left is not None:
+            left.waiting.cancel()
+
+    def note_message(self, scope: Scope, thread_id: str, message_id: str) -> None:
+        """Let the run continue if its message is sent again; stop it at once if another message is sent instead."""
+        left = self._left.get(_key(scope, thread_id))
+        if left is not None and left.message_id != message_id:
+            self._stop(_key(scope, thread_id))
+        else:
+            self.came_back(scope, thread_id)
+
+    def leave(self, scope: Scope, thread_id: str, message_id: str, stop: Stop, *, seconds: float) -> None:
+        """Stop the run of a message in this many seconds, unless somebody is there or comes back.
+
+        Call it while the stream that was left still counts as open.
+        """
+        key = _key(scope, thread_id)
+        if self._open[key] > 1:
+            return
+        self.came_back(scope, thread_id)
+        waiting = asyncio.get_running_loop().call_later(seconds, self._stop, key)
+        self._left[key] = _Left(message_id, stop, waiting)
+
+    def _stop(self, key: Key) -> None:
+        left = self._left.pop(key, None)
+        if left is None:
+            return
+        left.waiting.cancel()
+        in_background(_stop_run(left.stop), "stop of a run that was left")
+
+
+def _key(scope: Scope, thread_id: str) -> Key:
+    return scope.tenant_id, scope.user_id, thread_id
+
+
+async def _stop_run(stop: Stop) -> None:
+    try:
+        await stop()
+    except BatonError as error:
+        logger.warning("a run that was left goes on", reason=error.code)
+        count(Metric.RUNS_NOT_STOPPED)

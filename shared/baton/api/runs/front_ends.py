@@ -1,0 +1,209 @@
+"""Events for front ends: calls of the front ends' own tools, and older lines of AG-UI."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+from typing import Any
+
+from baton.domain.threads.content import FILE_ID, FILE_PROVIDER
+from baton.domain.threads.events import Event
+from baton.domain.threads.interrupt import APPROVAL, CLIENT_TOOL
+from baton_documents.media_types import MediaType
+
+TOOL_RESULT = "tool_call_result"
+"""The name of the CUSTOM event with a result that the client has sent itself."""
+
+
+def for_front_ends(convert: Convert, answered: Collection[str] = ()) -> Convert:
+    """Return the conversion for AG-UI's clients, before ``convert``.
+
+    ``answered`` are the ids of calls whose results came with the request. The client has messages with them already.
+    """
+
+    def to_client(event: Event) -> Event:
+        body = event.body
+        match body:
+            case {"type": "RUN_FINISHED", "outcome": {"type": "interrupt", "interrupts": list(interrupts)}}:
+                return convert(replace(event, body=_finished(body, interrupts)))
+            case {"type": "TOOL_CALL_RESULT", "toolCallId": call_id} if call_id in answered:
+                return convert(replace(event, body=_own_result(body)))
+        return convert(event)
+
+    return to_client
+
+
+def _finished(body: dict[str, Any], interrupts: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the end of a run with the interrupts for people only; the others are in its metadata.
+
+    Without any there is no ``outcome``: with ``success``, assistant-ui takes the calls as done and does not continue.
+    """
+    waiting = [each for each in interrupts if each["reason"] == CLIENT_TOOL]
+    if not waiting:
+        return body
+    asked = [each for each in interrupts if each["reason"] != CLIENT_TOOL]
+    ended = {name: value for name, value in body.items() if name != "outcome"}
+    outcome = {"outcome": {"type": "interrupt", "interrupts": asked}} if asked else {}
+    return {**ended, **outcome, "metadata": {**body.get("metadata", {}), "clientTools": waiting}}
+
+
+def _own_result(body: dict[str, Any]) -> dict[str, Any]:
+    value = {"toolCallId": body["toolCallId"], "messageId": body["messageId"]}
+    return {"type": "CUSTOM", "name": TOOL_RESULT, "value": value, "metadata": body.get("metadata", {})}
+
+
+Json = dict[str, Any]
+Convert = Callable[[Event], Event]
+"""Converts an event for one client."""
+
+KNOWN_EVENTS = frozenset(
+    {
+        "RUN_STARTED",
+        "RUN_FINISHED",
+        "RUN_ERROR",
+        "STEP_STARTED",
+        "STEP_FINISHED",
+        "TEXT_MESSAGE_START",
+        "TEXT_MESSAGE_CONTENT",
+        "TEXT_MESSAGE_END",
+        "TOOL_CALL_START",
+        "TOOL_CALL_ARGS",
+        "TOOL_CALL_END",
+        "TOOL_CALL_RESULT",
+        "STATE_SNAPSHOT",
+        "STATE_DELTA",
+        "MESSAGES_SNAPSHOT",
+        "ACTIVITY_SNAPSHOT",
+        "ACTIVITY_DELTA",
+        "CUSTOM",
+        "REASONING_START",
+        "REASONING_MESSAGE_START",
+        "REASONING_MESSAGE_CONTENT",
+        "REASONING_MESSAGE_END",
+        "REASONING_END",
+    }
+)
+"""Event types of both lines. Clients of 0.0.58 abort a run at any other type."""
+
+TOOL_CALL = "tool_call"
+"""The reason of an approval by which clients of that line find the call."""
+
+_VERSION = re.compile(r"(\d+)\.\d+", re.ASCII)
+_FILE_URL = re.compile(rf"{FILE_PROVIDER}:({FILE_ID.pattern})")
+
+
+def conversion_for(protocol_version: str | None) -> Convert:
+    """Return the conversion of events for a client that sends this ``protocolVersion``, or none.
+
+    Clients of the 1.x line send one with every run; older ones send none. An unreadable version belongs to a later
+    line (AG-UI's rules on versions).
+    """
+    if protocol_version is None:
+        return downgrade
+    version = _VERSION.fullmatch(protocol_version)
+    return downgrade if version is not None and int(version[1]) < 1 else keep
+
+
+def keep(event: Event) -> Event:
+    """Return the event unchanged, as AG-UI 1.0."""
+    return event
+
+
+def downgrade(event: Event) -> Event:
+    """Return the event for the 0.0.5x line. Unknown types become CUSTOM with their name in lower case."""
+    body = event.body
+    if event.type not in KNOWN_EVENTS:
+        return replace(event, body=_custom(body))
+    change = _CHANGES.get(event.type)
+    return event if change is None else replace(event, body=change(body))
+
+
+def _custom(body: Json) -> Json:
+    value = {name: value for name, value in body.items() if name not in ("type", "metadata")}
+    metadata = {"metadata": body["metadata"]} if "metadata" in body else {}
+    return {"type": "CUSTOM", "name": str(body["type"]).lower(), "value": value, **metadata}
+
+
+def _run_started(body: Json) -> Json:
+    if "input" not in body:
+        return body
+    # That line requires all of these fields, even if they are empty.
+    whole = {"state": {}, "tools": [], "context": [], "forwardedProps": {}, **body["input"]}
+    return {**body, "input": {**whole, "messages": [_message(each) for each in whole["messages"]]}}
+
+
+def _run_finished(body: Json) -> Json:
+    outcome = body.get("outcome")
+    match outcome:
+        case None | {"type": "success"}:
+            return body
+        case {"type": "interrupt", "interrupts": interrupts}:
+            return {**body, "outcome": {"type": "interrupt", "interrupts": [_interrupt(each) for each in interrupts]}}
+    # That line knows finished and interrupted runs only. Other outcomes become the run's result.
+    return {
+        **{name: value for name, value in body.items() if name != "outcome"},
+        "result": {"outcome": outcome["type"]},
+    }
+
+
+def _interrupt(interrupt: Json) -> Json:
+    return {**interrupt, "reason": TOOL_CALL} if interrupt["reason"] == APPROVAL else interrupt
+
+
+def _messages_snapshot(body: Json) -> Json:
+    return {**body, "messages": [_message(each) for each in body["messages"]]}
+
+
+def _message(message: Json) -> Json:
+    content = message.get("content")
+    return {**message, "content": [_part(each) for each in content]} if isinstance(content, list) else message
+
+
+def _part(part: Json) -> Json:
+    match part:
+        case {"source": {"type": "file", "value": value, **rest}}:
+            # That line has data and addresses only. ``upgrade`` reads this address back.
+            others = {name: value for name, value in rest.items() if name != "provider"}
+            return {**part, "source": {"type": "url", "value": f"{FILE_PROVIDER}:{value}", **others}}
+    return part
+
+
+_CHANGES: Mapping[str, Callable[[Json], Json]] = {
+    "RUN_STARTED": _run_started,
+    "RUN_FINISHED": _run_finished,
+    "MESSAGES_SNAPSHOT": _messages_snapshot,
+}
+
+
+def upgrade(message: Json) -> Json:
+    """Convert a client's message to AG-UI 1.0, including content parts that 1.0 no longer has."""
+    content = message.get("content")
+    return {**message, "content": [_upgrade_part(each) for each in content]} if isinstance(content, list) else message
+
+
+def _upgrade_part(part: Any) -> Any:
+    match part:
+        case {"type": "binary", "mimeType": str(mime_type)}:
+            return _media_part(part, mime_type)
+        case {"source": {"type": "url", "value": str(value), **rest}} if file := _FILE_URL.fullmatch(value):
+            return {**part, "source": {"type": "file", "value": file[1], "provider": FILE_PROVIDER, **rest}}
+    return part
+
+
+_PROVIDER = {"id": {"provider": FILE_PROVIDER}}
+"""The provider of every part with an id: uploads."""
+
+
+def _media_part(part: Json, mime_type: str) -> Json:
+    """Return the part for 0.0.5x's ``binary``: an image, document, audio or video."""
+    kind = MediaType.parse(mime_type).kind
+    named = {"filename": part["filename"]} if part.get("filename") else None
+    for field, source in (("data", "data"), ("url", "url"), ("id", "file")):
+        if part.get(field):
+            return {
+                "type": kind if kind in ("image", "audio", "video") else "document",
+                "source": {"type": source, "value": part[field], "mimeType": mime_type, **_PROVIDER.get(field, {})},
+                "metadata": named,
+            }
+    return part

@@ -1,0 +1,195 @@
+"""AG-UI run inputs: the end of the conversation that is new, and answers for an interrupted run."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from ag_ui.core import RunAgentInput, TextPart, ToolMessage, UserMessage
+
+from baton.composition.app import App
+from baton.domain.errors import BatonError, InterruptUnavailable, UnsupportedPart
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.client_offer import ClientOffer
+from baton.domain.threads.events import Event, run_finished, run_started, unsequenced
+from baton.domain.threads.interrupt import AnswerStatus, InterruptAnswer, answer_message_id, is_client_call
+from baton.domain.threads.message import Role, StoredMessage
+from baton.domain.threads.thread import Thread
+from baton.threads.requests.parsing import answer_request, interrupt_answer, parse_thread_id
+from baton.threads.requests.turn_requests import AnswerRequest, MessageRequest
+
+MAX_ENTRIES = 1_000
+"""Entries of ``tools``, of ``context`` and of ``resume``, and of a list in a message. Each is validated."""
+MAX_RESULTS = 64
+"""Results of the client's tools that are read: more than wait at once."""
+
+
+def newest_only(body: Any) -> Any:
+    """Return the input with its last user message, the client's results next to it, and its last message.
+
+    Validating a thousand messages would take a tenth of a second. Raises ``ValueError`` for lists that are too long.
+    """
+    if not isinstance(body, dict):
+        return body
+    for name in ("tools", "context", "resume"):
+        if isinstance(body.get(name), list) and len(body[name]) > MAX_ENTRIES:
+            raise ValueError(f"{name} must have at most {MAX_ENTRIES} entries")
+    messages = body.get("messages")
+    if not isinstance(messages, list):
+        return body
+    places = [n for n, message in enumerate(messages) if isinstance(message, dict) and message.get("role") == "user"]
+    asked = places[-1] if places else -1
+    since = asked
+    while since > 0 and isinstance(messages[since - 1], dict) and messages[since - 1].get("role") == "tool":
+        since -= 1
+    before = [n for n in range(since, asked) if _is_client_result(messages[n])]
+    results = [n for n in range(asked + 1, len(messages)) if _is_client_result(messages[n])]
+    read = sorted({*before[-MAX_RESULTS:], *places[-1:], *results[-MAX_RESULTS:], len(messages) - 1} - {-1})
+    for place in read:
+        _check_lists(messages[place])
+    return {**body, "messages": [messages[place] for place in read]}
+
+
+def _check_lists(message: object) -> None:
+    for name, value in message.items() if isinstance(message, dict) else ():
+        if isinstance(value, list) and len(value) > MAX_ENTRIES:
+            raise ValueError(f"{str(name)[:80]} of a message must have at most {MAX_ENTRIES} entries")
+
+
+def _is_client_result(message: object) -> bool:
+    if not isinstance(message, Mapping) or message.get("role") != "tool":
+        return False
+    call_id = message.get("toolCallId")
+    return isinstance(call_id, str) and is_client_call(call_id)
+
+
+def read_results(messages: Sequence[Any]) -> list[Any]:
+    """Return the tool messages at the end that bring results of the client's tools, all of one run.
+
+    ``messages`` is what ``newest_only`` has left. Results of Baton's own tools stand there too, as the client has got
+    them, and bring nothing. A last message with the result of any other call is one that nothing waits for.
+    """
+    _, results = _client_results(messages)
+    last = messages[-1] if messages else None
+    if not results and last is not None and last.role == "tool" and not _is_own_call(last.tool_call_id):
+        return [last]
+    return _of_one_run(results)
+
+
+def results_before(messages: Sequence[Any]) -> list[Any]:
+    """Return the tool messages right before the last user message that bring results of the client's tools.
+
+    The user has written on while the client had them, and nobody has sent them yet.
+    """
+    results, _ = _client_results(messages)
+    return _of_one_run(results)
+
+
+def _client_results(messages: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    """Return the tool messages with results of the client's tools before, and after, the last user message."""
+    before: list[Any] = []
+    after: list[Any] = []
+    for message in messages:
+        if message.role == "user":
+            before, after = after, []
+        elif message.role == "tool" and is_client_call(message.tool_call_id):
+            after.append(message)
+    return before, after
+
+
+def _of_one_run(results: list[Any]) -> list[Any]:
+    """Return the last result of each call of the run that the last one belongs to."""
+    runs = [answer_message_id(each.tool_call_id) for each in results]
+    return list({each.tool_call_id: each for each, run in zip(results, runs, strict=True) if run == runs[-1]}.values())
+
+
+def _is_own_call(call_id: str) -> bool:
+    """Return whether the id is that of a call that Baton has carried out itself."""
+    return call_id.startswith("call_")
+
+
+MAX_RESULTS_BESIDE = 8
+"""The largest number of results that come with a message: so many calls of the client's tools may wait at once."""
+MAX_BYTES_BESIDE = 128 * 1024
+"""Bytes of them together. The turn's record, which also has the client's tools, must fit into an item."""
+
+Said = Callable[[Scope, RunAgentInput, ClientOffer | None], MessageRequest]
+
+
+async def to_request(
+    app: App,
+    scope: Scope,
+    run_input: RunAgentInput,
+    results: Sequence[ToolMessage],
+    offer: ClientOffer | None,
+    said: Said,
+) -> tuple[MessageRequest | AnswerRequest, Scope]:
+    """Return the answers to interrupts, or the message sent instead, and the scope in which the run continues.
+
+    ``results`` are the tool messages that bring something, and ``said`` makes the request of the last user message.
+    """
+    thread_id = parse_thread_id(scope, run_input.thread_id).id
+    answers = [
+        interrupt_answer(entry.interrupt_id, entry.status, entry.payload, scope.user_id)
+        for entry in run_input.resume or ()
+    ]
+    if answers:  # earlier runs of the exchange may have called the client's tools too
+        named, of_run = {answer.interrupt_id for answer in answers}, answer_message_id(answers[0].interrupt_id)
+        results = [each for each in results if answer_message_id(each.tool_call_id) == of_run]
+        results = [each for each in results if each.tool_call_id not in named]
+    answers += [_result(scope, each) for each in results]
+    asked = answer_request(thread_id, answers, run_id=run_input.run_id, client=offer)
+    last = run_input.messages[-1] if run_input.messages else None
+    if isinstance(last, UserMessage) and await app.approvals.is_passed_over(scope, thread_id, answers, last.id):
+        return said(scope, run_input, offer), scope
+    owner = await app.approvals.owner(scope, thread_id, answers, is_whole=bool(run_input.resume))
+    if owner.user_id != scope.user_id:
+        asked = replace(asked, client=None)  # the permission to approve does not include showing the agent something
+    return asked, owner
+
+
+def with_results(offer: ClientOffer | None, scope: Scope, results: Sequence[ToolMessage]) -> ClientOffer | None:
+    """Return the offer with results that come beside a new message.
+
+    Those that cannot be read are left out, and older ones that are too many or too large to be kept with the turn.
+    """
+    answers: deque[InterruptAnswer] = deque()
+    size = 0
+    for result in reversed(results):
+        with suppress(BatonError):
+            answer = _result(scope, result)
+            size += len(str(answer.payload).encode())
+            if len(answers) == MAX_RESULTS_BESIDE or size > MAX_BYTES_BESIDE:
+                break
+            answers.appendleft(answer)
+    return replace(offer or ClientOffer(), results=tuple(answers)) if answers else offer
+
+
+def _result(scope: Scope, message: ToolMessage) -> InterruptAnswer:
+    """Return the answer that a tool message is. Raises ``InterruptUnavailable`` for calls that are not the client's."""
+    if not is_client_call(message.tool_call_id):
+        raise InterruptUnavailable
+    content = message.content
+    if not isinstance(content, str):
+        texts = [part.text for part in content if isinstance(part, TextPart)]
+        if len(texts) < len(content):
+            raise UnsupportedPart("messages: the result of a tool must be text.")
+        content = "\n".join(texts)
+    is_error = bool(message.error)
+    payload = content or message.error or ""
+    return interrupt_answer(
+        message.tool_call_id, AnswerStatus.RESOLVED.value, payload, scope.user_id, is_error=is_error
+    )
+
+
+def still_waiting(run_input: RunAgentInput, thread: Thread) -> list[Event]:
+    """Return the events of a request whose answers are kept while others are missing. They belong to no run."""
+    nothing = StoredMessage(run_input.run_id, Role.TOOL, "", 0, run_input.run_id, thread.last_activity_at, 0)
+    events = (
+        run_started(thread.id, run_input.run_id, nothing),
+        run_finished(thread.id, run_input.run_id, usage=None, model=None, interrupts=thread.open_interrupts),
+    )
+    return [unsequenced(event, threadId=thread.id) for event in events]

@@ -1,0 +1,244 @@
+"""POST /v1/runs, for any AG-UI client of the lines 1.x and 0.0.5x."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Annotated, Any
+
+from ag_ui.core import RunAgentInput, UserMessage
+from fastapi import APIRouter, Body, Request
+from fastapi.responses import Response, StreamingResponse
+from pydantic import model_validator
+
+from baton.api.http.dependencies import Caller, TokenSeconds, UseCases
+from baton.api.http.problems import request_id, responses
+from baton.api.runs import sse
+from baton.api.runs.abandoned_runs import AbandonedRuns
+from baton.api.runs.front_ends import conversion_for, for_front_ends, upgrade
+from baton.api.runs.run_input import newest_only, read_results, results_before, still_waiting, to_request, with_results
+from baton.domain.errors import (
+    AgentMismatch,
+    BranchCrossesHandoff,
+    BranchUnavailable,
+    InterruptUnavailable,
+    InvalidRequest,
+    LimitReached,
+    MessageIdConflict,
+    MessageTooLarge,
+    ThreadLed,
+    ThreadUnavailable,
+    ToolNameTaken,
+    TooManyBranches,
+    UnknownAgent,
+    UnsupportedPart,
+)
+from baton.domain.tenants.identity import Permission, Scope
+from baton.domain.threads.client_offer import ClientOffer
+from baton.domain.threads.events import Event
+from baton.domain.wire_model import RUN_ID, THREAD_ID
+from baton.tenants.privacy.readers import sees_all
+from baton.threads.outbox.reader_events import ReaderEvents
+from baton.threads.requests.client_offers import client_offer
+from baton.threads.requests.parsing import message_request, parse_time_zone
+from baton.threads.requests.thread_access import audit_read
+from baton.threads.requests.turn_requests import AnswerRequest, MessageRequest
+
+TURN_SECONDS = 840.0
+"""Lambda's fifteen minutes, less the time to commit and to end the stream."""
+
+TURN_ERRORS = (
+    LimitReached,
+    ThreadUnavailable,
+    ThreadLed,
+    UnknownAgent,
+    AgentMismatch,
+    MessageIdConflict,
+    MessageTooLarge,
+    UnsupportedPart,
+)
+"""The errors that refuse a message before its run begins."""
+
+BRANCH_ERRORS = (BranchUnavailable, BranchCrossesHandoff, TooManyBranches)
+"""The errors that refuse to begin a branch."""
+
+FRAME_OF_A_RUN = ("RUN_STARTED", "RUN_FINISHED", "RUN_ERROR")
+
+router = APIRouter(prefix="/v1", tags=["runs"])
+
+EXAMPLE = {
+    "threadId": THREAD_ID,
+    "runId": RUN_ID,
+    "state": {},
+    "messages": [{"id": "m-1", "role": "user", "content": "What can you do?"}],
+    "tools": [],
+    "context": [],
+    "forwardedProps": {"agentId": "assistant"},
+    "protocolVersion": "1.0",
+}
+STREAM_EXAMPLE = (
+    'id: 1\ndata: {"type":"RUN_STARTED","threadId":"550e8400-e29b-41d4-a716-446655440000","runId":"2c5e...","metadata":'
+    '{"messageId":"m-1","threadId":"550e8400-e29b-41d4-a716-446655440000","runId":"2c5e...","seq":1,"attempt":1}}\n\n'
+)
+
+
+class RunInput(RunAgentInput):
+    """The fields of AG-UI's run input that are read, including those of the 0.0.5x line."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _upgrade(cls, raw: Any) -> Any:
+        raw = newest_only(raw)
+        if not isinstance(raw, dict) or not isinstance(raw.get("messages"), list):
+            return raw
+        messages = [upgrade(each) if isinstance(each, dict) else each for each in raw["messages"]]
+        return {**raw, "messages": messages}
+
+
+@router.post(
+    "/runs",
+    summary="Run an agent",
+    response_class=StreamingResponse,
+    responses={
+        200: {"description": "AG-UI events.", "content": {sse.MEDIA_TYPE: {"example": STREAM_EXAMPLE}}},
+        **responses(*TURN_ERRORS, *BRANCH_ERRORS, InterruptUnavailable, ToolNameTaken),
+    },
+)
+async def run(
+    request: Request,
+    scope: Caller,
+    app: UseCases,
+    timing: sse.Timings,
+    token_seconds: TokenSeconds,
+    run_input: Annotated[RunInput, Body(openapi_examples={"question": {"value": EXAMPLE}})],
+) -> Response:
+    """Answer the last user message of the input, as a stream of AG-UI events.
+
+    Only that message is read, because the store has the others. Its `id` is the idempotency key.
+    `forwardedProps.agentId` selects the main agent of a new conversation. The agent's model may call the client's
+    `tools`, and its prompt holds the client's `context`, unless its definition says otherwise. A run that calls such a
+    tool ends; tool messages at the end of `messages` bring the results and continue it. The client's `state` is
+    ignored. `resume` answers the interrupts of a run and continues it; its user and holders of `tool:approve` may do
+    so. `forwardedProps.branch` answers an earlier message again, or replaces it by this one. `forwardedProps.timeZone`
+    is IANA's name of the user's time zone. A client that ends its
+    request stops the run, unless it comes back within seconds by `GET /v1/threads/{id}/events` or the same request;
+    with `forwardedProps.onDisconnect: "continue"` the run continues, and can be followed at any time. Without
+    `protocolVersion`, which clients of the 1.x line send, the events are valid for the 0.0.5x line too.
+    """
+    offer = await _offer(run_input)
+    time_zone = parse_time_zone(_property(run_input.forwarded_props, "timeZone"), "forwardedProps.timeZone")
+    branches = _property(run_input.forwarded_props, "branch") is not None
+    results = [] if branches else read_results(run_input.messages)
+    asked: MessageRequest | AnswerRequest
+    if run_input.resume or results:
+        asked, owner = await to_request(app, scope, run_input, results, offer, _message)
+    else:
+        asked, owner = _message(scope, run_input, offer), scope
+    if owner.user_id == scope.user_id:  # the approver of another user's calls may be in another time zone
+        asked = replace(asked, time_zone=time_zone)
+
+    is_stopped = _is_stopped_when_left(run_input.forwarded_props)
+    abandoned_runs: AbandonedRuns = request.app.state.abandoned_runs
+    may_read = owner.user_id == scope.user_id or scope.has(Permission.THREAD_READ_ALL)
+    if may_read:
+        await audit_read(app.ports.audit, scope, asked.thread.id, owner.user_id, "thread.read")
+
+    def emit_to(emit: Callable[[Event], None]) -> Callable[[Event], None]:
+        """Emit only the run's end to a user who may approve the calls but not read the conversation."""
+        if may_read:
+            return emit
+        return lambda event: emit(event) if event.type in FRAME_OF_A_RUN else None
+
+    run_ids: list[str] = []
+
+    async def work(emit: Callable[[Event], None]) -> None:
+        emit_allowed = emit_to(emit)
+
+        def noting(event: Event) -> None:
+            if event.run_id is not None and not run_ids:
+                run_ids.append(event.run_id)  # a message that was sent before has another run than this request names
+            emit_allowed(event)
+
+        if await app.turns.run(owner, asked, noting, seconds=TURN_SECONDS) is None:
+            thread = await app.ports.store.get_thread(owner, asked.thread.id)
+            for event in still_waiting(run_input, thread):
+                emit(event)
+
+    answered = {result.tool_call_id for result in (*results, *results_before(run_input.messages))}
+    convert = for_front_ends(conversion_for(run_input.protocol_version), answered)
+    abandoned_runs.note_message(owner, asked.thread.id, asked.message_id)
+    reader = None if sees_all(scope, owner.user_id) else ReaderEvents(app.privacy.readers, after=0)
+    stream = sse.RunStream(work, request_id(request), timing, convert, reader)
+    frames = await stream.begin(token_seconds)
+
+    async def stop() -> None:
+        if not stream.is_over:
+            await app.controls.cancel(scope, asked.thread.id, run_ids[0] if run_ids else asked.run_id)
+
+    async def when_left(_: object) -> None:
+        if is_stopped and owner.user_id == scope.user_id and not stream.is_over:
+            seconds = timing.leaving_seconds
+            abandoned_runs.leave(scope, asked.thread.id, asked.message_id, stop, seconds=seconds)
+
+    return sse.respond(abandoned_runs.count(owner, asked.thread.id, frames), timing, when_left)
+
+
+def _is_stopped_when_left(props: Any) -> bool:
+    wanted: object = _property(props, "onDisconnect")
+    if wanted not in (None, "stop", "continue"):
+        raise InvalidRequest("forwardedProps.onDisconnect must be 'stop' or 'continue'.")
+    return wanted != "continue"
+
+
+async def _offer(run_input: RunAgentInput) -> ClientOffer | None:
+    """Return what the client offers. Raises ``InvalidRequest`` and ``MessageTooLarge``."""
+    tools = [tool.model_dump(by_alias=True, exclude={"metadata"}) for tool in run_input.tools or ()]
+    return client_offer(tools, [item.model_dump(by_alias=True) for item in run_input.context or ()])
+
+
+def _message(scope: Scope, run_input: RunAgentInput, offer: ClientOffer | None) -> MessageRequest:
+    branch = _property(run_input.forwarded_props, "branch")
+    if isinstance(branch, dict) and branch.get("regenerate") is True:
+        # Nothing new is said, so the last user message is an old one: its id would be a repeat.
+        message_id = branch.get("messageId")
+        return message_request(
+            scope,
+            thread_id=run_input.thread_id,
+            message_id=run_input.run_id if message_id is None else message_id,
+            content=None,
+            run_id=run_input.run_id,
+            branch=branch,
+            client=offer,
+        )
+    message = _last_user_message(run_input)
+    return message_request(
+        scope,
+        thread_id=run_input.thread_id,
+        message_id=message.id,
+        content=_content(message),
+        agent_id=_property(run_input.forwarded_props, "agentId"),
+        run_id=run_input.run_id,
+        branch=branch,
+        client=with_results(offer, scope, results_before(run_input.messages)),
+    )
+
+
+def _property(props: Any, name: str) -> Any:
+    """Return one of Baton's own properties. assistant-ui passes its application's properties as ``runConfig``."""
+    if not isinstance(props, dict):
+        return None
+    nested = props.get("runConfig")
+    return props.get(name) if props.get(name) is not None or not isinstance(nested, dict) else nested.get(name)
+
+
+def _last_user_message(run_input: RunAgentInput) -> UserMessage:
+    for message in reversed(run_input.messages):
+        if isinstance(message, UserMessage):
+            return message
+    raise InvalidRequest("messages must hold a user message; its id is the idempotency key.")
+
+
+def _content(message: UserMessage) -> str | list[dict[str, Any]]:
+    if isinstance(message.content, str):
+        return message.content
+    return [part.model_dump(by_alias=True) for part in message.content]

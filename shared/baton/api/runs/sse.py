@@ -1,0 +1,148 @@
+"""Server-sent events: AG-UI events as ``text/event-stream``."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeAlias, cast
+
+from fastapi import Depends, Request
+from starlette.responses import Response
+
+from baton.api.runs.background_turn import BackgroundTurn
+from baton.api.runs.front_ends import Convert
+from baton.domain.errors import BatonError, TokenExpired
+from baton.domain.metrics import Metric, count
+from baton.domain.threads.events import Event, run_error, unsequenced
+from baton.failures.reports import report_failure
+from baton.threads.outbox.reader_events import ReaderEvents
+
+MEDIA_TYPE = "text/event-stream"
+HEADERS = {"Cache-Control": "no-store, no-transform", "X-Accel-Buffering": "no"}
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """The time limits of streams, in seconds."""
+
+    comment_seconds: float = 10.0
+    """The interval of comments, with or without events."""
+    first_event_seconds: float = 5.0
+    """Seconds for which the response waits for a first event, so that a refusal becomes an HTTP status."""
+    leaving_seconds: float = 3.0
+    """Seconds for which a run continues without its client before it is stopped, if leaving stops it."""
+    follow_seconds: float = 60.0
+    """Seconds for which a stream follows events before the client must reconnect."""
+
+
+async def timing(request: Request) -> Timing:
+    """Return the application's time limits."""
+    return cast("Timing", request.app.state.timing)
+
+
+Timings = Annotated[Timing, Depends(timing)]
+
+
+Frame: TypeAlias = dict[str, str]
+"""The fields of one server-sent event, by their names in the stream."""
+
+
+def frame(event: Event) -> Frame:
+    """Return the fields of one event. ``id`` is its sequence number, so that a browser resumes by ``Last-Event-ID``."""
+    if event.seq is None:
+        return {"data": event.json()}
+    return {"id": str(event.seq), "data": event.json()}
+
+
+def token_expired(request_id: str) -> Frame:
+    """Return the last event of a stream whose token has expired. The run continues."""
+    return frame(unsequenced(run_error(TokenExpired(), requestId=request_id)))
+
+
+def respond(
+    frames: AsyncIterator[Frame], timing: Timing, when_left: Callable[[Any], Awaitable[None]] | None = None
+) -> Response:
+    """Return the answer that sends ``frames``, and a comment regularly, so that no proxy ends a silent connection.
+
+    ``when_left`` is called if the client ends the request before the stream has ended.
+    """
+    # Only the function that serves streams loads this library: it imports uvicorn.
+    from sse_starlette import EventSourceResponse, ServerSentEvent
+
+    response = EventSourceResponse(
+        frames,
+        headers=HEADERS,
+        sep="\n",
+        ping=timing.comment_seconds,
+        ping_message_factory=lambda: ServerSentEvent(comment="waiting", sep="\n"),
+        client_close_handler_callable=when_left,
+    )
+    del response.headers["Connection"]  # the server's business, and HTTP/2 knows no such header
+    return response
+
+
+class RunStream:
+    """The events of work that continues even if the client disconnects."""
+
+    def __init__(
+        self,
+        work: Callable[[Callable[[Event], None]], Coroutine[Any, Any, object]],
+        request_id: str,
+        timing: Timing,
+        convert: Convert,
+        reader: ReaderEvents | None = None,
+    ) -> None:
+        """A ``reader`` of another user's conversation gets the events without personal data."""
+        self._reader = reader
+        self._turn = BackgroundTurn(work, request_id)
+        self._convert = convert
+        self._request_id = request_id
+        self._timing = timing
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the work has ended."""
+        return self._turn.is_over
+
+    async def begin(self, token_seconds: float) -> AsyncGenerator[Frame, None]:
+        """Wait for the first event and return the stream. Raises the ``BatonError`` that refused the request.
+
+        The stream ends with ``token_expired`` when the token expires, in ``token_seconds``; the work continues.
+        """
+        began = asyncio.get_running_loop().time()
+        first: Event | None = None
+        waiting = False
+        try:
+            first = await self._turn.next(began + self._timing.first_event_seconds)
+        except TimeoutError:
+            waiting = True
+        return self._frames(first, began + token_seconds, ended=first is None and not waiting)
+
+    async def _frames(self, first: Event | None, ends_at: float, *, ended: bool) -> AsyncGenerator[Frame, None]:
+        if first is not None:
+            for event in await self._for_reader(first):
+                yield frame(self._convert(event))
+        loop = asyncio.get_running_loop()
+        while not ended:
+            try:
+                item = await self._turn.next(ends_at)
+            except TimeoutError:
+                yield token_expired(self._request_id)
+                return
+            except BatonError as error:
+                if error.status >= 500:
+                    count(Metric.REQUESTS_FAILED)
+                    report_failure(error, "request failed", request_id=self._request_id)
+                yield frame(unsequenced(run_error(error, requestId=self._request_id)))
+                return
+            if item is None:
+                return
+            if loop.time() >= ends_at:
+                yield token_expired(self._request_id)
+                return
+            for event in await self._for_reader(item):
+                yield frame(self._convert(event))
+
+    async def _for_reader(self, event: Event) -> Sequence[Event]:
+        return [event] if self._reader is None else await self._reader.take([event])

@@ -1,0 +1,1 @@
+"""Routes of a tenant: audit, limits, overview and personal data."""

@@ -1,0 +1,165 @@
+"""Audit records: of a thread for its readers, and of the tenant with `audit:read`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query
+from fastapi.responses import StreamingResponse
+
+from baton.api.http.dependencies import Caller, Cursor, Limit, ThreadId, UseCases
+from baton.api.http.problems import responses
+from baton.api.http.schemas import Listing
+from baton.api.threads.access import readable_thread, repeated_read
+from baton.api.threads.record_schemas import AuditRecord
+from baton.api.threads.thread_filters import period
+from baton.composition.app import App
+from baton.domain.errors import Forbidden
+from baton.domain.tenants.identity import Permission, Scope
+from baton.domain.times import iso
+from baton.domain.wire_model import TIMESTAMP, GivenTime
+from baton.ports.tenants.audit import AuditRecord as StoredRecord
+
+JSON_LINES = "application/jsonl"
+EXPORT_PAGE = 100
+MAX_EXPORTED = 10_000
+"""Records of one export. Its last line says where the next one continues."""
+MAX_EXPORT_PAGES = 200
+"""Pages that one export reads. With filters, a page may hold no record at all."""
+
+router = APIRouter(prefix="/v1", tags=["audit"])
+
+
+@router.get("/threads/{thread_id}/audit", summary="Read a thread's audit records")
+async def thread_audit(
+    thread_id: ThreadId, caller: Caller, app: UseCases, limit: Limit = 50, cursor: Cursor = None
+) -> Listing[AuditRecord]:
+    """Return the audit records of this conversation, newest first, for everyone who may read it."""
+    thread = await readable_thread(app, caller, thread_id)
+    records, next_cursor = await app.ports.audit.of_thread(caller, thread.id, limit=limit, cursor=cursor)
+    records = await app.privacy.readers.redact_each_for(caller, records, lambda record: record.user_id)
+    return Listing[AuditRecord](items=records, next_cursor=next_cursor)
+
+
+@dataclass(frozen=True, slots=True)
+class AuditFilters:
+    """A selection of audit records."""
+
+    wanted: Mapping[str, str]
+    since: datetime | None
+    until: datetime | None
+
+    @property
+    def detail(self) -> dict[str, Any]:
+        """The detail of the audit record of this reading."""
+        times = {"from": self.since, "to": self.until}
+        return {**self.wanted, **{name: iso(time) for name, time in times.items() if time is not None}}
+
+
+async def _filters(
+    since: Annotated[
+        GivenTime | None, Query(alias="from", description="Only at or after this time.", examples=[TIMESTAMP])
+    ] = None,
+    until: Annotated[
+        GivenTime | None, Query(alias="to", description="Only at or before this time.", examples=[TIMESTAMP])
+    ] = None,
+    action: Annotated[
+        str | None, Query(max_length=64, description="Only this action.", examples=["thread.close"])
+    ] = None,
+    outcome: Annotated[str | None, Query(max_length=64, description="Only this outcome.", examples=["denied"])] = None,
+    user_id: Annotated[
+        str | None, Query(alias="userId", max_length=256, description="Only of this user.", examples=["alice"])
+    ] = None,
+    thread_id: Annotated[
+        str | None, Query(alias="threadId", max_length=256, description="Only about this thread.")
+    ] = None,
+    agent_id: Annotated[
+        str | None, Query(alias="agentId", max_length=64, description="Only about this agent.", examples=["assistant"])
+    ] = None,
+) -> AuditFilters:
+    """Return what a caller wants to see of the audit. Raises ``InvalidRequest``."""
+    wanted = {
+        "action": action,
+        "outcome": outcome,
+        "user_id": user_id,
+        "thread_id": thread_id,
+        "agent_id": agent_id,
+    }
+    return AuditFilters({name: value for name, value in wanted.items() if value is not None}, *period(since, until))
+
+
+Filters = Annotated[AuditFilters, Depends(_filters)]
+
+
+@router.get("/audit", summary="Read the tenant's audit records", responses=responses(Forbidden))
+async def tenant_audit(
+    caller: Caller, app: UseCases, filters: Filters, limit: Limit = 50, cursor: Cursor = None
+) -> Listing[AuditRecord]:
+    """Return the tenant's records, newest first, all of them or those that match. Needs `audit:read`.
+
+    A page may have fewer items than `limit`, or none, and still have a `nextCursor`, because records that do not match
+    are skipped. Reading is audited itself, what is read again within fifteen minutes only once.
+    """
+    caller.require(Permission.AUDIT_READ, "audit.read")
+    records, next_cursor = await _page(app, caller, filters, limit, cursor)
+    once = repeated_read(caller, f"audit {json.dumps(filters.detail)}", app.ports.clock.now())
+    await app.ports.audit.record(
+        caller, "audit.read", thread_id=None, outcome="allowed", detail=filters.detail, once=once
+    )
+    return Listing[AuditRecord](items=records, next_cursor=next_cursor)
+
+
+@router.get(
+    "/audit/export",
+    summary="Export audit records",
+    response_class=StreamingResponse,
+    responses={
+        200: {
+            "description": "One record a line, as `GET /v1/audit` has them, then `{type: end, nextCursor}`.",
+            "content": {JSON_LINES: {"example": '{"type":"end","records":0,"nextCursor":null}\n'}},
+        },
+        **responses(Forbidden),
+    },
+)
+async def export_audit(caller: Caller, app: UseCases, filters: Filters, cursor: Cursor = None) -> StreamingResponse:
+    """Return the tenant's records, newest first, as JSON lines. Needs `audit:read`; each export is audited.
+
+    An export without its last line broke off. One with a `nextCursor` there is continued with it.
+    """
+    caller.require(Permission.AUDIT_READ, "audit.export")
+    first = await _page(app, caller, filters, EXPORT_PAGE, cursor)  # where an error can still become a status
+    await app.ports.audit.record(caller, "audit.export", thread_id=None, outcome="allowed", detail=filters.detail)
+    headers = {"Content-Disposition": 'attachment; filename="audit-records.jsonl"'}
+    lines = _export(app, caller, filters, first)
+    return StreamingResponse(lines, media_type=JSON_LINES, headers=headers)
+
+
+async def _export(
+    app: App, caller: Scope, filters: AuditFilters, page: tuple[Sequence[StoredRecord], str | None]
+) -> AsyncGenerator[str, None]:
+    """Yield the lines of an export that begins with ``page``."""
+    written = pages = 0
+    while True:
+        records, cursor = page
+        for record in records:
+            yield f"{json.dumps(AuditRecord.of(record).wire(), ensure_ascii=False)}\n"
+        written += len(records)
+        pages += 1
+        if cursor is None or written >= MAX_EXPORTED or pages >= MAX_EXPORT_PAGES:
+            break
+        page = await _page(app, caller, filters, EXPORT_PAGE, cursor)
+    yield f"{json.dumps({'type': 'end', 'records': written, 'nextCursor': cursor})}\n"
+
+
+async def _page(
+    app: App, caller: Scope, filters: AuditFilters, limit: int, cursor: str | None
+) -> tuple[Sequence[StoredRecord], str | None]:
+    """Return a page of records as the caller may see them."""
+    records, next_cursor = await app.ports.audit.of_tenant(
+        caller, filters.wanted, limit=limit, cursor=cursor, since=filters.since, until=filters.until
+    )
+    return await app.privacy.readers.redact_each_for(caller, records, lambda record: record.user_id), next_cursor

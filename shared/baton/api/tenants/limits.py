@@ -1,0 +1,110 @@
+"""The limits of the caller's tenant."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Response
+from pydantic import ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+from baton.api.http.dependencies import Caller, UseCases
+from baton.api.http.problems import responses
+from baton.composition.app import App
+from baton.domain.errors import Forbidden, InvalidRequest, LimitsChanged, StoreUnavailable
+from baton.domain.tenants.identity import Permission
+from baton.domain.tenants.tenant_limits import LIMITS, TALKING_LIMITS, LimitFields, TenantLimits
+from baton.domain.wire_model import TIMESTAMP, Timestamp, WireModel
+
+router = APIRouter(prefix="/v1/tenant/limits", tags=["limits"], responses=responses(Forbidden, StoreUnavailable))
+
+IfMatch = Annotated[
+    str | None,
+    Header(
+        alias="If-Match",
+        description='The `ETag` of the limits that the caller has read (`"2"`), or `*`.',
+        json_schema_extra={"pattern": r'^\s*(\*|"[0-9]{1,18}")\s*$'},
+    ),
+]
+
+
+class LimitsRequest(LimitFields):
+    """The tenant's limits; null, or left out: the deployment's."""
+
+
+class Limits(LimitFields, WireModel):
+    """A limit of each kind; null: none."""
+
+    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
+
+
+class CurrentLimits(WireModel):
+    """The limits that hold for the tenant."""
+
+    limits: Limits = Field(description="The tenant's choice; null: the deployment's.")
+    deployment: Limits = Field(description="The deployment's maximum; null: anything.")
+    effective: Limits = Field(description="The limits that hold: the lower of both.")
+    changed_by: str | None = Field(examples=["alice"])
+    changed_at: Timestamp | None = Field(examples=[TIMESTAMP])
+
+
+@router.get("", summary="Read the tenant's limits")
+async def get_limits(caller: Caller, app: UseCases, response: Response) -> CurrentLimits:
+    """Return the limits of the tenant and of the deployment. Needs `tenant:manage`."""
+    caller.require(Permission.TENANT_MANAGE, "limits.read")
+    return _to_response(app, await app.ports.tenant_limits.get(caller), response)
+
+
+@router.put("", summary="Set the tenant's limits", responses=responses(LimitsChanged))
+async def put_limits(
+    asked: LimitsRequest, caller: Caller, app: UseCases, response: Response, if_match: IfMatch = None
+) -> CurrentLimits:
+    """Set all limits of the tenant: they hold within a minute. Needs `tenant:manage`.
+
+    None may be above the deployment's, and no rate may be 0. What exceeds a new limit already is kept, but nothing is
+    added to it. With `If-Match` the limits are set only if nobody has changed them since. Repeated: the same answer.
+    """
+    caller.require(Permission.TENANT_MANAGE, "limits.change")
+    stored = await app.ports.tenant_limits.get(caller)
+    wanted = stored.model_copy(update=asked.model_dump())
+    stopped = next((name for name in TALKING_LIMITS if getattr(asked, name) == 0), None)
+    if stopped is not None:
+        raise InvalidRequest(f"{to_camel(stopped)}: at least 1, because 0 would refuse everything to everybody.")
+    above = wanted.excess(app.current_limits.deployment)
+    if above is not None:
+        most = getattr(app.current_limits.deployment, above)
+        raise InvalidRequest(f"{to_camel(above)}: this deployment allows at most {most}.")
+    if wanted == stored and stored.changed_by == caller.user_id:
+        return _to_response(app, stored, response)
+    if not _matches(if_match, stored.revision):
+        raise LimitsChanged
+    author = {"changed_by": caller.user_id, "changed_at": app.ports.clock.now()}
+    changed = wanted.model_copy(update={"revision": stored.revision + 1, **author})
+    if not await app.ports.tenant_limits.put(caller, changed):
+        raise LimitsChanged
+    app.current_limits.forget(caller)
+    detail = {to_camel(name): getattr(changed, name) for name in LIMITS}
+    await app.ports.audit.record(caller, "limits.change", thread_id=None, outcome="changed", detail=detail)
+    return _to_response(app, changed, response)
+
+
+def _to_response(app: App, limits: TenantLimits, response: Response) -> CurrentLimits:
+    deployment = app.current_limits.deployment
+    response.headers["ETag"] = f'"{limits.revision}"'
+    return CurrentLimits(
+        limits=Limits.of(limits),
+        deployment=Limits.of(deployment),
+        effective=Limits.of(limits.within(deployment)),
+        changed_by=limits.changed_by or None,
+        changed_at=limits.changed_at,
+    )
+
+
+def _matches(if_match: str | None, revision: int) -> bool:
+    """Return True if the caller has read this revision. Raises ``InvalidRequest`` for anything but such an ETag."""
+    if if_match is None or if_match.strip() == "*":
+        return True
+    if re.fullmatch(r'"\d{1,18}"', given := if_match.strip(), re.ASCII) is None:
+        raise InvalidRequest('If-Match: send the ETag of the limits, such as "3", or *.')
+    return int(given.strip('"')) == revision

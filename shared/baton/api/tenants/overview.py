@@ -1,0 +1,163 @@
+"""The overview of a tenant's conversations, for its administrators."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from pydantic import Field
+
+from baton.api.http.dependencies import Caller, UseCases
+from baton.api.http.problems import responses
+from baton.api.http.schemas import COST
+from baton.api.threads.access import repeated_read
+from baton.api.threads.thread_filters import period
+from baton.domain.errors import Forbidden, InvalidRequest
+from baton.domain.tenants.identity import Permission
+from baton.domain.tenants.overview import FIRST_TOKEN_BOUNDS_MS
+from baton.domain.tenants.overview import Overview as OverviewCounts
+from baton.domain.times import from_millis
+from baton.domain.wire_model import RUN_ID, THREAD_ID, TIMESTAMP, GivenTime, Timestamp, WireModel
+from baton.threads.sessions.overviews import Period, Place
+
+USUAL_DAYS = 7
+"""Days of an overview without ``from``."""
+MAX_CURSOR = 4096
+EPOCH = from_millis(0)
+
+router = APIRouter(prefix="/v1/overview", tags=["overview"])
+
+
+class AgentDay(WireModel):
+    """The turns of an agent on a day."""
+
+    day: str = Field(description="In UTC.", examples=["2026-03-14"])
+    agent_id: str | None = Field(
+        description="The agent that spoke last; null for turns in which none did.", examples=["assistant"]
+    )
+    turns: int = Field(examples=[42])
+    failures: int = Field(description="Turns that ended with an error.", examples=[1])
+    input_tokens: int = Field(examples=[17_304])
+    output_tokens: int = Field(examples=[2_436])
+    cached_input_tokens: int = Field(examples=[9_216])
+    cost: float | None = COST
+    unpriced: int = Field(description="Turns whose cost is not known, and not in `cost`.", examples=[0])
+
+
+class ErrorCount(WireModel):
+    """The number of turns that ended with an error."""
+
+    code: str = Field(examples=["model_unavailable"])
+    turns: int = Field(examples=[1])
+
+
+class FirstTokens(WireModel):
+    """A histogram of the times from messages to the first words of their answers."""
+
+    bounds_ms: list[int] = Field(
+        description="Upper bounds of the counts, in milliseconds. They never change within an overview.",
+        examples=[[50, 100, 150]],
+    )
+    counts: list[int] = Field(
+        description="One more than there are bounds: the last is of longer times.", examples=[[3, 12, 4, 0]]
+    )
+
+
+class SlowTurn(WireModel):
+    """The slowest turn of one of the slowest conversations."""
+
+    thread_id: str = Field(examples=[THREAD_ID])
+    run_id: str = Field(examples=[RUN_ID])
+    duration_ms: int = Field(examples=[48_211])
+
+
+class CostlyThread(WireModel):
+    """One of the costliest conversations, with all that it has used since it began."""
+
+    thread_id: str = Field(examples=[THREAD_ID])
+    cost: float | None = COST
+    total_tokens: int = Field(examples=[104_212])
+
+
+class Overview(WireModel):
+    """Counts of the turns of one page of conversations. Those of several pages can be added."""
+
+    period_start: Timestamp = Field(serialization_alias="from", examples=[TIMESTAMP])
+    period_end: Timestamp = Field(serialization_alias="to", examples=[TIMESTAMP])
+    threads: int = Field(description="Conversations that were not on an earlier page.", examples=[20])
+    days: list[AgentDay]
+    errors: list[ErrorCount]
+    first_tokens: FirstTokens
+    slowest: list[SlowTurn] = Field(description="At most ten, one of each conversation.")
+    costliest: list[CostlyThread] = Field(
+        description="At most ten that had turns in the period; by tokens where the cost is not known."
+    )
+    next_cursor: str | None = Field(
+        description="Pass it as `cursor` to count more conversations; null when all are counted.", examples=[None]
+    )
+
+    @classmethod
+    def from_record(cls, counts: OverviewCounts, counted: Period, next_cursor: str | None) -> Overview:
+        """Return the served form of one page's counts."""
+        return cls(
+            period_start=counted.start,
+            period_end=counted.end,
+            threads=counts.threads,
+            days=[
+                AgentDay(
+                    day=day,
+                    agent_id=agent_id or None,
+                    turns=each.turns,
+                    failures=each.failures,
+                    input_tokens=each.usage.input_tokens,
+                    output_tokens=each.usage.output_tokens,
+                    cached_input_tokens=each.usage.cached_input_tokens,
+                    cost=each.cost,
+                    unpriced=each.unpriced,
+                )
+                for (day, agent_id), each in sorted(counts.days.items())
+            ],
+            errors=[ErrorCount(code=code, turns=number) for code, number in sorted(counts.errors.items())],
+            first_tokens=FirstTokens(bounds_ms=list(FIRST_TOKEN_BOUNDS_MS), counts=list(counts.first_tokens)),
+            slowest=[SlowTurn.of(each) for each in counts.slowest],
+            costliest=[CostlyThread.of(each) for each in counts.costliest],
+            next_cursor=next_cursor,
+        )
+
+
+@router.get("", summary="Overview of the tenant's conversations", responses=responses(Forbidden))
+async def get_overview(
+    caller: Caller,
+    app: UseCases,
+    start: Annotated[
+        GivenTime | None,
+        Query(alias="from", description="Turns that began at or after; default: seven days before `to`."),
+    ] = None,
+    end: Annotated[
+        GivenTime | None, Query(alias="to", description="Turns that began at or before; default: now.")
+    ] = None,
+    cursor: Annotated[
+        str | None,
+        Query(max_length=MAX_CURSOR, description="`nextCursor` of the previous page, whose period it keeps."),
+    ] = None,
+) -> Overview:
+    """Return counts of turns, failures, tokens, costs and first words, of one page of conversations.
+
+    The conversations that were active last come first. Add up the pages, for as many as you need. Needs
+    `thread:read_all`; it is audited, once for all of its pages.
+    """
+    caller.require(Permission.THREAD_READ_ALL, "overview.read")
+    start, end = period(start, end)
+    if cursor is not None:
+        place = Place.decode(cursor)
+    else:
+        until = end or app.ports.clock.now()
+        place = Place(Period(start or max(EPOCH, until - timedelta(days=USUAL_DAYS)), until))
+        if place.period.start > place.period.end:
+            raise InvalidRequest("from must not be after to, which is now without one.")
+    detail = {"from": place.period.start.isoformat(), "to": place.period.end.isoformat()}
+    once = repeated_read(caller, f"overview {detail}", app.ports.clock.now())
+    await app.ports.audit.record(caller, "overview.read", thread_id=None, outcome="allowed", detail=detail, once=once)
+    counts, following = await app.sessions.overviews.page(caller, place)
+    return Overview.from_record(counts, place.period, following.encode() if following is not None else None)

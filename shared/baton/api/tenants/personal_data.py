@@ -1,0 +1,239 @@
+"""Personal data: forget it, see how far that has come, take it along, and say how long it is kept."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+from urllib.parse import unquote
+
+from fastapi import APIRouter, Depends, Path, Query
+from fastapi.responses import StreamingResponse
+from pydantic import ConfigDict, Field
+
+from baton.api.http.dependencies import Caller, Cursor, ThreadId, UseCases
+from baton.api.http.problems import responses
+from baton.api.http.schemas import EXTERNAL_ID, Asked
+from baton.api.tenants.export_lines import ExportLines, record_shapes
+from baton.composition.app import App
+from baton.concurrency.tasks import gather_all
+from baton.domain.errors import Forbidden, InvalidRequest, NotFound, StoreUnavailable, ThreadLed
+from baton.domain.memory.forgetting import ForgetRequest as ForgetRequestRecord
+from baton.domain.memory.forgetting import ForgetStatus, ForgetSubject
+from baton.domain.memory.forgetting import Retention as RetentionRecord
+from baton.domain.tenants.identity import ME, Permission, Scope, thread_ref
+from baton.domain.wire_model import THREAD_ID, TIMESTAMP, Timestamp, WireModel
+from baton.entry.jobs.forget_requests import scope_of_user
+from baton.tenants.privacy.readers import sees_all
+
+router = APIRouter(prefix="/v1", tags=["personal data"])
+
+JSON_LINES = "application/jsonl"
+MAX_DAYS = 36_500
+REQUEST_ID = "0b9d7c52-6a6e-4b5e-8f43-5d1e7a1c2f90"
+
+
+async def _user_in_path(
+    user_id: Annotated[
+        str,
+        Path(
+            description="`me` for the caller, or a user's id, percent-encoded.",
+            max_length=768,
+            examples=["me"],
+            json_schema_extra=EXTERNAL_ID,  # of the id before it is encoded
+        ),
+    ],
+) -> str:
+    """Return the user id of a path. Only the plain word ``me`` is the caller.
+
+    Raises ``InvalidRequest`` for the encoded word.
+    """
+    named = unquote(user_id)
+    if named == ME and user_id != ME:
+        raise InvalidRequest("No user has the id me. For the caller, write it without encoding.")
+    return named
+
+
+UserId = Annotated[str, Depends(_user_in_path)]
+
+
+class ForgetRequest(WireModel):
+    """A request to forget and its progress: ids and counts, never content."""
+
+    request_id: str = Field(validation_alias="id", examples=[REQUEST_ID])
+    subject: ForgetSubject = Field(description="The kind of data that is forgotten.")
+    user_id: str = Field(description="The owner of the data.", examples=["alice"])
+    thread_id: str | None = Field(examples=[THREAD_ID])
+    status: ForgetStatus = Field(
+        description="`completed`: every store was listed and nothing is left. `failed`: send the request again."
+    )
+    requested_by: str = Field(examples=["alice"])
+    requested_at: Timestamp = Field(examples=[TIMESTAMP])
+    cutoff_at: Timestamp | None = Field(
+        description="Conversations that began later stay. Null until the second sweep, 16 minutes after the first.",
+        examples=[TIMESTAMP],
+    )
+    expected_cutoff_at: Timestamp | None = Field(
+        description="An estimate of `cutoffAt` until that is fixed: what is said before is forgotten, too.",
+        examples=[None],
+    )
+    ended_at: Timestamp | None = Field(examples=[TIMESTAMP])
+    counts: dict[str, int] = Field(
+        description="The amount that was removed, by kind.",
+        examples=[{"messages": 12, "objectVersions": 2, "threads": 1}],
+    )
+    residue: dict[str, int] = Field(description="The amount that the last check found, by kind.", examples=[{}])
+
+
+class Retention(WireModel):
+    """Days for which the tenant keeps things; null: for ever."""
+
+    threads: int | None = Field(description="Conversations, from their last activity.", examples=[365])
+    episodes: int | None = Field(description="Episodes, from the end of their session.", examples=[730])
+    audit: int | None = Field(description="Audit records.", examples=[3650])
+    uploads: int | None = Field(description="Uploaded files.", examples=[90])
+    changed_by: str | None = Field(examples=["admin"])
+    changed_at: Timestamp | None = Field(examples=[TIMESTAMP])
+    next_run_at: Timestamp | None = Field(
+        description="The next time from which the sweeper, which runs every minute, enforces it; null without limits.",
+        examples=[TIMESTAMP],
+    )
+    last_request_id: str | None = Field(
+        description="The request to forget that enforced it last, within 32 days.", examples=[REQUEST_ID]
+    )
+
+
+Days = Annotated[int | None, Field(ge=1, le=MAX_DAYS)]
+
+
+class RetentionRequest(Asked):
+    """The days that the tenant keeps things; null or left out: for ever. At least one must be named."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"minProperties": 1, "examples": [{"threads": 365, "audit": 3650, "uploads": 90}]},
+    )
+
+    threads: Days = None
+    episodes: Days = None
+    audit: Days = None
+    uploads: Days = None
+
+
+@router.delete(
+    "/users/{user_id}/memory",
+    summary="Forget a user",
+    status_code=202,
+    responses=responses(Forbidden, StoreUnavailable),
+)
+async def forget_user(user_id: UserId, caller: Caller, app: UseCases) -> ForgetRequest:
+    """Forget everything that the user said, in every store. Any id but `me` needs `user:manage`.
+
+    Includes what is said until `cutoffAt`. A repetition while the request is running returns the same request.
+    """
+    return _progress(app, await app.privacy.forget_calls.forget_user(caller, user_id))
+
+
+@router.delete(
+    "/threads/{thread_id}", summary="Forget a thread", status_code=202, responses=responses(ThreadLed, StoreUnavailable)
+)
+async def forget_thread(thread_id: ThreadId, caller: Caller, app: UseCases) -> ForgetRequest:
+    """Forget one of the caller's conversations with its forks, in every store. A running turn is cancelled.
+
+    Until the request has completed, messages to the conversation are refused as `thread_unavailable`; afterwards its
+    id is unused.
+    """
+    return _progress(app, await app.privacy.forget_calls.forget_thread(caller, thread_ref(caller, thread_id).id))
+
+
+@router.get("/forget-requests/{request_id}", summary="Read a request to forget", responses=responses(NotFound))
+async def get_forget_request(
+    request_id: Annotated[str, Path(description="The id of the request.", max_length=64, examples=[REQUEST_ID])],
+    caller: Caller,
+    app: UseCases,
+) -> ForgetRequest:
+    """Return the progress of a request: for who made it, whom it is about, and holders of `user:manage`."""
+    return _progress(app, await app.privacy.forget_calls.get(caller, request_id))
+
+
+@router.get(
+    "/users/{user_id}/export",
+    summary="Export a user's data",
+    response_class=StreamingResponse,
+    responses={
+        200: {
+            "description": "One JSON object a line.",
+            "content": {JSON_LINES: {"schema": {"type": "string"}, "example": '{"type":"thread","id":"..."}\n'}},
+        },
+        **responses(Forbidden),
+    },
+)
+async def export_user(
+    user_id: UserId,
+    caller: Caller,
+    app: UseCases,
+    content: Annotated[
+        Literal["everything", "sessions"],
+        Query(description="`sessions`: only lines that `POST /v1/episodes/import` accepts."),
+    ] = "everything",
+    cursor: Cursor = None,
+) -> StreamingResponse:
+    """Return what is stored of the user as JSON Lines. Any id but `me` needs `user:manage`.
+
+    Without `pii:read`, the data of others have placeholders for personal data.
+
+    Lines have a `type`, except sessions, which are as they can be imported. A line of type `cursor` names where to
+    continue; a last line of type `end` says that nothing is missing.
+    """
+    subject = scope_of_user(caller, user_id, "user.export")
+    subject = Scope(subject.tenant_id, subject.user_id)
+    exports = app.privacy.exports
+    whole = exports.everything if content == "everything" else exports.sessions
+    pieces = whole(subject, cursor=cursor)
+    # The first piece is read here, where an invalid cursor can still become an HTTP status.
+    first = await anext(pieces, None)
+    detail = {"userId": subject.user_id}
+    await app.ports.audit.record(caller, "user.export", thread_id=None, outcome="allowed", detail=detail)
+    shapes = record_shapes((await app.agents.of(subject)).describe, app.ports.prices, subject.tenant_id)
+    readers = None if sees_all(caller, subject.user_id) else app.privacy.readers
+    lines = ExportLines(shapes, readers).of(first, pieces, with_end=content == "everything")
+    return StreamingResponse(lines, media_type=JSON_LINES)
+
+
+@router.get("/retention", summary="Read the tenant's retention", responses=responses(Forbidden))
+async def get_retention(caller: Caller, app: UseCases) -> Retention:
+    """Return how long the tenant keeps things. Needs `user:manage`."""
+    caller.require(Permission.USER_MANAGE, "retention.read")
+    return await _to_retention(app, caller, await app.ports.retentions.get(caller))
+
+
+@router.put("/retention", summary="Set the tenant's retention", responses=responses(Forbidden, StoreUnavailable))
+async def put_retention(asked: RetentionRequest, caller: Caller, app: UseCases) -> Retention:
+    """Set how long the tenant keeps things. It is enforced within minutes, then once a day. Needs `user:manage`.
+
+    Name at least one field, with `null` for what is kept for ever: an empty object is refused.
+    """
+    caller.require(Permission.USER_MANAGE, "retention.change")
+    if not asked.model_fields_set:
+        raise InvalidRequest(
+            "Name at least one of threads, episodes, audit and uploads; null keeps it for ever, as leaving out does."
+        )
+    days = asked.model_dump()
+    retention = RetentionRecord(**days, changed_by=caller.user_id, changed_at=app.ports.clock.now())
+    await app.ports.retentions.put(caller, retention)
+    await app.ports.audit.record(caller, "retention.change", thread_id=None, outcome="changed", detail=days)
+    return await _to_retention(app, caller, retention)
+
+
+async def _to_retention(app: App, caller: Scope, retention: RetentionRecord) -> Retention:
+    due_at, last = await gather_all(
+        app.ports.retentions.due_at(caller), app.ports.forget_requests.latest_of_retention(caller)
+    )
+    return Retention.of(
+        retention,
+        changed_by=retention.changed_by or None,
+        next_run_at=due_at,
+        last_request_id=last.id if last is not None else None,
+    )
+
+
+def _progress(app: App, request: ForgetRequestRecord) -> ForgetRequest:
+    return ForgetRequest.of(request, expected_cutoff_at=app.privacy.forget_calls.expected_cutoff(request))

@@ -1,0 +1,1 @@
+"""Routes of threads, their messages, turns, branches, files and records."""

@@ -1,0 +1,74 @@
+"""Access to the thread or agent of a path, with the audit of refusals."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
+from typing import Annotated
+from uuid import NAMESPACE_OID, uuid5
+
+from fastapi import Path
+
+from baton.api.threads.thread_schemas import Thread as ServedThread
+from baton.composition.app import App
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.errors import UnknownAgent
+from baton.domain.tenants.identity import Permission, Scope, thread_ref
+from baton.domain.threads.thread import Thread
+from baton.ports.tenants.audit import Once
+from baton.threads.requests.thread_access import read_audited
+
+REPEATED_WITHIN = timedelta(minutes=15)
+"""The time in which repeated reads of the same thing, as clients do to follow it, are audited once."""
+
+
+async def readable_thread(app: App, scope: Scope, given: str, *, is_repeated: bool = False) -> Thread:
+    """Return the thread ``given``, a UUID or a host's own id.
+
+    Refusals and reads of other users' threads are audited; reads that clients repeat, only once in fifteen minutes.
+    Raises ``ThreadUnavailable``.
+    """
+    thread_id = thread_ref(scope, given).id
+    once = repeated_read(scope, thread_id, app.ports.clock.now()) if is_repeated else None
+    return await read_audited(app.ports.store, app.ports.audit, scope, thread_id, "thread.read", once=once)
+
+
+async def serve_thread(app: App, scope: Scope, thread: Thread, last_seq: int | None = None) -> ServedThread:
+    """Return the served form of ``thread``; ``last_seq`` is that of a run in progress. Raises ``StoreUnavailable``."""
+    return ServedThread.from_record((await app.agents.of(scope)).describe, app.ports.prices, thread, last_seq)
+
+
+def repeated_read(scope: Scope, what: str, now: datetime) -> Once:
+    """Return the key of a record that is written once for all reads of the same thing in fifteen minutes."""
+    begun = now - (now - datetime.min.replace(tzinfo=now.tzinfo)) % REPEATED_WITHIN
+    return Once(str(uuid5(NAMESPACE_OID, f"{scope.tenant_id} {scope.user_id} {what}")), begun)
+
+
+KnowledgeAgentId = Annotated[str, Path(description="The agent's id.", max_length=64, examples=["knowledge"])]
+
+
+async def managed_agent(app: App, scope: Scope, agent_id: str, action: str) -> str:
+    """Return the id of an agent that the caller may see and whose documents the caller may change.
+
+    Refusals are audited as ``action``. Raises ``Forbidden`` and ``UnknownAgent``.
+    """
+    scope.require(Permission.DOCUMENT_WRITE, action)
+    return (await agent_of(scope, app, agent_id, action=action)).id
+
+
+async def agent_of(scope: Scope, app: App, agent_id: str, *, action: str) -> AgentDefinition:
+    """Return an agent that the caller may talk to. Refusals are audited as ``action``. Raises ``UnknownAgent``."""
+    async with audited_denials(app, scope, agent_id, action):
+        return await app.agents.get(scope, agent_id)
+
+
+@asynccontextmanager
+async def audited_denials(app: App, scope: Scope, agent_id: str, action: str) -> AsyncIterator[None]:
+    """Audit that there is no such agent for the caller: a permission is missing, or nobody has such an agent."""
+    try:
+        yield
+    except UnknownAgent as error:
+        detail = {"agentId": agent_id} | ({"permission": error.permission} if error.permission is not None else {})
+        await app.ports.audit.record(scope, action, thread_id=None, outcome=error.audited_as, detail=detail)
+        raise

@@ -1,0 +1,102 @@
+"""Branches of a thread: list its alternatives, and select the one that continues."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path
+
+from baton.api.http.dependencies import Caller, Cursor, Limit, ThreadId, UseCases
+from baton.api.http.problems import responses
+from baton.api.http.schemas import Listing
+from baton.api.threads.access import readable_thread
+from baton.api.threads.thread_schemas import Branch, SelectedBranch
+from baton.concurrency.tasks import gather_all
+from baton.domain.cursors import decode_ordinal, encode_ordinal
+from baton.domain.errors import (
+    ApprovalsWaiting,
+    BranchCrossesHandoff,
+    BranchUnavailable,
+    RunInProgress,
+    StoreUnavailable,
+    ThreadLed,
+    TooManyBranches,
+)
+from baton.domain.tenants.identity import thread_ref
+from baton.domain.threads.branches import Alternative, alternatives
+from baton.domain.threads.message import StoredMessage
+from baton.domain.threads.thread import Thread
+
+MAX_TEXT = 200
+"""Characters of a message that a list of branches shows."""
+
+router = APIRouter(prefix="/v1/threads/{thread_id}/branches", tags=["threads"])
+
+BranchId = Annotated[str, Path(max_length=32, description="The branch's id.", examples=["b4"])]
+
+
+@router.get("", summary="List branches")
+async def list_branches(
+    thread_id: ThreadId, caller: Caller, app: UseCases, limit: Limit = 50, cursor: Cursor = None
+) -> Listing[Branch]:
+    """Return the user's messages that have alternatives, in the order in which they were said.
+
+    A conversation without regenerated answers and edited messages has none.
+    """
+    first = decode_ordinal(cursor) if cursor else 0
+    thread = await readable_thread(app, caller, thread_id)
+    found = [each for each in alternatives(thread.segments, thread.next_ordinal) if each.ordinal >= first]
+    shown, rest = found[:limit], found[limit:]
+
+    async def message(ordinal: int) -> StoredMessage | None:
+        stored = await app.ports.store.run_messages(caller, thread.id, first_ordinal=ordinal, below=ordinal + 1)
+        return stored[0] if stored else None
+
+    async def after(parent: int) -> str | None:
+        return await app.branch_selection.last_shown(caller, thread.continued_from(parent))
+
+    parents = sorted({each.parent for each in shown})
+    messages = await gather_all(*(message(each.ordinal) for each in shown))
+    ids = dict(zip(parents, await gather_all(*map(after, parents)), strict=True))
+    items = [
+        _branch(thread, alternative, begun, ids[alternative.parent])
+        for alternative, begun in zip(shown, messages, strict=True)
+        if begun is not None
+    ]
+    items = await app.privacy.readers.redact_for(caller, thread.user_id, items)
+    return Listing[Branch](items=items, next_cursor=encode_ordinal(rest[0].ordinal) if rest else None)
+
+
+def _branch(thread: Thread, alternative: Alternative, message: StoredMessage, after: str | None) -> Branch:
+    return Branch(
+        branch_id=alternative.id,
+        message_id=message.shown_id,
+        after=after,
+        regenerate=message.branch is not None and message.branch.is_regenerate,
+        selected=alternative.ordinal in thread.path,
+        started_at=message.timestamp,
+        text=message.text[:MAX_TEXT],
+    )
+
+
+@router.post(
+    "/{branch_id}/select",
+    summary="Select a branch",
+    responses=responses(
+        BranchUnavailable,
+        BranchCrossesHandoff,
+        TooManyBranches,
+        RunInProgress,
+        ApprovalsWaiting,
+        ThreadLed,
+        StoreUnavailable,
+    ),
+)
+async def select_branch(thread_id: ThreadId, branch_id: BranchId, scope: Caller, app: UseCases) -> SelectedBranch:
+    """Continue the conversation with another branch, as far as that one has come.
+
+    Every tab is notified by `branch_selected`. Refused while the conversation is answering, or waits for an approval. A
+    branch that is selected already stays so.
+    """
+    canonical = thread_ref(scope, thread_id).id
+    return SelectedBranch.of(await app.branch_selection.select(scope, canonical, branch_id))

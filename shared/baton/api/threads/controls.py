@@ -1,0 +1,84 @@
+"""Requests of users besides messages, over HTTP: cancel, exit, continue, close."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Request
+
+from baton.api.http.dependencies import Caller, ThreadId, UseCases
+from baton.api.http.problems import request_id, responses
+from baton.api.threads.message_schemas import MessageAnswer
+from baton.api.threads.messages import whole_answer
+from baton.api.threads.thread_schemas import CancelAnswer, CancelRequest, CloseAnswer, ContinueRequest
+from baton.domain.errors import (
+    HandoffInProgress,
+    ModelError,
+    NotInHandoff,
+    StoreUnavailable,
+    ThreadBusy,
+    ThreadLed,
+    UnknownAgent,
+    WorkflowUnavailable,
+)
+from baton.domain.tenants.identity import thread_ref
+from baton.threads.requests.parsing import parse_run_id
+
+router = APIRouter(prefix="/v1/threads", tags=["threads"])
+
+
+@router.post("/{thread_id}/cancel", summary="Stop the running turn", status_code=202)
+async def cancel(
+    thread_id: ThreadId, scope: Caller, app: UseCases, asked: Annotated[CancelRequest | None, Body()] = None
+) -> CancelAnswer:
+    """Stop the running turn, or the run named by `runId`. The streamed text is kept and marked as cancelled.
+
+    If no run is in progress, nothing happens, and `runId` is null.
+    """
+    canonical = thread_ref(scope, thread_id).id
+    named = parse_run_id(asked.run_id if asked else None)
+    return CancelAnswer(thread_id=canonical, run_id=await app.controls.cancel(scope, canonical, named))
+
+
+@router.post(
+    "/{thread_id}/exit",
+    summary="Leave the specialist",
+    response_model_exclude_unset=True,
+    responses=responses(NotInHandoff, ThreadBusy, StoreUnavailable),
+)
+async def exit_specialist(request: Request, thread_id: ThreadId, scope: Caller, app: UseCases) -> MessageAnswer:
+    """Return to the main agent at once, in a separate turn that calls no model. The answer has its messages.
+
+    The specialist's answer in progress is stopped. Its workflow can be continued later.
+    """
+    canonical = thread_ref(scope, thread_id).id
+    asked = await app.controls.request_exit(scope, canonical, request_id=request_id(request))
+    return await whole_answer(app, scope, asked)
+
+
+@router.post(
+    "/{thread_id}/continue",
+    summary="Continue a workflow",
+    response_model_exclude_unset=True,
+    responses=responses(
+        ThreadLed, UnknownAgent, WorkflowUnavailable, HandoffInProgress, ModelError, ThreadBusy, StoreUnavailable
+    ),
+)
+async def continue_workflow(thread_id: ThreadId, scope: Caller, app: UseCases, asked: ContinueRequest) -> MessageAnswer:
+    """Continue one of the caller's unfinished workflows in this conversation. The answer has the turn's messages.
+
+    The workflow may come from any conversation. A new conversation begins with the default agent.
+    """
+    request = await app.controls.request_continue(scope, thread_ref(scope, thread_id), asked.workflow_id)
+    return await whole_answer(app, scope, request)
+
+
+@router.post("/{thread_id}/close", summary="End the session", status_code=202, responses=responses(StoreUnavailable))
+async def close(request: Request, thread_id: ThreadId, scope: Caller, app: UseCases) -> CloseAnswer:
+    """Close the conversation after its running and queued turns, and start the closing of its episode.
+
+    A repeated request gets the same answer. `episodeId` is null if the session has no messages. A closed conversation
+    can be read; a message reopens it.
+    """
+    canonical = thread_ref(scope, thread_id).id
+    return CloseAnswer.of(await app.controls.close(scope, canonical, request_id=request_id(request)))

@@ -1,0 +1,57 @@
+"""POST /v1/threads/{id}/files: where to upload a file, and how to refer to it in a message."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+from baton.api.http.dependencies import Caller, ThreadId, UseCases
+from baton.api.http.problems import responses
+from baton.api.threads.file_schemas import UploadAnswer, UploadRequest
+from baton.domain.errors import MessageTooLarge, ThreadUnavailable, UnsupportedPart
+from baton.domain.tenants.identity import thread_ref
+from baton.domain.threads.content import FILE_PROVIDER
+from baton.threads.requests.thread_access import own_thread
+from baton_documents.media_types import MediaType
+
+router = APIRouter(prefix="/v1/threads", tags=["files"])
+
+
+@router.post(
+    "/{thread_id}/files",
+    summary="Prepare an upload",
+    status_code=201,
+    responses=responses(MessageTooLarge, UnsupportedPart),
+)
+async def prepare_upload(thread_id: ThreadId, scope: Caller, app: UseCases, file: UploadRequest) -> UploadAnswer:
+    """Return an address that accepts the file for 15 minutes, and the part for a message of this conversation.
+
+    The conversation need not exist yet.
+    """
+    thread = thread_ref(scope, thread_id)
+    canonical = thread.id
+    try:
+        if thread.may_create:
+            await app.ports.store.check_writable(scope, canonical)
+        else:  # otherwise the answer would show whether another user's mapped id is in use
+            await own_thread(app.ports.store, scope, canonical)
+    except ThreadUnavailable:
+        await app.ports.audit.record(scope, "file.upload", thread_id=canonical, outcome="denied", detail={})
+        raise
+    upload = await app.ports.files.presign_upload(scope, canonical, file.name, file.content_type, file.size)
+    media_type = MediaType.parse(file.content_type)
+    # Before the client knows the address: an upload without a conversation is found by this note only.
+    await app.ports.erasure.note_upload(scope, canonical)
+    return UploadAnswer.of(
+        upload,
+        upload=upload,
+        part={
+            "type": "image" if media_type.kind == "image" else "document",
+            "source": {
+                "type": "file",
+                "value": upload.file_id,
+                "provider": FILE_PROVIDER,
+                "mimeType": str(media_type),
+            },
+            "metadata": {"name": file.name, "size": file.size},
+        },
+    )

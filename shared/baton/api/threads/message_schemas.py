@@ -1,0 +1,160 @@
+"""Shapes of messages, of answers to them, and of feedback."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field
+
+from baton.api.http.schemas import EXTERNAL_ID, NOT_BLANK, Asked, Listing, Usage
+from baton.domain.tenants.identity import MAX_MESSAGE_ID
+from baton.domain.threads.feedback import Feedback as FeedbackRecord
+from baton.domain.threads.feedback import Rating
+from baton.domain.threads.message import MessageMetadata, StoredMessage
+from baton.domain.threads.thread_state import State
+from baton.domain.wire_model import RUN_ID, THREAD_ID, TIMESTAMP, Timestamp, WireModel
+
+
+class Feedback(WireModel):
+    """The user's feedback on an answer."""
+
+    rating: Rating = Field(examples=["up"])
+    comment: str | None = Field(examples=["Just what I needed."])
+    updated_at: Timestamp = Field(examples=[TIMESTAMP])
+
+
+class Message(WireModel):
+    """An AG-UI message with Baton's metadata."""
+
+    model_config = ConfigDict(extra="allow")
+
+    id: str = Field(examples=["m-1"])
+    role: Literal["user", "assistant", "tool"]
+    content: str | list[dict[str, Any]] | None = Field(
+        default=None, description="Left out where an agent said nothing and only called tools.", examples=["Hello!"]
+    )
+    metadata: MessageMetadata
+    feedback: Feedback | None = Field(
+        default=None,
+        exclude_if=lambda feedback: feedback is None,
+        description="The user's feedback on an answer; left out where there is none.",
+    )
+
+    @classmethod
+    def from_record(cls, message: StoredMessage, feedback: FeedbackRecord | None = None) -> Message:
+        """Return the served form of ``message`` with the ``feedback`` on it."""
+        said = message.as_ag_ui(with_metadata=False).model_dump(by_alias=True, mode="json")
+        if feedback is not None:
+            said["feedback"] = Feedback.of(feedback)
+        return cls(**said, metadata=MessageMetadata.of(message))
+
+
+class MessageListing(Listing[Message]):
+    """A page of a conversation's messages."""
+
+    last_seq: int = Field(
+        description="Sequence number of the last event that the messages include. Resume after the first page's: what"
+        " follows is in no message yet, such as the question and answer of a run in progress.",
+        examples=[12],
+    )
+
+
+class Outcome(WireModel):
+    """The end of a run."""
+
+    model_config = ConfigDict(extra="allow")
+
+    type: Literal["success", "cancelled", "interrupt"] = Field(
+        description="`interrupt` comes with `interrupts`: what a person has to answer, as AG-UI has it."
+    )
+
+
+PART: dict[str, Any] = {"required": ["type"], "properties": {"type": {"enum": ["text", "image", "document"]}}}
+"""A content part of AG-UI, as far as all kinds have it."""
+
+
+class MessageRequest(Asked):
+    """A message that asks for an answer."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"sessionId": "booking-4711", "messageId": "m-1", "message": "What can you do?"},
+                {
+                    "sessionId": THREAD_ID,
+                    "messageId": "m-2",
+                    "message": [
+                        {"type": "text", "text": "What is in this picture?"},
+                        {"type": "image", "source": {"type": "url", "value": "https://example.com/cat.png"}},
+                    ],
+                },
+            ]
+        }
+    )
+
+    session_id: str | None = Field(
+        default=None,
+        description="A UUID, or any stable id of the host application's; omitted, a new conversation begins.",
+        json_schema_extra=EXTERNAL_ID,
+    )
+    message: str | Annotated[list[dict[str, Any]], Field(fail_fast=True)] | None = Field(
+        default=None,
+        description="Text, or AG-UI content parts; left out where `branch` regenerates.",
+        json_schema_extra=NOT_BLANK | {"minItems": 1, "items": PART},
+    )
+    message_id: str | None = Field(
+        default=None,
+        description="The idempotency key: the same id again gets the same answer.",
+        json_schema_extra={"minLength": 1, "maxLength": MAX_MESSAGE_ID},
+    )
+    agent_id: str | None = Field(default=None, description="The main agent; matters on the first message only.")
+    branch: dict[str, Any] | None = Field(
+        default=None,
+        description="`{from, regenerate?}`: answer the user's message `from` again, or replace it by this one.",
+        json_schema_extra={
+            "required": ["from"],
+            "properties": {"from": {"type": "string", "minLength": 1}, "regenerate": {"type": "boolean"}},
+            "additionalProperties": False,
+        },
+    )
+    time_zone: str | None = Field(
+        default=None,
+        description="IANA's name of the user's time zone, whose days count; without it, the last one that is known.",
+        examples=["Europe/Vienna"],
+    )
+
+
+class MessageAnswer(WireModel):
+    """The messages of a finished turn."""
+
+    session_id: str = Field(examples=[THREAD_ID])
+    run_id: str = Field(examples=[RUN_ID])
+    messages: list[Message]
+    result: Any = Field(
+        default=None,
+        exclude_if=lambda result: result is None,
+        description="The value of a structured answer: an object that fits its agent's `answerSchema`. Left out where "
+        "the answer is text.",
+        examples=[None],
+    )
+    state: State
+    usage: Usage
+    outcome: Outcome
+
+
+class FeedbackRequest(Asked):
+    """The user's feedback on an answer. It replaces earlier feedback."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    rating: Literal["up", "down", "none"] = Field(description="`none` withdraws it.", examples=["up"])
+    comment: str | None = Field(default=None, description="At most 2,000 characters.", examples=["Just what I needed."])
+
+
+class RatedMessage(WireModel):
+    """The feedback on an answer."""
+
+    thread_id: str = Field(examples=[THREAD_ID])
+    message_id: str = Field(examples=["5d0ad1c6-d1b0-5f6c-8d0c-0f4a2b1e3d4c"])
+    run_id: str = Field(examples=[RUN_ID])
+    feedback: Feedback | None = Field(description="null once it is withdrawn.")

@@ -1,0 +1,87 @@
+"""POST /v1/messages, and turns whose answer is one response body."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from typing import Any
+
+from fastapi import APIRouter
+
+from baton.api.http.dependencies import Caller, UseCases
+from baton.api.http.problems import responses
+from baton.api.runs.background_turn import BackgroundTurn
+from baton.api.runs.runs import BRANCH_ERRORS, TURN_ERRORS, TURN_SECONDS
+from baton.api.threads.message_schemas import Message, MessageAnswer, MessageRequest
+from baton.composition.app import App
+from baton.domain.errors import ModelError, ThreadBusy, error_from_code
+from baton.domain.runs.usage import Usage
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.message import OutcomeType, RunEnd, result_of
+from baton.domain.threads.thread_state import Describe, thread_state
+from baton.threads.requests.parsing import message_request
+from baton.threads.requests.turn_requests import TurnRequest
+from baton.turns.committing import FinishedRun
+
+router = APIRouter(prefix="/v1", tags=["messages"])
+
+
+@router.post(
+    "/messages",
+    summary="Send a message and wait for the answer",
+    response_model_exclude_unset=True,
+    responses=responses(*TURN_ERRORS, *BRANCH_ERRORS, ModelError, ThreadBusy),
+)
+async def send_message(scope: Caller, app: UseCases, message: MessageRequest) -> MessageAnswer:
+    """Answer one message and return the turn's messages.
+
+    `branch` answers an earlier message again, or replaces it by this one. A repeated `messageId` gets the same answer,
+    without a second turn. A model failure is a 502 problem.
+    """
+    asked = message_request(
+        scope,
+        thread_id=message.session_id,
+        message_id=message.message_id if message.message_id is not None else app.ports.clock.new_id(),
+        content=message.message,
+        agent_id=message.agent_id,
+        branch=message.branch,
+        content_field="message",
+        time_zone=message.time_zone,
+    )
+    return await whole_answer(app, scope, asked)
+
+
+async def whole_answer(app: App, scope: Scope, asked: TurnRequest) -> MessageAnswer:
+    """Run the turn and give its messages. Raises what refuses it, and the error it ends with."""
+    return await answer_of(app, scope, app.turns.run(scope, asked, lambda event: None, seconds=TURN_SECONDS))
+
+
+async def answer_of(app: App, scope: Scope, turn: Coroutine[Any, Any, FinishedRun | None]) -> MessageAnswer:
+    """Wait for the turn and return its messages. The turn continues if the caller hangs up."""
+    finished = await BackgroundTurn(lambda _: turn).result()
+    assert finished is not None  # noqa: S101 - only answers to interrupts wait for others
+    return _answer((await app.agents.of(scope)).describe, finished)
+
+
+def _answer(describe: Describe, finished: FinishedRun) -> MessageAnswer:
+    last = finished.messages[-1]
+    end = last.end
+    if end is not None and end.outcome is OutcomeType.ERROR:
+        raise error_from_code(end.error_code or "", end.error_detail)
+    thread = finished.thread
+    return MessageAnswer(
+        session_id=thread.id,
+        run_id=last.run_id,
+        messages=[Message.from_record(message) for message in finished.messages if message.is_said],
+        result=result_of(finished.messages),
+        state=thread_state(describe, thread),
+        usage=end.usage if end else Usage(),
+        outcome=_outcome(end),
+    )
+
+
+def _outcome(end: RunEnd | None) -> dict[str, Any]:
+    """Return the run's outcome as in RUN_FINISHED."""
+    if end is None or end.outcome is not OutcomeType.INTERRUPT:
+        return {"type": end.outcome.value if end else OutcomeType.SUCCESS.value}
+    interrupts = [each.as_ag_ui().model_dump(by_alias=True, mode="json", exclude_none=True) for each in end.interrupts]
+    return {"type": end.outcome.value, "interrupts": interrupts}

@@ -1,0 +1,114 @@
+"""The shapes of what is on record of a conversation: calls, sub-tasks, handoffs, audit."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from baton.api.http.schemas import Usage
+from baton.domain.handoffs.handoff import ContextMode, HandoffOutcome
+from baton.domain.runs.task import TaskStatus
+from baton.domain.wire_model import RUN_ID, THREAD_ID, TIMESTAMP, Milliseconds, Timestamp, WireModel
+
+CALL_ID = "call_5d0ad1c6d1b05f6c8d0c0f4a2b1e3d4c"
+TASK_ID = "7b0f2f0e-58f3-5f0a-9c37-2f6d1a9b8c3d"
+HANDOFF_ID = "3f5d8a52-6f0e-5c1b-9b7c-4d2e1a0f9c88"
+
+
+class ToolCallRecord(WireModel):
+    """One call of one tool, with its result."""
+
+    id: str = Field(examples=[CALL_ID])
+    run_id: str = Field(examples=[RUN_ID])
+    task_id: str | None = Field(
+        description="The sub-task it was made in, or the one it made; null: by the run's own agent.", examples=[None]
+    )
+    agent_id: str = Field(description="The agent that called.", examples=["assistant"])
+    tool_name: str = Field(examples=["get_weather"])
+    input: dict[str, Any] | str = Field(
+        description="The arguments; text where the model wrote no JSON object.", examples=[{"city": "Bern"}]
+    )
+    output: str | None = Field(description="Whole, whatever the model was shown of it.", examples=["Sunny, 21 °C"])
+    succeeded: bool
+    error_message: str | None = Field(examples=[None])
+    called_at: Timestamp = Field(examples=[TIMESTAMP])
+    duration_ms: Milliseconds = Field(validation_alias="duration", examples=[412])
+
+
+class Task(WireModel):
+    """A task that one agent gave to another, with its result."""
+
+    task_id: str = Field(validation_alias="id", examples=[TASK_ID])
+    parent_task_id: str = Field(description="The run.", examples=[RUN_ID])
+    run_id: str = Field(examples=[RUN_ID])
+    tool_call_id: str = Field(examples=[CALL_ID])
+    agent_id: str = Field(description="The agent that was asked.", examples=["librarian"])
+    status: TaskStatus
+    message: str = Field(description="The question.", examples=["Which edition is the oldest?"])
+    result: str | None = Field(examples=["The one of 1561."])
+    error: str | None = Field(examples=[None])
+    started_at: Timestamp = Field(examples=[TIMESTAMP])
+    ended_at: Timestamp | None = Field(examples=[TIMESTAMP])
+    duration_ms: Milliseconds | None = Field(validation_alias="duration", examples=[3120])
+    usage: Usage
+
+
+class TaskMessage(WireModel):
+    """A message of a sub-task: the asking agent's, the asked agent's or a tool's."""
+
+    role: Literal["user", "assistant", "tool"]
+    content: str = Field(examples=["Which edition is the oldest?"])
+    timestamp: Timestamp = Field(examples=[TIMESTAMP])
+    tool_name: str | None = Field(examples=[None])
+
+
+class TaskWithMessages(Task):
+    """A sub-task with its messages."""
+
+    messages: list[TaskMessage]
+    sources: list[dict[str, Any]] = Field(
+        default_factory=list,
+        description="The passages and files of the result, with the numbers that it cites.",
+        examples=[[]],
+    )
+    consulted: list[dict[str, Any]] = Field(
+        default_factory=list,
+        description="Documents that the agent was given, if the result cites none of them.",
+        examples=[[]],
+    )
+
+
+class Handoff(WireModel):
+    """A handoff of the conversation from one agent to another, or a refused one."""
+
+    id: str = Field(examples=[HANDOFF_ID])
+    source_agent_id: str = Field(examples=["assistant"])
+    target_agent_id: str = Field(examples=["skill-creation-agent"])
+    context_mode: ContextMode = Field(description="The part of the conversation that the target got.")
+    context_summary: str = Field(examples=["User wants to create a skill that sends Slack alerts."])
+    conversation_history_count: int = Field(description="Messages it was given besides the summary.", examples=[0])
+    handoff_reason: str = Field(examples=["trigger: create skill"])
+    preserve_state: bool = Field(description="Whether its workflow is kept when the user leaves.")
+    return_expected: bool
+    outcome: HandoffOutcome | None = Field(
+        description="The end of the handoff; null while it lasts.", examples=["returned"]
+    )
+    child_thread_id: str | None = Field(
+        description="The conversation that the target works in, if it has a separate one.", examples=[None]
+    )
+    started_at: Timestamp = Field(examples=[TIMESTAMP])
+    ended_at: Timestamp | None = Field(examples=[TIMESTAMP])
+
+
+class AuditRecord(WireModel):
+    """An audited action."""
+
+    id: str = Field(examples=["001773480413589#7c1e..."])
+    timestamp: Timestamp = Field(validation_alias="at", examples=[TIMESTAMP])
+    tenant_id: str = Field(examples=["acme"])
+    user_id: str = Field(examples=["alice"])
+    thread_id: str | None = Field(examples=[THREAD_ID])
+    action: str = Field(examples=["thread.close"])
+    outcome: str = Field(examples=["closed"])
+    detail: dict[str, Any] = Field(examples=[{"reason": "UserClosed"}])

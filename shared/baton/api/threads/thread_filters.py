@@ -1,0 +1,128 @@
+"""Filters of lists of conversations, and periods, as callers give them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Annotated
+
+from fastapi import Depends, Query
+
+from baton.domain.errors import InvalidRequest
+from baton.domain.runs.usage import Prices
+from baton.domain.threads.thread_search import ThreadQuery, ThreadState, thread_query
+from baton.domain.times import from_millis
+from baton.domain.wire_model import TIMESTAMP, GivenTime
+
+MAX_TOKENS = 10**15
+MAX_COST = 10.0**12
+
+From = Annotated[
+    GivenTime | None, Query(alias="from", description="Last activity at or after this time.", examples=[TIMESTAMP])
+]
+To = Annotated[
+    GivenTime | None, Query(alias="to", description="Last activity at or before this time.", examples=[TIMESTAMP])
+]
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadFilters:
+    """A selection of a list of conversations."""
+
+    user_id: str | None
+    unworded: ThreadQuery
+    """The conditions but for the words."""
+
+    def query(self, words: str | None, prices: Prices, *, in_titles: bool) -> ThreadQuery | None:
+        """Return all conditions; None if there are none. Raises ``InvalidRequest``."""
+        if self.unworded.min_cost and not prices:
+            raise InvalidRequest(
+                "minCost: this deployment has no prices (modelPrices of the settings), so no cost is known."
+            )
+        found = thread_query(words).words if words is not None else ()
+        query = replace(self.unworded, words=found)
+        return replace(query, prices=prices, in_titles=in_titles) if query != ThreadQuery() else None
+
+
+async def thread_filters(
+    user_id: Annotated[
+        str | None,
+        Query(
+            alias="userId",
+            min_length=1,
+            max_length=256,
+            description="With `scope=tenant`: only this user's conversations.",
+            examples=["alice"],
+        ),
+    ] = None,
+    agent_id: Annotated[
+        str | None,
+        Query(
+            alias="agentId",
+            min_length=1,
+            max_length=64,
+            description="Only those of this main agent, or that it answers next.",
+            examples=["assistant"],
+        ),
+    ] = None,
+    state: Annotated[ThreadState | None, Query(description="Only those in this state.", examples=["waiting"])] = None,
+    has_error: Annotated[
+        bool | None, Query(alias="hasError", description="Only those in which a turn has failed, or none has.")
+    ] = None,
+    has_feedback: Annotated[
+        bool | None,
+        Query(
+            alias="hasFeedback",
+            description="Only those with an answer that was rated, or none; a rating that was withdrawn counts.",
+        ),
+    ] = None,
+    min_tokens: Annotated[
+        int, Query(alias="minTokens", ge=0, le=MAX_TOKENS, description="Only those that used at least this many.")
+    ] = 0,
+    min_cost: Annotated[
+        float,
+        Query(
+            alias="minCost",
+            ge=0,
+            le=MAX_COST,
+            allow_inf_nan=False,
+            description="Only those that cost at least so much; it needs prices (`modelPrices` of the settings).",
+        ),
+    ] = 0.0,
+    active_from: From = None,
+    active_to: To = None,
+) -> ThreadFilters:
+    """Return the filters of a request. Raises ``InvalidRequest``."""
+    start, end = period(active_from, active_to)
+    query = ThreadQuery(
+        agent_id=agent_id,
+        state=state,
+        has_error=has_error,
+        has_feedback=has_feedback,
+        min_tokens=min_tokens,
+        min_cost=min_cost,
+        active_from=start,
+        active_to=end,
+    )
+    return ThreadFilters(user_id, query)
+
+
+def period(start: datetime | None, end: datetime | None) -> tuple[datetime | None, datetime | None]:
+    """Return the ends of a period in UTC. Raises ``InvalidRequest`` if it is empty."""
+    start, end = _in_utc("from", start), _in_utc("to", end)
+    if start is not None and end is not None and start > end:
+        raise InvalidRequest("from must not be after to.")
+    return start, end
+
+
+def _in_utc(name: str, moment: datetime | None) -> datetime | None:
+    try:
+        at = moment.astimezone(UTC) if moment is not None else None
+    except OverflowError:
+        at = datetime.min.replace(tzinfo=UTC)
+    if at is not None and at < from_millis(0):
+        raise InvalidRequest(f"{name} must be a time since 1970.")
+    return at
+
+
+Filters = Annotated[ThreadFilters, Depends(thread_filters)]

@@ -1,0 +1,364 @@
+"""Threads: list, read, their messages and their events."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Header, Query, Request
+from fastapi.responses import Response, StreamingResponse
+
+from baton.api.http.dependencies import Caller, Cursor, Limit, ThreadId, TokenSeconds, UseCases
+from baton.api.http.problems import request_id, responses
+from baton.api.http.schemas import Listing
+from baton.api.runs import sse
+from baton.api.runs.abandoned_runs import AbandonedRuns
+from baton.api.runs.front_ends import Convert, conversion_for, for_front_ends
+from baton.api.threads.access import readable_thread, serve_thread
+from baton.api.threads.message_schemas import Message, MessageListing
+from baton.api.threads.thread_filters import Filters
+from baton.api.threads.thread_schemas import RenameRequest, Thread
+from baton.composition.app import App
+from baton.domain.cursors import decode_ordinal, encode_ordinal
+from baton.domain.documents.chunk import FILE_SOURCE
+from baton.domain.errors import (
+    BranchUnavailable,
+    Forbidden,
+    InvalidRequest,
+    InvalidSequence,
+    NotFound,
+    StoreUnavailable,
+    ThreadUnavailable,
+)
+from baton.domain.tenants.activity import CounterKind
+from baton.domain.tenants.identity import Permission, Scope, thread_ref
+from baton.domain.threads.branches import find_branch, tip_of
+from baton.domain.threads.content import DOWNLOAD_URL, without_download_url
+from baton.domain.threads.feedback import Feedback
+from baton.domain.threads.message import Role, StoredMessage
+from baton.domain.threads.thread import LeaseMark
+from baton.domain.threads.thread import Thread as ThreadRecord
+from baton.domain.threads.thread_title import given_title
+from baton.domain.wire_model import THREAD_ID
+from baton.tenants.privacy.readers import sees_all
+from baton.threads.outbox.reader_events import ReaderEvents, beginning
+from baton.threads.outbox.replay import Replay
+
+MAX_SEQ = 10**12
+PAGE_CHARACTERS = 1024 * 1024
+"""Characters after which a page of messages ends, whatever its limit."""
+MAX_READS = 10
+"""Reads of the store for one page, each of at most a page of messages."""
+
+router = APIRouter(prefix="/v1/threads", tags=["threads"])
+
+ParentThreadId = Annotated[
+    str | None,
+    Query(alias="parentThreadId", description="List the forks of this conversation.", examples=[THREAD_ID]),
+]
+ProtocolVersion = Annotated[
+    str | None,
+    Query(
+        alias="protocolVersion", max_length=16, description="The version of AG-UI the client speaks.", examples=["1.0"]
+    ),
+]
+Search = Annotated[
+    str | None, Query(description="Words, all of which must occur, whatever their case.", examples=["lisbon"])
+]
+
+
+@router.get("", summary="List threads", responses=responses(Forbidden, ThreadUnavailable))
+async def list_threads(
+    caller: Caller,
+    app: UseCases,
+    wanted: Filters,
+    limit: Limit = 20,
+    cursor: Cursor = None,
+    scope: Annotated[
+        Literal["user", "tenant"], Query(description="`tenant` lists everybody's; it needs `thread:read_all`.")
+    ] = "user",
+    parent: ParentThreadId = None,
+    q: Search = None,
+) -> Listing[Thread]:
+    """Return the caller's conversations, or the tenant's, latest activity first.
+
+    The order of the tenant's is coarse: by the hour. Forks are listed only with their `parentThreadId`. With `q` or
+    other filters, only conversations that match are returned; a page may then have fewer items than `limit`, or none,
+    and still have a `nextCursor`. In other users' conversations `q` finds titles only for holders of `pii:read`.
+    """
+    if scope == "tenant":
+        if parent is not None:
+            raise InvalidRequest("parentThreadId: leave scope out, it lists the forks of one conversation.")
+        caller.require(Permission.THREAD_READ_ALL, "thread.list")
+    elif wanted.user_id is not None:
+        raise InvalidRequest("userId: it needs scope=tenant. Without it, your own conversations are listed.")
+    parent_thread = await readable_thread(app, caller, parent) if parent is not None else None
+    # Words that find a title would reveal it to a reader.
+    owner = None if scope == "tenant" else parent_thread.user_id if parent_thread is not None else caller.user_id
+    sees_titles = caller.has(Permission.PII_READ) or owner == caller.user_id
+    query = wanted.query(q, app.ports.prices, in_titles=sees_titles)
+    if scope == "tenant":
+        await app.ports.audit.record(caller, "thread.list", thread_id=None, outcome="allowed", detail={})
+    threads, next_cursor = await app.ports.store.list_threads(
+        caller,
+        limit=limit,
+        cursor=cursor,
+        whole_tenant=scope == "tenant",
+        parent_thread_id=parent_thread.id if parent_thread is not None else None,
+        of_user=wanted.user_id,
+        query=query,
+    )
+    describe = (await app.agents.of(caller)).describe
+    shown = [Thread.from_record(describe, app.ports.prices, thread) for thread in threads]
+    shown = await app.privacy.readers.redact_each_for(caller, shown, lambda each: each.user_id)
+    return Listing[Thread](items=shown, next_cursor=next_cursor)
+
+
+@router.get("/{thread_id}", summary="Read a thread")
+async def get_thread(thread_id: ThreadId, caller: Caller, app: UseCases) -> Thread:
+    """Return one conversation, without its messages."""
+    thread = await readable_thread(app, caller, thread_id)
+    last_seq = None
+    if thread.run is not None:
+        last_seq = (await app.replays.after(caller, thread, thread.last_seq)).last_seq
+    shown = await serve_thread(app, caller, thread, last_seq)
+    return await app.privacy.readers.redact_for(caller, thread.user_id, shown)
+
+
+@router.patch("/{thread_id}", summary="Rename a thread", responses=responses(StoreUnavailable))
+async def rename_thread(thread_id: ThreadId, caller: Caller, app: UseCases, asked: RenameRequest) -> Thread:
+    """Give one of the caller's own conversations a title, and notify its open connections by `thread_title`."""
+    title = given_title(asked.title)
+    thread = await app.sessions.titles.rename(caller, thread_ref(caller, thread_id).id, title)
+    return await serve_thread(app, caller, thread)
+
+
+@router.get(
+    "/{thread_id}/messages",
+    summary="Read messages",
+    response_model_exclude_unset=True,
+    responses=responses(BranchUnavailable),
+)
+async def list_messages(
+    thread_id: ThreadId,
+    caller: Caller,
+    app: UseCases,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+    roles: Annotated[
+        str, Query(max_length=100, description="Comma-separated roles to show.", examples=["user,assistant"])
+    ] = "user,assistant",
+    branch: Annotated[
+        str | None, Query(max_length=32, description="Show this branch instead of the selected one.", examples=["b4"])
+    ] = None,
+) -> MessageListing:
+    """Return the conversation's messages. Pages go back in time; each page is in order.
+
+    A page may have fewer items than `limit`, or none, and still have a `nextCursor`, because other roles are skipped. A
+    client that shows the first page and resumes after its `lastSeq` has the whole conversation, including the answer in
+    progress.
+    """
+    wanted = _roles(roles)
+    before = decode_ordinal(cursor) if cursor else None
+    thread = await readable_thread(app, caller, thread_id, is_repeated=cursor is not None)
+    if branch is not None:
+        chosen = find_branch(thread.segments, thread.next_ordinal, branch)
+        thread = thread.continued_from(tip_of(thread.segments, thread.next_ordinal, chosen))
+    found: list[StoredMessage] = []
+    for _ in range(MAX_READS):
+        page = await app.ports.store.read_messages(caller, thread, limit=limit, before=before)
+        found = [*(message for message in page.messages if _is_listed(message, wanted)), *found]
+        before = page.next_before
+        if before is None or len(found) >= limit or sum(len(message.text) for message in found) >= PAGE_CHARACTERS:
+            break
+    shown = found[-limit:]
+    feedback = await _feedback_on(app, caller, thread, shown)
+    if len(found) > len(shown):
+        before = shown[0].ordinal
+    items = [await _with_downloads(app, caller, thread, message, feedback) for message in shown]
+    return MessageListing(
+        items=await app.privacy.readers.redact_for(caller, thread.user_id, items),
+        next_cursor=encode_ordinal(before) if before is not None else None,
+        # From the same read as the pointer, so that later events are in no message yet.
+        last_seq=thread.last_seq,
+    )
+
+
+def _is_listed(message: StoredMessage, wanted: Collection[Role]) -> bool:
+    """Return whether the message has a wanted role. A message with calls only counts as a tool's."""
+    if message.role is Role.ASSISTANT and not message.is_said:
+        return Role.TOOL in wanted and message.is_shown
+    return message.role in wanted and message.is_shown
+
+
+@router.get(
+    "/{thread_id}/events",
+    summary="Follow a thread's events",
+    response_class=StreamingResponse,
+    responses={
+        200: {
+            "description": "AG-UI events.",
+            "content": {sse.MEDIA_TYPE: {"example": 'id: 18\ndata: {"type":"TEXT_MESSAGE_CONTENT","delta":"Hel"}\n\n'}},
+        },
+        **responses(InvalidSequence),
+    },
+)
+async def follow_events(
+    request: Request,
+    thread_id: ThreadId,
+    caller: Caller,
+    app: UseCases,
+    timing: sse.Timings,
+    token_seconds: TokenSeconds,
+    after: Annotated[int | None, Query(ge=0, le=MAX_SEQ, description="The last sequence number seen.")] = None,
+    last_event_id: Annotated[str | None, Header(description="The same, as browsers send it.")] = None,
+    protocol_version: ProtocolVersion = None,
+) -> Response:
+    """Return the events after `after`, then live ones until the run in progress ends or a minute has passed.
+
+    If the log no longer has the events after `after`, the newest messages come first, as a snapshot. Without
+    `protocolVersion` the events are valid for AG-UI's 0.0.5x line too.
+    """
+    seen = after if after is not None else _sequence(last_event_id)
+    name, seconds = request_id(request), timing.follow_seconds
+    place = app.place_limits.place(caller, CounterKind.STREAMS, name, seconds=seconds)
+    async with contextlib.AsyncExitStack() as stack:
+        await stack.enter_async_context(place)
+        frames = await _follow(request, thread_id, caller, app, timing, seen, protocol_version)
+        held = stack.pop_all()
+    ends_at = asyncio.get_running_loop().time() + token_seconds
+    return sse.respond(_until(ends_at, _holding(held, frames), request_id(request)), timing)
+
+
+async def _holding(
+    held: contextlib.AsyncExitStack, frames: AsyncGenerator[sse.Frame | None, None]
+) -> AsyncGenerator[sse.Frame | None, None]:
+    """Yield the frames, then give back what is held for them."""
+    async with held, contextlib.aclosing(frames):
+        async for frame in frames:
+            yield frame
+
+
+async def _follow(
+    request: Request,
+    thread_id: str,
+    caller: Scope,
+    app: App,
+    timing: sse.Timing,
+    seen: int,
+    protocol_version: str | None,
+) -> AsyncGenerator[sse.Frame | None, None]:
+    """Return the frames after ``seen``. Raises ``ThreadUnavailable`` and ``InvalidSequence``."""
+    thread = await readable_thread(app, caller, thread_id, is_repeated=True)
+    await app.controls.revive(caller, thread, request_id=request_id(request))
+
+    async def revive(dead: ThreadRecord, lease: LeaseMark) -> bool:
+        if lease != thread.lease or not thread.is_interrupted:
+            # One id for each lease, so that the queue drops a second takeover.
+            about = f"{request_id(request)}.{lease.fence}"
+            await app.controls.revive(caller, dead, request_id=about, presumed_dead=lease)
+        return True
+
+    reader = None if sees_all(caller, thread.user_id) else ReaderEvents(app.privacy.readers, seen)
+    begin = seen if reader is None else beginning(thread, seen)
+    following = app.follower.follow(caller, thread.id, after=begin, seconds=timing.follow_seconds, when_dead=revive)
+    # The first piece is read here, where an invalid sequence number can still become an HTTP status.
+    first = await anext(following)
+    abandoned_runs: AbandonedRuns = request.app.state.abandoned_runs
+    abandoned_runs.came_back(caller, thread.id)
+    convert = for_front_ends(conversion_for(protocol_version))
+    return abandoned_runs.count(caller, thread.id, _frames(first, following, convert, reader))
+
+
+async def _until(
+    ends_at: float, frames: AsyncGenerator[sse.Frame | None, None], request_id: str
+) -> AsyncGenerator[sse.Frame, None]:
+    """Yield ``frames`` until the request's token expires."""
+    loop = asyncio.get_running_loop()
+    async with contextlib.aclosing(frames):
+        async for frame in frames:
+            if loop.time() >= ends_at:
+                yield sse.token_expired(request_id)
+                return
+            if frame is not None:
+                yield frame
+
+
+async def _frames(
+    first: Replay, following: AsyncGenerator[Replay, None], convert: Convert, reader: ReaderEvents | None
+) -> AsyncGenerator[sse.Frame | None, None]:
+    """Yield the events, and None each time that there is nothing new. A ``reader`` gets them without personal data."""
+    async with contextlib.aclosing(following):
+        replay: Replay | None = first
+        while replay is not None:
+            snapshot = [] if replay.snapshot is None else [replay.snapshot]
+            events = [*snapshot, *replay.events]
+            if reader is not None:
+                events = await reader.take(events)
+            for event in events:
+                yield sse.frame(convert(event))
+            if not events:
+                yield None
+            replay = await anext(following, None)
+
+
+def _sequence(last_event_id: str | None) -> int:
+    if last_event_id is None:
+        return 0
+    if not last_event_id.isascii() or not last_event_id.isdigit() or len(last_event_id) > 12:
+        raise InvalidRequest("Last-Event-ID must be a sequence number.")
+    return int(last_event_id)
+
+
+def _roles(roles: str) -> set[Role]:
+    stored = {Role.USER, Role.ASSISTANT, Role.TOOL}
+    try:
+        wanted = {Role(name.strip()) for name in roles.split(",")}
+    except ValueError:
+        wanted = set()
+    if not wanted or not wanted <= stored:
+        raise InvalidRequest("roles must be a comma-separated choice of user, assistant and tool.")
+    return wanted
+
+
+async def _feedback_on(
+    app: App, scope: Scope, thread: ThreadRecord, messages: Sequence[StoredMessage]
+) -> Mapping[str, Feedback]:
+    """Return the feedback on a page of messages, by their ids."""
+    if not messages:
+        return {}
+    end = messages[-1].ordinal + 1
+    return {each.message_id: each for each in await app.ports.feedback.between(scope, thread, messages[0].ordinal, end)}
+
+
+async def _with_downloads(
+    app: App,
+    scope: Scope,
+    thread: ThreadRecord,
+    message: StoredMessage,
+    feedback: Mapping[str, Feedback],
+) -> Message:
+    """Return the message with the feedback on it, and a download address in every part that refers to an upload."""
+    shown = Message.from_record(message, feedback.get(message.id))
+    if isinstance(shown.content, list):  # absent if there are only tool calls
+        shown.content = [without_download_url(part) for part in shown.content]
+        for part in shown.content:
+            if part["type"] != "text" and part["source"]["type"] == "file":
+                url = await _download_url(app, scope, thread, part["source"]["value"])
+                part["metadata"] = {**(part.get("metadata") or {}), DOWNLOAD_URL: url}
+    for source in shown.metadata.sources if any(each.get("isKept") for each in message.sources) else ():
+        if source.get("kind") == FILE_SOURCE and source.get("isKept"):
+            source["url"] = await _download_url(app, scope, thread, str(source.get("id")))
+    return shown
+
+
+async def _download_url(app: App, scope: Scope, thread: ThreadRecord, file_id: str) -> str | None:
+    """Return where a file can be downloaded; None if it was never uploaded, or the caller may not see what is in it."""
+    if not sees_all(scope, thread.user_id):
+        return None
+    try:
+        return await app.ports.files.download_url(scope, thread.id, file_id)
+    except NotFound:
+        return None

@@ -1,0 +1,120 @@
+"""Turns of a thread, and the Context Inspector's records of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from fastapi import APIRouter
+
+from baton.api.http.dependencies import Caller, Cursor, Limit, RunId, ThreadId, UseCases
+from baton.api.http.problems import responses
+from baton.api.http.schemas import Listing
+from baton.api.threads.access import readable_thread
+from baton.api.threads.turn_schemas import ContextRecord, Rerun, RerunRequest, Turn
+from baton.domain.cursors import decode_ordinal, encode_ordinal
+from baton.domain.errors import (
+    Forbidden,
+    ModelError,
+    ModelNotOffered,
+    NotFound,
+    RerunUnavailable,
+    StoreUnavailable,
+    TurnTimeout,
+    UnknownAgentVersion,
+)
+from baton.domain.memory.context_item import InspectorMode
+from baton.domain.tenants.identity import Permission
+from baton.threads.sessions.turn_listing import turns_of
+from baton.turns.reruns import RerunOptions
+
+ABSENT = {
+    InspectorMode.ALL: "all turns are recorded now (BATON_INSPECTOR is all).",
+    InspectorMode.SAMPLE: "only a sample is recorded (BATON_INSPECTOR is sample).",
+    InspectorMode.OFF: "none are recorded at present (BATON_INSPECTOR is off).",
+}
+"""Possible reasons that there is no record, by the setting."""
+
+MAX_AUDITED = 256
+"""Characters of a run's id in the audit."""
+MAX_AUDITED_ITEMS = 20
+"""Items without which a dry run was made, in the audit."""
+
+router = APIRouter(prefix="/v1/threads/{thread_id}/turns", tags=["threads"])
+
+
+@router.get("", summary="List turns")
+async def list_turns(
+    thread_id: ThreadId, caller: Caller, app: UseCases, limit: Limit = 50, cursor: Cursor = None
+) -> Listing[Turn]:
+    """Return the turns of this conversation, newest first, including the one in progress.
+
+    A page may have fewer items than `limit`, or none, and still have a `nextCursor`.
+    """
+    before = decode_ordinal(cursor) if cursor else None
+    thread = await readable_thread(app, caller, thread_id, is_repeated=cursor is not None)
+    turns, next_before = await turns_of(app.ports.store, app.ports.feedback, caller, thread, limit=limit, before=before)
+    shown = [Turn.from_record(app.ports.prices, turn) for turn in turns]
+    shown = await app.privacy.readers.redact_for(caller, thread.user_id, shown)
+    return Listing[Turn](items=shown, next_cursor=encode_ordinal(next_before) if next_before is not None else None)
+
+
+@router.get("/{run_id}/context", summary="Inspect a turn's context", responses=responses(Forbidden, NotFound))
+async def get_context(thread_id: ThreadId, run_id: RunId, caller: Caller, app: UseCases) -> ContextRecord:
+    """Return what each memory contributed to a turn, and the exact messages that its models were sent.
+
+    Needs `context:inspect`, for other users' conversations `thread:read_all` as well. Each reading is audited.
+    """
+    caller.require(Permission.CONTEXT_INSPECT, "context.read")
+    thread = await readable_thread(app, caller, thread_id)
+    record = await app.memory.inspector.read(caller, thread, run_id)
+    outcome = "allowed" if record is not None else "not_found"
+    detail = {"runId": run_id[:MAX_AUDITED], "userId": thread.user_id}
+    await app.ports.audit.record(caller, "context.read", thread_id=thread.id, outcome=outcome, detail=detail)
+    if record is None:
+        reason = ABSENT[app.memory.inspector.mode]
+        raise NotFound(f"There is no record of this run. The conversation may have no such run; {reason}")
+    rated = await app.ports.feedback.between(caller, thread, 0, thread.next_ordinal)
+    feedback = [each for each in rated if each.run_id == record["runId"]]
+    context = ContextRecord.model_validate(await app.memory.inspector.with_feedback(record, feedback))
+    return await app.privacy.readers.redact_for(caller, thread.user_id, context)
+
+
+@router.post(
+    "/{run_id}/rerun",
+    summary="Run a turn again, without effects",
+    responses=responses(
+        Forbidden,
+        NotFound,
+        UnknownAgentVersion,
+        RerunUnavailable,
+        ModelNotOffered,
+        ModelError,
+        TurnTimeout,
+        StoreUnavailable,
+    ),
+)
+async def rerun_turn(thread_id: ThreadId, run_id: RunId, caller: Caller, app: UseCases, asked: RerunRequest) -> Rerun:
+    """Answer a turn's message again as a dry run: with the history of then, and with what is remembered today.
+
+    Nothing is stored or sent, and no tool is called: a call that the turn made as well gets the turn's own result.
+    Needs `context:inspect`, for other users' conversations `thread:read_all` as well. Each dry run is audited.
+    """
+    caller.require(Permission.CONTEXT_INSPECT, "context.rerun")
+    thread = await readable_thread(app, caller, thread_id)
+    owner = replace(caller, user_id=thread.user_id)
+    detail = {"runId": run_id[:MAX_AUDITED], "userId": thread.user_id}
+    if asked.model is not None:
+        detail["model"] = asked.model
+    audited = partial(app.ports.audit.record, caller, "context.rerun", thread_id=thread.id)
+    try:
+        turn = await app.reruns.find(owner, thread, run_id, asked.message_id)
+    except NotFound:
+        await audited(outcome="not_found", detail=detail)
+        raise
+    more = {"agentVersion": asked.agent_version, "without": asked.without[:MAX_AUDITED_ITEMS]}
+    await audited(outcome="allowed", detail=detail | {name: value for name, value in more.items() if value})
+    ran = await app.reruns.run(caller, turn, RerunOptions(asked.model, asked.agent_version, frozenset(asked.without)))
+    record = await app.memory.inspector.describe(thread.id, run_id, ran.inspection)
+    rerun = Rerun.of(ran, context=ContextRecord.model_validate(record), duration_ms=ran.duration, tool_calls=ran.calls)
+    return await app.privacy.readers.redact_for(caller, thread.user_id, rerun)

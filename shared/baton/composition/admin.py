@@ -1,0 +1,71 @@
+"""``python -m baton.composition.admin search ...``: operators' commands, in the functions' environment."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from baton.composition import search_commands
+from baton.domain.documents.search import IndexName
+from baton.domain.errors import BatonError
+from baton.entry.jobs.search_rebuild import REBUILT
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run one command, print its result as JSON and return the exit code."""
+    given = _parser().parse_args(arguments)
+    try:
+        result = asyncio.run(_run(given))
+    except BatonError as problem:
+        print(f"{type(problem).__name__}: {problem}", file=sys.stderr)  # noqa: T201
+        return 1
+    print(json.dumps(result, indent=2))  # noqa: T201
+    return 1 if any(not each.get("is_sound", True) for each in result) else 0
+
+
+async def _run(given: argparse.Namespace) -> list[dict[str, Any]]:
+    try:
+        return await _result(given)
+    finally:
+        await search_commands.close()
+
+
+async def _result(given: argparse.Namespace) -> list[dict[str, Any]]:
+    if given.command == "migrate":
+        return await search_commands.migrate()
+    if given.command == "reindex":
+        return await search_commands.reindex(given.index)
+    if given.command == "rebuild":
+        return [await search_commands.rebuild(given.index, given.tenant)]
+    if given.command == "verify":
+        return await search_commands.verify(given.tenant)
+    return await search_commands.repair(given.tenant)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m baton.composition.admin", description=__doc__)
+    search = parser.add_subparsers(required=True).add_parser("search", help="the search indices")
+    commands = search.add_subparsers(dest="command", required=True)
+    commands.add_parser("migrate", help="make the indices that are missing, and show the state of all")
+    reindex = commands.add_parser("reindex", help="rebuild indices for the present model and release, without downtime")
+    reindex.add_argument("index", nargs="*", choices=[[], *(index.value for index in IndexName)], help="all if none")
+    rebuild = commands.add_parser("rebuild", help="index the stored documents and episodes that are not in the indices")
+    rebuild.add_argument("index", nargs="*", choices=[[], *REBUILT], help="both if none")
+    rebuild.add_argument("--tenant", action="append", default=[], help="a tenant to rebuild (repeatable), all if none")
+    for name, text in (
+        ("verify", "compare the indices with the stored episodes and documents; exit code 1 if they differ"),
+        ("repair", "index what is missing, and delete what is not stored"),
+    ):
+        command = commands.add_parser(name, help=text)
+        command.add_argument(
+            "--tenant", action="append", default=[], help="a tenant that may have no documents yet (repeatable)"
+        )
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,1 @@
+"""Devices that make starts fast."""

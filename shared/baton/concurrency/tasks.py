@@ -1,0 +1,152 @@
+"""Steps that run at the same time: waiting for all of them without leaving one behind, and computations in threads."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
+from concurrent.futures import CancelledError
+from contextvars import ContextVar, copy_context
+from functools import partial
+from typing import Any, ParamSpec, TypeVar
+
+from baton.concurrency.tenant_threads import TenantThreads
+
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
+
+LARGE = 64 * 1024
+"""Size of the input (bytes, characters or values) from which a thread is used. A thread costs a tenth of a ms."""
+
+_stopped: ContextVar[threading.Event | None] = ContextVar("stopped_work", default=None)
+_threads = TenantThreads(4, each=2)
+"""A separate pool, so that calls that hang in another pool do not block it."""
+
+
+async def gather_all(*steps: Awaitable[Any]) -> list[Any]:
+    """Return the results of all steps, or raise the first failure, but only once every step has ended.
+
+    ``asyncio.gather`` raises at once, and the remaining reads and writes then continue unnoticed by the caller.
+    A failure does not cancel the other steps as ``asyncio.TaskGroup`` does, because a cancelled write may
+    have taken effect or not. If the caller is cancelled, the steps are cancelled too, and awaited first.
+    """
+    begun = [asyncio.ensure_future(step) for step in steps]
+    await _until_ended(begun)
+    _notice_failures(begun)
+    return [step.result() for step in begun]
+
+
+async def gather_each(items: Iterable[T], step: Callable[[T], Awaitable[R]], *, at_once: int) -> list[R]:
+    """Return the results of ``step`` for all items, in their order, with at most ``at_once`` in progress.
+
+    A step is made when its turn comes, so a failure leaves no coroutine behind that was never awaited. After a failure
+    no step is begun, and the failure is raised once those in progress have ended.
+    """
+    waiting = iter(enumerate(items))
+    results: dict[int, R] = {}
+    failed = False
+
+    async def work_off() -> None:
+        nonlocal failed
+        for number, item in waiting:
+            try:
+                results[number] = await step(item)
+            except BaseException:
+                failed = True
+                raise
+            if failed:
+                return
+
+    await gather_all(*(work_off() for _ in range(at_once)))
+    return [results[number] for number in range(len(results))]
+
+
+async def stop_all(*steps: asyncio.Future[Any]) -> None:
+    """Cancel the steps and wait until all have ended. Their failures are not raised."""
+    for step in steps:
+        step.cancel()
+    await _until_ended(steps)
+    _notice_failures(steps)
+
+
+async def each_until(
+    deadline: float, items: AsyncIterable[T], deal_with: Callable[[T], Awaitable[None]], *, at_once: int
+) -> bool:
+    """Deal with items, at most ``at_once`` at the same time, and return whether all were begun by the ``deadline``.
+
+    The deadline is a time of the event loop. Items begun by then are waited for, even if reading the items fails.
+    ``deal_with`` must not raise.
+    """
+    loop = asyncio.get_running_loop()
+    slots = asyncio.Semaphore(at_once)
+    working: set[asyncio.Future[None]] = set()
+
+    def note_end(task: asyncio.Future[None]) -> None:
+        working.discard(task)
+        slots.release()
+
+    try:
+        async for item in items:
+            await slots.acquire()
+            if loop.time() >= deadline:
+                return False
+            task = asyncio.ensure_future(deal_with(item))
+            working.add(task)
+            task.add_done_callback(note_end)
+    except asyncio.CancelledError:
+        await stop_all(*working)
+        raise
+    finally:
+        await _until_ended(working)
+    return True
+
+
+async def _until_ended(steps: Iterable[asyncio.Future[Any]]) -> None:
+    """Wait for the end of all steps. If the caller is cancelled, cancel them, and raise once they have ended."""
+    begun = set(steps)
+    cancelled: asyncio.CancelledError | None = None
+    while not all(step.done() for step in begun):
+        try:
+            await asyncio.wait(begun)
+        except asyncio.CancelledError as error:
+            cancelled = error
+            for step in begun:
+                step.cancel()
+    if cancelled is not None:
+        _notice_failures(begun)
+        raise cancelled
+
+
+def _notice_failures(steps: Iterable[asyncio.Future[Any]]) -> None:
+    """Keep asyncio from reporting failures that are not raised because another one is raised instead."""
+    for step in steps:
+        if not step.cancelled():
+            step.exception()
+
+
+def check_cancelled() -> None:
+    """Raise ``CancelledError`` in a thread whose result nobody waits for any more. Long computations call it often."""
+    stopped = _stopped.get()
+    if stopped is not None and stopped.is_set():
+        raise CancelledError
+
+
+async def off_loop(size: int, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    """Run ``work`` and return its result: in a thread if ``size``, the size of its input, is large, else directly.
+
+    This helps for Python code, which releases the interpreter's lock every few milliseconds, and for zlib, hashing and
+    tiktoken, which release it while they work. It does not help for code that holds the lock until it is done, such as
+    JSON parsing: limit that by ``domain.json_values`` or by bytes instead. The tenant that ``work_for`` has named gets
+    its share of the threads. If the caller is cancelled, work that has begun ends where it calls ``check_cancelled``.
+    """
+    if size < LARGE:
+        return work(*args, **kwargs)
+    context, stopped = copy_context(), threading.Event()
+    context.run(_stopped.set, stopped)
+    in_context = partial(context.run, partial(work, *args, **kwargs))
+    try:
+        return await asyncio.get_running_loop().run_in_executor(_threads, in_context)
+    except asyncio.CancelledError:
+        stopped.set()
+        raise

@@ -1,0 +1,1 @@
+"""Agents as their files declare them, and the rules of these declarations."""

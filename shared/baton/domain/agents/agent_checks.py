@@ -1,0 +1,211 @@
+"""The rules of agents' definitions, for files and for agents that are made over the API: every problem has a place."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from pydantic import ValidationError
+from pydantic.alias_generators import to_camel
+
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.agents.guardrail import Guardrail
+from baton.domain.agents.model_providers import OfferedModels
+from baton.domain.agents.sentences import SENTENCES
+from baton.domain.agents.tool import TOOL_TYPES, OpenApiTool, PythonTool, ToolDefinition
+from baton.domain.field_names import field_names, in_plain_words, similar_name, unknown_field
+from baton.domain.handoffs.triggers import MAX_PATTERN_SIZE, as_compared, is_phrase, pattern_size
+from baton.domain.runs.tool_call import ASK, TRANSFER, tool_name
+from baton.domain.tenants.egress_policy import LOOPBACK_HOSTS
+from baton.domain.tenants.identity import Permission
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
+MAX_TOOLS = 20
+"""Tools of an agent that a tenant has made."""
+MAX_REFERENCES = 20
+"""Agents that an agent of a tenant hands over to, and as many that it asks."""
+MAX_PATTERNS = 10
+"""Triggers of an agent of a tenant that are patterns, in each of its lists. Each takes memory of every worker."""
+
+_REFERENCE = "a tenant's agent cannot use the deployment's secrets: leave the header out"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A flaw of a definition, and its place."""
+
+    place: tuple[str | int, ...]
+    """Names of fields and places in lists, from the outside in; empty: the definition as a whole."""
+    what: str
+
+
+def check_agent(values: Mapping[Any, Any], *, as_served: bool = False) -> tuple[AgentDefinition | None, list[Problem]]:
+    """Return the definition with these fields, and its problems; the definition is None if it cannot be made.
+
+    ``as_served``: fields may have the names that ``GET /v1/agents`` serves too.
+    """
+    definition, problems = None, []
+    try:
+        definition = AgentDefinition.model_validate(values, by_alias=as_served, by_name=True)
+    except ValidationError as error:
+        problems = validation_problems(values, error)
+    return definition, [*problems, *_without_effect(values, is_file=not as_served)]
+
+
+def validation_problems(values: Mapping[Any, Any], error: ValidationError) -> list[Problem]:
+    """Return what pydantic has found in ``values``, with the places in the author's words."""
+    return [Problem(_place(values, detail["loc"]), _message(detail)) for detail in error.errors()]
+
+
+def reference_problems(definition: AgentDefinition, agents: Mapping[str, AgentDefinition]) -> Iterator[Problem]:
+    """Yield the problems of the agents that an agent refers to; ``agents`` are all that it may know."""
+    targets = [handoff.agent for handoff in definition.handoffs]
+    yield from _unusable("sub_agents", ASK, definition.sub_agents, agents)
+    yield from _unusable("handoffs", TRANSFER, targets, agents)
+    if definition.id in definition.sub_agents:
+        place = definition.sub_agents.index(definition.id)
+        yield Problem(("sub_agents", place), f"{definition.id!r} cannot ask itself")
+    yield from _shared_triggers(targets, agents)
+
+
+def model_problems(definition: AgentDefinition, offered: OfferedModels) -> Iterator[Problem]:
+    """Yield the problems of models that are not ``offered`` to tenants: others may cost the deployment anything."""
+    choice = definition.model
+    what = f"this deployment offers: {offered}; or leave it out"
+    if choice.name is not None and choice.name not in offered:
+        yield Problem(("model", "name"), what)
+    for place, name in enumerate(choice.fallback):
+        if name not in offered:
+            yield Problem(("model", "fallback", place), what)
+
+
+def tenant_problems(definition: AgentDefinition) -> Iterator[Problem]:
+    """Yield what an agent that a tenant has made may not have, as its author is not an operator of the deployment."""
+    if definition.model.extra:
+        yield Problem(
+            ("model", "extra"), "fields of requests are for the agents that ship with the deployment: leave it out"
+        )
+    if definition.remote is not None:
+        yield from _references(("remote", "headers"), definition.remote.headers)
+    for field, listed, most in (
+        ("tools", definition.tools, MAX_TOOLS),
+        ("sub_agents", definition.sub_agents, MAX_REFERENCES),
+        ("handoffs", definition.handoffs, MAX_REFERENCES),
+    ):
+        if len(listed) > most:
+            yield Problem((field,), f"a tenant's agent has at most {most}")
+    for field, triggers in (
+        ("triggers", definition.triggers),
+        ("triggers_in_session", definition.triggers_in_session),
+    ):
+        for place, trigger in enumerate(triggers):
+            if pattern_size(trigger) > MAX_PATTERN_SIZE:
+                yield Problem((field, place), "the pattern stands for too much: write smaller numbers of repetitions")
+        if sum(not is_phrase(trigger) for trigger in triggers) > MAX_PATTERNS:
+            yield Problem((field,), f"a tenant's agent has at most {MAX_PATTERNS} patterns; phrases are not limited so")
+    for place, tool in enumerate(definition.tools):
+        yield from _plain_http(("tools", place), tool)
+        if isinstance(tool, PythonTool):
+            yield Problem(("tools", place, "type"), "functions of the deployment are for the agents that ship with it")
+            continue
+        if isinstance(tool, OpenApiTool) and not tool.is_remote:
+            yield Problem(("tools", place, "spec"), "must be a URL: files are for the agents that ship")
+        yield from _references(("tools", place, "headers"), tool.headers)
+    for place, guardrail in enumerate(definition.guardrails):
+        yield from _plain_http(("guardrails", place), guardrail)
+        yield from _references(("guardrails", place, "headers"), guardrail.headers)
+    makes_skills = definition.workflow is not None and definition.workflow.produces == "skill"
+    if makes_skills and Permission.SKILL_CREATE not in definition.required_permissions:
+        yield Problem(
+            ("required_permissions",), f"an agent whose workflow makes skills requires {Permission.SKILL_CREATE.value}"
+        )
+
+
+def _plain_http(place: tuple[str | int, ...], tool: ToolDefinition | Guardrail) -> Iterator[Problem]:
+    """Yield addresses without TLS. Those of this machine are left to the egress policy, as in agents' files."""
+    for field in ("url", "base_url", "spec"):
+        address = urlsplit(getattr(tool, field, None) or "")
+        if address.scheme == "http" and address.hostname not in LOOPBACK_HOSTS:
+            yield Problem((*place, field), "must be an https URL")
+
+
+def _references(place: tuple[str | int, ...], headers: Mapping[str, object]) -> Iterator[Problem]:
+    for name, value in headers.items():
+        if not isinstance(value, str):
+            yield Problem((*place, name), _REFERENCE)
+
+
+def _message(detail: ErrorDetails) -> str:
+    kinds = ", ".join(TOOL_TYPES)
+    match detail["type"]:
+        case "extra_forbidden":
+            return unknown_field(detail["loc"][-1], field_names(AgentDefinition))
+        case "union_tag_not_found":
+            return f"its type is missing: {kinds}"
+        case "union_tag_invalid":
+            given = str(detail["ctx"]["tag"])
+            similar = similar_name(given, TOOL_TYPES)
+            return f"there is no type {given!r} ({f'did you mean {similar}?' if similar else f'there are: {kinds}'})"
+        case "model_attributes_type" if detail["loc"][:1] == ("tools",) and len(detail["loc"]) == 2:
+            return f"must be a mapping of fields with one of the types {kinds}"
+    return in_plain_words(detail)
+
+
+def _place(values: Any, place: Sequence[str | int]) -> tuple[str | int, ...]:
+    """Return pydantic's place in the author's words.
+
+    The kinds (``mcp``, ``http``) that pydantic puts behind something with a ``type`` are left out, and fields have the
+    names that the author has given them.
+    """
+    kept: list[str | int] = []
+    for part in place:
+        if isinstance(values, Mapping):
+            if part not in values and values.get("type") == part:
+                continue
+            if part not in values and isinstance(part, str) and to_camel(part) in values:
+                part = to_camel(part)
+            values = values.get(part)
+        elif isinstance(values, Sequence) and not isinstance(values, str) and isinstance(part, int):
+            values = values[part] if part < len(values) else None
+        else:
+            values = None
+        kept.append(part)
+    return tuple(kept)
+
+
+def _without_effect(values: Mapping[Any, Any], *, is_file: bool) -> Iterator[Problem]:
+    """Yield the problems of values that are valid in a definition but have no effect."""
+    if is_file and "workflow" in values and values["workflow"] is None:
+        yield Problem(("workflow",), "it is empty; say what the workflow is, or leave the field out")
+    sentences = values.get("sentences")
+    for locale, texts in sentences.items() if isinstance(sentences, dict) else ():
+        for name in texts if isinstance(texts, dict) else ():
+            if name not in SENTENCES:
+                known = ", ".join(sorted(SENTENCES))
+                yield Problem(("sentences", locale, name), f"there is no such sentence; there are {known}")
+
+
+def _unusable(field: str, prefix: str, named: Sequence[str], known: Collection[str]) -> Iterator[Problem]:
+    """Yield references to agents that do not exist or whose tools would share a name."""
+    tools: dict[str, str] = {}
+    for place, agent_id in enumerate(named):
+        if agent_id not in known:
+            yield Problem((field, place), f"there is no agent {agent_id!r}")
+        other = tools.setdefault(tool_name(prefix, agent_id), agent_id)
+        if other != agent_id:
+            yield Problem((field, place), f"{other!r} and {agent_id!r} would have the same tool's name")
+
+
+def _shared_triggers(targets: Sequence[str], agents: Mapping[str, AgentDefinition]) -> Iterator[Problem]:
+    """Yield triggers that two targets of one agent share. Only the first target would get the message."""
+    owners: dict[str, str] = {}
+    for place, target_id in enumerate(targets):
+        for trigger in agents[target_id].triggers if target_id in agents else ():
+            owner = owners.setdefault(as_compared(trigger), target_id)
+            if owner != target_id:
+                what = f"{target_id!r} has the trigger {trigger!r}, and so has {owner!r}, which would always be taken"
+                yield Problem(("handoffs", place), what)

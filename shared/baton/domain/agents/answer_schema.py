@@ -1,0 +1,156 @@
+"""The JSON Schema of an agent's answers: which schemas an agent may declare, and what is wrong with an answer."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, WithJsonSchema
+
+from baton.domain.patterns import compiled
+from baton.domain.schemas.schema_form import Schema, check_declared, subschemas
+from baton.domain.schemas.schema_validator import UncheckableValue, sort_by_relevance, validation_errors
+
+MAX_SCHEMA_BYTES = 16 * 1024
+"""Bytes of a schema as compact JSON. It is sent with every request to the model."""
+MAX_SCHEMA_DEPTH = 32
+"""The deepest nesting of objects and lists in a schema."""
+MAX_VIOLATIONS = 5
+"""Violations of an answer that are named."""
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+_MAX_QUOTED = 100
+_MAX_DESCRIBED = 100
+"""Errors of an answer of which sentences are made. Several may be the same sentence."""
+_REFUSED = ("$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$recursiveRef", "patternProperties")
+_UNCHECKED = ("unevaluatedProperties", "unevaluatedItems")
+_DEFINITION = re.compile(r"#/\$defs/([^/]+)")
+
+
+def check_answer_schema(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema with JSON values only. Raises ``ValueError`` with the reason why it cannot be one of answers.
+
+    Whatever it permits can be checked completely, without a request and within a bounded number of steps.
+    """
+    try:
+        written = json.dumps(schema, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    except (TypeError, ValueError, RecursionError):
+        raise ValueError("must hold JSON values only") from None
+    size = len(written.encode("utf-8", "replace"))
+    if size > MAX_SCHEMA_BYTES:
+        raise ValueError(f"has {size} bytes as JSON, and at most {MAX_SCHEMA_BYTES} are possible")
+    plain: dict[str, Any] = json.loads(written)
+    if _depth(plain) > MAX_SCHEMA_DEPTH:
+        raise ValueError(f"is nested more than {MAX_SCHEMA_DEPTH} levels deep")
+    if plain.get("$schema", DRAFT) != DRAFT:
+        raise ValueError(f"must be of the draft 2020-12: leave $schema out, or set it to {DRAFT}")
+    if plain.get("type") != "object":
+        raise ValueError("must be a JSON Schema of type object")
+    check_declared(plain)
+    for part in subschemas(plain):
+        _check_part(part, plain.get("$defs", {}))
+    try:
+        validation_errors(plain, {})
+    except UncheckableValue:
+        raise ValueError("its references lead in a circle or multiply too much") from None
+    return plain
+
+
+AnswerSchema = Annotated[
+    dict[str, Any],
+    AfterValidator(check_answer_schema),
+    WithJsonSchema({"type": "object", "properties": {"type": {"const": "object"}}, "required": ["type"]}),
+]
+
+
+def violations(schema: Schema, answer: Any) -> Sequence[str]:
+    """Return what is wrong with an answer, at most ``MAX_VIOLATIONS`` sentences; empty if it fits.
+
+    They are made of the schema only and quote nothing of the answer: names that the schema does not have are ``*``.
+    """
+    try:
+        errors = sort_by_relevance(validation_errors(schema, answer))
+    except UncheckableValue:
+        return ["it takes too many steps to check"]
+    names = {name for part in subschemas(schema) for name in part.get("properties", {})}
+    specific = islice(_specific(reversed(errors)), _MAX_DESCRIBED)
+    return list(dict.fromkeys(_describe(error, names) for error in specific))[:MAX_VIOLATIONS]
+
+
+def _check_part(part: Schema, definitions: Schema) -> None:
+    for keyword in (*_REFUSED, *_UNCHECKED):
+        if keyword in part:
+            raise ValueError(f"must not use {keyword}")
+    reference = part.get("$ref")
+    if reference is not None and reference != "#":
+        named = _DEFINITION.fullmatch(reference)
+        if named is None or named[1] not in definitions:
+            raise ValueError(f"$ref {reference[:60]!r} must be '#' or '#/$defs/<name>' of the schema itself")
+    if "pattern" in part:
+        compiled(part["pattern"])
+
+
+def _depth(value: Any) -> int:
+    depth, level = 0, [value]
+    while level := [each for each in level if isinstance(each, dict | list)]:
+        depth += 1
+        level = [inner for each in level for inner in (each.values() if isinstance(each, dict) else each)]
+    return depth
+
+
+def _specific(errors: Iterable[Any]) -> Iterator[Any]:
+    """Yield the errors. Of alternatives that do not fit, those of the ones that are meant are yielded instead."""
+    for error in errors:
+        meant = [each for each in error.context or () if each.validator != "type" or _is_deeper(each, error)]
+        if meant:
+            yield from _specific(meant)
+        else:
+            yield error
+
+
+def _is_deeper(inner: Any, outer: Any) -> bool:
+    return len(inner.absolute_path) > len(outer.absolute_path)
+
+
+def _describe(error: Any, names: set[str]) -> str:
+    place = "/".join(_step(step, names) for step in error.absolute_path)
+    return f"{f'`{place}`' if place else 'it'} {_reason(error)}"
+
+
+def _step(step: Any, names: set[str]) -> str:
+    return str(step) if isinstance(step, int) or step in names else "*"
+
+
+def _reason(error: Any) -> str:
+    keyword, wanted = error.validator, error.validator_value
+    if error.context and all(each.validator == "type" for each in error.context):
+        wanted = [kind for each in error.context for kind in _as_list(each.validator_value)]
+        return f"must be of type {_or(wanted)}"
+    match keyword:
+        case "type":
+            return f"must be of type {_or(_as_list(wanted))}"
+        case "required":
+            missing = [name for name in wanted if name not in error.instance]
+            return f"lacks {_and(missing)}"
+        case "additionalProperties" if wanted is False:
+            return "has a property that the schema does not name"
+        case "anyOf" | "oneOf":
+            return "must fit one of its alternatives"
+        case None:
+            return "is not allowed"
+    quoted = json.dumps(wanted, ensure_ascii=False)
+    return f"does not fit {keyword}{f' {quoted}' if len(quoted) <= _MAX_QUOTED else ''}"
+
+
+def _as_list(types: str | Sequence[str]) -> Sequence[str]:
+    return [types] if isinstance(types, str) else types
+
+
+def _or(words: Sequence[str]) -> str:
+    return " or ".join(dict.fromkeys(words))
+
+
+def _and(names: Sequence[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)

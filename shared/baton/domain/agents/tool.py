@@ -1,0 +1,217 @@
+"""External tools, as agents' files declare them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Annotated, Any, Literal, get_args
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, Field, PrivateAttr, StringConstraints, field_validator, model_validator
+
+from baton.domain.definition import Definition
+from baton.domain.schemas.schema_form import check_declared
+from baton.domain.tenants.identity import PermissionName
+from baton.domain.tenants.secret import Headers, HeaderValue, TokenExchange
+from baton.domain.web_url import has_credentials, is_web_url
+
+TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+"""The function names that model providers accept."""
+BUILTIN_TOOLS = re.compile(r"(ask|transfer_to)_.*|return_to_main|advance_workflow|end_conversation")
+"""Names of built-in tools."""
+PLACEHOLDER = re.compile(r"\{([\w.-]+)\}")
+IDEMPOTENCY_KEY = "baton.dev/idempotency-key"
+"""A key in the ``_meta`` of a call over MCP. Its value is the same in every attempt at the call."""
+TIME_ZONE_KEY = "baton.dev/time-zone"
+"""A key in the ``_meta`` of a call over MCP: IANA's name of the user's time zone."""
+
+
+def _check_name(name: str) -> str:
+    if BUILTIN_TOOLS.fullmatch(name):
+        raise ValueError(f"{name} is the name of a tool of Baton's own")
+    return name
+
+
+def _check_url(url: str) -> str:
+    if has_credentials(url):
+        raise ValueError("must not hold credentials: put them into a header, by reference")
+    if not is_web_url(url):
+        raise ValueError("must be an absolute https URL")
+    if PLACEHOLDER.search(urlsplit(url).netloc):
+        raise ValueError("must not have placeholders in its host")
+    return url
+
+
+def _check_parameters(schema: dict[str, Any]) -> dict[str, Any]:
+    check_declared(schema)
+    if schema.get("type") != "object":
+        raise ValueError("must be a JSON Schema of type object")
+    return schema
+
+
+Name = Annotated[str, StringConstraints(pattern=rf"^{TOOL_NAME.pattern}$"), AfterValidator(_check_name)]
+ServerName = Annotated[str, StringConstraints(pattern=r"^[a-zA-Z0-9_-]{1,32}$")]
+Text = Annotated[str, StringConstraints(min_length=1, max_length=4096, strip_whitespace=True)]
+Url = Annotated[str, StringConstraints(max_length=2048), AfterValidator(_check_url)]
+Parameters = Annotated[dict[str, Any], AfterValidator(_check_parameters)]
+
+
+class _Tool(Definition):
+    required_permissions: tuple[PermissionName, ...] = ()
+    """The permissions a user needs. Without all of them, the tool does not exist for the user."""
+    timeout_seconds: float = Field(default=30, validate_default=True, gt=0, le=600)
+    """The time limit of one call."""
+    _tenant_id: str | None = PrivateAttr(default=None)
+
+    @property
+    def tenant_id(self) -> str | None:
+        """The tenant whose own agent has the tool; None: the agent ships with the deployment."""
+        return self._tenant_id
+
+
+class McpServer(_Tool):
+    """The tools of a server that speaks MCP over streamable HTTP."""
+
+    type: Literal["mcp"]
+    name: ServerName
+    """The prefix of tool names that another source uses too."""
+    url: Url
+    headers: Headers = Field(default_factory=dict)
+    include: tuple[str, ...] | None = Field(default=None, min_length=1)
+    """The offered tools, by the server's names; absent for all."""
+    requires_approval: bool | tuple[str, ...] = False
+    """Whether each call needs approval: of all tools, or of those listed by the server's names."""
+
+    @field_validator("headers")
+    @classmethod
+    def _acts_for_no_user(cls, headers: dict[str, HeaderValue]) -> dict[str, HeaderValue]:
+        # A server's tools are listed once for all users.
+        if any(isinstance(value, TokenExchange) for value in headers.values()):
+            raise ValueError("token_exchange is for http and openapi tools and remote agents, not for MCP servers")
+        return headers
+
+    def needs_approval(self, tool: str) -> bool:
+        """Return whether calls of ``tool``, the server's name, need approval."""
+        if isinstance(self.requires_approval, bool):
+            return self.requires_approval
+        return tool in self.requires_approval
+
+
+class HttpTool(_Tool):
+    """One HTTP operation."""
+
+    type: Literal["http"]
+    name: Name
+    description: Text
+    method: Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"] = "GET"
+    url: Url
+    """The URL. Each ``{placeholder}`` in path and query is a required argument."""
+    parameters: Parameters = Field(default_factory=lambda: {"type": "object", "properties": {}})
+    """JSON Schema of the arguments. Those without a placeholder go to the query (GET, HEAD, DELETE) or the body."""
+    headers: Headers = Field(default_factory=dict)
+    requires_approval: bool = False
+    _is_guardrail: bool = PrivateAttr(default=False)
+    _is_always_asked: bool = PrivateAttr(default=False)
+
+    @property
+    def is_guardrail(self) -> bool:
+        """Whether it asks a guardrail, so that failures of other tools at its host say nothing about it."""
+        return self._is_guardrail
+
+    @property
+    def is_always_asked(self) -> bool:
+        """Whether it is called however often it has failed."""
+        return self._is_always_asked
+
+    def of_guardrail(self, *, is_always_asked: bool) -> HttpTool:
+        """Note that the tool asks a guardrail, and return the tool."""
+        self._is_guardrail, self._is_always_asked = True, is_always_asked
+        return self
+
+    @model_validator(mode="after")
+    def _placeholders_are_required_arguments(self) -> HttpTool:
+        for name in PLACEHOLDER.findall(self.url):
+            if name not in self.parameters.get("properties", {}):
+                raise ValueError(f"url has the placeholder {{{name}}}, which parameters does not describe")
+            if name not in self.parameters.get("required", ()):
+                raise ValueError(f"url has the placeholder {{{name}}}, so parameters must require it")
+        if re.search(r"[{}]", PLACEHOLDER.sub("", self.url)):
+            raise ValueError("url has a brace that belongs to no placeholder")
+        return self
+
+
+class OpenApiTool(_Tool):
+    """One operation of an API that an OpenAPI document (3.0 or 3.1) describes."""
+
+    type: Literal["openapi"]
+    spec: str = Field(min_length=1, max_length=2048)
+    """URL of the document, or its path below the folder of the agents' files."""
+    operation_id: str = Field(min_length=1, max_length=200)
+    name: Name = ""
+    """Default: the operation's id."""
+    base_url: Url | None = None
+    """The API's base URL. Default: the document's first server."""
+    headers: Headers = Field(default_factory=dict)
+    requires_approval: bool = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named_after_its_operation(cls, values: Any) -> Any:
+        if isinstance(values, dict) and values.get("name") is None:
+            operation = values.get("operation_id", values.get("operationId", ""))
+            return {**values, "name": re.sub(r"[^a-zA-Z0-9_-]", "_", str(operation))[:64]}
+        return values
+
+    @model_validator(mode="after")
+    def _spec_is_a_url_or_a_file_below_the_agents(self) -> OpenApiTool:
+        if self.is_remote:
+            _check_url(self.spec)
+        elif self.spec.startswith("/") or "\\" in self.spec or ".." in self.spec.split("/"):
+            raise ValueError("spec must be a URL, or a path below the folder of the agents' files")
+        return self
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether the document must be fetched."""
+        return re.match(r"[a-zA-Z][a-zA-Z0-9+.-]*:", self.spec) is not None
+
+
+class PythonTool(_Tool):
+    """A function that ships with the deployment."""
+
+    type: Literal["python"]
+    name: Name = ""
+    """Default: the function's name."""
+    description: Text | None = None
+    """Its purpose, for models. Default: the function's docstring, without the texts about parameters."""
+    entry_point: str = Field(pattern=r"^[a-zA-Z_]\w*(\.[a-zA-Z_]\w*)*:[a-zA-Z_]\w*$")
+    """``package.module:function``, in a package that ``BATON_TOOL_PACKAGES`` names."""
+    parameters: Parameters | None = None
+    """JSON Schema of the arguments. Default: derived from the function's signature, which then also converts them."""
+    requires_approval: bool = False
+    _function: Callable[..., Any] | None = PrivateAttr(default=None)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named_after_its_function(cls, values: Any) -> Any:
+        if isinstance(values, dict) and values.get("name") is None:
+            entry_point = values.get("entry_point", values.get("entryPoint", ""))
+            function = str(entry_point).rpartition(":")[2][:64]
+            return {**values, "name": function} if function else values
+        return values
+
+    @property
+    def function(self) -> Callable[..., Any] | None:
+        """The function of a tool that is declared in Python; None: it is imported by its entry point."""
+        return self._function
+
+    def of(self, function: Callable[..., Any]) -> PythonTool:
+        """Note the function that the tool calls, and return the tool."""
+        self._function = function
+        return self
+
+
+ToolDefinition = Annotated[McpServer | HttpTool | OpenApiTool | PythonTool, Field(discriminator="type")]
+TOOL_TYPES: tuple[str, ...] = tuple(
+    get_args(kind.model_fields["type"].annotation)[0] for kind in (HttpTool, McpServer, OpenApiTool, PythonTool)
+)

@@ -1,0 +1,1 @@
+"""Documents, their sources, and search over them."""

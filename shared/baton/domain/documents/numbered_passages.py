@@ -1,0 +1,111 @@
+"""Passages with numbers: those that the prompts of a run give them, and texts that cite them elsewhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from baton.domain.documents.citations import CitationMark, replace_marks
+
+Source = Mapping[str, Any]
+
+CONSULTED = "isConsulted"
+"""The field of a passage that an agent was given and that its answer does not cite. It stays within the run."""
+MAX_NAME = 80
+"""Characters of a title or a section where a text names them."""
+_UNSAFE = re.compile(r'[\s"\\\[\]()<>`\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]+')
+
+
+class PassageNumbers:
+    """The numbers of passages in the prompts of one run, or of one consultation: each has one, and keeps it."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+        self._last = 0
+
+    def number(self, source: Source) -> int:
+        """Return the number of a passage, from 1. One without a number gets the next one."""
+        key = source_key(source)
+        if key not in self._numbers:
+            self._last += 1
+            self._numbers[key] = self._last
+        return self._numbers[key]
+
+    def reserve(self, sources: Sequence[Source]) -> None:
+        """Take over the numbers that passages have got before: from an earlier run, or an attempt that has died."""
+        for source in sources:
+            number = source.get("number")
+            if isinstance(number, int) and number not in self._numbers.values():
+                self._numbers.setdefault(source_key(source), number)
+                self._last = max(self._last, number)
+
+
+def source_key(source: Source) -> str:
+    """Return a key that is the same for the same place of the same source."""
+    place = source.get("chunk") or f"{source.get('section') or ''}\0{source.get('page') or ''}".strip("\0")
+    return f"{source.get('kind')}:{source.get('id')}:{place}"
+
+
+def split_consulted(sources: Iterable[Source]) -> tuple[tuple[dict[str, Any], ...], tuple[dict[str, Any], ...]]:
+    """Return the sources of an answer, and separately the passages that were only consulted for it."""
+    listed: list[dict[str, Any]] = []
+    consulted: list[dict[str, Any]] = []
+    for source in sources:
+        bare = {name: value for name, value in source.items() if name != CONSULTED}
+        (consulted if source.get(CONSULTED) else listed).append(bare)
+    return tuple(listed), tuple(consulted)
+
+
+def join_consulted(sources: Sequence[Source], consulted: Sequence[Source]) -> tuple[Source, ...]:
+    """Return what ``split_consulted`` was given."""
+    return (*sources, *({**each, CONSULTED: True} for each in consulted))
+
+
+def drop_citation(source: Source) -> dict[str, Any]:
+    """Return a source without what only a numbered passage has."""
+    return {name: value for name, value in source.items() if name not in ("number", "places", "excerpt", CONSULTED)}
+
+
+def shift_places(source: Source, by: int) -> Source:
+    """Return a source with the places of its citations, where its text begins ``by`` characters further behind."""
+    if not by or not source.get("places"):
+        return source
+    places = [{"start": each["start"] + by, "end": each["end"] + by} for each in source["places"]]
+    return {**source, "places": places}
+
+
+def list_numbered(sources: Sequence[Source]) -> dict[int, Source]:
+    """Return the sources that have a number, by it."""
+    return {each["number"]: each for each in sources if isinstance(each.get("number"), int)}
+
+
+def name_cited(text: str, sources: Sequence[Source]) -> str:
+    """Return a text that names the passages that it cites by number, as in ``(Handbook, page 3)``.
+
+    Their numbers mean something only beside their prompt and their ``sources``.
+    """
+    return _replace_cited(text, sources, lambda cited: f"({'; '.join(map(_name, cited))})")
+
+
+def strip_citations(text: str, sources: Sequence[Source]) -> str:
+    """Return a text without the citations by number that ``sources`` resolve."""
+    return re.sub(r"[ \t]*\x00", "", _replace_cited(text, sources, lambda _: "\0"))
+
+
+def _replace_cited(text: str, sources: Sequence[Source], write: Callable[[list[Source]], str]) -> str:
+    numbered = list_numbered(sources)
+
+    def rewrite(mark: CitationMark) -> str | None:
+        cited = [numbered[number] for number in mark.numbers if number in numbered]
+        return write(cited) if cited else None
+
+    return replace_marks(text, rewrite) if numbered else text
+
+
+def _name(source: Source) -> str:
+    """Return a source in few words, without characters that mean something to JSON, Markdown or a prompt."""
+    page, section = source.get("page"), str(source.get("section") or "").rpartition(" > ")[2]
+    place = f"page {page}" if page is not None else section
+    words = [_UNSAFE.sub(" ", str(each)).strip()[:MAX_NAME] for each in (source.get("title") or "", place)]
+    return ", ".join(word for word in words if word) or "a document"

@@ -1,0 +1,230 @@
+"""Sources of documents: lists of addresses, sitemaps and S3 prefixes that are read again and again."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import TypeVar
+from urllib.parse import urlsplit
+
+from baton.domain.errors import InvalidRequest, SourceRefused
+from baton.domain.tenants.egress_policy import EgressPolicy, EgressRefused
+from baton.domain.web_url import has_credentials, is_web_url
+
+MAX_SOURCE_URL = 2048
+TENANT = "{tenant}"
+PREFIX_ENTRY = r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]/([A-Za-z0-9!_.*'()~=-]+/)*\{tenant\}/([A-Za-z0-9!_.*'()~=-]+/)*"
+"""One entry of the allowed prefixes: a bucket and a path that names the tenant in a separate segment."""
+
+_S3 = re.compile(r"s3://([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])/(.+)")
+_MAX_KEY_BYTES = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRules:
+    """The hosts and the prefixes that sources may name."""
+
+    egress: EgressPolicy = field(default_factory=EgressPolicy)
+    prefixes: tuple[str, ...] = ()
+    """Entries as ``PREFIX_ENTRY`` describes them. A tenant reads below those with its own id in place of ``{tenant}``,
+    and nothing else."""
+
+    def check_url(self, url: str) -> None:
+        """Raise ``InvalidRequest`` for what is not an address, ``SourceRefused`` for one that must not be called."""
+        if has_credentials(url):
+            raise InvalidRequest(
+                "Addresses must hold no user name and no password: every user who lists the source can read them."
+            )
+        if not is_web_url(url, MAX_SOURCE_URL):
+            raise InvalidRequest(
+                f"Addresses must be absolute http or https ones of at most {MAX_SOURCE_URL} characters."
+            )
+        parts = urlsplit(url)
+        try:
+            self.egress.check_scheme(parts.scheme, parts.hostname or "")
+            self.egress.check_host(parts.hostname or "")
+        except EgressRefused as error:
+            raise SourceRefused(str(error)) from None
+
+    def place(self, tenant_id: str, prefix: str) -> tuple[str, str]:
+        """Return the bucket and the key prefix of ``s3://bucket/prefix``.
+
+        Raises ``InvalidRequest`` for what is not a prefix, ``SourceRefused`` for one that the tenant must not read.
+        """
+        found = _S3.fullmatch(prefix)
+        if found is None or not prefix.isprintable() or len(found[2].encode()) > _MAX_KEY_BYTES:
+            raise InvalidRequest("prefix must be s3://bucket/prefix.")
+        if not any(f"{found[1]}/{found[2]}".startswith(allowed) for allowed in self.allowed_prefixes(tenant_id)):
+            raise SourceRefused(
+                "This deployment does not allow this prefix. It allows "
+                + (" and ".join(f"s3://{each}" for each in self.allowed_prefixes(tenant_id)) or "none")
+                + " (BATON_SOURCE_PREFIXES)."
+            )
+        return found[1], found[2]
+
+    def allowed_prefixes(self, tenant_id: str) -> list[str]:
+        """Return the beginnings, ``bucket/path/``, of what the tenant may read."""
+        return [entry.replace(TENANT, tenant_id) for entry in self.prefixes]
+
+
+MAX_SOURCE_URLS = 100
+"""Addresses of a source of the kind ``urls``."""
+MAX_SOURCE_PAGES = 2000
+"""Documents of a source. Further pages of a sitemap or a prefix are not read."""
+MAX_SOURCE_ERRORS = 20
+"""Errors that are kept of a refresh. Further ones are counted."""
+MAX_REFRESH_HOURS = 8760
+MAX_SITEMAP_BYTES = 10 * 1024 * 1024
+"""Bytes of a sitemap as it is served."""
+
+_SOURCES = uuid.UUID("a9b1a0a6-4b86-5d39-9b63-0a3fd0d5a3c4")
+"""Name space of the ids of sources and of their documents."""
+
+
+T = TypeVar("T")
+
+
+def in_turns(overdue: Iterable[T], tenant_of: Callable[[T], str]) -> Iterator[T]:
+    """Yield one source of each tenant, then a second one of each, and so on; the order within a tenant stays.
+
+    Tenants take their turns in the order in which they first appear.
+    """
+    waiting: dict[str, deque[T]] = {}
+    for each in overdue:
+        waiting.setdefault(tenant_of(each), deque()).append(each)
+    while waiting:
+        for tenant, own in list(waiting.items()):
+            yield own.popleft()
+            if not own:
+                del waiting[tenant]
+
+
+class SourceKind(StrEnum):
+    """The kind of a source."""
+
+    URLS = "urls"
+    SITEMAP = "sitemap"
+    S3 = "s3"
+
+
+class SourceStatus(StrEnum):
+    """The state of a source."""
+
+    WAITING = "waiting"
+    """It has not been read yet."""
+    REFRESHING = "refreshing"
+    READY = "ready"
+    """It was read. Single pages may have failed."""
+    FAILED = "failed"
+    """Its list of pages could not be read. Its documents stay as they were."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceError:
+    """The reason for which a page or the list of pages could not be read."""
+
+    url: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshCounts:
+    """The result of a refresh, in pages."""
+
+    changed: int = 0
+    """Pages whose content has changed, and new ones."""
+    unchanged: int = 0
+    deleted: int = 0
+    failed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Refresh:
+    """The refresh in progress."""
+
+    number: int
+    """From 1. The pages that it has seen bear it."""
+    started_at: datetime
+    counts: RefreshCounts = field(default_factory=RefreshCounts)
+    errors: tuple[SourceError, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A source of an agent's documents, in a tenant."""
+
+    id: str
+    agent_id: str
+    kind: SourceKind
+    title: str
+    refresh_hours: int
+    created_by: str
+    created_at: datetime
+    updated_at: datetime
+    check_at: datetime
+    """The time of the next refresh; during one, the time at which another worker may take over."""
+    urls: tuple[str, ...] = ()
+    """The addresses of a source of the kind ``urls``."""
+    url: str | None = None
+    """The address of a source of the kind ``sitemap``."""
+    prefix: str | None = None
+    """The prefix of a source of the kind ``s3``: ``s3://bucket/prefix``."""
+    required_permission: str | None = None
+    """The permission that its documents require."""
+    status: SourceStatus = SourceStatus.WAITING
+    refresh: Refresh | None = None
+    refreshes: int = 0
+    """The number of refreshes that have begun."""
+    refreshed_at: datetime | None = None
+    """The end of the last refresh."""
+    documents: int = 0
+    """The number of documents after the last refresh."""
+    counts: RefreshCounts = field(default_factory=RefreshCounts)
+    """The counts of the last refresh."""
+    errors: tuple[SourceError, ...] = ()
+    """The first ``MAX_SOURCE_ERRORS`` of the last refresh."""
+    error: str | None = None
+    """The reason for which its list of pages could not be read."""
+    worker: str | None = None
+    """An id of the last claim. It distinguishes the claims of two workers at the same moment."""
+    revision: int = 0
+    """The number of times that it was stored. A change is stored only over the revision that it was made from."""
+    deleted_at: datetime | None = None
+
+    @property
+    def interval(self) -> timedelta:
+        """The time between two refreshes."""
+        return timedelta(hours=self.refresh_hours)
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePage:
+    """A page of a source that has or had a document."""
+
+    url: str
+    """Its address, or ``s3://bucket/key``."""
+    document_id: str
+    seen: int
+    """The number of the last refresh that has dealt with it."""
+    etag: str | None = None
+    last_modified: str | None = None
+    """The server's value, unchanged."""
+    sha256: str | None = None
+    """The digest of the content that became the document's newest version; None until there is one."""
+    error: str | None = None
+    """The reason for which it could not be read the last time."""
+
+
+def derive_source_id(tenant_id: str, agent_id: str, content: str) -> str:
+    """Return the id of a source whose client chose none: the same for the same request."""
+    return f"src_{uuid.uuid5(_SOURCES, chr(0).join(('source', tenant_id, agent_id, content))).hex}"
+
+
+def derive_document_id(tenant_id: str, source: Source, url: str) -> str:
+    """Return the id of the document of a page: the same at every refresh."""
+    return f"doc_{uuid.uuid5(_SOURCES, chr(0).join(('page', tenant_id, source.agent_id, source.id, url))).hex}"

@@ -1,0 +1,1 @@
+"""Handoffs and guided workflows."""

@@ -1,0 +1,93 @@
+"""Guided workflows in progress: their state and collected data. ``workflow_moves`` has the transitions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+
+from baton.domain.handoffs.workflow_definition import PLACEHOLDER, Data, WorkflowDefinition
+
+MAX_FILLED = 80
+"""Characters of a collected value in a title."""
+
+
+class WorkflowStatus(StrEnum):
+    """The status of a workflow."""
+
+    ACTIVE = "active"
+    SAVED = "saved"
+    """Left before its end. It can be continued."""
+    COMPLETED = "completed"
+    EXPIRED = "expired"
+    ABANDONED = "abandoned"
+
+
+UNFINISHED = frozenset({WorkflowStatus.ACTIVE, WorkflowStatus.SAVED})
+
+
+@dataclass(frozen=True, slots=True)
+class Workflow:
+    """A workflow in its current state."""
+
+    id: str
+    agent_id: str
+    name: str
+    """The name for the user: its title, once the data for it are collected."""
+    state: str
+    data: Data
+    """The collected data by state, including states that a changed definition no longer has."""
+    thread_id: str
+    version: str
+    """The version of its definition."""
+    updated_at: datetime
+    expires_at: datetime
+    status: WorkflowStatus = WorkflowStatus.ACTIVE
+
+    def without_data(self) -> Workflow:
+        """Return the workflow without the collected data, for its thread and for display."""
+        return replace(self, data={})
+
+    def is_unfinished(self, now: datetime) -> bool:
+        """Return whether it is active or can be continued."""
+        return self.status in UNFINISHED and now < self.expires_at
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """The progress of a workflow."""
+
+    step: int
+    """From 1."""
+    steps: int
+    label: str
+
+    def __str__(self) -> str:
+        return f"Step {self.step} of {self.steps}"
+
+
+def progress(definition: WorkflowDefinition, workflow: Workflow) -> Progress | None:
+    """Return the workflow's progress; None in a state that the definition does not have."""
+    state = definition.state(workflow.state)
+    if state is None:
+        return None
+    return Progress(definition.place(state.name) + 1, len(definition.states), state.label)
+
+
+def title(definition: WorkflowDefinition, data: Data) -> str | None:
+    """Return the definition's title, filled in; None if it has none or a value is missing."""
+    text = definition.title
+    values = {name: _value(definition, data, name) for name in PLACEHOLDER.findall(text or "")}
+    if text is None or None in values.values():
+        return None
+    return PLACEHOLDER.sub(lambda match: values[match[1]] or "", text)
+
+
+def _value(definition: WorkflowDefinition, data: Data, name: str) -> str | None:
+    """Return a collected value for a sentence: short and on one line."""
+    for state in definition.states:
+        value = data.get(state.name, {}).get(name)
+        if isinstance(value, str | int | float) and not isinstance(value, bool):
+            line = "".join(c if c.isprintable() else " " for c in str(value))
+            return " ".join(line.split())[:MAX_FILLED] or None
+    return None

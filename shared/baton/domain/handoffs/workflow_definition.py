@@ -1,0 +1,254 @@
+"""Definitions of guided workflows in agents' files: states, the data each collects, and transitions."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Field,
+    SerializationInfo,
+    SerializerFunctionWrapHandler,
+    StringConstraints,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
+
+from baton.domain.definition import Definition, Text
+from baton.domain.schemas.json_schema import ObjectSchema
+
+StateName = Annotated[
+    str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,63}$"), AfterValidator(lambda name: name.upper())
+]
+"""Names of states. They are upper case, whatever the file's case."""
+Scalar = str | bool | int | float | None
+Data = Mapping[str, Mapping[str, Any]]
+"""Collected data by state, then by field."""
+
+PLACEHOLDER = re.compile(r"\{(\w+)\}")
+
+
+class Condition(Definition):
+    """A condition on the collected data: exactly one of ``equals``, ``present`` and ``in``."""
+
+    model_config = ConfigDict(validate_by_alias=True, validate_by_name=True)
+
+    field: str = Field(pattern=r"^([A-Za-z][A-Za-z0-9_]{0,63}\.)?[A-Za-z0-9_-]{1,64}$")
+    """A field that the state itself collects, or ``state.field``."""
+    equals: Scalar = None
+    present: bool | None = None
+    one_of: tuple[Scalar, ...] | None = Field(default=None, alias="in", min_length=1)
+
+    @model_validator(mode="after")
+    def _asks_one_thing(self) -> Condition:
+        if len(self.model_fields_set & {"equals", "present", "one_of"}) != 1:
+            raise ValueError("a condition has exactly one of equals, present and in")
+        return self
+
+    def place(self, state: str) -> tuple[str, str]:
+        """Return the state and field of the condition, for a transition from ``state``."""
+        where, dot, field = self.field.partition(".")
+        return (where.upper(), field) if dot else (state, where)
+
+    def holds(self, state: str, data: Data) -> bool:
+        """Return whether the data, on leaving ``state``, meet the condition."""
+        where, field = self.place(state)
+        collected = data.get(where, {})
+        if self.present is not None:
+            return (collected.get(field) is not None) is self.present
+        if field not in collected:
+            return False
+        wanted = self.one_of if self.one_of is not None else (self.equals,)
+        return any(_is_same(collected[field], value) for value in wanted)
+
+    def __str__(self) -> str:
+        if self.present is not None:
+            return f"{self.field} must {'' if self.present else 'not '}be there"
+        if self.one_of is not None:
+            return f"{self.field} must be one of {', '.join(map(json.dumps, self.one_of))}"
+        return f"{self.field} must be {json.dumps(self.equals)}"
+
+
+class Transition(Definition):
+    """A transition from a state. The file may give its ``to`` only."""
+
+    to: StateName
+    when: Condition | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named_alone(cls, given: Any) -> Any:
+        return {"to": given} if isinstance(given, str) else given
+
+
+class WorkflowState(Definition):
+    """One state of a workflow."""
+
+    name: StateName
+    label: Text
+    """The name of the step for users ("Gathering Requirements")."""
+    instructions: str = ""
+    """Instructions for the model in this state."""
+    collects: ObjectSchema | None = None
+    """JSON Schema of the data that must be collected before the next states."""
+    transitions: tuple[Transition, ...] | None = None
+    """The transitions. Default: to the next state and back to every earlier one."""
+    final: bool = False
+    """Whether reaching it completes the workflow."""
+    can_exit: bool = True
+    """Whether clients offer the user to leave in this state."""
+
+    @model_validator(mode="after")
+    def _nothing_follows_the_end(self) -> WorkflowState:
+        if self.final and (self.collects is not None or self.transitions):
+            raise ValueError(f"{self.name} is final: it is never left, so it has no transitions and collects nothing")
+        return self
+
+
+class WorkflowDefinition(Definition):
+    """The guided workflow of an agent. The order of states is the order of steps; the first is the start."""
+
+    name: Text
+    """The workflow's name ("skill creation")."""
+    title: Text | None = None
+    """The name of one instance, with placeholders for collected data ("your {name} skill")."""
+    untitled: Text | None = None
+    """The name of an instance before that data is collected. Default: ``name``."""
+    states: tuple[WorkflowState, ...] = Field(max_length=50)
+    expiry_days: float = Field(default=30, gt=0, le=3650)
+    """The time for which an unfinished one can be continued."""
+    on_exit: Literal["save", "discard"] = "save"
+    """The treatment of an unfinished one when the user leaves."""
+    produces: Literal["skill"] | None = None
+    """The result of a completed workflow: a skill, an approved procedure of the main agent."""
+
+    @field_validator("states")
+    @classmethod
+    def _ways_lead_somewhere(cls, states: tuple[WorkflowState, ...]) -> tuple[WorkflowState, ...]:
+        if len(states) < 2:
+            raise ValueError("a workflow has at least two states")
+        names = [state.name for state in states]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"two states are named {name}")
+        if not any(state.final for state in states):
+            raise ValueError("no state is final")
+        if states[0].final:
+            raise ValueError(f"the first state, {names[0]}, is final")
+        ways = {state.name: tuple(way.to for way in _ways(states, place)) for place, state in enumerate(states)}
+        for name, targets in ways.items():
+            for target in targets:
+                if target not in names:
+                    raise ValueError(f"{name} leads to {target}, which is no state")
+                if target == name:
+                    raise ValueError(f"{name} leads to itself; staying needs no transition")
+        _check_reach(ways, [state.name for state in states if state.final])
+        for state in states:
+            _check_conditions(state, {other.name: other for other in states})
+        return states
+
+    @model_validator(mode="after")
+    def _title_names_what_is_collected(self) -> WorkflowDefinition:
+        collected = {field for state in self.states for field in (state.collects or {}).get("properties", {})}
+        for field in PLACEHOLDER.findall(self.title or ""):
+            if field not in collected:
+                raise ValueError(f"title has the placeholder {{{field}}}, which no state collects")
+        if PLACEHOLDER.search(self.untitled or ""):
+            raise ValueError("untitled is used when nothing is collected: it has no placeholders")
+        return self
+
+    @property
+    def first(self) -> WorkflowState:
+        """The start state."""
+        return self.states[0]
+
+    def state(self, name: str) -> WorkflowState | None:
+        """Return the state called ``name``, in either case."""
+        return next((state for state in self.states if state.name == name.upper()), None)
+
+    def place(self, name: str) -> int:
+        """Return the state's place among the steps, from 0. Raises ``ValueError`` for a state that does not exist."""
+        return [state.name for state in self.states].index(name)
+
+    def ways(self, name: str) -> tuple[Transition, ...]:
+        """Return the transitions of a state, open or not."""
+        return tuple(_ways(self.states, self.place(name)))
+
+    @property
+    def card_states(self) -> list[str]:
+        """The states for ``workflow_states`` of an agent card."""
+        return [state.name.lower() for state in self.states]
+
+    @cached_property
+    def version(self) -> str:
+        """A digest of the states, transitions and schemas. Labels, titles and instructions are not part of it."""
+        rules = [
+            [state.name, state.collects, state.final, [way.model_dump() for way in self.ways(state.name)]]
+            for state in self.states
+        ]
+        return hashlib.sha256(json.dumps(rules, sort_keys=True).encode()).hexdigest()[:16]
+
+    @model_serializer(mode="wrap")
+    def _with_what_is_derived(self, handler: SerializerFunctionWrapHandler, info: SerializationInfo) -> dict[str, Any]:
+        """On the wire every state has its transitions, the default ones too, and the rules have a version."""
+        shown: dict[str, Any] = handler(self)
+        if not info.by_alias:
+            return shown
+        for state in shown["states"]:
+            ways = self.ways(state["name"])
+            state["transitions"] = [way.model_dump(by_alias=True, exclude_unset=True) for way in ways]
+        return {**shown, "version": self.version}
+
+
+def _ways(states: tuple[WorkflowState, ...], place: int) -> Iterator[Transition]:
+    state = states[place]
+    if state.transitions is not None:
+        yield from state.transitions
+    elif not state.final:
+        yield from (Transition(to=other.name) for other in states[place + 1 : place + 2])
+        yield from (Transition(to=other.name) for other in states[:place])
+
+
+def _check_reach(ways: Mapping[str, tuple[str, ...]], finals: list[str]) -> None:
+    """Raise ``ValueError`` for a state that cannot be reached, or from which no final state can."""
+    back = {name: tuple(other for other, targets in ways.items() if name in targets) for name in ways}
+    for name in ways:
+        if name not in _find_reachable([next(iter(ways))], ways):
+            raise ValueError(f"no way leads to {name}")
+        if name not in _find_reachable(finals, back):
+            raise ValueError(f"no way leads from {name} to a final state")
+
+
+def _find_reachable(begin: list[str], ways: Mapping[str, tuple[str, ...]]) -> set[str]:
+    reached: set[str] = set()
+    open_ends = list(begin)
+    while open_ends:
+        name = open_ends.pop()
+        if name not in reached:
+            reached.add(name)
+            open_ends += ways[name]
+    return reached
+
+
+def _check_conditions(state: WorkflowState, states: Mapping[str, WorkflowState]) -> None:
+    """Raise ``ValueError`` for a condition on a field that is not collected."""
+    for way in state.transitions or ():
+        if way.when is None:
+            continue
+        where, field = way.when.place(state.name)
+        if where not in states:
+            raise ValueError(f"{state.name}: the condition on {way.when.field} names no state")
+        if field not in (states[where].collects or {}).get("properties", {}):
+            raise ValueError(f"{state.name}: the condition looks at {way.when.field}, which {where} does not collect")
+
+
+def _is_same(one: Any, other: Scalar) -> bool:
+    """Compare by the rules of JSON: true is not 1."""
+    return isinstance(one, bool) is isinstance(other, bool) and one == other

@@ -1,0 +1,1 @@
+"""Episodes, procedures, and the items of a prompt that memory finds."""

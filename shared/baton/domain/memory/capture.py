@@ -1,0 +1,155 @@
+"""Captures: completed tasks of a conversation that may become procedures, and what has become of each."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+
+from baton.domain.agents.agent_settings import LearningSettings
+from baton.domain.handoffs.workflow import Workflow, WorkflowStatus
+from baton.domain.memory.procedure import ProcedureDraft, ProcedureScope
+from baton.domain.runs.tool_call import CallEnd, is_shown
+from baton.domain.threads.message import OutcomeType, Role, StoredMessage
+
+MAX_MESSAGES = 200
+"""Messages of a capture. Of a longer session, the last ones are looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureRef:
+    """The messages of one task: those of a run, of the runs that it continues, or of a session."""
+
+    thread_id: str
+    agent_id: str
+    """The main agent of the thread. A captured procedure is the agent's."""
+    first_ordinal: int
+    end_ordinal: int
+    """One beyond the last message."""
+    thread_created_at: datetime | None = None
+    """The time at which the thread was created, because a forgotten thread's id may be used again."""
+
+    @property
+    def id(self) -> str:
+        """Its name within the thread. The same messages have one capture, however often it is started."""
+        return f"{self.first_ordinal:012d}-{self.end_ordinal:012d}"
+
+
+class CaptureStatus(StrEnum):
+    """The state of a capture. All but ``WORKING`` are final, except that a failed one may be started again."""
+
+    WORKING = "working"
+    NO_TASK = "no_task"
+    """The light model saw no task that could be repeated, or the day's limit was reached."""
+    REFUSED = "refused"
+    """The draft was not a usable procedure."""
+    KNOWN = "known"
+    """There is such a procedure already: the same, one that waits for approval, or one that was rejected."""
+    STORED = "stored"
+    """The procedure is stored and waits for approval. Its announcement may be missing."""
+    ANNOUNCED = "announced"
+    FAILED = "failed"
+    """The pipeline failed permanently."""
+
+
+class CaptureStep(StrEnum):
+    """The steps of the pipeline, in their order. The state machine names them."""
+
+    DETECT = "detect"
+    """Ask the light model whether the messages complete a task that could be repeated."""
+    DRAFT = "draft"
+    """Write its procedure, without specifics."""
+    COMPARE = "compare"
+    """Look for a procedure like it."""
+    STORE = "store"
+    """Store it as one that waits for approval."""
+    ANNOUNCE = "announce"
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """The state of the pipeline for one task. It contains no personal data, because a draft is generalised."""
+
+    ref: CaptureRef
+    status: CaptureStatus = CaptureStatus.WORKING
+    done: CaptureStep | None = None
+    """The last step that was carried out; None before the first."""
+    reason: str | None = None
+    """The reason for which no procedure was made."""
+    name: str | None = None
+    """The name that the light model gave the task."""
+    draft: ProcedureDraft | None = None
+    procedure_id: str | None = None
+    """The procedure that the draft becomes a version of, or is like."""
+    procedure_scope: ProcedureScope = ProcedureScope.AGENT
+    version: int | None = None
+    """The stored version."""
+    updated_at: datetime | None = None
+
+    @property
+    def is_settled(self) -> bool:
+        """True if nothing is left to do."""
+        return self.status not in (CaptureStatus.WORKING, CaptureStatus.STORED)
+
+    def resume(self) -> Capture:
+        """Return the capture as it continues after a failure: with the step that failed."""
+        if self.status is not CaptureStatus.FAILED:
+            return self
+        is_stored = self.done is CaptureStep.STORE
+        return replace(self, status=CaptureStatus.STORED if is_stored else CaptureStatus.WORKING)
+
+    def has_done(self, step: CaptureStep) -> bool:
+        """Return whether the step was carried out, or is not needed any more."""
+        order = list(CaptureStep)
+        return self.is_settled or (self.done is not None and order.index(self.done) >= order.index(step))
+
+
+def is_candidate(
+    messages: Sequence[StoredMessage], agent_id: str, settings: LearningSettings, *, has_workflow: bool
+) -> bool:
+    """Return whether the messages of finished runs may complete a task, by rules that cost nothing.
+
+    ``has_workflow`` is whether they complete a guided workflow that is worth looking at.
+
+    The last run succeeded, and none failed or was cancelled. The agent made at least ``min_calls`` successful calls of
+    at least ``min_tools`` tools, unless a guided workflow was completed. A run that followed a procedure is none: what
+    it did is known.
+    """
+    if not settings.enabled or not messages or messages[-1].end is None:
+        return False
+    ends = [message.end for message in messages if message.end is not None]
+    if ends[-1].outcome is not OutcomeType.SUCCESS:
+        return False
+    if any(end.outcome in (OutcomeType.ERROR, OutcomeType.CANCELLED) or end.followed for end in ends):
+        return False
+    called = successful_calls(messages, agent_id)
+    if len(called) >= settings.min_calls and len(set(called)) >= settings.min_tools:
+        return True
+    return has_workflow
+
+
+def successful_calls(messages: Iterable[StoredMessage], agent_id: str) -> list[str]:
+    """Return the names of the tools that the agent called with success, one for each call."""
+    return [
+        message.tool_name
+        for message in messages
+        if message.role is Role.TOOL
+        and message.agent_id == agent_id
+        and message.call_end is CallEnd.SUCCEEDED
+        and message.tool_name is not None
+        and is_shown(message.tool_name)
+    ]
+
+
+def completed_workflows(messages: Iterable[StoredMessage]) -> list[Workflow]:
+    """Return the guided workflows that the runs have completed."""
+    changes = (message.end.change for message in messages if message.end is not None)
+    workflows = (workflow for change in changes if change is not None for workflow in change.workflows)
+    return [workflow for workflow in workflows if workflow.status is WorkflowStatus.COMPLETED]
+
+
+def is_sampled(ref: CaptureRef, rate: float) -> bool:
+    """Return whether the task is in a sample of this share. Every worker decides alike."""
+    return zlib.crc32(f"{ref.thread_id}#{ref.id}".encode()) < rate * 2**32

@@ -1,0 +1,190 @@
+"""The approved procedures that an agent may follow, indexed by their triggers."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass
+from typing import Any
+
+from baton.concurrency.tasks import check_cancelled
+from baton.domain.handoffs.triggers import (
+    GAP,
+    MAX_PATTERN_SIZE,
+    MAX_TEXT,
+    Specificity,
+    is_phrase,
+    loosest_pattern,
+    matches,
+    normalise,
+    phrase_words,
+    sentences_of,
+    specificity,
+)
+from baton.domain.memory.private_skill import IN_USE
+from baton.domain.memory.procedure import Procedure, ProcedureScope, ProcedureStatus
+from baton.domain.patterns import compile_pattern
+
+CHUNK = 32
+"""Patterns that are searched for together. Larger chunks are faster until one of them matches."""
+CHUNK_MEMORY = 8 << 20
+"""Bytes of the compiled patterns of a chunk."""
+INDEX_WORK = 400_000_000
+"""Instructions of all patterns, times characters of a message that are searched for them. It takes a second where re2
+runs out of states; of 200 patterns of 100 instructions, the longest message is searched."""
+
+_Places = Mapping[str, Sequence[int]]
+"""The places of a message's words, numbered so that words of two sentences are too far apart for a phrase."""
+
+
+class TriggerIndex:
+    """An index of triggers that were validated before.
+
+    A phrase is tried only if its first word is in the message, and only where its words are. Patterns are searched for
+    in chunks without regard to word borders; ``triggers.matches`` decides on those that are found.
+    """
+
+    def __init__(self, triggers: Iterable[str]) -> None:
+        self._phrases: defaultdict[str, list[tuple[str, Sequence[str]]]] = defaultdict(list)
+        patterns: list[str] = []
+        for trigger in dict.fromkeys(triggers):
+            if is_phrase(trigger):
+                words = phrase_words(trigger)
+                self._phrases[words[0]].append((trigger, words))
+            else:
+                patterns.append(trigger)
+        self._chunks = [_Chunk(patterns[start : start + CHUNK]) for start in range(0, len(patterns), CHUNK)]
+        self.searched = min(MAX_TEXT, INDEX_WORK // max(1, sum(chunk.size for chunk in self._chunks)))
+        """Characters of a message that are searched for patterns."""
+
+    def find(self, text: str) -> dict[str, Specificity]:
+        """Return the triggers that a message matches, with how specific each is for it."""
+        places = _places(text[:MAX_TEXT])
+        found = [trigger for word in places for trigger, words in self._phrases.get(word, ()) if _stands(words, places)]
+        beginning = text[: self.searched]
+        plain = normalise(beginning)
+        for chunk in self._chunks:
+            check_cancelled()
+            found += [trigger for trigger in chunk.candidates(plain) if matches(trigger, beginning)]
+        return {trigger: specificity(trigger, beginning) for trigger in found}
+
+
+class _Chunk:
+    """Patterns that are searched for together first."""
+
+    def __init__(self, patterns: Sequence[str]) -> None:
+        self._patterns = patterns
+        self._together = _compile(patterns)
+        self.size = self._together.programsize if self._together is not None else MAX_PATTERN_SIZE * len(patterns)
+        self._alone: list[Any] | None = None
+        """Each pattern for itself, once the chunk was found."""
+
+    def candidates(self, plain: str) -> list[str]:
+        """Return the patterns that a message may match. A pattern that cannot be searched for like this always may."""
+        if self._together is not None and self._together.search(plain) is None:
+            return []
+        if self._alone is None:
+            self._alone = [_compile([pattern]) for pattern in self._patterns]
+        return [
+            pattern
+            for pattern, alone in zip(self._patterns, self._alone, strict=True)
+            if alone is None or alone.search(plain) is not None
+        ]
+
+
+def _compile(patterns: Sequence[str]) -> Any:
+    """Return the patterns as one, or None if that is too large or re2 cannot join them."""
+    try:
+        loose = "|".join(f"(?:{loosest_pattern(pattern)})" for pattern in patterns)
+        return compile_pattern(loose, ignores_case=True, max_memory=CHUNK_MEMORY)
+    except ValueError:
+        return None
+
+
+def _places(text: str) -> _Places:
+    places: defaultdict[str, list[int]] = defaultdict(list)
+    place = 0
+    for sentence in sentences_of(text):
+        for word in sentence:
+            places[word].append(place)
+            place += 1
+        place += GAP + 1
+    return places
+
+
+def _stands(words: Sequence[str], places: _Places) -> bool:
+    """Return whether the words occur in order, with at most ``GAP`` others between two of them."""
+    ends = set(places[words[0]])
+    for word in words[1:]:
+        ends = {place for place in places.get(word, ()) if any(place - step in ends for step in range(1, GAP + 2))}
+        if not ends:
+            return False
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class TriggeredProcedure:
+    """A procedure that a message asks for, and its most specific trigger."""
+
+    procedure: Procedure
+    trigger: str
+    specificity: Specificity
+
+
+class ProcedureSet:
+    """Approved procedures, and private skills of one user. All others are left out."""
+
+    def __init__(self, procedures: Iterable[Procedure] = ()) -> None:
+        self.procedures = tuple(each for each in procedures if _is_followed(each))
+        self._skills: ProcedureSet | None = None
+        self._by_trigger: defaultdict[str, list[int]] = defaultdict(list)
+        for place, procedure in enumerate(self.procedures):
+            for trigger in procedure.draft.triggers:
+                self._by_trigger[trigger].append(place)
+        self._index = TriggerIndex(self._by_trigger)
+
+    def with_skills(self, skills: Iterable[Procedure]) -> ProcedureSet:
+        """Return these with a user's private skills. The index of these is not made again."""
+        own = ProcedureSet(each for each in skills if each.scope is ProcedureScope.USER)
+        if not own.procedures:
+            return self
+        both = copy(self)
+        both.procedures = (*self.procedures, *own.procedures)
+        both._skills = own
+        return both
+
+    @property
+    def triggers(self) -> int:
+        """The number of different triggers that a message is compared with."""
+        return len(self._by_trigger) + (self._skills.triggers if self._skills is not None else 0)
+
+    def find_triggered(self, text: str) -> list[TriggeredProcedure]:
+        """Return the procedures that a message asks for, the one to follow first.
+
+        The order is: approved ones before private skills, the most specific trigger, the agent's own before the
+        tenant's, the one approved last, the id.
+        """
+        best: dict[int, tuple[Specificity, str]] = {}
+        for trigger, closeness in self._index.find(text).items():
+            for place in self._by_trigger[trigger]:
+                best[place] = max(best.get(place, (closeness, trigger)), (closeness, trigger))
+        found = [
+            TriggeredProcedure(self.procedures[place], trigger, specificity)
+            for place, (specificity, trigger) in best.items()
+        ]
+        skills = self._skills.find_triggered(text) if self._skills is not None else []
+        return [*sorted(found, key=_order), *skills]
+
+
+def _is_followed(procedure: Procedure) -> bool:
+    if procedure.scope is ProcedureScope.USER:
+        return procedure.status in IN_USE
+    return procedure.status is ProcedureStatus.APPROVED
+
+
+def _order(found: TriggeredProcedure) -> tuple[object, ...]:
+    words, characters = found.specificity
+    procedure = found.procedure
+    approved_at = (procedure.decided_at or procedure.created_at).timestamp()
+    return -words, -characters, procedure.scope is ProcedureScope.TENANT, -approved_at, procedure.id

@@ -1,0 +1,1 @@
+"""Records of a run: calls, sub-tasks, steps, and token usage."""

@@ -1,0 +1,101 @@
+"""Steps of agents whose ``run`` is a coroutine, as the run's journal keeps them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from baton.domain.runs.conversation_data import DataChange
+from baton.domain.runs.usage import Usage
+from baton.domain.text import utf8_size
+
+MAX_STEPS = 500
+"""Steps of one exchange, those of all its agents together."""
+MAX_STEP_BYTES = 256 * 1024
+"""Bytes of a step's result in UTF-8, and characters of its arguments."""
+MAX_JOURNAL_BYTES = 4 * 1024 * 1024
+"""Bytes of the steps of one exchange together: a worker that takes over reads all of them."""
+MAX_AT_ONCE = 16
+"""Steps of an exchange that work at the same time. Further ones wait for their turn."""
+MAX_BRANCHES = 100
+"""Branches of one ``gather``."""
+MAX_DEPTH = 3
+"""Agents with ``run`` that are at work below each other: one asks the next."""
+
+
+class StepKind(StrEnum):
+    """The operation of a step."""
+
+    INPUT = "input"
+    """The question, as guardrails have left it."""
+    ASK = "ask"
+    CALL = "call"
+    MODEL = "model"
+    ANSWER = "answer"
+    """An answer that the model has written to the user."""
+    SAY = "say"
+
+
+@dataclass(frozen=True, slots=True)
+class RunStep:
+    """One step and its result. It is stored before the coroutine gets the result."""
+
+    id: str
+    """The same in every attempt and in every run of the exchange: see ``step_id``."""
+    message_id: str
+    """The first message of the exchange."""
+    run_id: str
+    """The run that made the step."""
+    place: str
+    """Its place in the coroutine, such as ``3`` or ``4.0.1``: the first step in the first branch of the fourth."""
+    kind: StepKind
+    digest: str
+    """The digest of its arguments: see ``step_digest``."""
+    ended_at: datetime
+    value: str = ""
+    """The result, as text or JSON."""
+    error: str | None = None
+    """The reason why it failed; None if it succeeded."""
+    is_refused: bool = False
+    """True if it was not carried out."""
+    is_outage: bool = False
+    waits: bool = False
+    """True if it waits for an approval; nothing was done yet."""
+    tool_name: str | None = None
+    """The tool of a call; that of the question to an agent if one was asked."""
+    arguments: str | None = None
+    """Its arguments as JSON."""
+    data: DataChange | None = None
+    """The call's change of the conversation's data."""
+    sources: tuple[Mapping[str, Any], ...] = ()
+    task_id: str | None = None
+    usage: Usage = field(default_factory=Usage)
+    model: str | None = None
+
+    @property
+    def size(self) -> int:
+        """The bytes of its result."""
+        return utf8_size(self.value)
+
+    @property
+    def recorded_size(self) -> int:
+        """The bytes that count for ``MAX_JOURNAL_BYTES``: about those of its record."""
+        texts = (self.arguments or "", self.error or "", "" if self.data is None else str(self.data))
+        return self.size + sum(map(utf8_size, texts)) + sum(utf8_size(str(source)) for source in self.sources)
+
+
+def step_id(thread_id: str, message_id: str, caller: str, place: str) -> str:
+    """Return the id of a step: ``caller`` is the agent's id or, within a sub-task, the task's."""
+    return uuid.uuid5(uuid.UUID(thread_id), "\0".join(("step", message_id, caller, place))).hex
+
+
+def step_digest(kind: StepKind, about: object) -> str:
+    """Return the digest of a step's arguments, which are JSON."""
+    written = json.dumps([kind.value, about], sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    return hashlib.sha256(written.encode()).hexdigest()[:32]

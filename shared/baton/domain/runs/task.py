@@ -1,0 +1,83 @@
+"""Sub-tasks: consultations of one agent by another, and tasks of remote agents."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+from baton.domain.runs.usage import Usage
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteTask:
+    """The task of a remote agent that works on a message.
+
+    It is stored as soon as it is known, so that a worker that takes the run over follows it and sends nothing twice.
+    """
+
+    id: str
+    """Baton's id of the message, the same in every attempt at the run."""
+    agent_id: str
+    remote_task_id: str
+    """The agent's own id of its task."""
+    known: Mapping[str, int] = field(default_factory=dict)
+    """Characters of each message and artifact that the task had before the message, by the adapter's key."""
+
+
+class TaskStatus(StrEnum):
+    """The status of a sub-task."""
+
+    WORKING = "working"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    TIMED_OUT = "timed_out"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True)
+class TaskMessage:
+    """A message of a sub-task: the asking agent's, the asked agent's, or a tool's."""
+
+    role: str
+    """``user`` (the asking agent), ``assistant`` or ``tool``."""
+    content: str
+    timestamp: datetime
+    tool_name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A sub-task of a run."""
+
+    id: str
+    run_id: str
+    tool_call_id: str
+    agent_id: str
+    """The consulted agent."""
+    message: str
+    started_at: datetime
+    status: TaskStatus = TaskStatus.WORKING
+    result: str | None = None
+    error: str | None = None
+    ended_at: datetime | None = None
+    usage: Usage = field(default_factory=Usage)
+    messages: tuple[TaskMessage, ...] = ()
+    remote_task_id: str | None = None
+    """The task of the remote agent that was asked, if it waits for more input."""
+    sources: tuple[Mapping[str, Any], ...] = ()
+    """The passages and files of the result. Its citations by number are those of ``sources``."""
+    consulted: tuple[Mapping[str, Any], ...] = ()
+    """Documents that the agent was given, if the result cites none of them."""
+
+    @property
+    def parent_task_id(self) -> str:
+        """The run."""
+        return self.run_id
+
+    @property
+    def duration(self) -> timedelta | None:
+        """The time that it took; None while it lasts."""
+        return self.ended_at - self.started_at if self.ended_at is not None else None

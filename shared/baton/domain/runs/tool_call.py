@@ -1,0 +1,134 @@
+"""Tool calls and their records."""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+from baton.domain.json_values import count_values
+from baton.domain.runs.conversation_data import DataChange
+from baton.domain.text import encodable
+
+ASK = "ask_"
+TRANSFER = "transfer_to_"
+RETURN = "return_to_main"
+ADVANCE = "advance_workflow"
+END = "end_conversation"
+BUILTIN_TOOLS = (RETURN, ADVANCE, END)
+MAX_VALUES = 10_000
+"""Values in a call's arguments. They are parsed and validated several times."""
+_ESCAPED_HALF = re.compile(r"\\u[dD][89a-fA-F]")
+"""An escape that may be half a character."""
+
+
+def is_shown(name: str) -> bool:
+    """Return whether clients see calls of the tool. Other calls appear as separate events."""
+    return name not in BUILTIN_TOOLS and not name.startswith(TRANSFER)
+
+
+def tool_name(prefix: str, agent_id: str) -> str:
+    """Return the name of the tool that consults or transfers to an agent."""
+    return prefix + agent_id.replace("-", "_")
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call that a model asks for.
+
+    It is unchecked: the tool may not exist, and the arguments may not fit it.
+    """
+
+    id: str
+    name: str
+    arguments: str
+    """JSON as the model wrote it, possibly malformed; ``{}`` if it wrote nothing."""
+
+    def encodable(self) -> ToolCall:
+        """Return the call in text that UTF-8 can encode, the values of its arguments included."""
+        name, arguments = encodable(self.name), encodable(self.arguments)
+        if _ESCAPED_HALF.search(arguments) and (parsed := _parse(arguments)) is not None:
+            arguments = encodable(json.dumps(parsed, ensure_ascii=False))
+        return replace(self, name=name, arguments=arguments)
+
+    def parsed(self) -> dict[str, Any] | None:
+        """Return the arguments as an object; None if they are not an object or exceed ``MAX_VALUES``."""
+        return _parse(self.arguments)
+
+
+def as_object(arguments: str) -> str:
+    """Return the text of a call's arguments: an empty object for none, and an object that came as a text in JSON."""
+    if arguments in ("", "null"):
+        return "{}"
+    if arguments.startswith('"'):
+        with suppress(ValueError):
+            inner = json.loads(arguments)
+            if inner.lstrip().startswith("{"):
+                return str(inner)
+    return arguments
+
+
+class CallEnd(StrEnum):
+    """The end of a call."""
+
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    """It was executed, at least in part, and failed."""
+    REFUSED = "refused"
+    """It was not executed: a person, a rule or a limit prevented it, or it was invalid."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallRecord:
+    """One call of a tool and its outcome."""
+
+    id: str
+    """Unique within the thread, and the same in every attempt at the run: see ``tool_call_id``."""
+    run_id: str
+    agent_id: str
+    """The agent that called."""
+    tool_name: str
+    input: Mapping[str, Any] | str
+    """The arguments; as text if the model wrote no JSON object."""
+    output: str | None
+    """The complete output, of which the model may have got a part; None if the call was stopped or refused."""
+    succeeded: bool
+    error_message: str | None
+    called_at: datetime
+    duration: timedelta
+    task_id: str | None = None
+    """The sub-task in which the call was made or which it started (``ask_...``); otherwise None."""
+    data: DataChange | None = None
+    """The call's change of the conversation's data. A worker that takes the run over applies it and does not call."""
+    files: tuple[Mapping[str, Any], ...] = ()
+    """The files that the call has attached, as sources of the answer."""
+    sources: tuple[Mapping[str, Any], ...] = ()
+    """Its other sources, without the agent that it has asked. Passages have the numbers of that agent's answer."""
+
+
+def tool_call_id(thread_id: str, message_id: str, caller: str, tool: str, arguments: str, occurrence: int) -> str:
+    """Return the id of a call, derived from what is called.
+
+    A worker that takes a run over asks the model again. If the model makes the same call, the call has the same id, so
+    that its recorded result is used and nothing is done twice. ``caller`` is the agent's id or, within a sub-task, the
+    task's. ``occurrence`` numbers equal calls of one run, from 0.
+    """
+    parsed = _parse(arguments)
+    if parsed is not None:  # other arguments are compared as text
+        arguments = json.dumps(parsed, sort_keys=True, separators=(",", ":"))
+    name = "\0".join(("call", message_id, caller, tool, arguments, str(occurrence)))
+    return "call_" + uuid.uuid5(uuid.UUID(thread_id), name).hex
+
+
+def _parse(arguments: str) -> dict[str, Any] | None:
+    try:
+        parsed = json.loads(arguments) if count_values(arguments) <= MAX_VALUES else None
+    except (ValueError, RecursionError):
+        return None
+    return parsed if isinstance(parsed, dict) else None

@@ -1,0 +1,1 @@
+"""JSON Schemas from outside, checked in bounded time."""

@@ -1,0 +1,112 @@
+"""JSON Schemas from outside: what agents' files and clients may declare, and what is wrong with values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import AfterValidator
+
+from baton.domain.patterns import compiled
+from baton.domain.schemas.schema_form import Schema, check_declared, subschemas
+from baton.domain.schemas.schema_validator import UncheckableValue, find_target, sort_by_relevance, validation_errors
+
+MAX_PROBLEMS = 5
+MAX_MESSAGE = 200
+PROBLEM_STEPS = 30_000
+"""Steps of the check of a value by a workflow's schema. A move has several of them, on the event loop."""
+_PARTIAL = ("type", "properties", "additionalProperties")
+_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+_REFUSED = ("$ref", "$dynamicRef", "patternProperties")
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A reason why a value does not fit its schema."""
+
+    message: str
+    """The reason, for the sender of the value."""
+    missing: tuple[str, ...] = ()
+    """The missing fields, as paths (``owner.name``)."""
+
+
+def check_object_schema(schema: dict[str, Any]) -> dict[str, Any]:
+    """Check the schema of an object and return it. Raises ``ValueError`` with the reason."""
+    check_declared(schema)
+    if schema.get("type") != "object":
+        raise ValueError("must be a JSON Schema of type object")
+    for part in subschemas(schema):
+        for keyword in _REFUSED:
+            if keyword in part:
+                raise ValueError(f"must not use {keyword}")
+        if "pattern" in part:
+            compiled(part["pattern"])
+    return schema
+
+
+def check_client_schema(schema: object) -> dict[str, Any]:
+    """Check the schema of a client's tool and return it; without one, the tool takes no arguments.
+
+    Its own ``$schema`` says which draft counts. References may only point into the schema itself. Patterns are not
+    compiled: values are matched with those that re2 takes. Raises ``ValueError`` with the reason.
+    """
+    if schema is None or schema == {}:
+        return {"type": "object", "properties": {}}
+    if not isinstance(schema, dict):
+        raise ValueError("must be a JSON Schema of type object")
+    schema = {"type": "object"} | schema
+    if schema["type"] != "object":
+        raise ValueError("must be a JSON Schema of type object")
+    check_declared(schema)
+    for part in subschemas(schema):
+        for keyword in _REFERENCES:
+            if keyword in part:
+                try:
+                    find_target(schema, part[keyword])
+                except UncheckableValue:
+                    raise ValueError(f"{keyword} {part[keyword][:60]!r} refers to nothing within the schema") from None
+    return schema
+
+
+ObjectSchema = Annotated[dict[str, Any], AfterValidator(check_object_schema)]
+
+
+def problems(schema: Schema, value: Any) -> Sequence[Problem]:
+    """Return the first few reasons why ``value`` does not fit; empty if it fits."""
+    try:
+        errors = validation_errors(schema, value, checks_formats=True, steps=PROBLEM_STEPS)
+    except UncheckableValue as error:
+        return [Problem(str(error))]
+    errors.sort(key=lambda error: list(map(str, error.absolute_path)))
+    return [_problem(error) for error in errors[:MAX_PROBLEMS]]
+
+
+def argument_problem(schema: Schema, value: Any) -> str | None:
+    """Return where and why ``value`` does not fit the schema of a tool; None if it fits or cannot be checked."""
+    try:
+        errors = sort_by_relevance(validation_errors(schema, value))
+    except UncheckableValue:
+        return None  # the tool must check the arguments
+    if not errors:
+        return None
+    where = "/".join(str(part) for part in errors[-1].absolute_path)
+    return f"{f' at {where}' if where else ''}: {errors[-1].message}"
+
+
+def partial(schema: Schema) -> Schema:
+    """Return the schema of an incomplete object: present fields must fit, and any may be missing."""
+    return {keyword: value for keyword, value in schema.items() if keyword in _PARTIAL}
+
+
+def _problem(error: Any) -> Problem:
+    path = ".".join(str(part) for part in error.absolute_path)
+    message = error.message
+    if len(message) > MAX_MESSAGE:  # It quotes the value, and says what is wrong at the end.
+        message = f"{message[: MAX_MESSAGE // 2]}...{message[-MAX_MESSAGE // 2 :]}"
+    missing: tuple[str, ...] = ()
+    if error.validator == "required":
+        # One error a missing field, and only its text names the field; the value shows it as well.
+        names = [name for name in error.validator_value if name not in error.instance]
+        missing = tuple(f"{path}.{name}" if path else name for name in names)
+    return Problem(f"{path}: {message}" if path else message, missing)

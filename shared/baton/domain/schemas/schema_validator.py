@@ -1,0 +1,352 @@
+"""A validator of JSON Schemas from outside that counts its steps, so that neither schema nor value keeps it busy.
+
+It is jsonschema's, with other checks in place of those that take more time than the size of schema and value: patterns
+by re2, ``uniqueItems``, ``enum`` and ``const`` by texts that are equal for equal values, and references by a lookup of
+JSON Pointers in the schema itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from functools import lru_cache, partial
+from itertools import islice
+from typing import Any
+from urllib.parse import unquote
+
+from baton.concurrency.tasks import LARGE, check_cancelled
+from baton.domain.json_values import canonical_text, count_values
+from baton.domain.patterns import compiled
+from baton.domain.schemas.schema_form import Schema, SchemaProblem, subschemas
+from baton.domain.schemas.text_formats import has_format
+
+MAX_STEPS = 200_000
+"""Steps of the check of one value. Each takes one to three microseconds."""
+MAX_LEVELS = 180
+"""Checks within checks. Each takes four frames, and jsonschema's maps panic where they reach Python's limit."""
+MAX_ERRORS = 1_000
+"""Errors of one value that are collected."""
+_MEMBERS = 32
+"""Members of an object or list that are looked up in the time of a step."""
+_CHARACTERS = 200
+"""Characters that are copied or compared in the time of a step."""
+_PATTERN_WORK = 1_500
+"""Instructions of a pattern, times characters, in the time of a step."""
+_COMPARED = 50
+"""Members that are compared in the time of a step."""
+_QUOTED = 200
+"""Characters of a value that an error quotes."""
+
+_VALUE_SIZE = 20
+"""The cost of checking a value by one subschema, in characters as ``off_loop`` counts them."""
+
+Check = Callable[[Any, Any, Any, Any], Iterator[Any]]
+
+
+class UncheckableValue(Exception):
+    """The schema is invalid, refers outside, or takes too many steps to check the value."""
+
+
+class _Work:
+    """The work of one check: its steps, and what is known about the schema and the value."""
+
+    def __init__(self, root: Schema, steps: int) -> None:
+        self._root = root
+        self._steps = self._left = steps
+        self._level = 0
+        self._sizes: dict[int, tuple[Any, int]] = {}
+        """Sizes by ``id``, with the values, so that no other value gets the id meanwhile."""
+        self._options: dict[int, frozenset[str]] = {}
+        self._targets: dict[str, Any] = {}
+        self._is_plain: bool | None = None
+
+    def take(self, steps: int = 1) -> None:
+        """Count steps. Raises ``UncheckableValue`` if there are too many, and if the caller has been cancelled."""
+        self._left -= steps
+        if self._left < 0:
+            raise UncheckableValue(f"it takes more than {self._steps:,} steps to check")
+        check_cancelled()
+
+    @contextmanager
+    def one_level_deeper(self) -> Iterator[None]:
+        """Count the level of a check within another one. Raises ``UncheckableValue`` if there are too many."""
+        self._level += 1
+        try:
+            if self._level > MAX_LEVELS:
+                raise UncheckableValue("its checks are nested too deep")
+            yield
+        finally:
+            self._level -= 1
+
+    def size(self, value: Any) -> int:
+        """Return roughly the characters that a value has as text."""
+        if isinstance(value, str):
+            return len(value) + 2
+        if not isinstance(value, dict | list):
+            return 8 + value.bit_length() // 3 if isinstance(value, int) else 8
+        known = self._sizes.get(id(value))
+        if known is None:
+            inner = sum(map(self.size, value.values() if isinstance(value, dict) else value))
+            known = value, inner + 2 + (sum(map(len, value)) if isinstance(value, dict) else 0)
+            self._sizes[id(value)] = known
+        return known[1]
+
+    def text(self, value: Any) -> str:
+        """Return a text that is equal for equal values."""
+        self.take(1 + self.size(value) // _CHARACTERS)
+        return canonical_text(value)
+
+    def options(self, values: list[Any]) -> frozenset[str]:
+        """Return the texts of an ``enum``."""
+        known = self._options.get(id(values))
+        if known is None:
+            known = self._options[id(values)] = frozenset(map(self.text, values))
+        return known
+
+    def matches(self, pattern: str, text: str) -> bool:
+        """Return whether a pattern is in a text. Raises ``ValueError`` for one that re2 does not take."""
+        program = compiled(pattern)
+        self.take(len(text) * program.programsize // _PATTERN_WORK)
+        return program.search(text.encode("utf-8", "replace").decode()) is not None
+
+    def is_plain(self) -> bool:
+        """Return whether the schema has neither references nor patterns of names."""
+        if self._is_plain is None:
+            self.take(self.size(self._root) // _CHARACTERS)
+            self._is_plain = not any(_LINKING.intersection(part) for part in subschemas(self._root))
+        return self._is_plain
+
+    def target(self, reference: str) -> Any:
+        """Return the schema that a reference into the schema itself stands for. Raises ``UncheckableValue``."""
+        if not self._targets:
+            self.take(self.size(self._root) // _CHARACTERS)
+            if any(
+                isinstance(part.get(name), str) for part in islice(subschemas(self._root), 1, None) for name in _IDS
+            ):
+                raise UncheckableValue("references are relative to ids within it")
+            self._targets["#"] = self._root
+        if reference not in self._targets:
+            self.take(reference.count("/"))
+            self._targets[reference] = find_target(self._root, reference)
+        return self._targets[reference]
+
+
+_work: ContextVar[_Work] = ContextVar("work")
+_IDS = ("$id", "id")
+_MULTIPLYING = frozenset({"$dynamicRef", "$recursiveRef", "$ref", "pattern", "patternProperties"})
+"""Keywords with a cost that the numbers of subschemas and values do not show."""
+_LINKING = frozenset({"$dynamicRef", "$recursiveRef", "$ref", "patternProperties"})
+
+
+def find_target(schema: Schema, reference: str) -> Any:
+    """Return the schema to which a JSON Pointer within a schema leads. Raises ``UncheckableValue``."""
+    place: Any = schema
+    if reference != "#" and not reference.startswith("#/"):
+        raise UncheckableValue("it refers to something outside")
+    for step in reference.split("/")[1:]:
+        name = unquote(step).replace("~1", "/").replace("~0", "~")
+        if isinstance(place, list) and name.isdecimal() and len(name) < 8 and int(name) < len(place):
+            place = place[int(name)]
+        elif isinstance(place, dict) and name in place:
+            place = place[name]
+        else:
+            raise UncheckableValue("it refers to nothing within it")
+    if not isinstance(place, dict | bool):
+        raise UncheckableValue("it refers to no schema")
+    return place
+
+
+def checking_size(schema: Schema, text: str) -> int:
+    """Return the cost of checking a JSON text, as ``off_loop`` takes it: more than a little belongs in a thread."""
+    parts = list(subschemas(schema))
+    if any(_MULTIPLYING.intersection(part) for part in parts):
+        return LARGE
+    return len(text) + _VALUE_SIZE * (1 + count_values(text)) * len(parts)
+
+
+def validation_errors(schema: Schema, value: Any, *, checks_formats: bool = False, steps: int = MAX_STEPS) -> list[Any]:
+    """Return the first ``MAX_ERRORS`` of jsonschema's errors of ``value``.
+
+    The form of the schema has been checked. References are not fetched, and patterns that re2 does not take are not
+    checked, nor what is unevaluated beside references and ``patternProperties``. Raises ``UncheckableValue``.
+    """
+    # Imported with the first call: it takes a tenth of a second, and most turns have no calls.
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import UnknownType
+    from jsonschema.validators import validator_for
+
+    draft = schema.get("$schema")
+    known = {"$schema": draft} if isinstance(draft, str) else {}
+    validator = _validator(validator_for(known, default=Draft202012Validator), checks_formats)
+    token = _work.set(_Work(schema, steps))
+    try:
+        return list(islice(validator(schema, _resolver=_Resolver()).iter_errors(value), MAX_ERRORS))
+    except (RecursionError, SchemaProblem, UnknownType) as error:
+        raise UncheckableValue("it is nested too deep, or no JSON Schema") from error
+    finally:
+        _work.reset(token)
+
+
+def sort_by_relevance(errors: list[Any]) -> list[Any]:
+    """Return errors with the most relevant one last."""
+    from jsonschema.exceptions import relevance
+
+    return sorted(errors, key=relevance)
+
+
+class _Resolver:
+    """A resolver in the place of jsonschema's, which would look through the schema with each reference."""
+
+    def in_subresource(self, _subresource: Any) -> _Resolver:
+        return self
+
+
+@lru_cache(maxsize=16)
+def _validator(draft: Any, checks_formats: bool) -> Any:
+    """Return the class of validators for schemas of a draft."""
+    from jsonschema.validators import create
+
+    def applicable(schema: Schema) -> Any:
+        _work.get().take(1 + len(schema) // _MEMBERS)
+        return draft._APPLICABLE_VALIDATORS(schema)
+
+    def evolve(self: Any, **changes: Any) -> Any:
+        # jsonschema's own would take the class of a "$schema" within the schema, which counts nothing.
+        return type(self)(changes.get("schema", self.schema), _resolver=changes.get("_resolver", self._resolver))
+
+    own: dict[str, Check] = {name: check for name, check in _CHECKS.items() if name in draft.VALIDATORS}
+    for name, check in draft.VALIDATORS.items():
+        if name == "multipleOf" or name.startswith("unevaluated"):
+            own[name] = partial(_multiple_of if name == "multipleOf" else _unevaluated, check)
+    if not checks_formats:
+        own["format"] = _no_check
+    validator = create(
+        draft.META_SCHEMA,
+        {name: partial(_counted, check) for name, check in {**draft.VALIDATORS, **own}.items()},
+        type_checker=draft.TYPE_CHECKER,
+        id_of=draft.ID_OF,
+        applicable_validators=applicable,
+    )
+    validator.evolve = evolve
+    return validator
+
+
+def _counted(check: Check, validator: Any, wanted: Any, instance: Any, schema: Any) -> Iterator[Any]:
+    """Apply a check, counting the steps of it, and of the errors that come up through it.
+
+    Errors of jsonschema's own checks quote the value, and may quote the schema.
+    """
+    work, is_own = _work.get(), check in _OWN
+    work.take(1 if is_own or not isinstance(wanted, dict | list) else 1 + len(wanted) // _MEMBERS)
+    with work.one_level_deeper():
+        for error in check(validator, wanted, instance, schema):
+            is_new = not is_own and not isinstance(error.validator, str)  # not one of the schemas within
+            work.take(1 + ((work.size(instance) + work.size(wanted)) // _CHARACTERS if is_new else 0))
+            yield error
+
+
+def _problem(instance: Any, what: str) -> Any:
+    from jsonschema import ValidationError
+
+    size = _work.get().size(instance)
+    return ValidationError(f"{instance!r} {what}" if size <= _QUOTED else f"a value of {size:,} characters {what}")
+
+
+def _pattern(_validator: Any, wanted: str, instance: Any, _schema: Any) -> Iterator[Any]:
+    with suppress(ValueError):  # re2 does not take it
+        if isinstance(instance, str) and not _work.get().matches(wanted, instance):
+            yield _problem(instance, f"does not match {wanted!r}")
+
+
+def _pattern_properties(validator: Any, wanted: Any, instance: Any, _schema: Any) -> Iterator[Any]:
+    if not isinstance(instance, dict):
+        return
+    work = _work.get()
+    for expression, inner in wanted.items():
+        work.take(1 + len(instance))
+        with suppress(ValueError):
+            compiled(expression)
+            for name in [name for name in instance if work.matches(expression, name)]:
+                yield from validator.descend(instance[name], inner, path=name, schema_path=expression)
+
+
+def _additional_properties(validator: Any, wanted: Any, instance: Any, schema: Any) -> Iterator[Any]:
+    from jsonschema import ValidationError
+
+    # Whether a name is additional beside patterns that re2 does not take is not known.
+    if not isinstance(instance, dict) or "patternProperties" in schema:
+        return
+    _work.get().take(len(instance) // _MEMBERS)
+    extra = [name for name in instance if name not in schema.get("properties", ())]
+    if wanted is not False:
+        for name in extra:
+            yield from validator.descend(instance[name], wanted, path=name)
+    elif extra:
+        names = ", ".join(map(repr, sorted(extra)[:10]))
+        verb = "was" if len(extra) == 1 else "were"
+        yield ValidationError(f"Additional properties are not allowed ({names} {verb} unexpected)")
+
+
+def _unique_items(_validator: Any, wanted: Any, instance: Any, _schema: Any) -> Iterator[Any]:
+    if wanted and isinstance(instance, list) and len(set(map(_work.get().text, instance))) < len(instance):
+        yield _problem(instance, "has non-unique elements")
+
+
+def _enum(_validator: Any, wanted: list[Any], instance: Any, _schema: Any) -> Iterator[Any]:
+    work = _work.get()
+    if work.text(instance) not in work.options(wanted):
+        options = repr(wanted) if work.size(wanted) <= _QUOTED else f"{len(wanted):,} values"
+        yield _problem(instance, f"is not one of {options}")
+
+
+def _const(_validator: Any, wanted: Any, instance: Any, _schema: Any) -> Iterator[Any]:
+    from jsonschema import ValidationError
+
+    work = _work.get()
+    if work.text(instance) != work.text(wanted):
+        expected = repr(wanted) if work.size(wanted) <= _QUOTED else "another value"
+        yield ValidationError(f"{expected} was expected")
+
+
+def _format(_validator: Any, wanted: str, instance: Any, _schema: Any) -> Iterator[Any]:
+    if not has_format(instance, wanted):
+        yield _problem(instance, f"is not a {wanted}")
+
+
+def _multiple_of(check: Check, validator: Any, wanted: Any, instance: Any, schema: Any) -> Iterator[Any]:
+    try:
+        yield from check(validator, wanted, instance, schema)
+    except (ArithmeticError, ValueError):  # infinity, no number, or an integer that is no float
+        yield _problem(instance, f"is not a multiple of {wanted!r}")
+
+
+def _unevaluated(check: Check, validator: Any, wanted: Any, instance: Any, schema: Any) -> Iterator[Any]:
+    # jsonschema's check is quadratic in the members, and matches names by ``re``.
+    work = _work.get()
+    if isinstance(instance, dict | list) and work.is_plain():
+        work.take(len(instance) ** 2 * sum(1 for _ in subschemas(schema)) // _COMPARED)
+        yield from check(validator, wanted, instance, schema)
+
+
+def _reference(validator: Any, wanted: str, instance: Any, _schema: Any) -> Iterator[Any]:
+    yield from validator.descend(instance, _work.get().target(wanted))
+
+
+def _no_check(_validator: Any, _wanted: Any, _instance: Any, _schema: Any) -> Iterator[Any]:
+    yield from ()
+
+
+_CHECKS: Mapping[str, Check] = {
+    "$dynamicRef": _reference,
+    "$recursiveRef": _reference,
+    "$ref": _reference,
+    "additionalProperties": _additional_properties,
+    "const": _const,
+    "enum": _enum,
+    "format": _format,
+    "pattern": _pattern,
+    "patternProperties": _pattern_properties,
+    "uniqueItems": _unique_items,
+}
+_OWN = frozenset((*_CHECKS.values(), _no_check))

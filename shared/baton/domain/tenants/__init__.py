@@ -1,0 +1,1 @@
+"""Tenants: identities, limits, secrets, and counts of activity."""

@@ -1,0 +1,290 @@
+"""Counted activity: places that are taken, messages of a minute and tokens of a day, of a tenant or of one user.
+
+Values only: ``rates`` counts, and a store keeps the counts of each counter as one ``Activity``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from base64 import urlsafe_b64encode
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import StrEnum
+
+from baton.domain.errors import RateLimited
+from baton.domain.tenants.identity import Scope
+from baton.domain.tenants.tenant_limits import DeploymentLimits
+
+MAX_WAIT_SECONDS = 60
+"""The longest wait for a place that callers are advised. Places are often given back early."""
+MAX_COUNTED_USERS = 100
+"""Users whose messages and tokens are counted in a tenant's item, so that it stays small."""
+MAX_PLACES = 1_000
+"""Places in one item: about 90 KB of the 400 KB that DynamoDB allows."""
+MINUTE, DAY = 60, 86_400
+RUN_SECONDS = 3_600
+"""Seconds after which a place is free again: longer than any run."""
+
+
+class CounterKind(StrEnum):
+    """A counter, by what takes its places."""
+
+    RUNS = "RUNS"
+    """Runs in progress, by their threads; also messages and tokens."""
+    CONNECTIONS = "CONNECTIONS"
+    """WebSocket connections."""
+    STREAMS = "STREAMS"
+    """Streams that follow a thread's events, or a task."""
+    WAITS = "WAITS"
+    """Requests over HTTP that wait for a run of their thread in progress."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """The place where activity is counted: the tenant's, or one user's if only users are limited."""
+
+    kind: CounterKind
+    user: str = ""
+    """The tag of the user; empty: the tenant's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Most:
+    """The limits of a tenant and of each of its users. None: no limit."""
+
+    tenant: int | None = None
+    user: int | None = None
+
+    def __bool__(self) -> bool:
+        return self.tenant is not None or self.user is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """The limits of one counter."""
+
+    kind: CounterKind
+    places: Most
+    messages: Most = field(default=Most())
+    """Messages a minute."""
+    tokens: Most = field(default=Most())
+    """Tokens a day."""
+
+    @classmethod
+    def of(cls, kind: CounterKind, limits: DeploymentLimits) -> Rates:
+        """Return the limits of the counters of ``kind``."""
+        match kind:
+            case CounterKind.CONNECTIONS:
+                return cls(kind, Most(limits.connections, limits.user_connections))
+            case CounterKind.STREAMS:
+                return cls(kind, Most(limits.follow_streams, limits.user_follow_streams))
+            case CounterKind.WAITS:
+                return cls(kind, Most(limits.runs_at_once, limits.user_runs_at_once))
+            case CounterKind.RUNS:
+                return cls(
+                    kind,
+                    Most(limits.runs_at_once, limits.user_runs_at_once),
+                    Most(limits.messages_per_minute, limits.user_messages_per_minute),
+                    Most(limits.tokens_per_day, limits.user_tokens_per_day),
+                )
+
+    def __bool__(self) -> bool:
+        return bool(self.places or self.messages or self.tokens)
+
+    def counter(self, user: str) -> Counter:
+        """Return the counter of the user with this tag. One item holds all that the limits compare."""
+        is_of_tenant = any(most.tenant is not None for most in (self.places, self.messages, self.tokens))
+        return Counter(self.kind, "" if is_of_tenant else user)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place that is taken, by a run, a connection or a stream."""
+
+    user: str
+    """The tag of the user."""
+    until: int
+    """Unix time, in seconds, at which it is free in any case; of a run, ``RUN_SECONDS`` after it was last seen alive.
+
+    The place of a run is free only when its tokens have been counted, or on the day after."""
+    run: str = ""
+    """The tag of the run's message; empty for connections and streams."""
+    fence: int = 0
+    """The fence of the thread when the run began."""
+    tokens: int = 0
+    """Tokens that the thread had used then."""
+
+    def is_taken(self, seconds: int) -> bool:
+        """Return whether it counts at a Unix time."""
+        return self.until > seconds or (bool(self.run) and (self.until - RUN_SECONDS) // DAY == seconds // DAY)
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadUse:
+    """A thread with a place, as it is now."""
+
+    fence: int
+    lease_until: datetime | None
+    """The end of its lease; None if nobody holds it."""
+    tokens: int
+    """Tokens of all its turns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """The counts of one counter."""
+
+    revision: int = 0
+    """The number of changes."""
+    minute: int = 0
+    """The minute of the counted messages, since 1970."""
+    messages: int = 0
+    messages_of: Mapping[str, int] = field(default_factory=dict)
+    """Messages of the minute by the tags of users."""
+    day: int = 0
+    """The day of the counted tokens, since 1970."""
+    tokens: int = 0
+    tokens_of: Mapping[str, int] = field(default_factory=dict)
+    """Tokens of the day by the tags of users."""
+    places: Mapping[str, Place] = field(default_factory=dict)
+    """Places by the ids of threads, connections, streams or waits."""
+
+    def at(self, now: datetime) -> Activity:
+        """Return what counts at ``now``: nothing of an earlier minute or day, and no place that has expired."""
+        seconds = int(now.timestamp())
+        activity = replace(self, places={name: each for name, each in self.places.items() if each.is_taken(seconds)})
+        if seconds // MINUTE != self.minute:
+            activity = replace(activity, minute=seconds // MINUTE, messages=0, messages_of={})
+        if seconds // DAY != self.day:
+            activity = replace(activity, day=seconds // DAY, tokens=0, tokens_of={})
+        return activity
+
+    def give_back(self, name: str, *, tokens: int | None = None) -> Activity:
+        """Return the counts without the place; ``tokens`` are those that its thread has used by now."""
+        place = self.places.get(name)
+        if place is None:
+            return self
+        spent = max(0, tokens - place.tokens) if tokens is not None else 0
+        places = {other: each for other, each in self.places.items() if other != name}
+        return replace(self, places=places).spend(place.user, tokens=spent)
+
+    def spend(self, user: str, *, messages: int = 0, tokens: int = 0) -> Activity:
+        """Return the counts with messages and tokens of a user that belong to no place."""
+        sent = {**self.messages_of, user: self.messages_of.get(user, 0) + messages} if messages else self.messages_of
+        used = {**self.tokens_of, user: self.tokens_of.get(user, 0) + tokens} if tokens else self.tokens_of
+        places = self.places.values()
+        return replace(
+            self,
+            messages=self.messages + messages,
+            messages_of=_bounded(sent, places),
+            tokens=self.tokens + tokens,
+            tokens_of=_bounded(used, places),
+        )
+
+    def take(self, name: str, place: Place, *, messages: int = 0) -> Activity:
+        """Return the counts with the place, and with the user's ``messages``.
+
+        With ``MAX_PLACES`` already, the place that expires first is left out.
+        """
+        places = {other: each for other, each in self.places.items() if other != name}
+        while len(places) >= MAX_PLACES:
+            del places[min(places, key=lambda other: places[other].until)]
+        places[name] = place
+        return replace(self, places=places).spend(place.user, messages=messages)
+
+    def renew(self, names: Collection[str], until: int) -> Activity:
+        """Return the counts with the places of these names until a later time."""
+        renewed = {name: replace(self.places[name], until=until) for name in names if self.places[name].until < until}
+        return replace(self, places={**self.places, **renewed}) if renewed else self
+
+    def find_refusal(
+        self,
+        rates: Rates,
+        user: str,
+        name: str,
+        now: datetime,
+        *,
+        leases: Mapping[str, datetime] | None = None,
+        is_message: bool = False,
+    ) -> RateLimited | None:
+        """Return the error that refuses the user another place; None if it may be taken.
+
+        ``leases``: the ends of the leases of threads with a place, after which a dead worker's place is free.
+        """
+        spent = self.find_spent(rates, user, now, is_message=is_message)
+        if spent is not None:
+            return spent
+        others = {other: place for other, place in self.places.items() if other != name}
+        own = {other: place for other, place in others.items() if place.user == user}
+        if _is_reached(rates.places.user, len(own)):
+            return _refused(f"You have {_NAMES[rates.kind]}.", _wait(own, leases or {}, now))
+        if _is_reached(rates.places.tenant, len(others)):
+            return _refused(f"Your organisation has {_NAMES[rates.kind]}.", _wait(others, leases or {}, now))
+        return None
+
+    def find_spent(self, rates: Rates, user: str, now: datetime, *, is_message: bool) -> RateLimited | None:
+        """Return the error if the messages of the minute or the tokens of the day are used up, whatever places say."""
+        day_ends, minute_ends = _left(now, DAY), _left(now, MINUTE)
+        if _is_reached(rates.tokens.tenant, self.tokens):
+            return _refused("Your organisation has used its tokens of today (UTC).", day_ends)
+        if _is_reached(rates.tokens.user, self.tokens_of.get(user, 0)):
+            return _refused("You have used your tokens of today (UTC).", day_ends)
+        if is_message and _is_reached(rates.messages.tenant, self.messages):
+            return _refused("Your organisation has sent its messages of this minute.", minute_ends)
+        if is_message and _is_reached(rates.messages.user, self.messages_of.get(user, 0)):
+            return _refused("You have sent your messages of this minute.", minute_ends)
+        return None
+
+
+_NAMES = {
+    CounterKind.RUNS: "as many answers in progress as are allowed at once",
+    CounterKind.CONNECTIONS: "as many open connections as are allowed",
+    CounterKind.STREAMS: "as many open event streams as are allowed",
+    CounterKind.WAITS: "as many requests waiting for answers in progress as are allowed",
+}
+
+
+def user_tag(scope: Scope) -> str:
+    """Return the user's name in counts: eight characters, because every count of the tenant is in one item."""
+    return _digest(scope.user_id, 6)
+
+
+def run_tag(message_id: str) -> str:
+    """Return the message's name in counts: sixteen characters, because clients choose ids and could find two alike."""
+    return _digest(message_id, 12)
+
+
+def _digest(text: str, size: int) -> str:
+    return urlsafe_b64encode(hashlib.sha256(text.encode()).digest()[:size]).decode()
+
+
+def _refused(reason: str, seconds: int) -> RateLimited:
+    hours, minutes = math.ceil(seconds / 3600), math.ceil(seconds / 60)
+    wait = f"{hours} hours" if minutes > 90 else f"{minutes} minutes" if seconds > 90 else f"{seconds} s"
+    return RateLimited(f"{reason} Try again in {wait}.", retry_after=seconds)
+
+
+def _is_reached(most: int | None, count: int) -> bool:
+    return most is not None and count >= most
+
+
+def _left(now: datetime, period: int) -> int:
+    """Return the whole seconds until the ``period`` of seconds ends; at least one."""
+    return max(1, math.ceil(period - now.timestamp() % period))
+
+
+def _wait(places: Mapping[str, Place], leases: Mapping[str, datetime], now: datetime) -> int:
+    """Return the seconds until the first of the places is free, if nobody gives one back."""
+    ends = [leases[name].timestamp() if name in leases else place.until for name, place in places.items()]
+    return max(1, min(math.ceil(min(ends, default=0) - now.timestamp()), MAX_WAIT_SECONDS))
+
+
+def _bounded(counts_of: Mapping[str, int], places: Iterable[Place]) -> Mapping[str, int]:
+    """Return the counts of the users with the highest ones, and of those who have a place."""
+    if len(counts_of) <= MAX_COUNTED_USERS:
+        return counts_of
+    busy = {place.user for place in places}
+    most = sorted(counts_of, key=lambda user: (user in busy, counts_of[user]), reverse=True)
+    return {user: counts_of[user] for user in most[:MAX_COUNTED_USERS]}

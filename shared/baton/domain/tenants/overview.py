@@ -1,0 +1,166 @@
+"""Counts of what happened in a tenant's conversations. They add up, in whatever portions they are taken."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from heapq import nlargest
+
+from baton.domain.runs.usage import Usage
+
+FIRST_TOKEN_BOUNDS_MS = (
+    50, 100, 150, 200, 250, 300, 400, 500, 600, 800, 1_000, 1_250, 1_500, 2_000, 2_500,
+    3_000, 4_000, 5_000, 7_500, 10_000, 15_000, 20_000, 30_000, 60_000,
+)  # fmt: skip
+"""Upper bounds of the histogram of times to the first word, in milliseconds. The last one also counts longer times."""
+NANO = 1_000_000_000
+"""Parts of the currency's unit that costs are added in, so that the order of adding does not matter."""
+TOP = 10
+"""Conversations in each list of the slowest and of the costliest."""
+
+
+@dataclass(frozen=True, slots=True)
+class CountedTurn:
+    """The counted values of an ended turn."""
+
+    thread_id: str
+    run_id: str
+    agent_id: str
+    """The agent that spoke last; empty if none did."""
+    started_at: datetime
+    duration_ms: int
+    usage: Usage
+    cost: float | None = None
+    """None if it is not known."""
+    error_code: str | None = None
+    first_token_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DayCounts:
+    """The turns of an agent on a day."""
+
+    turns: int = 0
+    failures: int = 0
+    usage: Usage = field(default_factory=Usage)
+    nano_cost: int = 0
+    """The costs that are known."""
+    unpriced: int = 0
+    """Turns whose cost is not known."""
+
+    def __add__(self, other: DayCounts) -> DayCounts:
+        return DayCounts(
+            self.turns + other.turns,
+            self.failures + other.failures,
+            self.usage + other.usage,
+            self.nano_cost + other.nano_cost,
+            self.unpriced + other.unpriced,
+        )
+
+    @property
+    def cost(self) -> float | None:
+        """The cost of all turns; None if no turn's cost is known."""
+        return self.nano_cost / NANO if self.unpriced < self.turns else None
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class SlowTurn:
+    """The slowest turn of a conversation."""
+
+    duration_ms: int
+    thread_id: str
+    run_id: str
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ThreadCost:
+    """The usage of a conversation since it began."""
+
+    nano_cost: int
+    """-1 if it is not known: then it is compared by tokens."""
+    total_tokens: int
+    thread_id: str
+
+    @classmethod
+    def of(cls, thread_id: str, cost: float | None, usage: Usage) -> ThreadCost:
+        return cls(-1 if cost is None else nano(cost), usage.total_tokens, thread_id)
+
+    @property
+    def cost(self) -> float | None:
+        return None if self.nano_cost < 0 else self.nano_cost / NANO
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """Counts of some turns. ``merged`` adds those of others: in any order, and however they were divided."""
+
+    threads: int = 0
+    days: Mapping[tuple[str, str], DayCounts] = field(default_factory=dict)
+    """The counts by day (``2026-03-14``, UTC) and agent."""
+    errors: Mapping[str, int] = field(default_factory=dict)
+    """Failed turns by the code of their error."""
+    first_tokens: tuple[int, ...] = (0,) * (len(FIRST_TOKEN_BOUNDS_MS) + 1)
+    """Turns by the time to their first word, up to each of ``FIRST_TOKEN_BOUNDS_MS``, and longer."""
+    slowest: tuple[SlowTurn, ...] = ()
+    costliest: tuple[ThreadCost, ...] = ()
+
+    @classmethod
+    def of_thread(cls, used: ThreadCost, turns: Iterable[CountedTurn], *, is_first: bool = True) -> Overview:
+        """Return the counts of some turns of one thread; ``is_first`` unless others of it were counted before."""
+        days: dict[tuple[str, str], DayCounts] = {}
+        errors: dict[str, int] = {}
+        first_tokens = [0] * (len(FIRST_TOKEN_BOUNDS_MS) + 1)
+        slowest: list[SlowTurn] = []
+        for turn in turns:
+            key = (turn.started_at.strftime("%Y-%m-%d"), turn.agent_id)
+            days[key] = days.get(key, DayCounts()) + _count(turn)
+            if turn.error_code is not None:
+                errors[turn.error_code] = errors.get(turn.error_code, 0) + 1
+            if turn.first_token_ms is not None:
+                first_tokens[bisect_left(FIRST_TOKEN_BOUNDS_MS, turn.first_token_ms)] += 1
+            slowest.append(SlowTurn(turn.duration_ms, turn.thread_id, turn.run_id))
+        costliest = (used,) if days else ()
+        return cls(int(is_first), days, errors, tuple(first_tokens), _slowest(slowest), costliest)
+
+    def merge(self, other: Overview) -> Overview:
+        """Return the counts of both. They must not have turns in common."""
+        days, errors = dict(self.days), dict(self.errors)
+        for key, counts in other.days.items():
+            days[key] = days.get(key, DayCounts()) + counts
+        for code, number in other.errors.items():
+            errors[code] = errors.get(code, 0) + number
+        return Overview(
+            self.threads + other.threads,
+            days,
+            errors,
+            tuple(one + two for one, two in zip(self.first_tokens, other.first_tokens, strict=True)),
+            _slowest((*self.slowest, *other.slowest)),
+            _costliest((*self.costliest, *other.costliest)),
+        )
+
+
+def nano(cost: float) -> int:
+    """Return a cost as a whole number."""
+    return round(cost * NANO)
+
+
+def _count(turn: CountedTurn) -> DayCounts:
+    known = 0 if turn.cost is None else nano(turn.cost)
+    return DayCounts(1, int(turn.error_code is not None), turn.usage, known, int(turn.cost is None))
+
+
+def _slowest(turns: Iterable[SlowTurn]) -> tuple[SlowTurn, ...]:
+    """Return the slowest turn of each of the slowest conversations."""
+    of_threads: dict[str, SlowTurn] = {}
+    for turn in turns:
+        of_threads[turn.thread_id] = max(turn, of_threads.get(turn.thread_id, turn))
+    return tuple(nlargest(TOP, of_threads.values()))
+
+
+def _costliest(threads: Iterable[ThreadCost]) -> tuple[ThreadCost, ...]:
+    found: dict[str, ThreadCost] = {}
+    for thread in threads:
+        found[thread.thread_id] = max(thread, found.get(thread.thread_id, thread))
+    return tuple(nlargest(TOP, found.values()))

@@ -1,0 +1,1 @@
+"""Threads: messages, events, interrupts, and the records of the queue."""

@@ -1,0 +1,200 @@
+"""The content of a user's message: text, images and files. It is validated when it arrives."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from ag_ui.core import DataSource, DocumentPart, FileSource, ImagePart, TextPart, UrlSource
+from pydantic import TypeAdapter, ValidationError
+
+from baton.domain.errors import InvalidRequest, MessageTooLarge, UnsupportedPart
+from baton.domain.threads.message import Content, Part, part_as_json
+from baton.domain.web_url import CREDENTIALS, has_credentials, is_web_url
+from baton_documents.media_types import MediaType, is_media_type
+
+MAX_CONTENT_BYTES = 1024 * 1024
+MAX_PARTS = 32
+MAX_DEPTH = 32
+"""Nesting of objects and lists in one part. Events that carry the part must be serialisable."""
+MAX_VALUES = 2_000
+"""Values in one part. Unknown fields are kept and copied several times."""
+FILE_PROVIDER = "baton"
+DOWNLOAD_URL = "downloadUrl"
+"""The field of a part's metadata with an upload's address. Only the API sets it."""
+FILE_ID = re.compile(r"file_[0-9a-f]{32}")
+
+_PARTS: dict[str, TypeAdapter[Any]] = {
+    "text": TypeAdapter(TextPart),
+    "image": TypeAdapter(ImagePart),
+    "document": TypeAdapter(DocumentPart),
+}
+
+
+def parse_content(raw: object, field: str = "content") -> Content:
+    """Check a message's content: a string, or a list of AG-UI text, image and document parts.
+
+    ``field`` is the caller's name for it, which errors use.
+
+    An image or document comes as base64 data, as an http(s) URL, or as an upload of this thread (``file`` source,
+    provider ``baton``). Raises ``InvalidRequest``, ``UnsupportedPart`` and ``MessageTooLarge`` (over 1 MiB as JSON).
+    """
+    if isinstance(raw, str):
+        content: Content = _check_text(raw, field)
+        if not raw.strip():
+            raise InvalidRequest(f"{field} must not be empty.")
+    elif isinstance(raw, list):
+        if not 1 <= len(raw) <= MAX_PARTS:
+            raise InvalidRequest(f"{field} must have 1 to {MAX_PARTS} parts.")
+        content = tuple(_part(item, f"{field}[{i}]") for i, item in enumerate(raw))
+        if all(isinstance(part, TextPart) and not part.text.strip() for part in content):
+            raise InvalidRequest(f"{field} must not be empty.")
+    else:
+        raise InvalidRequest(f"{field} must be a string or a list of parts.")
+    if len(canonical_json(content)) > MAX_CONTENT_BYTES:
+        raise MessageTooLarge
+    return content
+
+
+def field_path(place: Iterable[str | int]) -> str:
+    """Return the name by which errors call a field: ``messages[0].timestamp``."""
+    return "".join(f"[{each}]" if isinstance(each, int) else f".{each}" for each in place).removeprefix(".")
+
+
+def content_as_json(content: Content) -> str | list[dict[str, Any]]:
+    """Return the wire form of ``content``."""
+    if isinstance(content, str):
+        return content
+    return [part_as_json(part) for part in content]
+
+
+def canonical_json(content: Content) -> bytes:
+    """Return the canonical JSON of the content. It does not depend on the order of keys."""
+    return json.dumps(content_as_json(content), ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode()
+
+
+def content_digest(content: Content) -> str:
+    """Return the SHA-256 of the content. The same message id with another digest is a conflict."""
+    return hashlib.sha256(canonical_json(content)).hexdigest()
+
+
+def part_name(part: ImagePart | DocumentPart) -> str | None:
+    """Return the file name of the part's metadata, without characters that have a meaning in paths and markup."""
+    if isinstance(part.metadata, dict):
+        for key in ("name", "filename", "fileName"):
+            name = part.metadata.get(key)
+            if isinstance(name, str) and name.strip():
+                return re.sub(r"[^\w .,()+@-]", "_", name.strip())[:200]
+    return None
+
+
+def check_media_type(mime_type: str, where: str) -> None:
+    """Raise ``UnsupportedPart`` for audio and video in any kind of part."""
+    kind = MediaType.parse(mime_type).kind
+    if kind in ("audio", "video"):
+        raise UnsupportedPart(f"{where}: {kind} is not taken. Send text, image or document parts.")
+
+
+def _check_text(text: str, where: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InvalidRequest(f"{where} holds half of a surrogate pair, which is not text.") from None
+    return text
+
+
+def _part(item: object, where: str) -> Part:
+    if not isinstance(item, dict):
+        raise InvalidRequest(f"{where} must be an object with a type.")
+    kind = item.get("type")
+    if not isinstance(kind, str):
+        raise InvalidRequest(f"{where}.type must be a string.")
+    if kind not in _PARTS:
+        raise UnsupportedPart(
+            f"{where}: parts of type {kind[:40]!r} are not taken. Send text, image or document parts."
+        )
+    _check_representable(item, where)
+    if not isinstance(item.get("metadata"), dict | None):
+        raise InvalidRequest(f"{where}.metadata must be an object.")
+    try:
+        part: Part = _PARTS[kind].validate_python(without_download_url(item))
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise InvalidRequest(f"{field_path((where, *first['loc']))}: {first['msg'][:200]}.") from None
+    if isinstance(part, TextPart):
+        return part
+    _check_source(part, where)
+    return part
+
+
+def without_download_url(part: dict[str, Any]) -> dict[str, Any]:
+    """Return the wire form of a part without the address that only Baton sets (``DOWNLOAD_URL``).
+
+    It is removed and not refused, because AG-UI clients send back conversations as they have read them.
+    """
+    metadata = part.get("metadata")
+    if not isinstance(metadata, dict) or DOWNLOAD_URL not in metadata:
+        return part
+    return {**part, "metadata": {name: value for name, value in metadata.items() if name != DOWNLOAD_URL}}
+
+
+def _check_representable(item: dict[str, Any], where: str) -> None:
+    # Unknown keys are kept, because AG-UI allows them. So the whole part must be storable.
+    if not is_within(item, MAX_DEPTH, MAX_VALUES):
+        raise InvalidRequest(
+            f"{where} is nested more than {MAX_DEPTH} levels deep, or holds more than {MAX_VALUES} values."
+        )
+    try:
+        text = json.dumps(item, ensure_ascii=False, allow_nan=False)
+    except ValueError:
+        raise InvalidRequest(f"{where} holds a number that JSON cannot represent.") from None
+    _check_text(text, where)
+
+
+def is_within(value: object, levels: int, values: int) -> bool:
+    """Return whether ``value`` has at most ``levels`` of nesting and at most ``values`` values altogether."""
+    level = [value]
+    for _ in range(levels + 1):
+        inner: list[object] = []
+        for each in level:
+            inner += each.values() if isinstance(each, dict) else each if isinstance(each, list) else ()
+            values -= len(each) if isinstance(each, dict | list) else 0
+            if values < 0:
+                return False
+        if not any(isinstance(each, dict | list) for each in level):
+            return True
+        level = inner
+    return False
+
+
+def _check_source(part: ImagePart | DocumentPart, where: str) -> None:
+    source = part.source
+    if source.mime_type is not None and not is_media_type(source.mime_type):
+        raise InvalidRequest(f"{where}.source.mimeType is not a media type.")
+    if source.mime_type is not None:
+        check_media_type(source.mime_type, where)
+    if isinstance(part, ImagePart) and MediaType.parse(source.mime_type).kind not in ("image", ""):
+        raise InvalidRequest(f"{where}.source.mimeType must be an image type.")
+    if isinstance(source, DataSource):
+        try:
+            decoded = base64.b64decode(source.value, validate=True)
+        except (binascii.Error, ValueError):
+            raise InvalidRequest(f"{where}.source.value is not base64.") from None
+        if not decoded:
+            raise InvalidRequest(f"{where}.source.value is empty.")
+    elif isinstance(source, UrlSource):
+        _check_url(source.value, f"{where}.source.value")
+    elif isinstance(source, FileSource) and (source.provider != FILE_PROVIDER or not FILE_ID.fullmatch(source.value)):
+        raise UnsupportedPart(f"{where}: only files uploaded to this conversation can be referred to.")
+
+
+def _check_url(url: str, where: str) -> None:
+    if has_credentials(url):
+        raise InvalidRequest(f"{where} {CREDENTIALS}.")
+    if not is_web_url(url):
+        raise InvalidRequest(f"{where} must be an http or https URL.")

@@ -1,0 +1,329 @@
+"""The events that clients get: AG-UI 1.0, numbered per thread, as JSON and as WebSocket frames."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from ag_ui.core import (
+    BaseEvent,
+    CustomEvent,
+    MessagesSnapshotEvent,
+    ReasoningEndEvent,
+    ReasoningMessageContentEvent,
+    ReasoningMessageEndEvent,
+    ReasoningMessageStartEvent,
+    ReasoningStartEvent,
+    RunAgentInput,
+    RunErrorEvent,
+    RunFinishedCancelledOutcome,
+    RunFinishedEvent,
+    RunFinishedInterruptOutcome,
+    RunFinishedSuccessOutcome,
+    RunStartedEvent,
+    StateSnapshotEvent,
+    TextMessageContentEvent,
+    TextMessageEndEvent,
+    TextMessageStartEvent,
+    TokenUsage,
+)
+
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.documents.numbered_passages import split_consulted
+from baton.domain.errors import BatonError
+from baton.domain.runs.usage import Usage
+from baton.domain.text import encodable, slices
+from baton.domain.threads.interrupt import Interrupt, InterruptAnswer
+from baton.domain.threads.message import LENGTH, Role, StoredMessage
+from baton.domain.threads.thread import EndReason
+
+PROTOCOL_VERSION = "1.0"
+MAX_FRAME_BYTES = 28 * 1024
+"""API Gateway closes a WebSocket on frames over 32 KB. The difference is for the JSON around a slice."""
+MAX_DELTA_CHARS = 4096
+"""Characters of one piece of text or thinking. At four bytes a character, doubled by escapes, it still fits a frame."""
+_STAMP = ("threadId", "runId", "seq", "attempt")
+
+
+@dataclass(frozen=True)
+class Event:
+    """An event on the wire; ``seq`` is None for the few events outside the sequence."""
+
+    body: dict[str, Any]
+    seq: int | None = None
+
+    @property
+    def type(self) -> str:
+        return str(self.body["type"])
+
+    @property
+    def run_id(self) -> str | None:
+        run_id: str | None = self.body.get("metadata", {}).get("runId")
+        return run_id
+
+    def json(self) -> str:
+        """Return the event as JSON. It is written once, for connections and for the size of the log's pieces."""
+        return self._json
+
+    @cached_property
+    def _json(self) -> str:
+        return json.dumps(self.body, ensure_ascii=False, separators=(",", ":"))
+
+    def frames(self) -> list[str]:
+        """Return the WebSocket frames of this event: one, or PART frames to be joined when it is over 28 KB."""
+        whole = self.json()
+        if len(whole.encode()) <= MAX_FRAME_BYTES:
+            return [whole]
+        size = MAX_FRAME_BYTES // 2
+        while True:
+            parts = [
+                self._part(whole[start : start + size], number, -(-len(whole) // size))
+                for number, start in enumerate(range(0, len(whole), size), start=1)
+            ]
+            if all(len(part.encode()) <= MAX_FRAME_BYTES for part in parts):
+                return parts
+            size //= 2
+
+    def _part(self, data: str, part: int, of: int) -> str:
+        metadata: dict[str, Any] = {"part": part, "of": of}
+        if self.seq is not None:
+            metadata = {"seq": self.seq, **metadata}
+        return json.dumps({"type": "PART", "data": data, "metadata": metadata}, ensure_ascii=False)
+
+
+@dataclass(frozen=True, slots=True)
+class RunStamp:
+    """The metadata that all events of one attempt at a run share."""
+
+    thread_id: str
+    run_id: str | None
+    """None for events outside a run, such as the closing of a thread."""
+    attempt: int
+
+    def numbered(self, bare: dict[str, Any], seq: int) -> Event:
+        """Return the event ``bare`` as number ``seq`` of its thread."""
+        stamp = {"threadId": self.thread_id, "runId": self.run_id, "seq": seq, "attempt": self.attempt}
+        return Event({**bare, "metadata": {**bare.get("metadata", {}), **stamp}}, seq)
+
+
+def bare(event: BaseEvent) -> dict[str, Any]:
+    """Return the wire form of an AG-UI event, before it is numbered."""
+    return event.model_dump(by_alias=True, mode="json")
+
+
+def unsequenced(event: BaseEvent, **metadata: Any) -> Event:
+    """Return an event outside the sequence; ``metadata`` names its thread and run, if any."""
+    body = bare(event)
+    return Event({**body, "metadata": {**body.get("metadata", {}), **metadata}})
+
+
+def run_started(
+    thread_id: str,
+    run_id: str,
+    message: StoredMessage,
+    *,
+    previous_seq: int | None = None,
+    parent_run_id: str | None = None,
+    answers: Sequence[InterruptAnswer] = (),
+) -> RunStartedEvent:
+    """Return RUN_STARTED. Its input contains the user's message, or the ``answers`` to interrupts of ``parent_run_id``.
+
+    Other clients of the conversation display the message from it.
+    """
+    metadata: dict[str, Any] = {"messageId": message.id}
+    if message.branch is not None:
+        metadata["branch"] = message.branch.to_response(message.ordinal)
+    if previous_seq is not None:
+        metadata["previousSeq"] = previous_seq
+    return RunStartedEvent(
+        thread_id=thread_id,
+        run_id=run_id,
+        protocol_version=PROTOCOL_VERSION,
+        parent_run_id=parent_run_id,
+        input=run_input(thread_id, run_id, message, parent_run_id=parent_run_id, answers=answers),
+        metadata=metadata,
+    )
+
+
+def run_input(
+    thread_id: str,
+    run_id: str,
+    message: StoredMessage,
+    *,
+    parent_run_id: str | None = None,
+    answers: Sequence[InterruptAnswer] = (),
+) -> RunAgentInput:
+    """Return an AG-UI run input with the one new message, or with the answers to interrupts.
+
+    Empty fields are included, because clients of AG-UI before 1.0 require them.
+    """
+    return RunAgentInput(
+        thread_id=thread_id,
+        run_id=run_id,
+        parent_run_id=parent_run_id,
+        state={},
+        messages=[message.as_ag_ui()] if message.role is Role.USER else [],
+        tools=[],
+        context=[],
+        forwarded_props={},
+        resume=[answer.as_ag_ui() for answer in answers] or None,
+    )
+
+
+def state_snapshot(state: dict[str, Any]) -> StateSnapshotEvent:
+    return StateSnapshotEvent(snapshot=state)
+
+
+def text_start(
+    message_id: str, agent: AgentDefinition, *, is_structured: bool = False, refused_by: str | None = None
+) -> TextMessageStartEvent:
+    """Return the start of a message; ``is_structured``: its text is JSON that fits the agent's answer schema.
+
+    ``refused_by`` is the guardrail whose sentence it is.
+    """
+    metadata: dict[str, Any] = {"agentId": agent.id}
+    if is_structured:
+        metadata["isStructured"] = True
+    if refused_by is not None:
+        metadata["refusedBy"] = refused_by
+    return TextMessageStartEvent(message_id=message_id, role="assistant", name=agent.name, metadata=metadata)
+
+
+def text_content(message_id: str, delta: str) -> TextMessageContentEvent:
+    return TextMessageContentEvent(message_id=message_id, delta=delta)
+
+
+def text_end(
+    message_id: str, sources: Sequence[Mapping[str, Any]] = (), *, is_cut: bool = False, is_taken_back: bool = False
+) -> TextMessageEndEvent:
+    """Return the end of a message.
+
+    ``is_cut``: it was cut at the length limit. ``is_taken_back``: its text was the model's thinking, or a guardrail has
+    refused it; it is not stored, and clients remove it.
+    """
+    cited, consulted = split_consulted(sources)
+    metadata: dict[str, Any] = {"sources": list(cited)}
+    if consulted:
+        metadata["consulted"] = list(consulted)
+    if is_cut:
+        metadata["finishReason"] = LENGTH
+    if is_taken_back:
+        metadata["takenBack"] = True
+    return TextMessageEndEvent(message_id=message_id, metadata=metadata)
+
+
+def reasoning_start(message_id: str, agent: AgentDefinition) -> tuple[BaseEvent, ...]:
+    """Return the events that begin a block of the model's visible thinking.
+
+    ``message_id`` identifies the block and differs from the ids of the texts: see ``Transcript.new_reasoning_id``.
+    Each block must be ended before the text or the tool calls that it leads to, and is never part of a message.
+    """
+    metadata = {"agentId": agent.id, "agentName": agent.name}
+    return (
+        ReasoningStartEvent(message_id=message_id),
+        ReasoningMessageStartEvent(message_id=message_id, metadata=metadata),
+    )
+
+
+def reasoning_content(message_id: str, delta: str) -> tuple[BaseEvent, ...]:
+    """Return the events of a piece of thinking of any length: each holds at most ``MAX_DELTA_CHARS`` characters."""
+    return tuple(
+        ReasoningMessageContentEvent(message_id=message_id, delta=encodable(delta[start:end]))
+        for start, end in slices(delta, MAX_DELTA_CHARS)
+    )
+
+
+def reasoning_end(message_id: str) -> tuple[BaseEvent, ...]:
+    """Return the events that end a block of thinking."""
+    return (ReasoningMessageEndEvent(message_id=message_id), ReasoningEndEvent(message_id=message_id))
+
+
+def run_finished(
+    thread_id: str,
+    run_id: str,
+    *,
+    usage: Usage | None,
+    model: str | None,
+    cancelled: bool = False,
+    interrupts: Sequence[Interrupt] = (),
+    is_cut: bool = False,
+    result: Any = None,
+) -> RunFinishedEvent:
+    """Return RUN_FINISHED; ``is_cut``: the answer was cut at the length limit.
+
+    ``result`` is the value of a structured answer.
+    """
+    outcome: RunFinishedCancelledOutcome | RunFinishedSuccessOutcome | RunFinishedInterruptOutcome
+    if interrupts:
+        outcome = RunFinishedInterruptOutcome(type="interrupt", interrupts=[each.as_ag_ui() for each in interrupts])
+    elif cancelled:
+        outcome = RunFinishedCancelledOutcome(type="cancelled")
+    else:
+        outcome = RunFinishedSuccessOutcome(type="success")
+    return RunFinishedEvent(
+        thread_id=thread_id,
+        run_id=run_id,
+        result=result,
+        outcome=outcome,
+        usage=[_token_usage(usage, model)] if usage is not None else None,
+        metadata={"finishReason": LENGTH} if is_cut else None,
+    )
+
+
+def branch_selected(branch_id: str, after_id: str | None) -> CustomEvent:
+    """Return the event of a selected branch: clients drop the messages after ``after_id`` and read what follows."""
+    return custom("branch_selected", {"branchId": branch_id, "after": after_id})
+
+
+def run_error(
+    error: BatonError, usage: Usage | None = None, model: str | None = None, **metadata: Any
+) -> RunErrorEvent:
+    """Return RUN_ERROR for a failed run or, outside the sequence, for a refused request."""
+    retry = {} if error.retry_after is None else {"retryAfter": error.retry_after}
+    return RunErrorEvent(
+        message=error.detail,
+        code=error.code,
+        usage=[_token_usage(usage, model)] if usage is not None else None,
+        metadata={"retryable": error.retryable, **retry, **metadata},
+    )
+
+
+def messages_snapshot(messages: Sequence[StoredMessage]) -> MessagesSnapshotEvent:
+    return MessagesSnapshotEvent(messages=[message.as_ag_ui() for message in messages if message.is_shown])
+
+
+def custom(name: str, value: dict[str, Any]) -> CustomEvent:
+    return CustomEvent(name=name, value=value)
+
+
+def thread_title(title: str) -> CustomEvent:
+    """Return the event of a new title."""
+    return custom("thread_title", {"title": title})
+
+
+def thread_closed(reason: EndReason, episode_id: str | None) -> CustomEvent:
+    """Return the event for an ended session; ``episode_id`` is None if the session had no messages."""
+    return custom("thread_closed", {"reason": reason.value, "episodeId": episode_id})
+
+
+def without_stamp(event: Event) -> dict[str, Any]:
+    """Return the bare form of a numbered event for the log, without the metadata that can be restored."""
+    body = dict(event.body)
+    metadata = {key: value for key, value in body.get("metadata", {}).items() if key not in _STAMP}
+    body.pop("metadata", None)
+    if metadata:
+        body["metadata"] = metadata
+    return body
+
+
+def _token_usage(usage: Usage, model: str | None) -> TokenUsage:
+    return TokenUsage(
+        model=model,
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        total_tokens=usage.total_tokens,
+        cached_input_tokens=usage.cached_input_tokens or None,
+    )

@@ -1,0 +1,73 @@
+"""Conversations from other systems, as they are imported."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+from dataclasses import dataclass
+from datetime import datetime
+
+from baton.domain.threads.feedback import Rating
+from baton.domain.threads.message import Role
+from baton.domain.times import is_offset, to_millis
+
+IMPORT_TURN = "\nimport"
+"""The message id under which a thread records its import. It is not printable, so no client's message can have it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedMessage:
+    """A message of an imported conversation."""
+
+    id: str
+    role: Role
+    text: str
+    timestamp: datetime
+    tool_name: str | None = None
+    rating: Rating | None = None
+    """The user's rating of an answer."""
+    comment: str | None = None
+    rated_at: datetime | None = None
+    time_zone: str | None = None
+    """The user's time zone then: the one that is named, else the offset of the time; None if there is neither."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedSession:
+    """One session of an imported conversation. It becomes a closed thread with one episode."""
+
+    thread_id: str
+    may_create: bool
+    messages: tuple[ImportedMessage, ...]
+    """At least one, in order."""
+    ended_at: datetime
+    agent_id: str | None = None
+    title: str | None = None
+
+    @property
+    def rated(self) -> tuple[ImportedMessage, ...]:
+        """The messages that the user has rated."""
+        return tuple(each for each in self.messages if each.rating is not None)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the imported content. A repetition has the same one."""
+        lines = [
+            [each.id, each.role.value, each.text, to_millis(each.timestamp), each.tool_name] for each in self.messages
+        ]
+        beside: list[object] = []
+        if self.title is not None or self.rated:
+            ratings = [[each.id, each.rating, each.comment, each.rated_at] for each in self.rated]
+            beside = [self.title, ratings]
+        # Offsets belong to the times. Without them, repetitions of what earlier versions have imported stay the same.
+        named = [each for each in self.messages if each.time_zone is not None and not is_offset(each.time_zone)]
+        if named:
+            beside.append([[each.id, each.time_zone] for each in named])
+        content = json.dumps([lines, to_millis(self.ended_at), *beside], separators=(",", ":"), default=str)
+        return hashlib.sha256(content.encode()).hexdigest()
+
+
+def imported_message_id(thread_id: str, ordinal: int) -> str:
+    """Return the id of an imported message that came without one. It is the same for every repetition."""
+    return str(uuid.uuid5(uuid.UUID(thread_id), f"import\0{ordinal}"))

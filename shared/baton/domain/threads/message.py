@@ -1,0 +1,376 @@
+"""Messages of a thread, and how a run ended."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+from ag_ui.core import (
+    AssistantMessage,
+    DocumentPart,
+    FunctionCall,
+    ImagePart,
+    Message,
+    TextPart,
+    ToolMessage,
+    UserMessage,
+)
+from ag_ui.core import ToolCall as ShownToolCall
+from pydantic import Field, PlainSerializer
+
+from baton.domain.documents.numbered_passages import name_cited, strip_citations
+from baton.domain.errors import ContentFiltered
+from baton.domain.runs.provider_parts import ProviderParts
+from baton.domain.runs.tool_call import CallEnd, ToolCall, is_shown
+from baton.domain.runs.usage import ModelUsage, Usage
+from baton.domain.threads.branches import BranchStart
+from baton.domain.threads.interrupt import Interrupt
+from baton.domain.threads.thread import ConversationChange
+from baton.domain.wire_model import RUN_ID, TIMESTAMP, Timestamp, WireModel
+
+
+def part_as_json(part: TextPart | ImagePart | DocumentPart) -> dict[str, Any]:
+    """Return the wire form of a part, which is also the stored one."""
+    return part.model_dump(by_alias=True, mode="json")
+
+
+Part = Annotated[TextPart | ImagePart | DocumentPart, Field(discriminator="type"), PlainSerializer(part_as_json)]
+Content = str | tuple[Part, ...]
+
+
+def text_of(content: Content) -> str:
+    """Return the text of a content, without parts of other kinds."""
+    if isinstance(content, str):
+        return content
+    return "\n".join(part.text for part in content if isinstance(part, TextPart))
+
+
+LENGTH = "length"
+"""The ``finishReason`` of a cut answer, as in OpenAI's Chat Completions."""
+
+IMPORTED = "import"  # the ``source`` of a message that came from another system
+
+
+def with_text(content: Content, text: str) -> Content:
+    """Return the content with another text; parts of other kinds stay."""
+    if isinstance(content, str):
+        return text
+    return (TextPart(text=text), *(part for part in content if not isinstance(part, TextPart)))
+
+
+class Role(StrEnum):
+    """The role of a message. System and context messages are rebuilt in every turn and never stored."""
+
+    SYSTEM = "system"
+    """Instructions of the deployment: of its agents' authors, of Baton, and procedures that were approved."""
+    CONTEXT = "context"
+    """Text of others that an agent is given besides the messages: documents, memories, pages, reports, summaries."""
+    USER = "user"
+    ASSISTANT = "assistant"
+    TOOL = "tool"
+
+
+class MessageStatus(StrEnum):
+    """The state of a message: complete, or stopped while it was streamed."""
+
+    COMPLETE = "complete"
+    CANCELLED = "cancelled"
+
+
+class OutcomeType(StrEnum):
+    """The outcome of a run."""
+
+    SUCCESS = "success"
+    CANCELLED = "cancelled"
+    ERROR = "error"
+    INTERRUPT = "interrupt"
+    """It waits for a person's answer. A run with this one as its parent continues it."""
+
+
+@dataclass(frozen=True, slots=True)
+class FollowedProcedure:
+    """A version of a procedure that an agent was given for its answer."""
+
+    agent_id: str
+    """The agent that the procedure belongs to."""
+    procedure_id: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnd:
+    """The end of a run. It is stored with the last message, so that a repeated message gets the same answer."""
+
+    outcome: OutcomeType
+    usage: Usage
+    model: str | None = None
+    error_code: str | None = None
+    error_detail: str | None = None
+    tail: tuple[dict[str, Any], ...] = ()
+    """The run's last events, after the last piece of the stream log (``outbox.event_log``)."""
+    tail_seq: int = 0
+    """The sequence number of the first event of ``tail``."""
+    first_seq: int = 0
+    """The sequence number of RUN_STARTED of the run's last attempt."""
+    interrupts: tuple[Interrupt, ...] = ()
+    """The interrupts that the run waits for."""
+    parent_run_id: str | None = None
+    """The run whose interrupts this one answers."""
+    change: ConversationChange | None = None
+    """The run's changes of the conversation state; None if there are none. The worker that commits applies them."""
+    followed: tuple[FollowedProcedure, ...] = ()
+    """The procedures that were in the prompt of an agent of the run."""
+    first_token_ms: int | None = None
+    """Milliseconds from the message to the first word of the answer; None if there is none."""
+    spent: tuple[ModelUsage, ...] = ()
+    """The usage of each model, unless ``model`` has used all of it."""
+    trace_id: str | None = None
+    """The id of the run's trace; None if there is none."""
+    awaits_input: bool = False
+    """Whether a step of a guided workflow, or the task of a remote specialist, waits for the user's next message."""
+    is_question_refused: bool = False
+    """True if a guardrail has refused the user's message. Prompts, summaries and memories leave it out."""
+    judged_by: tuple[str, ...] = ()
+    """The agents whose input guardrails have allowed the user's message, or replaced its words."""
+
+    @property
+    def by_model(self) -> tuple[ModelUsage, ...]:
+        """The usage of each model whose name is known."""
+        return self.spent or (() if self.model is None else (ModelUsage(self.model, self.usage),))
+
+    @property
+    def last_seq(self) -> int:
+        """The sequence number of the run's last event."""
+        return self.tail_seq + len(self.tail) - 1
+
+
+class MessageMetadata(WireModel):
+    """Metadata of a message."""
+
+    ordinal: int = Field(examples=[1])
+    run_id: str = Field(examples=[RUN_ID])
+    status: MessageStatus
+    finish_reason: Literal["length"] | None = Field(
+        description="`length` where an answer was cut because it was too long.", examples=[None]
+    )
+    refused_by: str | None = Field(
+        default=None,
+        exclude_if=lambda refused_by: refused_by is None,
+        description="The hook or guardrail that has refused the answer, whose sentence stands in its place; left out "
+        "otherwise.",
+        examples=["no_prices"],
+    )
+    agent_id: str | None = Field(examples=["assistant"])
+    agent_name: str | None = Field(examples=["Assistant"])
+    is_handoff_summary: bool
+    is_tool_result: bool
+    tool_name: str | None = Field(examples=[None])
+    timestamp: Timestamp = Field(examples=[TIMESTAMP])
+    source: str | None = Field(examples=[None])
+    tokens: int = Field(examples=[23])
+    sources: list[dict[str, Any]] = Field(examples=[[]])
+    consulted: list[dict[str, Any]] = Field(
+        default_factory=list,
+        exclude_if=lambda consulted: not consulted,
+        description="Documents that agents were given for the answer and that no text cites; left out without any.",
+        examples=[[]],
+    )
+    result: Any = Field(
+        default=None,
+        exclude_if=lambda result: result is None,
+        description="The value of a structured answer: an object that fits its agent's `answerSchema`. Only those have "
+        "it.",
+    )
+    outcome: CallEnd | None = Field(
+        default=None,
+        exclude_if=lambda outcome: outcome is None,
+        description="The end of the call that a tool's message answers; only those have it.",
+    )
+    time_zone: str | None = Field(
+        default=None,
+        exclude_if=lambda time_zone: time_zone is None,
+        description="The user's time zone when it was sent; left out where it is not known, and of answers.",
+        examples=["Europe/Vienna"],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMessage:
+    """A message of a thread, as the store keeps it.
+
+    Raises nothing; content was validated by ``domain.threads.content`` when it came in.
+    """
+
+    id: str
+    role: Role
+    content: Content
+    ordinal: int
+    """Position in the thread, from 0, without gaps up to the thread's pointer."""
+    run_id: str
+    timestamp: datetime
+    tokens: int
+    """Tokens of this message in a prompt, its framing included."""
+    status: MessageStatus = MessageStatus.COMPLETE
+    is_cut: bool = False
+    """Whether an answer was cut at the length limit."""
+    is_structured: bool = False
+    """True if the text is JSON, valid against the answer schema that its agent had."""
+    refused_by: str | None = None
+    """The hook or guardrail that has refused what a model would have answered; the text is its sentence."""
+    agent_id: str | None = None
+    agent_name: str | None = None
+    is_handoff_summary: bool = False
+    is_tool_result: bool = False
+    tool_name: str | None = None
+    source: str | None = None
+    sources: tuple[dict[str, Any], ...] = ()
+    """The sources of an answer; of a tool's result, the passages that it cites by number."""
+    consulted: tuple[dict[str, Any], ...] = ()
+    """Documents that agents were given for the answer, and that nothing cites."""
+    tool_calls: tuple[ToolCall, ...] = ()
+    """The calls of an assistant message."""
+    provider_parts: ProviderParts | None = None
+    """Opaque parts for the model that wrote the answer. No client, export or other model gets them."""
+    tool_call_id: str | None = None
+    """The call that a tool message answers."""
+    call_end: CallEnd = CallEnd.SUCCEEDED
+    """The end of that call."""
+    attempt: int = 1
+    fence: int = 0
+    """The fence of the lease under which it was written, set when it is read; otherwise 0."""
+    end: RunEnd | None = field(default=None)
+    """Set on the last message of a run."""
+    a2a_task: str | None = None
+    """Set on a user's message that was sent to an A2A task: the id of the message that began the task."""
+    branch: BranchStart | None = None
+    """Set on a user's message that begins a branch."""
+    time_zone: str | None = None
+    """Set on a user's message, and on imported ones: the zone whose days count for it. None if it is not known."""
+    is_rewritten: bool = False
+    """True for a user's message whose words a guardrail has replaced. A request with its content has another digest."""
+    summaries: Mapping[str, str] = field(default_factory=dict, compare=False)
+    """Summaries of everything before this message, by the id of the agent that they are for; set when it is read."""
+
+    @property
+    def is_unanswered(self) -> bool:
+        """True if it is a question whose run failed before anything was said or done."""
+        return self.role is Role.USER and self.end is not None and self.end.outcome is OutcomeType.ERROR
+
+    @property
+    def is_imported(self) -> bool:
+        """True if it came from another system: no agent of this deployment has said or judged it."""
+        return self.source == IMPORTED
+
+    @property
+    def ends_filtered(self) -> bool:
+        """True if it is the last message of a run whose question a content filter or a guardrail has refused."""
+        return self.end is not None and (self.end.error_code == ContentFiltered.code or self.end.is_question_refused)
+
+    @property
+    def text(self) -> str:
+        """The text of the message, without parts of other kinds."""
+        return text_of(self.content)
+
+    @property
+    def text_elsewhere(self) -> str:
+        """The text as it is given on: it names the passages that it cites, whose numbers mean nothing elsewhere."""
+        return name_cited(self.text, self.sources) if self.sources else self.text
+
+    @property
+    def plain_text(self) -> str:
+        """The text without citations by number."""
+        return strip_citations(self.text, self.sources) if self.sources else self.text
+
+    @property
+    def result(self) -> Any:
+        """The value of a structured answer; None for other messages, and where its text was changed since."""
+        if not self.is_structured:
+            return None
+        try:
+            return json.loads(self.text)
+        except ValueError:
+            return None
+
+    @property
+    def shown_id(self) -> str:
+        """The id that clients know it by: a message that is answered again keeps its own."""
+        return self.branch.from_id if self.branch is not None and self.branch.is_regenerate else self.id
+
+    @property
+    def finish_reason(self) -> str | None:
+        """The reason for which an answer is incomplete; None if it is complete."""
+        return LENGTH if self.is_cut else None
+
+    @property
+    def outcome(self) -> CallEnd | None:
+        """The end of the call that a tool's message answers; None for other messages."""
+        return self.call_end if self.role is Role.TOOL else None
+
+    def metadata(self) -> dict[str, Any]:
+        """Return the wire metadata."""
+        return MessageMetadata.of(self).wire()
+
+    def as_ag_ui(self, *, with_metadata: bool = True) -> Message:
+        """Return the message as an AG-UI message for clients."""
+        metadata = self.metadata() if with_metadata else None
+        if self.role is Role.USER:
+            content = self.content if isinstance(self.content, str) else list(self.content)
+            return UserMessage(id=self.shown_id, content=content, metadata=metadata)
+        if self.role is Role.TOOL:
+            call_id = self.tool_call_id or self.id
+            error = self.text.removeprefix("Error: ") if self.call_end is not CallEnd.SUCCEEDED else None
+            return ToolMessage(id=self.id, content=self.text, tool_call_id=call_id, error=error, metadata=metadata)
+        calls = [
+            ShownToolCall(id=call.id, function=FunctionCall(name=call.name, arguments=call.arguments))
+            for call in self.tool_calls
+            if is_shown(call.name)
+        ]
+        return AssistantMessage(
+            id=self.id,
+            content=self.text if self.text or not calls else None,
+            name=self.agent_name,
+            tool_calls=calls or None,
+            metadata=metadata,
+        )
+
+    @property
+    def is_said(self) -> bool:
+        """Whether it is text of a user or an agent, and not a tool's result or only a call."""
+        return self.role is Role.USER or (self.role is Role.ASSISTANT and bool(self.text))
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether clients see it. Built-in tools appear as separate events, not as calls and results."""
+        if self.role is Role.TOOL:
+            return self.tool_name is None or is_shown(self.tool_name)
+        return bool(self.text) or self.role is Role.USER or any(is_shown(call.name) for call in self.tool_calls)
+
+
+def text_asked(messages: Sequence[StoredMessage]) -> str | None:
+    """Return the text of the question that a run answers; None if there is none, or a guardrail has refused it."""
+    question = next((message for message in messages if message.role is Role.USER), None)
+    is_refused = any(message.end is not None and message.end.is_question_refused for message in messages)
+    return question.text if question is not None and not is_refused else None
+
+
+def text_said(messages: Iterable[StoredMessage]) -> str:
+    """Return the texts of agents in ``messages`` as one."""
+    said = (message.text for message in messages if message.role is Role.ASSISTANT and message.is_said)
+    return "\n\n".join(text for text in said if text)
+
+
+def result_of(messages: Sequence[StoredMessage]) -> Any:
+    """Return the value of the last structured answer among the messages of a run; None if there is none."""
+    return next((message.result for message in reversed(messages) if message.is_structured), None)
+
+
+def filtered_runs(messages: Iterable[StoredMessage]) -> frozenset[str]:
+    """Return the ids of the runs whose question a model's content filter or a guardrail has refused.
+
+    What was said in them would stop each prompt that holds it, so that neither summaries nor memories take it up.
+    """
+    return frozenset(message.run_id for message in messages if message.ends_filtered)

@@ -1,0 +1,176 @@
+"""Push notifications of A2A tasks: where a client wants to hear of a task's states, and the records of their queue."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+from pydantic.alias_generators import to_camel
+
+from baton.domain.tenants.identity import MAX_MESSAGE_ID, Scope, is_printable
+from baton.domain.threads.a2a_task import TaskId
+from baton.domain.web_url import has_credentials, is_web_url
+
+DEFAULT_ID = "default"
+"""The id of a configuration whose client gave none."""
+MAX_CONFIGS = 10
+"""Configurations of one task."""
+MAX_OF_THREAD = 100
+"""Configurations of all tasks of a thread. A client may send one with every message: the oldest make room."""
+MAX_URL = 2_048
+MAX_TOKEN = 1_024
+MAX_SCHEME = 64
+MAX_CREDENTIALS = 4_096
+LIFETIME = timedelta(days=90)
+"""The time that a configuration is kept after it was set. It may hold credentials."""
+MAX_RECEIVES = 12
+"""Deliveries of a notification, after which it becomes a dead letter. The queue's redrive policy says the same."""
+MAX_PAUSE_SECONDS = 900
+
+_SCHEME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+"""A token of RFC 9110, section 5.6.2."""
+
+
+class Line(StrEnum):
+    """The protocol line of a client, in which it gets notifications."""
+
+    OLDER = "0.3"
+    CURRENT = "1.0"
+
+
+@dataclass(frozen=True, slots=True)
+class PushConfig:
+    """The receiver of one task's notifications."""
+
+    root: str
+    """The message that began the task."""
+    id: str
+    user_id: str
+    url: str
+    line: Line
+    set_at: datetime
+    token: str | None = field(default=None, repr=False)
+    """Sent as ``X-A2A-Notification-Token``, so that the receiver knows the notification is its own."""
+    scheme: str | None = None
+    """The HTTP authentication scheme of the ``Authorization`` header."""
+    credentials: str | None = field(default=None, repr=False)
+
+    @property
+    def secrets(self) -> dict[str, str]:
+        """The secrets that its receiver gets, by name."""
+        given = {"token": self.token, "credentials": self.credentials}
+        return {name: value for name, value in given.items() if value is not None}
+
+    @property
+    def without_secrets(self) -> PushConfig:
+        """The configuration as it is read and listed."""
+        return replace(self, token=None, credentials=None)
+
+    @property
+    def problem(self) -> str | None:
+        """Its flaw, for its client; None if there is none."""
+        if not is_printable(self.id, MAX_MESSAGE_ID):
+            return f"id must be 1 to {MAX_MESSAGE_ID} printable characters."
+        if has_credentials(self.url):
+            return "url must not contain a user name or password. Use authentication."
+        if not self.url.isascii() or not is_web_url(self.url, MAX_URL):
+            return f"url must be an absolute https address of at most {MAX_URL} ASCII characters."
+        if self.token is not None and not _is_header_value(self.token, MAX_TOKEN):
+            return f"token must be 1 to {MAX_TOKEN} printable ASCII characters."
+        if self.scheme is not None and not (len(self.scheme) <= MAX_SCHEME and _SCHEME.fullmatch(self.scheme)):
+            return "authentication: the scheme must be the name of an HTTP authentication scheme."
+        if self.credentials is not None and not _is_header_value(self.credentials, MAX_CREDENTIALS):
+            return f"authentication: credentials must be 1 to {MAX_CREDENTIALS} printable ASCII characters."
+        return None
+
+
+def room_for(config: PushConfig, others: Sequence[PushConfig]) -> Sequence[PushConfig]:
+    """Return those of a thread's ``others`` that ``config`` takes the place of: the oldest ones of other tasks."""
+    elsewhere = sorted((each for each in others if each.root != config.root), key=lambda each: each.set_at)
+    return elsewhere[: max(0, len(others) + 1 - MAX_OF_THREAD)]
+
+
+class ChangeKind(StrEnum):
+    """The kind of a change of a thread's tasks."""
+
+    BEGAN = "began"
+    """A run has begun."""
+    ENDED = "ended"
+    """A run ends: it has been committed, or will be in a moment."""
+    CLOSED = "closed"
+    """The session ends: its end has been committed, or will be in a moment."""
+    MARKED = "marked"
+    """A task was cancelled, or its message refused."""
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, alias_generator=to_camel, populate_by_name=True)
+
+    tenant_id: str
+    user_id: str
+    """The thread's user."""
+    thread_id: str
+    kind: ChangeKind
+    run_id: str | None = None
+    """The run of ``BEGAN`` and ``ENDED``."""
+    first_ordinal: int | None = None
+    """The beginning of the session that ends; also of a run that ends the conversation."""
+    root: str | None = None
+    """The task of ``MARKED``; of a run that ends no session, its task, if that is known."""
+    fence: int = 0
+    """The fence of the lease under which it happens."""
+    mark: str | None = None
+    """The event of the task of ``MARKED``, so that two marks within minutes are two changes."""
+
+    @property
+    def scope(self) -> Scope:
+        """The scope of the thread's user, without permissions."""
+        return Scope(self.tenant_id, self.user_id)
+
+    @property
+    def name(self) -> str:
+        """Its name in its group: repeated within minutes, it is dropped. A notification's token is named by it too."""
+        return f"{self.kind.value}.{self.run_id or self.root or 'session'}.{self.mark or self.fence}"
+
+
+class TaskChange(_Record):
+    """A change of a thread that has configurations, of which those that it concerns are notified."""
+
+    record: Literal["change"] = "change"
+
+    @property
+    def group(self) -> str:
+        """Its group in the queue, in which it waits for earlier changes of the thread."""
+        return f"{self.tenant_id}#{self.thread_id}"
+
+
+class PushNotice(_Record):
+    """A notification on its way to one configuration. It has no content: that is read when it is sent."""
+
+    record: Literal["notice"] = "notice"
+    task: str
+    """The message that began the task."""
+    config_id: str
+
+    @property
+    def task_id(self) -> TaskId:
+        return TaskId(self.thread_id, self.task)
+
+    @property
+    def group(self) -> str:
+        """Its group in the queue, in which it waits for earlier notifications to the same configuration."""
+        return f"{self.tenant_id}#{self.thread_id}#{self.task}#{self.config_id}"
+
+
+def pause_after(receives: int) -> int:
+    """Return the seconds until a notification that failed is delivered again: twice as many each time."""
+    return min(1 << min(receives, 16), MAX_PAUSE_SECONDS)
+
+
+def _is_header_value(text: str, longest: int) -> bool:
+    return is_printable(text, longest) and text.isascii() and text == text.strip()

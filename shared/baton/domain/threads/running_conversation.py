@@ -1,0 +1,234 @@
+"""The conversation state during a run: the active agent, its workflow, and the changes so far."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import Enum, auto
+from typing import Any, Generic, Self, TypeVar
+
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.handoffs.handoff import HandoffOutcome, HandoffPlace, HandoffRequest
+from baton.domain.handoffs.workflow import Workflow, WorkflowStatus
+from baton.domain.handoffs.workflow_definition import WorkflowDefinition
+from baton.domain.handoffs.workflow_moves import DefinitionChanged, abandon, begin, save
+from baton.domain.threads.message import StoredMessage
+from baton.domain.threads.thread import ConversationChange, ConversationState, Thread, ThreadStatus
+from baton.domain.threads.thread_state import Describe, conversation_state
+
+C = TypeVar("C")
+
+MAX_RESUMABLE = 3
+"""Workflows that a thread offers to continue. The number is small because every turn reads and writes them."""
+
+
+class SpecialistProblem(Enum):
+    """The reason for which the active specialist cannot continue."""
+
+    LOST = auto()
+    """Its workflow has ended or continues in another thread. The user is not notified."""
+    FORBIDDEN = auto()
+    """The user may no longer talk to it."""
+    UNAVAILABLE = auto()
+    """It is no longer deployed."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunningConversation:
+    """The conversation state at one moment of a run. Every change returns a new value; nothing is written."""
+
+    thread: Thread
+    main: AgentDefinition
+    agent: AgentDefinition
+    """The active one."""
+    describe: Describe
+    handoff: HandoffRequest | None = None
+    """The handoff that made the agent active; None for the main agent."""
+    workflow: Workflow | None = None
+    """The specialist's workflow with its data. A completed one stays until its specialist has returned."""
+    resumable: tuple[Workflow, ...] = ()
+    offer: Workflow | None = None
+    """The workflow that Baton should offer to continue."""
+    trouble: SpecialistProblem | None = None
+    elsewhere: Workflow | None = None
+    """The thread's former workflow, if it continues in another thread."""
+    redefined: DefinitionChanged | None = None
+    """The change of the workflow's definition since the last run; None without one."""
+    moved_from: Workflow | None = None
+    """The workflow as it was found in another thread, if it is continued here."""
+    begun_ids: frozenset[str] = frozenset()
+    """Workflows that the run has begun."""
+    changed_handoffs: Mapping[HandoffPlace, HandoffRequest] = field(default_factory=dict)
+    """Handoffs that the run has begun, ended or refused."""
+    changed_workflows: Mapping[str, Workflow] = field(default_factory=dict)
+    offered_id: str | None = None
+    """The workflow that the run has offered."""
+    changed_data: Mapping[str, Any] | None = None
+    """The data that tools keep in the conversation, if it differs from the stored one."""
+
+    @property
+    def data(self) -> Mapping[str, Any] | None:
+        """The data that tools keep in the conversation; None if there never was any."""
+        return self.thread.conversation.data if self.changed_data is None else self.changed_data
+
+    def with_data(self, data: Mapping[str, Any] | None) -> Self:
+        """Go on with the data as it is now."""
+        return self if data == self.data else replace(self, changed_data=data if data is not None else {})
+
+    @property
+    def definition(self) -> WorkflowDefinition | None:
+        """Definition of the workflow that the conversation is in."""
+        return self.agent.workflow if self.workflow is not None else None
+
+    @property
+    def is_workflow_complete(self) -> bool:
+        return self.workflow is not None and self.workflow.status is WorkflowStatus.COMPLETED
+
+    @property
+    def awaits_input(self) -> bool:
+        """Whether a step of the workflow, or the task of a remote specialist, waits for the user's next message."""
+        is_in_step = self.workflow is not None and not self.is_workflow_complete
+        return is_in_step or (self.handoff is not None and self.handoff.remote_task_id is not None)
+
+    @property
+    def to_store(self) -> ConversationState:
+        """The part that the thread keeps."""
+        return ConversationState(
+            self.agent.id,
+            self.handoff.place if self.handoff is not None else None,
+            self.workflow.without_data() if self.workflow is not None else None,
+            tuple(workflow.without_data() for workflow in self.resumable[:MAX_RESUMABLE]),
+            self._taught_at,
+            self.data,
+        )
+
+    @property
+    def _taught_at(self) -> datetime | None:
+        done = (each for each in self.changed_workflows.values() if each.status is WorkflowStatus.COMPLETED)
+        return max((each.updated_at for each in done), default=self.thread.conversation.taught_at)
+
+    @property
+    def shown(self) -> dict[str, Any]:
+        """The part that clients are shown; a closed thread is about to be reopened."""
+        return conversation_state(self.describe, self.to_store, self.main.id, ThreadStatus.ACTIVE).wire()
+
+    @property
+    def change(self) -> ConversationChange | None:
+        """The change by the run so far; None without one."""
+        state, handoffs, workflows = self.to_store, self.changed_handoffs, self.changed_workflows
+        if (
+            state == self.thread.conversation
+            and not handoffs
+            and not workflows
+            and self.offered_id is None
+            and self.changed_data is None
+        ):
+            return None
+        return ConversationChange(
+            state, tuple(handoffs.values()), tuple(workflows.values()), self.moved_from, self.offered_id
+        )
+
+    @property
+    def handoffs_so_far(self) -> int:
+        """The number of handoffs that the run has begun, ended or refused."""
+        return len(self.changed_handoffs)
+
+    def was_handed_over_by(self, opening: StoredMessage) -> bool:
+        """Return whether the specialist became active in the run that begins with ``opening``."""
+        return self.handoff is not None and self.handoff.ordinal == opening.ordinal
+
+    def new_workflow(self, target: AgentDefinition, ordinal: int, now: datetime) -> Workflow | None:
+        """Return a new workflow of ``target``, in its first state. Its id is the same in every attempt at the run."""
+        if target.workflow is None:
+            return None
+        name = f"workflow\0{ordinal}\0{len(self.changed_workflows)}"
+        workflow_id = str(uuid.uuid5(uuid.UUID(self.thread.id), name))
+        return begin(target.workflow, id=workflow_id, agent_id=target.id, thread_id=self.thread.id, now=now)
+
+    def hand_over(
+        self, request: HandoffRequest, target: AgentDefinition, workflow: Workflow | None, *, is_new: bool
+    ) -> Self:
+        """Make ``target`` active, with the workflow it leads through; ``is_new`` if that begins now."""
+        changed = replace(self._with_handoff(request), agent=target, handoff=request)
+        if workflow is None:
+            return changed
+        return replace(
+            changed.with_workflow(workflow),
+            resumable=tuple(each for each in self.resumable if each.id != workflow.id),
+            begun_ids=self.begun_ids | {workflow.id} if is_new else self.begun_ids,
+        )
+
+    def with_handoff_details(self, **changes: Any) -> Self:
+        """Say more about the handoff that lasts."""
+        if self.handoff is None:
+            return self
+        handoff = replace(self.handoff, **changes)
+        return replace(self._with_handoff(handoff), handoff=handoff)
+
+    def without_summaries(self, opening: StoredMessage) -> Self:
+        """Leave out what the handoffs of the run that begins with ``opening`` say of its question."""
+
+        def blank(request: HandoffRequest) -> HandoffRequest:
+            return replace(request, context_summary="") if request.ordinal == opening.ordinal else request
+
+        changed = {place: blank(request) for place, request in self.changed_handoffs.items()}
+        return replace(
+            self, changed_handoffs=changed, handoff=blank(self.handoff) if self.handoff is not None else None
+        )
+
+    def refuse(self, request: HandoffRequest, now: datetime) -> Self:
+        """Keep a request that was refused."""
+        return self._with_handoff(request.end(HandoffOutcome.REFUSED, now))
+
+    def with_workflow(self, workflow: Workflow) -> Self:
+        """Go on with the workflow as it is now."""
+        return replace(self._with_changed_workflow(workflow), workflow=workflow)
+
+    def mark_offered(self) -> Self:
+        """Note that the user was offered the workflow, once."""
+        return replace(self, offer=None, offered_id=self.offer.id) if self.offer is not None else self
+
+    def return_to_main(self, outcome: HandoffOutcome, now: datetime, *, keeps: bool = True) -> Returned[Self]:
+        """Make the main agent active again and save the workflow if it can be continued (unless not ``keeps``)."""
+        specialist, workflow = self.agent, self.workflow
+        ended = self if self.handoff is None else self._with_handoff(self.handoff.end(outcome, now))
+        back = replace(ended, agent=self.main, handoff=None, workflow=None)
+        if workflow is not None and workflow.status is WorkflowStatus.SAVED:
+            return Returned(back._resumable_again(workflow), workflow)  # by a worker that died before its commit
+        if workflow is None or workflow.status is not WorkflowStatus.ACTIVE:
+            return Returned(back, None)
+        if not keeps:
+            return Returned(back._with_changed_workflow(abandon(workflow, now)), None)
+        if specialist.workflow is not None:
+            left = save(specialist.workflow, workflow, now)
+        else:  # its agent is not deployed at the moment
+            left = replace(workflow, status=WorkflowStatus.SAVED, updated_at=now)
+        back = back._with_changed_workflow(left)
+        if left.status is not WorkflowStatus.SAVED:
+            return Returned(back, None)
+        return Returned(back._resumable_again(left), left)
+
+    def release(self, outcome: HandoffOutcome, now: datetime) -> Self:
+        """Make the main agent active again where the workflow is no longer this thread's to save."""
+        is_saved = self.workflow is not None and self.workflow.status is WorkflowStatus.SAVED
+        return (self if is_saved else replace(self, workflow=None)).return_to_main(outcome, now).conversation
+
+    def _with_handoff(self, request: HandoffRequest) -> Self:
+        return replace(self, changed_handoffs={**self.changed_handoffs, request.place: request})
+
+    def _with_changed_workflow(self, workflow: Workflow) -> Self:
+        return replace(self, changed_workflows={**self.changed_workflows, workflow.id: workflow})
+
+    def _resumable_again(self, left: Workflow) -> Self:
+        return replace(self, resumable=(left, *(each for each in self.resumable if each.id != left.id)))
+
+
+@dataclass(frozen=True, slots=True)
+class Returned(Generic[C]):
+    """A conversation that is the main agent's again."""
+
+    conversation: C
+    saved: Workflow | None
+    """The workflow that can be continued later."""

@@ -1,0 +1,110 @@
+"""Search over threads: by the words of their titles and beginnings, and by what is known of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from baton.domain.documents.search_words import search_form
+from baton.domain.errors import InvalidRequest
+from baton.domain.runs.usage import NO_PRICES, Prices
+from baton.domain.threads.thread import Thread
+
+MAX_QUERY = 100
+"""Characters of a query."""
+MAX_SEARCHED = 500
+"""Threads that one page of results looks at. The next page continues from there."""
+
+
+class ThreadState(StrEnum):
+    """A state to filter threads by. A thread is in several of these at once."""
+
+    ACTIVE = "active"
+    CLOSED = "closed"
+    RUNNING = "running"
+    INTERRUPTED = "interrupted"
+    """Its run's worker has died, and no other worker has taken the run over."""
+    WAITING = "waiting"
+    """It waits for a person: for an approval, or for a result of the client's tools."""
+
+    def is_of(self, thread: Thread) -> bool:
+        """Return whether ``thread`` is in the state."""
+        match self:
+            case ThreadState.RUNNING:
+                return thread.run is not None and not thread.is_interrupted
+            case ThreadState.INTERRUPTED:
+                return thread.is_interrupted
+            case ThreadState.WAITING:
+                return bool(thread.open_interrupts)
+            case _:
+                return thread.status.value == self.value
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadQuery:
+    """Conditions of the threads to search. Each condition that is given must hold."""
+
+    words: tuple[str, ...] = ()
+    """Every word must occur, whatever its case and accents."""
+    in_titles: bool = True
+    """Whether titles are searched. Users may have written personal data into them; beginnings are without."""
+    agent_id: str | None = None
+    """The main agent or the one that answers next."""
+    state: ThreadState | None = None
+    has_error: bool | None = None
+    """Whether a run has ended with an error."""
+    has_feedback: bool | None = None
+    """Whether an answer was ever rated. A rating that was withdrawn counts."""
+    min_tokens: int = 0
+    min_cost: float = 0.0
+    """Threads without a known cost have none of it."""
+    active_from: datetime | None = None
+    """The last activity is not before."""
+    active_to: datetime | None = None
+    """The last activity is not after."""
+    prices: Prices = NO_PRICES
+
+    def matches(self, thread: Thread) -> bool:
+        """Return whether all conditions hold for ``thread``."""
+        return (
+            self.is_in_time(thread.last_activity_at)
+            and (self.agent_id is None or self.agent_id in (thread.agent_id, thread.active_agent_id))
+            and (self.state is None or self.state.is_of(thread))
+            and (self.has_error is None or self.has_error == (thread.last_error is not None))
+            and (self.has_feedback is None or self.has_feedback == thread.has_feedback)
+            and thread.usage.total_tokens >= self.min_tokens
+            and (not self.min_cost or (self.prices.cost(thread.spent, thread.usage) or 0.0) >= self.min_cost)
+            and self._has_words(thread)
+        )
+
+    @property
+    def is_of_time_only(self) -> bool:
+        """Whether it leaves out nothing that was active in the period."""
+        return self == ThreadQuery(
+            active_from=self.active_from, active_to=self.active_to, prices=self.prices, in_titles=self.in_titles
+        )
+
+    def is_in_time(self, moment: datetime) -> bool:
+        """Return whether ``moment`` is in the period that is searched."""
+        return (self.active_from is None or moment >= self.active_from) and (
+            self.active_to is None or moment <= self.active_to
+        )
+
+    def _has_words(self, thread: Thread) -> bool:
+        """Return whether title and preview have all words, or beginnings or other parts of longer words."""
+        if not self.words:
+            return True
+        title = (thread.title or "") if self.in_titles else ""
+        text = search_form(f"{title}\n{thread.preview or ''}")
+        return all(word in text for word in self.words)
+
+
+def thread_query(text: str) -> ThreadQuery:
+    """Return the query for ``text``. Raises ``InvalidRequest`` for a blank or overlong one."""
+    if len(text) > MAX_QUERY:
+        raise InvalidRequest(f"q must have at most {MAX_QUERY} characters.")
+    words = tuple(dict.fromkeys(search_form(text).split()))
+    if not words:
+        raise InvalidRequest("q must hold words: it is empty or blank.")
+    return ThreadQuery(words)

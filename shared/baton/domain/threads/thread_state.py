@@ -1,0 +1,119 @@
+"""The state of a thread that every screen shows: the active agent, the workflow, workflows to continue, the status."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pydantic import Field
+
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.handoffs.workflow import Workflow as WorkflowRecord
+from baton.domain.handoffs.workflow import progress
+from baton.domain.handoffs.workflow_definition import WorkflowDefinition
+from baton.domain.threads.thread import ConversationState, Thread, ThreadStatus
+from baton.domain.wire_model import THREAD_ID, TIMESTAMP, WORKFLOW_ID, Timestamp, WireModel
+
+Describe = Callable[[str], AgentDefinition | None]
+"""Returns the definition of an agent by its id; None if it is not deployed."""
+
+
+class ActiveAgent(WireModel):
+    """The agent that answers the next message."""
+
+    id: str = Field(examples=["assistant"])
+    name: str = Field(examples=["Assistant"])
+    description: str | None = Field(examples=["Answers questions."])
+    avatar_url: str | None = Field(examples=[None])
+    is_main: bool = Field(examples=[True])
+
+
+class WorkflowInProgress(WireModel):
+    """The guided workflow that a conversation is in."""
+
+    id: str = Field(examples=[WORKFLOW_ID])
+    name: str = Field(description="The name by which the user knows it.", examples=["your Slack Alert skill"])
+    state: str = Field(examples=["DEFINING_TRIGGERS"])
+    label: str = Field(description="The state, as the user sees it.", examples=["Defining Triggers"])
+    step: int | None = Field(
+        description="From 1; null in a state that the workflow's definition lacks now.", examples=[2]
+    )
+    steps: int | None = Field(examples=[5])
+    can_exit: bool = Field(description="Whether to offer to leave it in this state.", examples=[True])
+
+
+class Workflow(WireModel):
+    """A guided workflow that can be continued."""
+
+    id: str = Field(examples=[WORKFLOW_ID])
+    agent_id: str = Field(description="The specialist that leads through it.", examples=["skill-creation-agent"])
+    name: str = Field(description="The name by which the user knows it.", examples=["your Slack Alert skill"])
+    state: str = Field(examples=["DEFINING_TRIGGERS"])
+    label: str = Field(description="The state, as the user sees it.", examples=["Defining Triggers"])
+    step: int | None = Field(description="From 1; null where its definition is gone or lacks the state.", examples=[2])
+    steps: int | None = Field(examples=[5])
+    thread_id: str = Field(description="The conversation it is in, or was left in.", examples=[THREAD_ID])
+    updated_at: Timestamp = Field(examples=[TIMESTAMP])
+    expires_at: Timestamp = Field(description="Until when it can be continued.", examples=["2026-04-13T09:26:53.589Z"])
+
+
+class State(WireModel):
+    """The state that every screen of a thread shows."""
+
+    active_agent: ActiveAgent
+    workflow: WorkflowInProgress | None
+    resumable: list[Workflow] = Field(
+        description="Unfinished workflows that can be continued here, the one changed last first."
+    )
+    status: ThreadStatus
+
+
+def thread_state(describe: Describe, thread: Thread) -> State:
+    """Return the state of a thread."""
+    return conversation_state(describe, thread.conversation, thread.agent_id, thread.status)
+
+
+def conversation_state(
+    describe: Describe, conversation: ConversationState, main_id: str, status: ThreadStatus
+) -> State:
+    """Return the state of a thread with this conversation state; ``main_id`` is the main agent."""
+    agent = describe(conversation.agent_id)
+    leads = agent.workflow if agent is not None else None
+    return State(
+        active_agent=ActiveAgent(
+            id=conversation.agent_id,
+            name=agent.name if agent else conversation.agent_id,
+            description=agent.description if agent else None,
+            avatar_url=agent.avatar_url if agent else None,
+            is_main=conversation.agent_id == main_id,
+        ),
+        workflow=workflow_in_progress(leads, conversation.workflow)
+        if conversation.workflow is not None and leads is not None
+        else None,
+        resumable=[resumable_workflow(describe, workflow) for workflow in conversation.resumable],
+        status=status,
+    )
+
+
+def workflow_in_progress(definition: WorkflowDefinition, workflow: WorkflowRecord) -> WorkflowInProgress:
+    """Return the workflow of the active agent."""
+    state = definition.state(workflow.state)
+    return WorkflowInProgress.of(
+        workflow, **_progress(definition, workflow), can_exit=state.can_exit if state else True
+    )
+
+
+def resumable_workflow(describe: Describe, workflow: WorkflowRecord) -> Workflow:
+    """Return a workflow that can be continued."""
+    agent = describe(workflow.agent_id)
+    return Workflow.of(workflow, **_progress(agent.workflow if agent is not None else None, workflow))
+
+
+def _progress(definition: WorkflowDefinition | None, workflow: WorkflowRecord) -> dict[str, Any]:
+    """Return the workflow's step. Without its definition, or in an unknown state, step and steps are None."""
+    at = progress(definition, workflow) if definition is not None else None
+    return {
+        "label": at.label if at else workflow.state.replace("_", " ").title(),
+        "step": at.step if at else None,
+        "steps": at.steps if at else None,
+    }

@@ -1,0 +1,1 @@
+"""Scheduled jobs and pipelines."""

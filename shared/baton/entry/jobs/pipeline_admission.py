@@ -1,0 +1,190 @@
+"""Admit runs of pipelines: a bounded number at once, of the deployment and of each tenant, the oldest ones first.
+
+A run that finds no room waits in the queue, and begins when another one ends. So a run that has begun does not
+compete with all that wait, and none is given up because too many were begun at once.
+
+Every write may be lost together with its worker. A sweep admits waiting runs if there is room, and a run that does
+not end loses its place after ``LONGEST_RUN``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from aws_lambda_powertools import Logger
+
+from baton.concurrency.tasks import gather_all
+from baton.domain.documents.pipelines import LONGEST_RUN, Pipeline, PipelineLimits, PipelineRun, RunningRuns, WaitingRun
+from baton.domain.errors import StoreUnavailable
+from baton.domain.metrics import Metric, count
+from baton.failures.reports import report_failure
+from baton.ports.clock import Clock
+from baton.ports.documents.pipelines import Executions, PipelineQueue
+
+logger = Logger(child=True)
+
+TENANTS = 25
+"""Tenants among which the next run is chosen."""
+MAX_TRIES = 24
+"""Attempts to write the runs in progress while others write them."""
+PAUSE_SECONDS = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """The admission of pipeline runs: they begin while there is room, and the others wait."""
+
+    queue: PipelineQueue
+    executions: Executions
+    clock: Clock
+    limits: PipelineLimits
+    since: datetime | None = None
+    """The start of the engine of the pipelines, if runs end with it. None if it never ends."""
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+    async def start(self, run: PipelineRun, *, behind: timedelta = timedelta()) -> None:
+        """Begin a run, or let it wait. A repetition changes nothing. Raises ``StoreUnavailable``.
+
+        A run that waits lets its tenant's runs begin first that are started within ``behind`` after it.
+        """
+        if await self._begin(run):
+            return
+        await self.queue.add(run, self.clock.now() + behind)
+        # All others may have ended before this one began to wait.
+        if (await self._running(run.pipeline)).have_room(run.tenant_id, self.limits):
+            await self.admit(run.pipeline)
+
+    async def start_at_once(self, run: PipelineRun) -> None:
+        """Begin a run that computes nothing, regardless of other runs. Raises ``StoreUnavailable``."""
+        await self.executions.start(run)
+
+    async def is_pending(self, pipeline: Pipeline, subject: str) -> bool:
+        """Return whether a run waits or is in progress. Raises ``StoreUnavailable``."""
+        return subject in (await self._running(pipeline)).places or await self.queue.is_waiting(pipeline, subject)
+
+    async def is_busy(self, pipeline: Pipeline) -> bool:
+        """Return whether any run of the pipeline is in progress. Raises ``StoreUnavailable``."""
+        return bool((await self._running(pipeline)).places)
+
+    async def note_end(self, pipeline: Pipeline, subject: str) -> None:
+        """Give the place of an ended run to the next one. Raises nothing: a sweep repeats it after a failure."""
+        try:
+            if not await self._pass_on(pipeline, subject):
+                await self.admit(pipeline)
+        except Exception as failure:  # noqa: BLE001 - the run's own result must not depend on the next run
+            report_failure(failure, "next run not admitted", pipeline=pipeline.value)
+            count(Metric.RUNS_NOT_ADMITTED)
+
+    async def admit(self, pipeline: Pipeline) -> int:
+        """Begin waiting runs while there is room, and return their number. Raises ``StoreUnavailable``."""
+        begun = 0
+        while (waiting := await self._next(pipeline)) is not None:
+            if not await self._begin(waiting.run):
+                break
+            await self.queue.remove(waiting)
+            begun += 1
+        return begun
+
+    async def admit_all(self) -> int:
+        """Begin waiting runs of all pipelines while there is room, and return their number.
+
+        The failure of one pipeline does not stop the others. Raises ``StoreUnavailable``.
+        """
+        return sum(await gather_all(*(self.admit(pipeline) for pipeline in Pipeline)))
+
+    async def _pass_on(self, pipeline: Pipeline, subject: str) -> bool:
+        """Give the place of an ended run to the next one, in one write. Return False if there may be room for another.
+
+        A run that begins to wait during the write finds no room and is not found here: the caller looks again.
+        """
+        for attempt in range(MAX_TRIES):
+            running = await self._running(pipeline)
+            if subject not in running.places:
+                return False
+            left = running.without(subject)
+            # None waits while there is room, or another worker is just about to begin it.
+            waiting = await self._choose(pipeline, left) if running.are_full(self.limits) else None
+            if waiting is not None and waiting.run.subject in left.places:
+                waiting = None
+            changed = running.end(subject)
+            if waiting is not None:
+                changed = running.hand_over(subject, waiting.run, self.clock.now())
+            if await self.queue.save_running(pipeline, changed):
+                return waiting is not None and await self._begin_waiting(waiting)
+            await self._pause(attempt)
+        raise StoreUnavailable
+
+    async def _begin_waiting(self, waiting: WaitingRun) -> bool:
+        """Execute a waiting run that has its place. Return False if the place is free again."""
+        is_new = await self._execute(waiting.run)
+        await self.queue.remove(waiting)
+        return is_new
+
+    async def _next(self, pipeline: Pipeline) -> WaitingRun | None:
+        """Return the run to begin next; None if none waits or there is no room."""
+        return await self._choose(pipeline, await self._running(pipeline))
+
+    async def _choose(self, pipeline: Pipeline, running: RunningRuns) -> WaitingRun | None:
+        """Return the run to begin next: of the tenant with the fewest in progress, the one that has waited longest."""
+        if len(running.places) >= self.limits.at_once:
+            return None
+        found = await self.queue.oldest(pipeline, after=running.last_tenant_id, limit=TENANTS)
+        able = [each for each in found if self._may_begin(running, each.run)]
+        return min(able, key=lambda each: (running.of_tenant(each.run.tenant_id), each.since), default=None)
+
+    async def _begin(self, run: PipelineRun) -> bool:
+        """Begin a run if there is room; return False if there is none."""
+
+        def begin(running: RunningRuns) -> RunningRuns | None:
+            if run.subject in running.places or not running.have_room(run.tenant_id, self.limits):
+                return None
+            return running.begin(run, self.clock.now())
+
+        before = await self._change(run.pipeline, begin)
+        place = before.places.get(run.subject)
+        if place is not None:
+            # Its worker may have ended before the execution began.
+            await self.executions.start(replace(run, name=place.name))
+            return True
+        if not before.have_room(run.tenant_id, self.limits):
+            return False
+        await self._execute(run)
+        return True
+
+    async def _execute(self, run: PipelineRun) -> bool:
+        """Start the execution of a run that has its place. Return False, and free the place, if it has ended before."""
+        try:
+            is_new = await self.executions.start(run)
+        except BaseException:
+            await self._leave(run.pipeline, run.subject)
+            raise
+        if not is_new:  # it has ended, or its end was noted before
+            await self._leave(run.pipeline, run.subject)
+        return is_new
+
+    async def _leave(self, pipeline: Pipeline, subject: str) -> None:
+        await self._change(pipeline, lambda running: running.end(subject) if subject in running.places else None)
+
+    async def _change(self, pipeline: Pipeline, change: Callable[[RunningRuns], RunningRuns | None]) -> RunningRuns:
+        """Store the result of ``change`` for the runs in progress, unless it is None; return the runs before it."""
+        for attempt in range(MAX_TRIES):
+            running = await self._running(pipeline)
+            changed = change(running)
+            if changed is None or await self.queue.save_running(pipeline, changed):
+                return running
+            await self._pause(attempt)
+        raise StoreUnavailable
+
+    async def _pause(self, attempt: int) -> None:
+        await self.sleep(PAUSE_SECONDS * (attempt + 1) * random.random())  # noqa: S311 - jitter
+
+    async def _running(self, pipeline: Pipeline) -> RunningRuns:
+        oldest = self.clock.now() - LONGEST_RUN
+        return (await self.queue.running(pipeline)).alive(max(oldest, self.since) if self.since else oldest)
+
+    def _may_begin(self, running: RunningRuns, run: PipelineRun) -> bool:
+        return run.subject in running.places or running.have_room(run.tenant_id, self.limits)

@@ -1,0 +1,138 @@
+"""The sweeper, which closes idle sessions, queues takeovers of dead workers' runs and restarts failed closings."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from datetime import timedelta
+
+from aws_lambda_powertools import Logger
+
+from baton.concurrency.tasks import each_until
+from baton.domain.memory.episode import EpisodeRef
+from baton.domain.metrics import Metric, count
+from baton.domain.threads.thread import RunStatus, ThreadStatus
+from baton.entry.controls import Controls
+from baton.failures.reports import report_failure
+from baton.ports.clock import Clock
+from baton.ports.memory.episodes import Episodes
+from baton.ports.threads.threads import DueThread, IdleThread, IdleThreads, ThreadStore
+from baton.threads.sessions.endings import Endings
+from baton.threads.sessions.sessions import Sessions
+
+logger = Logger(child=True)
+
+LOOK_AGAIN = timedelta(minutes=1)
+"""The time after which a busy thread is checked again."""
+CLOSING_AGAIN = timedelta(minutes=5)
+MAX_PAUSE = timedelta(hours=6)
+"""The longest pause between two failing checks of a thread. Each pause is twice the last."""
+CONCURRENT = 32
+
+
+@dataclass(slots=True)
+class SweepReport:
+    """The counts of one sweep."""
+
+    looked_at: int = 0
+    closed: int = 0
+    postponed: int = 0
+    resumed: int = 0
+    failed: int = 0
+    is_complete: bool = True
+    """True if every due thread was checked. The others stay due for the next sweep."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sweeper:
+    """The check of every due thread. Sweeps may overlap, because each step depends on a condition on the thread."""
+
+    idle: IdleThreads
+    store: ThreadStore
+    endings: Endings
+    controls: Controls
+    episodes: Episodes
+    sessions: Sessions
+    clock: Clock
+
+    async def sweep(self, *, seconds: float) -> SweepReport:
+        """Check due threads for at most ``seconds``."""
+        deadline = asyncio.get_running_loop().time() + seconds
+        report = SweepReport()
+        due = self.idle.due(self.clock.now())
+        report.is_complete = await each_until(
+            deadline, due, lambda each: self._look_at(each, report), at_once=CONCURRENT
+        )
+        if not report.is_complete:
+            count(Metric.SWEEPS_UNFINISHED)
+        return report
+
+    async def _look_at(self, due: DueThread, report: SweepReport) -> None:
+        report.looked_at += 1
+        try:
+            await self._decide(due, due.read(), report)
+        except Exception as failure:  # noqa: BLE001 - of one thread, which must not stop the sweep of the others
+            report_failure(failure, "sweep of a thread failed", thread_id=due.thread_id, failures=due.failures + 1)
+            count(Metric.SWEEP_FAILURES)
+            report.failed += 1
+            await self._put_off(due)
+
+    async def _put_off(self, due: DueThread) -> None:
+        """Postpone a thread whose check failed, for longer each time."""
+        pause = min(LOOK_AGAIN * 2 ** min(due.failures, 20), MAX_PAUSE)
+        try:
+            await self.idle.postpone(due, self.clock.now() + pause, failures=due.failures + 1)
+        except Exception as failure:  # noqa: BLE001 - it stays due
+            report_failure(failure, "thread not put off", thread_id=due.thread_id)
+            count(Metric.SWEEP_FAILURES)
+
+    async def _decide(self, due: DueThread, idle: IdleThread, report: SweepReport) -> None:
+        now = self.clock.now()
+        thread = idle.thread
+        closing_again = await self._revive_closing(due, idle, report)
+        if thread.run is not None and thread.run.status is RunStatus.RUNNING:
+            await self.idle.postpone(due, now + LOOK_AGAIN)
+            report.postponed += 1
+        elif thread.run is not None:
+            # Its worker died. Another worker finishes the run first; a later sweep closes the session.
+            await self.controls.revive(idle.scope, thread, request_id=self.clock.new_id())
+            await self.idle.postpone(due, now + LOOK_AGAIN)
+            report.resumed += 1
+        elif thread.status is ThreadStatus.CLOSED and closing_again is None:
+            await self.store.settle(idle.scope, thread.id, episode=thread.episode - 1)
+        elif thread.status is ThreadStatus.CLOSED:
+            await self.idle.postpone(due, now + (closing_again or CLOSING_AGAIN), failures=due.failures + 1)
+        elif idle.closes_at > now:
+            if await self.idle.postpone(due, idle.closes_at):
+                report.postponed += 1
+        elif await self.endings.end_idle(idle.scope, thread) is not None:
+            report.closed += 1
+        else:
+            await self.idle.postpone(due, now + LOOK_AGAIN)
+            report.postponed += 1
+
+    async def _revive_closing(self, due: DueThread, idle: IdleThread, report: SweepReport) -> timedelta | None:
+        """Start the pipeline again for the previous session if its episode is missing or incomplete.
+
+        Return the pause until the next check; None if there is nothing left to do: the episode is settled, or there was
+        no such session. Pauses double with every run of the pipeline that left something out.
+        """
+        number = idle.thread.episode - 1
+        if number < 1 or idle.has_last_episode:
+            return None
+        episode = await self.episodes.get(idle.scope, idle.thread.id, number)
+        if episode is not None and episode.is_settled:
+            return None
+        ref = await self.episodes.get_ref(idle.scope, idle.thread.id, number)
+        if ref is None:
+            return None
+        await self.sessions.restart(idle.scope, ref, attempt=self._attempt(ref))
+        report.resumed += 1
+        # Without an episode the pipeline could not even store it, and left no count.
+        attempts = episode.attempts if episode is not None else due.failures
+        pause: timedelta = CLOSING_AGAIN * 2 ** min(attempts, 20)
+        return min(pause, MAX_PAUSE)
+
+    def _attempt(self, ref: EpisodeRef) -> int:
+        """Return the number of this attempt: one every five minutes, however many sweeps check the thread."""
+        return 2 + int((self.clock.now() - ref.ended_at) / CLOSING_AGAIN)

@@ -1,0 +1,1 @@
+"""Failures: the traces that they leave, and background work that reports them."""

@@ -1,0 +1,272 @@
+"""Procedures for people, who read, write and decide on them, and try which of them a message matches."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from functools import partial
+from types import MappingProxyType
+from typing import Any
+
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.errors import InvalidRequest, ProcedureChanged, ProcedureVersionMismatch, UnknownProcedure
+from baton.domain.memory.found_item import NO_SOURCE
+from baton.domain.memory.procedure import (
+    REVIEWED,
+    Procedure,
+    ProcedureAction,
+    ProcedureDecision,
+    ProcedureDraft,
+    ProcedureScope,
+    ProcedureStatus,
+)
+from baton.domain.tenants.identity import Permission, Scope, derive_procedure_record_id
+from baton.memory.agent_memory import AgentMemory
+from baton.memory.procedures.approved_procedures import ApprovedProcedures, check_room
+from baton.memory.recalled import MemorySearch, RecalledBlock
+from baton.ports.clock import Clock
+from baton.ports.memory.procedures import ProcedureStore
+from baton.ports.tenants.audit import AuditLog, Once
+
+DEADLINE = timedelta(seconds=5)
+"""The longest time of a trial of a message: a person waits for it, no conversation."""
+
+
+_AUDITED = {
+    ProcedureAction.APPROVE: "procedure.approve",
+    ProcedureAction.REJECT: "procedure.reject",
+    ProcedureAction.RETIRE: "procedure.retire",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ProcedureVersions:
+    """A version of a procedure, with a page of all."""
+
+    shown: Procedure
+    versions: Sequence[Procedure]
+    before: int | None
+    """The version after which the next page begins; None on the last page."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadVersion:
+    """The version that a caller has read. A change or decision is refused if it has changed since."""
+
+    version: int
+    status: ProcedureStatus | None = None
+    """None: any."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProcedureAdministration:
+    """Procedures for people. Users who may see the agent read approved ones; the rest is for those who decide."""
+
+    store: ProcedureStore
+    approved: ApprovedProcedures
+    memory: AgentMemory
+    audit: AuditLog
+    clock: Clock
+
+    async def page(
+        self, scope: Scope, agent_id: str, statuses: Collection[ProcedureStatus], *, limit: int, cursor: str | None
+    ) -> tuple[Sequence[Procedure], str | None]:
+        """Return a page of the versions in these statuses, newest first. Raises ``Forbidden``."""
+        if set(statuses) != {ProcedureStatus.APPROVED}:
+            scope.require(Permission.PROCEDURE_APPROVE, "procedure.read")
+        found, after = await self.store.of_agents(scope, [agent_id], statuses, limit=limit, cursor=cursor)
+        return [_for_reader(scope, each) for each in found], after
+
+    async def of_all_agents(
+        self,
+        scope: Scope,
+        agents: Sequence[AgentDefinition],
+        status: ProcedureStatus,
+        *,
+        limit: int,
+        cursor: str | None,
+    ) -> tuple[Sequence[Procedure], str | None]:
+        """Return a page of the versions in a status, of these agents and of the tenant, newest first.
+
+        One query for each agent, whatever the number of procedures. Raises ``Forbidden``.
+        """
+        scope.require(Permission.PROCEDURE_APPROVE, "procedure.read")
+        owners = [agent.id for agent in agents]
+        return await self.store.of_agents(scope, owners, [status], limit=limit, cursor=cursor)
+
+    def statuses_for(self, scope: Scope) -> Sequence[ProcedureStatus]:
+        """Return the statuses of the versions that the caller may read."""
+        return REVIEWED if scope.has(Permission.PROCEDURE_APPROVE) else (ProcedureStatus.APPROVED,)
+
+    async def read(
+        self, scope: Scope, agent_id: str, procedure_id: str, *, version: int | None, limit: int, before: int | None
+    ) -> ProcedureVersions:
+        """Return a version, or the newest, with others; who may not decide finds the approved one only.
+
+        Raises ``UnknownProcedure``.
+        """
+        if not scope.has(Permission.PROCEDURE_APPROVE):
+            approved = await self.store.get_approved(scope, agent_id, procedure_id)
+            if approved is None or version not in (None, approved.version):
+                raise UnknownProcedure
+            shown = _for_reader(scope, approved)
+            return ProcedureVersions(shown, [shown], None)
+        found = await self.store.get(scope, agent_id, procedure_id, version=version)
+        if found is None:
+            raise UnknownProcedure
+        versions = await self.store.versions(scope, agent_id, procedure_id, limit=limit + 1, before=before)
+        more = versions[limit - 1].version if len(versions) > limit else None
+        return ProcedureVersions(found, versions[:limit], more)
+
+    async def create(
+        self, scope: Scope, agent_id: str, draft: ProcedureDraft, of: ProcedureScope = ProcedureScope.AGENT
+    ) -> Procedure:
+        """Save a procedure, or a new version of the one with its name, as pending. Raises ``Forbidden``."""
+        if not scope.has(Permission.SKILL_CREATE):
+            scope.require(Permission.PROCEDURE_APPROVE, "procedure.create")
+        saved = await self.store.put(scope, self._pending(scope, agent_id, draft, of))
+        await self._record(scope, agent_id, saved, "procedure.create", "pending")
+        return _for_reader(scope, saved)  # it may be one that was captured
+
+    async def change(
+        self, scope: Scope, agent_id: str, procedure_id: str, draft: ProcedureDraft, *, read: ReadVersion
+    ) -> Procedure:
+        """Save changed content as a new pending version; ``read`` is the one that was changed, the newest.
+
+        A pending version that was changed is retired. Raises ``Forbidden``, ``UnknownProcedure``, ``ProcedureChanged``,
+        ``ProcedureVersionMismatch``, and ``InvalidRequest`` for a name that makes another id.
+        """
+        scope.require(Permission.PROCEDURE_APPROVE, "procedure.edit")
+        found = await self.store.get(scope, agent_id, procedure_id)
+        if found is None:
+            raise UnknownProcedure
+        if draft.slug != found.slug:
+            raise InvalidRequest(f"name: it must keep the id {found.id}; create another procedure for another name.")
+        made = self._pending(scope, found.agent_id, draft, found.scope)
+        if read.status is not None and not made.repeats(found, read.version):
+            _check_read(found, read)
+        saved = await self.store.put(scope, made, edited_from=read.version)
+        await self._record(scope, agent_id, saved, "procedure.edit", "pending")
+        return saved
+
+    async def decide(
+        self,
+        scope: Scope,
+        agent_id: str,
+        procedure_id: str,
+        action: ProcedureAction,
+        *,
+        read: ReadVersion | None,
+        reason: str | None = None,
+    ) -> Procedure:
+        """Approve, reject or retire a version, by default the newest. A repetition changes nothing.
+
+        Raises ``Forbidden``, ``UnknownProcedure``, ``ProcedureChanged``, ``ProcedureVersionMismatch``,
+        ``TooManyProcedures``, and ``InvalidRequest`` to approve one of several pending versions without its number.
+        """
+        audited = _AUDITED[action]
+        scope.require(Permission.PROCEDURE_APPROVE, audited)
+        version = read.version if read is not None else await self._newest(scope, agent_id, procedure_id, action)
+        replaced = None
+        if action is ProcedureAction.APPROVE:
+            await self._check_room(scope, agent_id, procedure_id)
+            replaced = await self.store.get_approved(scope, agent_id, procedure_id)
+        decision = ProcedureDecision(action, scope.user_id, self.clock.now(), reason)
+        try:
+            decided = await self.store.decide(
+                scope, agent_id, procedure_id, version, decision, read_as=read.status if read is not None else None
+            )
+        except ProcedureChanged:
+            found = await self.store.get(scope, agent_id, procedure_id, version=version)
+            if found is not None and read is not None and read.status is not None:
+                _check_read(found, read)
+            if found is None or found.decided_by is None:
+                raise
+            raise ProcedureChanged(
+                f"Version {version} was {found.status.value} by {found.decided_by}. Read the procedure again."
+            ) from None
+        more: dict[str, Any] = {"reason": decided.reason} if decided.reason is not None else {}
+        if replaced is not None and replaced.version != version:
+            more["replaced"] = replaced.version
+        await self._record(scope, agent_id, decided, audited, decided.status.value, more)
+        return decided
+
+    async def _newest(self, scope: Scope, agent_id: str, procedure_id: str, action: ProcedureAction) -> int:
+        """Return the newest version, for a caller who has not named the version that they have read.
+
+        Raises ``InvalidRequest`` if it is to be approved and others are pending too: one of them may have come since.
+        """
+        newest = await self.store.get(scope, agent_id, procedure_id)
+        if newest is None:
+            raise UnknownProcedure
+        if action is ProcedureAction.APPROVE and newest.version > 1:
+            before = await self.store.get(scope, agent_id, procedure_id, version=newest.version - 1)
+            if before is not None and before.status is ProcedureStatus.PENDING:
+                raise InvalidRequest("version: several versions are pending. Name the version that you have read.")
+        return newest.version
+
+    async def match(self, scope: Scope, agent: AgentDefinition, query: str) -> RecalledBlock:
+        """Return the block with the procedure that a turn of the agent would follow for a message."""
+        procedures = partial(self.approved.of, scope, agent.id, since=self.clock.now())
+        search = MemorySearch(scope, query, procedures, with_knowledge=False, with_episodes=False)
+        block = (await self.memory.prompt_for(agent, search)).recalled.procedure
+        if scope.has(Permission.PROCEDURE_APPROVE):
+            return block
+        return replace(block, items=tuple(replace(item, source=NO_SOURCE) for item in block.items))
+
+    async def usable(self, scope: Scope, agents: Sequence[AgentDefinition]) -> list[Procedure]:
+        """Return the approved procedures of these agents, each followed by the tenant's, without their sources."""
+        found: list[Procedure] = []
+        for agent in agents:
+            found += await self.store.approved(scope, agent.id)
+        found += await self.store.approved(scope, "", of=ProcedureScope.TENANT)
+        return [_for_reader(scope, each) for each in found]
+
+    def _pending(self, scope: Scope, agent_id: str, draft: ProcedureDraft, of: ProcedureScope) -> Procedure:
+        return Procedure(draft, scope.tenant_id, agent_id, scope.user_id, self.clock.now(), scope=of)
+
+    async def _check_room(self, scope: Scope, agent_id: str, procedure_id: str) -> None:
+        found = await self.store.get(scope, agent_id, procedure_id)
+        if found is None:
+            raise UnknownProcedure
+        await check_room(self.store, scope, agent_id, procedure_id, found.scope)
+
+    async def _record(
+        self,
+        scope: Scope,
+        agent_id: str,
+        procedure: Procedure,
+        action: str,
+        outcome: str,
+        more: Mapping[str, Any] = MappingProxyType({}),
+    ) -> None:
+        owner = "" if procedure.scope is ProcedureScope.TENANT else agent_id
+        about = f"{owner}\0{procedure.id}\0{procedure.version}\0{scope.user_id}"
+        detail = {"procedure": procedure.id, "version": procedure.version, "agentId": agent_id, **more}
+        await self.audit.record(
+            scope,
+            action,
+            thread_id=None,
+            outcome=outcome,
+            detail=detail,
+            once=Once(derive_procedure_record_id(scope, action, about), procedure.decided_at or procedure.created_at),
+        )
+
+
+def _check_read(found: Procedure, read: ReadVersion) -> None:
+    """Raise ``ProcedureVersionMismatch`` unless a version is as it was read."""
+    if (found.version, found.status) == (read.version, read.status):
+        return
+    if found.version != read.version:
+        now = f"Version {found.version} was made by {found.created_by}"
+    else:
+        now = f"Version {found.version} was {found.status.value} by {found.decided_by or found.created_by}"
+    raise ProcedureVersionMismatch(f"{now} since you read it: read it again and repeat your change.")
+
+
+def _for_reader(scope: Scope, procedure: Procedure) -> Procedure:
+    """Return the procedure without its source, which is somebody's conversation, unless the caller decides."""
+    if scope.has(Permission.PROCEDURE_APPROVE):
+        return procedure
+    return replace(procedure, source=None)

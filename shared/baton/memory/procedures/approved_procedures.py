@@ -1,0 +1,107 @@
+"""The procedures that agents follow: a cache of the approved ones and of users' private skills, and their limit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from cachetools import LRUCache
+
+from baton.concurrency.tasks import gather_all, off_loop
+from baton.domain.errors import TooManyProcedures
+from baton.domain.memory.procedure import MAX_APPROVED, Procedure, ProcedureScope
+from baton.domain.memory.procedure_set import ProcedureSet
+from baton.domain.tenants.identity import Scope
+from baton.ports.clock import Clock
+from baton.ports.memory.procedures import PrivateSkills, ProcedureStore
+
+MAX_KNOWN = 1_000
+"""Agents whose procedures a worker caches."""
+MAX_USERS = 10_000
+"""Users and agents whose private skills a worker caches. Most users have none."""
+FRESH = timedelta(minutes=1)
+"""The age up to which a conversation in progress uses cached procedures."""
+COST = 1_000
+"""The cost of indexing one procedure, in ``off_loop``'s bytes."""
+
+
+async def check_room(
+    store: ProcedureStore, scope: Scope, agent_id: str, procedure_id: str, of: ProcedureScope = ProcedureScope.AGENT
+) -> None:
+    """Raise ``TooManyProcedures`` if approving a version of this procedure would make one too many.
+
+    Approvals at the same time may exceed the limit by a few. Raises ``StoreUnavailable``.
+    """
+    approved = await store.approved(scope, "" if of is ProcedureScope.TENANT else agent_id, of=of)
+    if len(approved) >= MAX_APPROVED and all(each.id != procedure_id for each in approved):
+        raise TooManyProcedures
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """Procedures with the time at which they were read."""
+
+    at: datetime
+    procedures: Sequence[Procedure]
+
+    def is_fresh(self, now: datetime, since: datetime | None) -> bool:
+        """Return whether it may still be used."""
+        return now - self.at < FRESH and (since is None or self.at >= since)
+
+
+class ApprovedProcedures:
+    """Approved procedures, read once a minute, when a session begins, and after a change in the session.
+
+    Private skills are read at the same times, for their maker.
+    """
+
+    def __init__(self, store: ProcedureStore, skills: PrivateSkills, clock: Clock) -> None:
+        self._store = store
+        self._skills = skills
+        self._clock = clock
+        self._known: LRUCache[tuple[str, str], _Read] = LRUCache(MAX_KNOWN)
+        self._known_skills: LRUCache[tuple[str, str, str], _Read] = LRUCache(MAX_USERS)
+        self._sets: LRUCache[tuple[str, str], tuple[_Read, _Read, ProcedureSet]] = LRUCache(MAX_KNOWN)
+
+    async def of(self, scope: Scope, agent_id: str, *, since: datetime | None = None) -> ProcedureSet:
+        """Return the procedures an agent may follow: its own and the tenant's approved ones, and the user's skills.
+
+        The agent's own and the user's are as they were at ``since`` or later. The tenant's, which no conversation
+        makes, are at most a minute old. Raises ``StoreUnavailable``.
+        """
+        own, shared, skills = await gather_all(
+            self._read(scope, agent_id, ProcedureScope.AGENT, since),
+            self._read(scope, "", ProcedureScope.TENANT, None),
+            self._read_skills(scope, agent_id, since),
+        )
+        return (await self._set(scope, agent_id, own, shared)).with_skills(skills)
+
+    async def _set(self, scope: Scope, agent_id: str, own: _Read, shared: _Read) -> ProcedureSet:
+        key = (scope.tenant_id, agent_id)
+        known = self._sets.get(key)
+        if known is not None and known[0].procedures is own.procedures and known[1].procedures is shared.procedures:
+            return known[2]
+        together = (*own.procedures, *shared.procedures)
+        made = await off_loop(COST * len(together), ProcedureSet, together)
+        self._sets[key] = (own, shared, made)
+        return made
+
+    async def _read(self, scope: Scope, agent_id: str, of: ProcedureScope, since: datetime | None) -> _Read:
+        key, now = (scope.tenant_id, agent_id), self._clock.now()
+        known = self._known.get(key)
+        if known is not None and known.is_fresh(now, since):
+            return known
+        found = await self._store.approved(scope, agent_id, of=of)
+        # Equal ones keep the index that was made of them.
+        read = _Read(now, known.procedures if known is not None and known.procedures == found else found)
+        self._known[key] = read
+        return read
+
+    async def _read_skills(self, scope: Scope, agent_id: str, since: datetime | None) -> Sequence[Procedure]:
+        key, now = (scope.tenant_id, scope.user_id, agent_id), self._clock.now()
+        known = self._known_skills.get(key)
+        if known is None or not known.is_fresh(now, since):
+            known = _Read(now, await self._skills.in_use(scope, agent_id))
+            self._known_skills[key] = known
+        return known.procedures

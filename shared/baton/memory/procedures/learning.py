@@ -1,0 +1,215 @@
+"""Learning from committed runs: counts uses of procedures, and starts captures of completed tasks.
+
+All of it comes after the answer was delivered. A failure is counted, costs nobody an answer, and is made up for
+when the session ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Final, Protocol
+
+from aws_lambda_powertools import Logger
+
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.errors import ThreadUnavailable
+from baton.domain.memory.capture import (
+    MAX_MESSAGES,
+    Capture,
+    CaptureRef,
+    CaptureStatus,
+    completed_workflows,
+    is_candidate,
+    is_sampled,
+    successful_calls,
+)
+from baton.domain.memory.episode import EpisodeRef
+from baton.domain.metrics import Metric, count
+from baton.domain.runs.tool_call import CallEnd
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.message import OutcomeType, Role, RunEnd, StoredMessage
+from baton.domain.threads.thread import Thread
+from baton.memory.procedures.skill_administration import is_private_id
+from baton.memory.prompt.history_reading import messages_between
+from baton.ports.memory.episodes import Episodes
+from baton.ports.memory.procedures import Captures, CaptureStore, ProcedureStore
+from baton.ports.threads.threads import ThreadStore
+
+logger = Logger(child=True)
+
+SKILL: Final = "skill"
+"""The product of a workflow that makes procedures."""
+
+
+class KnownAgents(Protocol):
+    """The agents of a tenant at one moment, whatever a caller's permissions."""
+
+    def main(self, thread: Thread) -> AgentDefinition:
+        """Return the thread's main agent, or the default one if it no longer exists."""
+        ...
+
+    def describe(self, agent_id: str) -> AgentDefinition | None:
+        """Return an agent; None if there is none."""
+        ...
+
+
+class AgentsOfTenants(Protocol):
+    """Every tenant's agents."""
+
+    async def of(self, scope: Scope) -> KnownAgents:
+        """Return the agents of the scope's tenant. Raises ``StoreUnavailable``."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Learning:
+    """Learning from runs that were committed, and from sessions that have ended."""
+
+    agents: AgentsOfTenants
+    procedures: ProcedureStore
+    captures: Callable[[], Captures]
+    """Returns the pipeline. Only runs that may have completed a task need it."""
+    is_on: bool = True
+    """True if the deployment captures procedures. Uses are counted in any case."""
+
+    async def after_run(self, scope: Scope, thread: Thread, messages: Sequence[StoredMessage]) -> None:
+        """Count the procedures that the run followed, and start a capture if it may have completed a task.
+
+        ``messages`` are those of the run, after those of the runs that it continues. They are all it looks at: a run
+        without tool calls costs nothing. Raises nothing.
+        """
+        try:
+            await self.count_uses(scope, messages)
+        except Exception:  # the answer is committed and was delivered: no fault here may make the run fail
+            count(Metric.USES_NOT_COUNTED)
+            logger.exception("use of a procedure not counted", thread_id=thread.id)
+        try:
+            ref = await self.candidate(scope, thread, messages, session_from=thread.episode_first_ordinal)
+            if ref is not None:
+                await self.captures().start(scope, ref, attempt=1)
+        except Exception:  # as above
+            count(Metric.CAPTURES_NOT_STARTED)
+            logger.exception("capture not started", thread_id=thread.id)
+
+    async def count_uses(self, scope: Scope, messages: Sequence[StoredMessage]) -> None:
+        """Count the procedures that the last run followed, and whether it went well. A run counts once.
+
+        It went well if it succeeded and no call of a tool failed. Raises ``StoreUnavailable``.
+        """
+        end = messages[-1].end if messages else None
+        if end is None or not end.followed or end.outcome is OutcomeType.INTERRUPT:
+            return  # of an interrupted run, the one that continues it counts
+        run_id = messages[-1].run_id
+        own = [message for message in messages if message.run_id == run_id]
+        for used in end.followed:
+            if is_private_id(used.procedure_id):
+                continue
+            await self.procedures.record_use(
+                scope, used.agent_id, used.procedure_id, used.version, run_id=run_id, went_well=_went_well(end, own)
+            )
+
+    async def candidate(
+        self, scope: Scope, thread: Thread, messages: Sequence[StoredMessage], *, session_from: int
+    ) -> CaptureRef | None:
+        """Return the capture of the messages; None if they complete no task by the rules.
+
+        ``session_from`` is the first ordinal of their session: what a guided workflow has collected was said there.
+        Raises ``StoreUnavailable`` if the tenant's agents cannot be read. They are not, if no tool was called and no
+        workflow was completed.
+        """
+        workflows = completed_workflows(messages)
+        if not self.is_on or thread.parent_thread_id is not None:
+            return None
+        if not workflows and not successful_calls(messages, thread.agent_id):
+            return None
+        agents = await self.agents.of(scope)
+        agent = agents.main(thread)
+        has_workflow = any(_is_worth(agents.describe(workflow.agent_id)) for workflow in workflows)
+        if agent.code.run is not None and not has_workflow:
+            return None  # its code decides what is called, and follows no procedure
+        if not is_candidate(messages, agent.id, agent.learning, has_workflow=has_workflow):
+            return None
+        first = session_from if has_workflow else messages[0].ordinal
+        end = messages[-1].ordinal + 1
+        ref = CaptureRef(thread.id, agent.id, max(first, end - MAX_MESSAGES), end, thread.created_at)
+        return ref if is_sampled(ref, agent.learning.sample_rate) else None
+
+
+@dataclass(frozen=True, slots=True)
+class SessionLearning:
+    """Learning from a session, once it has ended, of what was not learned during it."""
+
+    store: ThreadStore
+    episodes: Episodes
+    records: CaptureStore
+    learning: Learning
+
+    async def catch_up(self, scope: Scope, thread_id: str, number: int) -> int:
+        """Count the session's uses of procedures, and start captures that were not started or have failed.
+
+        A session whose runs complete no task by themselves is looked at as a whole. Returns how many captures were
+        started; nothing is done for a deleted thread. Raises ``StoreUnavailable``.
+        """
+        try:
+            thread = await self.store.get_thread(scope, thread_id)
+        except ThreadUnavailable:
+            return 0
+        ended = await self.episodes.get_ref(scope, thread_id, number)
+        return await self.catch_up_with(scope, thread, ended) if ended is not None else 0
+
+    async def catch_up_with(
+        self, scope: Scope, thread: Thread, ended: EpisodeRef, held: Sequence[StoredMessage] | None = None
+    ) -> int:
+        """Do the same for a session that was read before, maybe with all its messages (``held``)."""
+        first = max(ended.first_ordinal, ended.end_ordinal - MAX_MESSAGES)
+        messages = (
+            await messages_between(self.store, scope, ended.selected(thread), first, ended.end_ordinal)
+            if held is None
+            else [message for message in held if message.ordinal >= first]
+        )
+        runs = _exchanges(messages)
+        for run in runs:
+            await self.learning.count_uses(scope, run)
+        start = ended.first_ordinal
+        found = [await self.learning.candidate(scope, thread, run, session_from=start) for run in runs]
+        if not any(found):
+            found = [await self.learning.candidate(scope, thread, messages, session_from=start)]
+        started = 0
+        for ref in filter(None, found):
+            known = await self.records.get(scope, ref)
+            if known is None or known.status is CaptureStatus.FAILED:
+                # A capture in progress has this name, too: then nothing is started.
+                await self.learning.captures().start(scope, ref, attempt=_attempt(known))
+                started += 1
+        return started
+
+
+def _is_worth(agent: AgentDefinition | None) -> bool:
+    """Return whether the work of an agent's workflow may become a procedure, and is none yet."""
+    return agent is not None and agent.workflow is not None and agent.workflow.produces != SKILL
+
+
+def _attempt(known: Capture | None) -> int:
+    return 1 if known is None else 2
+
+
+def _exchanges(messages: Sequence[StoredMessage]) -> list[list[StoredMessage]]:
+    """Return the messages of each exchange: those of a run, after those of the interrupted runs that it continues."""
+    found: list[list[StoredMessage]] = []
+    continues = False
+    for _, group in groupby(messages, key=lambda message: message.run_id):
+        run = list(group)
+        if continues and found and run[0].role is not Role.USER:
+            found[-1] += run
+        else:
+            found.append(run)
+        end = run[-1].end
+        continues = end is not None and end.outcome is OutcomeType.INTERRUPT
+    return found
+
+
+def _went_well(end: RunEnd, messages: Sequence[StoredMessage]) -> bool:
+    is_sound = all(message.role is not Role.TOOL or message.call_end is CallEnd.SUCCEEDED for message in messages)
+    return end.outcome is OutcomeType.SUCCESS and is_sound and not end.is_question_refused

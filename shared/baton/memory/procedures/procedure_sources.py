@@ -1,0 +1,148 @@
+"""The sources of a captured procedure: the messages and calls of the task, for those who decide on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from baton.domain.errors import ThreadUnavailable
+from baton.domain.memory.capture import MAX_MESSAGES
+from baton.domain.memory.procedure import ProcedureSource
+from baton.domain.runs.tool_call import CallEnd, ToolCall, is_shown
+from baton.domain.tenants.identity import Permission, Scope
+from baton.domain.threads.message import Role, StoredMessage
+from baton.domain.threads.thread import Thread
+from baton.memory.prompt.history_reading import message_windows
+from baton.ports.tenants.audit import AuditLog
+from baton.ports.threads.threads import ThreadStore
+from baton.tenants.privacy.readers import Readers, sees_all
+
+MAX_TEXT = 10_000
+"""Characters of one message, or of one call's arguments. Of a longer text, the beginning is shown."""
+MAX_TEXTS = 500_000
+"""Characters of all of them together."""
+MAX_READ = 100_000
+"""Characters of one text that are looked at for personal data."""
+UNSURE = 300
+"""Characters before the end of such a text, where a value may have been cut in the middle."""
+READ = "procedure.source"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceMessage:
+    """One message of the task, with the calls that it makes."""
+
+    id: str
+    role: Role
+    run_id: str
+    agent_id: str | None
+    text: str
+    tool_calls: tuple[ToolCall, ...]
+    tool_call_id: str | None
+    tool_name: str | None
+    outcome: CallEnd | None
+    said_at: datetime
+    cut: bool
+    """True if a text is not whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceTurns:
+    """The messages of the task, in order."""
+
+    messages: Sequence[SourceMessage]
+    missing: int
+    """Messages that the version names and that no longer exist."""
+    is_redacted: bool
+
+
+NOTHING = SourceTurns((), 0, is_redacted=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ProcedureSources:
+    """The sources of procedures.
+
+    A user who decides on a procedure may read the task that it was made of, and nothing of the conversation before or
+    after it. Personal data of others is shown to holders of ``pii:read`` only.
+    """
+
+    store: ThreadStore
+    readers: Readers
+    audit: AuditLog
+
+    async def read(self, scope: Scope, source: ProcedureSource | None) -> SourceTurns:
+        """Return the messages that a version names, with the calls between them. Reads are audited.
+
+        Raises ``Forbidden`` and ``StoreUnavailable``, and as the detector does.
+        """
+        scope.require(Permission.PROCEDURE_APPROVE, READ)
+        if source is None or not source.message_ids:
+            return NOTHING
+        reader = replace(scope, permissions=scope.permissions | {Permission.THREAD_READ_ALL})
+        try:
+            thread = await self.store.get_thread(reader, source.thread_id)
+        except ThreadUnavailable:  # forgotten a moment ago
+            return replace(NOTHING, missing=len(source.message_ids))
+        if thread.user_id != scope.user_id:
+            detail = {"userId": thread.user_id}
+            await self.audit.record(scope, READ, thread_id=thread.id, outcome="allowed", detail=detail)
+        found = await self._messages(reader, thread, source.message_ids)
+        missing = len(set(source.message_ids) - {each.id for each in found})
+        shown = await self.readers.redact_for(scope, thread.user_id, found)
+        return SourceTurns(list(_cut(shown)), missing, not sees_all(scope, thread.user_id))
+
+    async def _messages(self, scope: Scope, thread: Thread, named: Sequence[str]) -> Sequence[SourceMessage]:
+        """Return the named messages and the calls between the first and the last of them."""
+        last = await self.store.find_message(scope, thread, named[-1])
+        if last is None:
+            return []
+        end = last.ordinal + 1
+        branch = thread.continued_from(last.ordinal)
+        wanted, found = set(named), list[SourceMessage]()
+        async for window in message_windows(self.store, scope, branch, max(0, end - MAX_MESSAGES), end):
+            for each in window:
+                if each.id in wanted or (found and _is_a_call(each)):
+                    found.append(_read(each))
+        return found
+
+
+def _is_a_call(message: StoredMessage) -> bool:
+    if message.role is Role.TOOL:
+        return message.tool_name is not None and is_shown(message.tool_name)
+    return not message.is_said and any(is_shown(call.name) for call in message.tool_calls)
+
+
+def _read(message: StoredMessage) -> SourceMessage:
+    calls = [call for call in message.tool_calls if is_shown(call.name)]
+    return SourceMessage(
+        id=message.id,
+        role=message.role,
+        run_id=message.run_id,
+        agent_id=message.agent_id,
+        text=message.text[:MAX_READ],
+        tool_calls=tuple(replace(call, arguments=call.arguments[:MAX_READ]) for call in calls),
+        tool_call_id=message.tool_call_id,
+        tool_name=message.tool_name,
+        outcome=message.outcome,
+        said_at=message.timestamp,
+        cut=any(len(text) > MAX_READ for text in (message.text, *(call.arguments for call in calls))),
+    )
+
+
+def _cut(messages: Iterable[SourceMessage]) -> Iterator[SourceMessage]:
+    """Yield the messages with their texts as long as they are shown."""
+    room = MAX_TEXTS
+
+    def shorten(text: str, is_whole: bool) -> str:
+        nonlocal room
+        text = (text if is_whole else text[:-UNSURE])[: min(MAX_TEXT, room)]
+        room -= len(text)
+        return text
+
+    for each in messages:
+        text = shorten(each.text, not each.cut)
+        calls = tuple(replace(call, arguments=shorten(call.arguments, not each.cut)) for call in each.tool_calls)
+        is_cut = each.cut or (text, calls) != (each.text, each.tool_calls)
+        yield replace(each, text=text, tool_calls=calls, cut=is_cut)

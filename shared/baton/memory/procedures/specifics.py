@@ -1,0 +1,256 @@
+"""Replacing the specifics of one conversation by placeholders: ``{channel}`` instead of ``#ops``.
+
+Three rules apply one after the other: literal arguments of the task's tool calls and names from their results,
+personal data that the detector finds, and whatever looks like an id, a key or an address. The tools' own vocabulary
+(their names, and the values that their schemas list) is not specific.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from baton.domain.text import normal_form
+from baton.ports.tenants.privacy import PiiDetector
+from baton.tenants.privacy.redaction import Redactor
+
+MIN_LITERAL: Final = 4
+"""Characters of an argument from which it is specific. Shorter ones are too common in other words."""
+MAX_LITERALS: Final = 2_000
+"""Literals of a task. One with more becomes no procedure, because not all of them could be looked for."""
+MAX_LITERAL: Final = 500
+"""Characters of a literal that are compared. Of a longer one, each sentence is a separate literal."""
+MAX_DEPTH: Final = 8
+"""Levels of nested arguments and schemas."""
+_NAME: Final = re.compile(r"[A-Za-z][A-Za-z_]{0,39}")
+VALUE: Final = "value"
+"""The placeholder's name of a literal whose argument has no name."""
+
+_SENTENCE: Final = re.compile(r"[^.!?\n]+[.!?]*")
+_WORD: Final = re.compile(r"\w+")
+_REDACTED: Final = re.compile(r"\[([a-z]+(?: [a-z]+)?)(?: \d+)?\]")
+_PLACEHOLDER: Final = re.compile(r"\{[a-z0-9_]{1,40}\}")
+_BRACES: Final = re.compile(r"\{([^{}]*)\}")
+_URL: Final = re.compile(r"\b[a-z][a-z0-9+.-]{1,20}://[^\s{}]+", re.IGNORECASE)
+_ADDRESS: Final = re.compile(r"[^\s{}<>()\[\]]+@[^\s{}<>()\[\]]+")
+_TOKEN: Final = re.compile(r"[\w#][\w#/:.+=~-]*[\w=]|[\w#]")
+_LONG: Final = 24
+"""Characters from which a word without a space is taken for a key."""
+
+
+class Specifics:
+    """The literals of one task, and the placeholders that stand for them."""
+
+    def __init__(self, schemas: Mapping[str, Mapping[str, Any]], detector: PiiDetector) -> None:
+        """``schemas`` are those of the agent's tools, by name."""
+        self._detector = detector
+        self._names: set[str] = set()
+        self._vocabulary: set[str] = set()
+        for tool, schema in schemas.items():
+            self.know(tool)
+            for name, values in _find_declared(schema, 0):
+                self._names.add(name)
+                self._vocabulary |= {_plain(name), *map(_plain, _WORD.findall(name.replace("_", " ")))}
+                self._vocabulary |= {_plain(str(value)) for value in values}
+        self._literals: dict[str, str] = {}
+        self._pattern: re.Pattern[str] | None = None
+
+    def know(self, tool: str) -> None:
+        """Count the name of a tool among the agent's words."""
+        self._vocabulary |= {_plain(tool), *map(_plain, _WORD.findall(tool.replace("_", " ")))}
+
+    @property
+    def are_too_many(self) -> bool:
+        """True if there are more literals than can be looked for."""
+        return len(self._literals) > MAX_LITERALS
+
+    def add(self, arguments: Mapping[str, Any]) -> None:
+        """Take the arguments of a tool call for specific. Their names are the tool's own."""
+        self._names |= {name for name in arguments if _NAME.fullmatch(name)}
+        for name, literal in _literals(arguments, VALUE, self._names, 0):
+            if self.are_too_many:
+                break
+            for part in _parts(literal):
+                if self._is_specific(part):
+                    self._literals.setdefault(_plain(part), name)
+        self._pattern = None
+
+    def add_names(self, names: Iterable[str]) -> None:
+        """Take names from tools' results for specific."""
+        for name in names:
+            if self.are_too_many:
+                break
+            if self._is_specific(name):
+                self._literals.setdefault(_plain(name[:MAX_LITERAL]), VALUE)
+        self._pattern = None
+
+    async def generalise(self, text: str) -> str:
+        """Return the text with placeholders for everything specific. Raises as the detector does."""
+        # A whole address of the web first: parts of it may be literals.
+        text = self._replace(_URL.sub("{url}", self._keep_own_placeholders(_normal(text))))
+        redacted = await Redactor(self._detector).redact(text)
+        if redacted is not None:
+            text = _REDACTED.sub(lambda match: "{" + match[1].replace(" ", "_") + "}", redacted)
+        return self._replace_codes(text)
+
+    def remain_in(self, text: str) -> bool:
+        """Return whether a text still has something specific in it."""
+        text = _normal(text)
+        if self._keep_own_placeholders(text) != text:
+            return True
+        return self._replace(text) != text or self._replace_codes(text) != text
+
+    @staticmethod
+    def remove_placeholders(text: str) -> str:
+        """Return a text from which the placeholders are removed, for names and triggers."""
+        return _PLACEHOLDER.sub(" ", text)
+
+    def placeholders(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the arguments of a call with a placeholder for each literal, for the light model."""
+        shown: dict[str, Any] = {}
+        for name, value in list(arguments.items())[:50]:
+            known = name if name in self._names else VALUE
+            if (
+                (isinstance(value, str) and _plain(value) in self._vocabulary)
+                or isinstance(value, bool)
+                or value is None
+            ):
+                shown[known] = value
+            else:
+                shown[known] = "{" + _placeholder(known) + "}"
+        return shown
+
+    def _keep_own_placeholders(self, text: str) -> str:
+        """Return a text whose braces hold names of placeholders only, and nothing specific."""
+
+        def check_braces(match: re.Match[str]) -> str:
+            inner = match[1]
+            if not _PLACEHOLDER.fullmatch(match[0]):
+                return inner
+            is_own = inner in map(_placeholder, self._names)
+            is_literal = {_plain(inner), _plain(inner.replace("_", " "))} & self._literals.keys()
+            has_code = any(character.isdecimal() for character in inner)
+            return match[0] if is_own or not (is_literal or has_code) else "{" + VALUE + "}"
+
+        return _BRACES.sub(check_braces, text)
+
+    def _is_specific(self, literal: str) -> bool:
+        return len(literal) >= MIN_LITERAL and _plain(literal) not in self._vocabulary
+
+    def _replace(self, text: str) -> str:
+        if not self._literals:
+            return text
+        if self._pattern is None:
+            chosen = sorted(self._literals, key=lambda literal: (-len(literal), literal))
+            either = "|".join(r"\s+".join(map(re.escape, literal.split())) for literal in chosen)
+            self._pattern = re.compile(rf"(?<!\w)(?:{either})(?!\w)", re.IGNORECASE)
+        pieces = []
+        end = 0
+        # Text in braces is a placeholder already, and an argument may be called like a value.
+        for kept in _PLACEHOLDER.finditer(text):
+            pieces += [self._pattern.sub(self._name_placeholder, text[end : kept.start()]), kept[0]]
+            end = kept.end()
+        return "".join((*pieces, self._pattern.sub(self._name_placeholder, text[end:])))
+
+    def _name_placeholder(self, match: re.Match[str]) -> str:
+        name = self._literals.get(_plain(match[0]), VALUE)
+        return "{" + _placeholder(name) + "}"
+
+    def _replace_codes(self, text: str) -> str:
+        pieces = []
+        end = 0
+        for kept in _PLACEHOLDER.finditer(text):
+            pieces += [self._replace_codes_in(text[end : kept.start()]), kept[0]]
+            end = kept.end()
+        return "".join((*pieces, self._replace_codes_in(text[end:])))
+
+    def _replace_codes_in(self, text: str) -> str:
+        text = _URL.sub("{url}", text)
+        text = _ADDRESS.sub("{address}", text)
+        return re.sub(rf"{_PLACEHOLDER.pattern}|{_TOKEN.pattern}", self._replace_code, text)
+
+    def _replace_code(self, match: re.Match[str]) -> str:
+        token = match[0]
+        if token.startswith("{") or _plain(token) in self._vocabulary:
+            return token
+        has_digits = sum(character.isdecimal() for character in token)
+        is_code = has_digits > 0 and len(token) >= MIN_LITERAL
+        is_key = len(token) >= _LONG and "-" not in token and "/" not in token
+        return "{id}" if is_code or is_key else token
+
+
+def _literals(value: Any, name: str, known: set[str], depth: int) -> Iterator[tuple[str, str]]:
+    """Yield the literals of arguments, each with the name of its argument. Only names in ``known`` are names."""
+    if depth > MAX_DEPTH:
+        value = str(value)
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            if key not in known:
+                yield name, str(key)
+            yield from _literals(item, key if key in known else name, known, depth + 1)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _literals(item, name, known, depth + 1)
+    elif isinstance(value, str):
+        yield name, value
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield name, str(value)
+
+
+def _parts(literal: str) -> Iterator[str]:
+    """Yield the specific parts of a literal: all of it, each sentence of a long one, and its names and codes."""
+    literal = " ".join(_normal(literal).split()).strip(" .,;:!?\"'")
+    if len(literal) <= MAX_LITERAL:
+        yield literal
+    if " " not in literal:
+        return
+    for sentence in _SENTENCE.findall(literal[: 20 * MAX_LITERAL]):
+        words = sentence.split()
+        yield " ".join(words)[:MAX_LITERAL].strip(" .,;:!?\"'")
+        for place, word in enumerate(words):
+            word = word.strip(" .,;:!?\"'()[]")
+            # The first word of a sentence is written with a capital in any case.
+            if any(c.isdecimal() for c in word) or "@" in word or (place and word[:1].isupper()):
+                yield word
+
+
+def _find_declared(schema: Any, depth: int) -> Iterator[tuple[str, Sequence[Any]]]:
+    """Yield the properties of a schema with the values that it lists for them."""
+    if not isinstance(schema, Mapping) or depth > MAX_DEPTH:
+        return
+    properties = schema.get("properties")
+    if isinstance(properties, Mapping):
+        for name, inner in properties.items():
+            yield str(name), tuple(_list_values(inner))
+            yield from _find_declared(inner, depth + 1)
+    for key in ("items", "additionalProperties"):
+        yield from _find_declared(schema.get(key), depth + 1)
+    for key in ("anyOf", "oneOf", "allOf"):
+        options = schema.get(key)
+        for option in options if isinstance(options, list) else ():
+            yield from _find_declared(option, depth + 1)
+
+
+def _list_values(schema: Any) -> Iterable[Any]:
+    if not isinstance(schema, Mapping):
+        return ()
+    listed = schema.get("enum")
+    values = list(listed) if isinstance(listed, list) else []
+    if "const" in schema:
+        values.append(schema["const"])
+    return [*values, *(_list_values(schema["items"]) if "items" in schema else ())]
+
+
+def _placeholder(name: str) -> str:
+    found = re.sub(r"[^a-z0-9]+", "_", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()).strip("_")[:40].strip("_")
+    return found or VALUE
+
+
+def _normal(text: str) -> str:
+    return normal_form("NFKC", text)
+
+
+def _plain(text: str) -> str:
+    """Return a literal as it is compared: without differences of spelling and spacing."""
+    return " ".join(_normal(text).casefold().split())

@@ -1,0 +1,165 @@
+"""The record of a completed task for the light model: its messages and calls, without specifics.
+
+The names that a tool's result added to the conversation, such as that of a customer whom the user knew by a number,
+are specifics too: no argument of a call holds them, and the detector of personal data knows no names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.agents.tool import BUILTIN_TOOLS, HttpTool, PythonTool
+from baton.domain.memory.capture import MAX_MESSAGES, CaptureRef, completed_workflows
+from baton.domain.runs.tool_call import CallEnd, is_shown
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.message import Role, StoredMessage, filtered_runs
+from baton.domain.threads.thread import Thread
+from baton.memory.procedures.specifics import Specifics
+from baton.memory.prompt.history_reading import messages_between
+from baton.ports.tenants.privacy import PiiDetector
+from baton.ports.threads.threads import ThreadStore
+
+MAX_TEXT = 1_500
+"""Characters of one message. Of a longer one, the beginning is given."""
+MAX_SOURCES = 50
+"""Messages that a procedure names as its source, the last ones."""
+MAX_RECORD = 24_000
+"""Characters of all messages together: about 6,000 tokens. The first ones are left out of a longer record."""
+MAX_RESULT: Final = 50_000
+"""Characters of a result whose words are known."""
+_WORD: Final = re.compile(r"[^\W\d_][\w'\u2019&-]*")
+_PIECE: Final = re.compile(rf"{_WORD.pattern}|[.!?:\n]|[^\s\w]|\d+")
+_ENDS: Final = frozenset(".!?:\n")
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRecord:
+    """The messages of a task."""
+
+    messages: Sequence[StoredMessage]
+    entries: Sequence[Mapping[str, Any]]
+    """The entries that the light model gets, in order."""
+    tools: tuple[str, ...]
+    """The tools of the agent that were called, each once. A procedure may name no others."""
+    specifics: Specifics
+
+    @property
+    def run_id(self) -> str | None:
+        """The run that completed it."""
+        return self.messages[-1].run_id if self.messages else None
+
+    @property
+    def message_ids(self) -> tuple[str, ...]:
+        """The ids of its messages."""
+        return tuple(message.id for message in self.messages if message.is_said)[-MAX_SOURCES:]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRecords:
+    """The records of tasks."""
+
+    store: ThreadStore
+    detector: PiiDetector
+
+    async def read(self, scope: Scope, thread: Thread, agent: AgentDefinition, ref: CaptureRef) -> TaskRecord:
+        """Return the record of a task. Raises as the store and the detector do."""
+        first = max(ref.first_ordinal, ref.end_ordinal - MAX_MESSAGES)
+        read = await messages_between(
+            self.store, scope, thread.continued_from(ref.end_ordinal - 1), first, ref.end_ordinal
+        )
+        refused = filtered_runs(read)
+        messages = [message for message in read if message.run_id not in refused]
+        specifics = Specifics(_schemas(agent), self.detector)
+        arguments = {call.id: call.parsed() or {} for message in messages for call in message.tool_calls}
+        for message in messages:
+            for call in message.tool_calls:
+                specifics.know(call.name)
+        for given in arguments.values():
+            specifics.add(given)
+        results = [message.text for message in messages if message.role is Role.TOOL]
+        specifics.add_names(
+            find_result_names((message.text[:MAX_TEXT] for message in messages if message.is_said), results)
+        )
+        entries = [entry for message in messages async for entry in _entries(message, specifics, arguments)]
+        called = dict.fromkeys(
+            message.tool_name
+            for message in messages
+            if message.role is Role.TOOL
+            and message.agent_id == agent.id
+            and message.call_end is CallEnd.SUCCEEDED
+            and message.tool_name is not None
+            and not BUILTIN_TOOLS.fullmatch(message.tool_name)
+        )
+        return TaskRecord(messages, _select_last(entries), tuple(called), specifics)
+
+
+def _schemas(agent: AgentDefinition) -> Mapping[str, Mapping[str, Any]]:
+    """Return the schemas that the agent's file has of its tools. Those of other servers are not asked for."""
+    declared = [tool for tool in agent.tools if isinstance(tool, HttpTool | PythonTool)]
+    return {tool.name: tool.parameters or {} for tool in declared}
+
+
+async def _entries(
+    message: StoredMessage, specifics: Specifics, arguments: Mapping[str, Mapping[str, Any]]
+) -> AsyncIterator[Mapping[str, Any]]:
+    """Yield the entries of one message: its text, its call, or the outcome of a call."""
+    if message.role is Role.TOOL:
+        if message.tool_name is not None and is_shown(message.tool_name):
+            given = specifics.placeholders(arguments.get(message.tool_call_id or "", {}))
+            yield {"by": "tool", "tool": message.tool_name, "arguments": given, "outcome": message.call_end.value}
+    elif message.is_said:
+        text = await specifics.generalise(message.plain_text[:MAX_TEXT])
+        yield {"by": "user" if message.role is Role.USER else "assistant", "text": text}
+    for workflow in completed_workflows((message,)):
+        yield {"by": "workflow", "completed_with": workflow.agent_id, "collected": _list_collected(workflow.data)}
+
+
+def _list_collected(data: Mapping[str, Mapping[str, Any]]) -> Sequence[str]:
+    """Return the names of the fields that a workflow has collected, by its states."""
+    return [f"{state}: {', '.join(fields)}"[:300] for state, fields in list(data.items())[:30]]
+
+
+def _select_last(entries: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    """Return the last entries that fit, and always the first one: the user's request."""
+    room = MAX_RECORD - len(str(entries[0])) if entries else 0
+    kept: list[Mapping[str, Any]] = []
+    for entry in reversed(entries[1:]):
+        room -= len(str(entry))
+        if room < 0:
+            break
+        kept.append(entry)
+    return [*entries[:1], *reversed(kept)]
+
+
+def find_result_names(said: Iterable[str], results: Iterable[str]) -> Iterator[str]:
+    """Yield the names in messages that results of tools hold, too: words with a capital, one after the other.
+
+    A single word at the beginning of a sentence is none, because any word has a capital there.
+    """
+    known = {word for result in results for word in _WORD.findall(result[:MAX_RESULT]) if word[0].isupper()}
+    for text in said if known else ():
+        for words, begins_sentence in _runs(text, known):
+            if len(words) > 1 or not begins_sentence:
+                yield " ".join(words)
+            if begins_sentence and len(words) > 1:  # its first word may be no part of the name
+                yield " ".join(words[1:])
+
+
+def _runs(text: str, known: set[str]) -> Iterator[tuple[Sequence[str], bool]]:
+    """Yield the runs of known words, and whether each begins a sentence."""
+    run: list[str] = []
+    begins, is_begin = False, True
+    for piece in _PIECE.findall(text):
+        if piece in known:
+            begins = begins if run else is_begin
+            run.append(piece)
+        elif run:
+            yield run, begins
+            run = []
+        is_begin = piece in _ENDS
+    if run:
+        yield run, begins

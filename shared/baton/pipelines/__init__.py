@@ -1,1 +1,0 @@
-"""Bounded background work: runs of pipelines begin while there is room for them."""

@@ -1,0 +1,1 @@
+"""Ports for agents: definitions, models, tools, remote agents and A2A tasks."""

@@ -1,0 +1,157 @@
+"""Remote agents, reached over A2A."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.handoffs.handoff import HandoffRequest
+from baton.domain.runs.task import RemoteTask
+from baton.domain.runs.usage import Usage
+from baton.domain.tenants.identity import Scope
+from baton.ports.agents.chat_model import TextDelta, TextTakenBack
+
+
+class AgentFailed(Exception):
+    """A remote agent did not answer. Records and the asking model get ``reason``, which contains no secrets."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(reason)
+
+
+class TaskLost(AgentFailed):
+    """The remote agent does not know the task of ``remote_task_id``, or has ended it. Nothing was sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class HandedOver:
+    """A handoff to a remote agent, sent with its first message."""
+
+    request: HandoffRequest
+    recent_messages: tuple[tuple[str, str], ...] = ()
+    """Role and text of the messages that the context mode grants, oldest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentReport:
+    """The report of a specialist that ends its handoff."""
+
+    summary: str
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """An image or document of a message: its bytes or its address."""
+
+    name: str | None
+    media_type: str | None
+    data: bytes | None = None
+    url: str | None = None
+    """Anyone who has the address can read the file. The address of an upload expires within minutes."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentTask:
+    """A request to a remote agent."""
+
+    scope: Scope
+    thread_id: str
+    task_id: str
+    """The id of the message that is sent, so that the remote agent can recognise a repeated one."""
+    parent_task_id: str
+    """The run that needs the answer."""
+    message: str
+    """Empty only where there are attachments or data."""
+    remote_task_id: str | None = None
+    """The remote agent's own task that this message continues, if it had asked for input."""
+    handoff: HandedOver | None = None
+    """The handoff that this message begins; None for a consultation or a later message."""
+    attachments: tuple[Attachment, ...] = ()
+    data: Mapping[str, Any] | None = None
+    """A structured answer to the agent's question."""
+    follows: RemoteTask | None = None
+    """The task to which an earlier attempt sent the message. If it has the message, the task is only followed."""
+    time_zone: str | None = None
+    """The user's time zone; None if it is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentStarted:
+    """The remote agent has a task for the message. It comes as soon as that is known, at most once."""
+
+    remote_task_id: str
+    known: Mapping[str, int] = field(default_factory=dict)
+    """The contents of the task before the message: see ``RemoteTask.known``."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotSent:
+    """An attachment that is not sent, because the agent does not take its kind."""
+
+    attachment: Attachment
+
+
+@dataclass(frozen=True, slots=True)
+class AgentData:
+    """Structured data of the answer, such as a form to be filled in: any JSON value."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class AgentFile:
+    """A file of the answer."""
+
+    attachment: Attachment
+
+
+@dataclass(frozen=True, slots=True)
+class AgentProgress:
+    """The remote agent is still working; ``label`` is its status text, which may be empty."""
+
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentDone:
+    """The end of a remote agent's answer."""
+
+    remote_task_id: str | None = None
+    """Its task, if it waits for further input; None if it is done."""
+    usage: Usage | None = None
+    report: AgentReport | None = None
+    """Set if the agent ends its handoff."""
+    documents: tuple[Mapping[str, Any], ...] = ()
+    """The documents that it names as sources of its answer, with the numbers by which the answer cites them."""
+    needs_sign_in: bool = False
+    """True if it waits for the user to sign in or to grant it access somewhere (A2A: ``auth-required``)."""
+
+
+AgentChunk = TextDelta | TextTakenBack | AgentStarted | NotSent | AgentData | AgentFile | AgentProgress | AgentDone
+
+
+class AgentClient(Protocol):
+    """Client of the remote agents that ``AgentDefinition.remote`` describes."""
+
+    def stream(
+        self, agent: AgentDefinition, task: AgentTask, *, is_passed_on: Callable[[], bool] = lambda: False
+    ) -> AsyncGenerator[AgentChunk, None]:
+        """Yield the answer's text as it arrives, without thinking, then one ``AgentDone``.
+
+        ``TextTakenBack`` revokes all text that came before it.
+
+        Closing the generator asks the remote agent to stop, unless ``is_passed_on``: another worker then follows its
+        task. Raises ``TaskLost``, before anything is sent, if ``remote_task_id`` accepts no more messages, or the task
+        that it ``follows`` is gone or was cancelled. Raises ``AgentFailed`` for every other failure: unreachable,
+        refused, not A2A, too large, a forbidden address. Raises ``Unauthorized``, before anything is sent, if the agent
+        acts for the user and there is no token of the user for it. The caller limits the total time.
+        """
+        ...
+
+    async def cancel(self, agent: AgentDefinition, scope: Scope, remote_task_id: str) -> None:
+        """Ask the agent to stop a task that is no longer followed. A failure is only logged."""
+        ...

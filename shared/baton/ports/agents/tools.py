@@ -1,0 +1,180 @@
+"""External tools of an agent: MCP servers, HTTP operations, functions shipped with the deployment."""
+
+from __future__ import annotations
+
+import asyncio
+import mimetypes
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.tenants.identity import Scope
+from baton.ports.agents.chat_model import ToolSpec
+
+
+class ToolFailed(Exception):
+    """A call failed. The model gets ``message``, which says how to proceed instead.
+
+    ``is_outage``: the tool could not be reached or did not answer in time; otherwise it answered with an error.
+    ``is_refused``: the tool was not called, because the call is invalid or not allowed.
+    """
+
+    def __init__(self, message: str, *, is_outage: bool = False, is_refused: bool = False) -> None:
+        self.message = message
+        self.is_outage = is_outage
+        self.is_refused = is_refused
+        super().__init__(message)
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A tool as the agent's model sees it, and how Baton must treat it."""
+
+    spec: ToolSpec
+    """Its name is unique among the agent's tools; ``parameters`` is a valid JSON Schema of type object."""
+    origin: str
+    """Its origin, for records: ``mcp:<server>``, ``http``, ``openapi`` or ``python``."""
+    requires_approval: bool = False
+    """True if a person must agree to each call."""
+    timeout_seconds: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class MissingTools:
+    """Tools of an agent that are unavailable right now."""
+
+    origin: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedTools:
+    """The tools that an agent may call in this turn."""
+
+    tools: tuple[Tool, ...] = ()
+    missing: tuple[MissingTools, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NewFile:
+    """A file that a tool attaches to the answer."""
+
+    name: str
+    media_type: str
+    body: bytes
+
+
+def _show_nobody(label: str) -> None:
+    """Show nothing, where no user waits."""
+
+
+MAX_ATTACHED_BYTES = 20 * 1024 * 1024
+"""Bytes of the files that a call attaches, together."""
+
+
+def _read_file(file: Path) -> bytes:
+    """Return the content of a file. Raises ``ToolFailed``, before it is in memory if it is too large."""
+    try:
+        if not file.is_file():
+            raise ToolFailed(f"There is no file {file.name} to attach.")
+        with file.open("rb") as opened:
+            body = opened.read(MAX_ATTACHED_BYTES + 1)
+    except OSError as problem:
+        raise ToolFailed(f"The file {file.name} cannot be read: {problem.strerror}.") from problem
+    if len(body) > MAX_ATTACHED_BYTES:
+        raise ToolFailed(f"The files of a call have at most {MAX_ATTACHED_BYTES} bytes together.")
+    return body
+
+
+async def _keep_nothing(file: NewFile) -> str:
+    """Return the file's name as its id, where nothing is stored."""
+    return file.name
+
+
+@dataclass(frozen=True, slots=True)
+class TurnContext:
+    """The user, the conversation and the turn that a function of an agent works for."""
+
+    scope: Scope
+    thread_id: str
+    run_id: str
+    agent_id: str
+    time_zone: str | None = field(default=None, kw_only=True)
+    """IANA's name of the user's time zone; None if it is not known."""
+    state: dict[str, Any] = field(default_factory=dict, kw_only=True, compare=False)
+    """The data of the conversation: JSON, at most 8 KiB. Changes by a tool are kept if it succeeds."""
+
+    @property
+    def user(self) -> str:
+        """The user's id."""
+        return self.scope.user_id
+
+    @property
+    def tenant(self) -> str:
+        """The id of the user's tenant."""
+        return self.scope.tenant_id
+
+    @property
+    def permissions(self) -> frozenset[str]:
+        """The user's permissions in this turn."""
+        return self.scope.permissions
+
+
+@dataclass(frozen=True, slots=True)
+class CallContext(TurnContext):
+    """The user and the turn that a tool is called for."""
+
+    call_id: str
+    idempotency_key: str
+    """The same in every attempt at this call, also by another worker after a crash."""
+    report: Callable[[str], None] = field(default=_show_nobody, kw_only=True, repr=False, compare=False)
+    """Takes what ``progress`` shows."""
+    keep: Callable[[NewFile], Awaitable[str]] = field(default=_keep_nothing, kw_only=True, repr=False, compare=False)
+    """Takes what ``attach`` attaches."""
+
+    async def progress(self, label: str) -> None:
+        """Show the user how far the call is, such as ``3 of 10``: one line, at most 200 characters of it."""
+        self.report(label)
+
+    async def attach(self, file: Path | bytes, *, name: str | None = None, media_type: str | None = None) -> str:
+        """Attach a file to the answer, and return its id. The user finds it among the answer's sources.
+
+        ``name`` is needed for bytes. The default ``media_type`` is that of the name. Raises ``ToolFailed`` for a file
+        that cannot be kept.
+        """
+        known = name or (file.name if isinstance(file, Path) else "")
+        if not known:
+            raise ToolFailed("A file that is attached needs a name.")
+        body = await asyncio.to_thread(_read_file, file) if isinstance(file, Path) else file
+        guessed, _ = mimetypes.guess_type(known)
+        return await self.keep(NewFile(known, media_type or guessed or "application/octet-stream", body))
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """The answer of a tool."""
+
+    text: str
+    """The complete text for the model. The caller caps it."""
+    sources: tuple[Mapping[str, Any], ...] = ()
+    """``{kind, id, title, url?}`` of the answer's sources, if the tool names them."""
+
+
+class Tools(Protocol):
+    """All external tools."""
+
+    async def offered(self, agent: AgentDefinition, scope: Scope) -> OfferedTools:
+        """Return the agent's tools that the scope's user may use. An unreachable source is reported as missing."""
+        ...
+
+    async def call(
+        self, agent: AgentDefinition, name: str, arguments: Mapping[str, Any], context: CallContext
+    ) -> ToolResult:
+        """Call a tool that was offered, with arguments that fit its schema.
+
+        Cancelling stops the call. Raises ``ToolFailed``, also after the tool's timeout, and ``Unauthorized`` if
+        the tool acts for the user and there is no token of the user for it.
+        """
+        ...

@@ -1,0 +1,1 @@
+"""Ports for documents, files, their pipelines and search."""

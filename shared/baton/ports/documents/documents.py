@@ -1,0 +1,167 @@
+"""Documents of agents: their records, their content, and the pipeline that ingests them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Protocol
+
+from baton.domain.documents.document import Document, DocumentRef, IngestionStep
+from baton.domain.tenants.identity import Scope
+from baton.ports.documents.files import Upload
+from baton_documents.formats import DocumentFormat
+from baton_documents.results import DocumentText, ExtractedText, Inspection, Sitemap
+
+
+class DocumentStore(Protocol):
+    """The records of documents. Every method acts inside the scope's tenant; the caller checks permissions.
+
+    Methods raise ``StoreUnavailable`` if the table does not answer.
+    """
+
+    async def create(self, scope: Scope, document: Document) -> Document:
+        """Store a new document; return the existing one if its id is taken in this agent."""
+        ...
+
+    async def get(self, scope: Scope, agent_id: str, document_id: str) -> Document | None:
+        """Return a document, deleted ones too while their record exists."""
+        ...
+
+    async def get_many(self, scope: Scope, agent_id: str, document_ids: Collection[str]) -> Mapping[str, Document]:
+        """Return those of the documents that exist, by id: one request for each 100 ids."""
+        ...
+
+    async def save(self, scope: Scope, document: Document) -> Document | None:
+        """Store the document if nothing was saved since it was read (``Document.revision``).
+
+        Return it with its next revision. Return None if another one was faster, or the record is gone: read it again.
+        """
+        ...
+
+    async def note_progress(
+        self, scope: Scope, ref: DocumentRef, step: IngestionStep, percent: int, at: datetime
+    ) -> None:
+        """Record the progress of the pipeline, without a ``save``. Do nothing for a version that is not in progress.
+
+        Progress is never taken back.
+        """
+        ...
+
+    async def of_agent(
+        self, scope: Scope, agent_id: str, *, limit: int, cursor: str | None
+    ) -> tuple[Sequence[Document], str | None]:
+        """Return a page of the agent's documents that are not deleted, newest first, and the next page's cursor.
+
+        Raises ``InvalidRequest`` for a cursor that this list did not hand out.
+        """
+        ...
+
+    async def count(self, scope: Scope, agent_id: str, *, up_to: int) -> int:
+        """Return the number of the agent's documents, at most ``up_to``. The newest may be missing."""
+        ...
+
+    async def remove(self, scope: Scope, document: Document) -> bool:
+        """Remove the record of a deleted document, under the same condition as ``save``."""
+        ...
+
+    def due(self, before: datetime) -> AsyncIterator[DocumentRef]:
+        """Yield the newest version of each document whose ``check_at`` has come, in all tenants. For the sweeper."""
+        ...
+
+
+class DocumentFiles(Protocol):
+    """The content of documents and the files of ingestion between its steps, in S3 below one prefix a version.
+
+    ``ORIGINAL`` is the content. When it is stored, the pipeline starts. All other names are files of the pipeline.
+    Methods raise ``StoreUnavailable``.
+    """
+
+    async def presign_upload(
+        self, scope: Scope, document: Document, version: int, content_type: str, size: int, sha256: str | None
+    ) -> Upload:
+        """Return a short-lived address that accepts exactly these bytes for the version, once."""
+        ...
+
+    async def write(self, scope: Scope, document: Document, version: int, name: str, body: bytes) -> None:
+        """Store one file of a version: the fetched ``ORIGINAL``, or the result of a step for the next."""
+        ...
+
+    async def read(self, scope: Scope, document: Document, version: int, name: str) -> bytes | None:
+        """Return one file of a version, or None. Raises ``MessageTooLarge`` over ``MAX_STORED_BYTES``."""
+        ...
+
+    async def remove(self, scope: Scope, document: Document, version: int, *, with_original: bool) -> int:
+        """Remove the files of a version, with all object versions, and return their number."""
+        ...
+
+
+ORIGINAL = "original"
+"""The name of a version's content."""
+MAX_STORED_BYTES = 128 * 1024 * 1024
+"""The largest number of bytes that is read into memory."""
+
+
+class Ingestions(Protocol):
+    """The pipeline that ingests documents (Step Functions)."""
+
+    async def start(self, ref: DocumentRef, *, attempt: int, created_at: datetime, removes: bool = False) -> None:
+        """Start the pipeline, or let it wait for others. Repeating an ``attempt`` is not an error.
+
+        ``created_at`` is the document's: one that was removed may be created again, with the same id. ``removes`` is
+        for a deleted document: the pipeline only removes what is left of it, and waits for no other. Raises
+        ``StoreUnavailable``.
+        """
+        ...
+
+    async def rebuild(self, ref: DocumentRef, *, created_at: datetime) -> bool:
+        """Start a run that indexes the document's active version again; return False if one waits or is in progress.
+
+        It waits behind runs for new versions. Raises ``StoreUnavailable``.
+        """
+        ...
+
+    async def is_pending(self, ref: DocumentRef, *, created_at: datetime) -> bool:
+        """Return whether a run for the version waits for others or is in progress. Raises ``StoreUnavailable``."""
+        ...
+
+
+class TextExtractor(Protocol):
+    """An extractor of text and addresses from files.
+
+    It has a bound on memory and time, and does no harm to the caller.
+
+    Methods raise ``DocumentUnreadable`` for a file that is at fault (encrypted, empty, without text, a bomb, with
+    macros, mislabelled, too complex, too slow) and ``ExtractionUnavailable`` if nothing can be extracted at the moment.
+    """
+
+    async def inspect(self, body: bytes, name: str, content_type: str) -> Inspection:
+        """Return the format that the content has, and its parts.
+
+        The format must be the announced one or a subset of it.
+        """
+        ...
+
+    async def extract(
+        self, body: bytes, form: DocumentFormat, part: tuple[int, int], charset: str | None = None
+    ) -> ExtractedText:
+        """Return the text of one part. A page that cannot be read is an error of that page.
+
+        ``charset`` is the label of a text's encoding that its media type has.
+        """
+        ...
+
+    async def sitemap(self, body: bytes, *, limit: int, charset: str | None = None) -> Sitemap:
+        """Return the first ``limit`` addresses of a sitemap or of an index of sitemaps."""
+        ...
+
+
+class DocumentReader(Protocol):
+    """A reader of messages' attachments as text, with a bound on memory and time and without harm to the caller."""
+
+    async def read(self, body: bytes, name: str, form: DocumentFormat, *, seconds: float) -> DocumentText:
+        """Return the document's text, cut at a length that a prompt can hold.
+
+        Raises ``DocumentUnreadable`` if the file is not what ``form`` says, holds no text, may not be opened, or is not
+        read within ``seconds``.
+        """
+        ...

@@ -1,0 +1,145 @@
+"""The search indices, their administration, and embeddings of texts."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from baton.domain.documents.search import IndexDocument, IndexName, SearchFilter, SearchQuery, SearchResult, Vector
+from baton.domain.tenants.identity import Scope
+
+
+class EmbeddingPurpose(StrEnum):
+    """The purpose of a vector. Some models make different vectors of questions and of texts that answer them."""
+
+    DOCUMENT = "document"
+    """To be stored, or to be compared with vectors of the same kind."""
+    QUERY = "query"
+    """To search among the vectors of documents."""
+
+
+class Embedder(Protocol):
+    """A model that turns texts into vectors of length 1."""
+
+    @property
+    def name(self) -> str:
+        """The model's name. It is stored with vectors: those of different models are not comparable. Empty if off."""
+        ...
+
+    @property
+    def dimensions(self) -> int:
+        """The length of its vectors; 0 if embedding is switched off, and ``embed`` always raises."""
+        ...
+
+    async def embed(
+        self,
+        texts: Sequence[str],
+        *,
+        purpose: EmbeddingPurpose = EmbeddingPurpose.DOCUMENT,
+        seconds: float | None = None,
+        tenant_id: str | None = None,
+    ) -> Sequence[Vector]:
+        """Return a vector for each text, in their order. Overlong texts are cut, batches are split.
+
+        ``purpose`` is that of all the texts. ``seconds`` is the time that the caller has, if it is short. ``tenant_id``
+        is the tenant whose texts they are: failures that they cause keep no other tenant's from being embedded.
+
+        Raises ``EmbedderUnavailable``, also at the end of that time and for an answer of the wrong form, and
+        ``WrongEmbeddings``, which repetitions raise again, for vectors of another length than ``dimensions``.
+        """
+        ...
+
+
+class SearchIndex(Protocol):
+    """The documents of tenants. Every method acts inside ``scope``: its tenant and, in ``EPISODES``, its user.
+
+    A search finds a document that requires a permission only in a scope that has it. Methods raise
+    ``SearchUnavailable`` if the engine does not answer or refuses.
+    """
+
+    async def put(self, scope: Scope, index: IndexName, documents: Sequence[IndexDocument]) -> None:
+        """Store documents, in place of those with the same ids. They can be found when it returns.
+
+        Either all documents of a call are stored, or it raises and a repetition completes it. Raises
+        ``WrongDimension`` for a vector of another length than the index was made for.
+        """
+        ...
+
+    async def search(self, scope: Scope, index: IndexName, query: SearchQuery) -> SearchResult:
+        """Return the candidates of each clause. Every text is valid: operators are words, and long texts are cut."""
+        ...
+
+    async def delete(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> int:
+        """Delete the chosen documents, whatever permission they require, and return their number."""
+        ...
+
+    def list(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> AsyncIterator[IndexDocument]:
+        """Yield the chosen documents, whatever permission they require, without vectors, in the order of their ids."""
+        ...
+
+    async def count(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> int:
+        """Return the number of chosen documents, whatever permission they require."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class IndexState:
+    """The version of an index that is searched."""
+
+    index: IndexName
+    version: str
+    embedder: str | None
+    """The model of its vectors; None without vectors."""
+    dimensions: int | None
+    is_current: bool
+    """True if it fits this release and the present embedder. If not, a reindex makes a new version."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reindexed:
+    """The result of a reindex."""
+
+    index: IndexName
+    version: str
+    """The version that is searched now."""
+    copied: int
+    """Documents of the previous version; 0 for an index that is rebuilt in place."""
+    embedded: int
+    """Documents whose texts were embedded again."""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedSource:
+    """The documents of one source."""
+
+    tenant_id: str
+    user_id: str
+    """Empty in indices that belong to a tenant."""
+    source_id: str
+    documents: int
+    without_vectors: int
+
+
+class Reindexing(Protocol):
+    """The rebuild of all tenants' indices."""
+
+    async def reindex(self, index: IndexName, embedder: Embedder) -> Reindexed:
+        """Rebuild an index for this release and ``embedder`` while it is searched and written.
+
+        A repetition continues where an earlier one stopped. Raises ``EmbedderUnavailable`` and ``SearchUnavailable``.
+        """
+        ...
+
+
+class SearchAdministration(Reindexing, Protocol):
+    """The administration of all tenants' indices. Methods raise ``SearchUnavailable``, and may be repeated."""
+
+    async def migrate(self, embedder: Embedder) -> Sequence[IndexState]:
+        """Make the indices that are missing, and return the state of all. Existing ones are not changed."""
+        ...
+
+    def sources(self, index: IndexName, tenant_id: str | None = None) -> AsyncIterator[IndexedSource]:
+        """Yield the sources of all documents, or of one tenant's, ordered by tenant, user and source."""
+        ...

@@ -1,0 +1,1 @@
+"""Ports for episodes and procedures."""

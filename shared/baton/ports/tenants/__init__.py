@@ -1,0 +1,1 @@
+"""Ports for tenants: identities, audit, privacy and evaluations."""

@@ -1,0 +1,1 @@
+"""Ports for threads: their store, leases, connections, queue and event log."""

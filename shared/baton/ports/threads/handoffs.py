@@ -1,0 +1,80 @@
+"""Storage of handoffs and guided workflows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from baton.domain.handoffs.handoff import HandoffPlace, HandoffRequest
+from baton.domain.handoffs.workflow import Workflow
+from baton.domain.tenants.identity import Scope
+from baton.ports.threads.leases import Lease
+
+
+class HandoffStore(Protocol):
+    """The handoffs of threads, kept as long as their thread. The thread's ownership must have been checked before.
+
+    A handoff is also an audit record: action ``handoff``, outcome ``started`` or ``refused``. Like every record of a
+    run, it is visible once written, before the commit.
+    """
+
+    async def put(self, lease: Lease, request: HandoffRequest) -> None:
+        """Store the request, replacing an earlier version with the same ``place``.
+
+        Raises ``LeaseLost`` if a higher fence has written it.
+        """
+        ...
+
+    async def get(self, scope: Scope, thread_id: str, place: HandoffPlace) -> HandoffRequest | None:
+        """Return the handoff at a place in the thread."""
+        ...
+
+    async def of_thread(
+        self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
+    ) -> tuple[Sequence[HandoffRequest], str | None]:
+        """Return a page of the thread's handoffs, the newest first, and the next cursor. Raises ``InvalidRequest``."""
+        ...
+
+
+class WorkflowElsewhere(Exception):
+    """The workflow was continued in another thread, ``thread_id``. This thread must drop it."""
+
+    def __init__(self, thread_id: str) -> None:
+        self.thread_id = thread_id
+        super().__init__(f"the workflow goes on in thread {thread_id}")
+
+
+class UnfinishedWorkflow(NamedTuple):
+    """A workflow that can be continued."""
+
+    workflow: Workflow
+    is_offered: bool
+    """True if its user was offered to continue it since its last change."""
+
+
+class WorkflowStore(Protocol):
+    """Workflows, in the lists of their users.
+
+    A workflow belongs to one thread at a time. Writes for another thread are refused.
+    """
+
+    async def put(self, lease: Lease, workflow: Workflow, *, moved_from: Workflow | None = None) -> None:
+        """Store the workflow. Its ``thread_id`` is the lease's.
+
+        ``moved_from`` is the workflow as it was read in its former thread, if it is continued in this one. A repetition
+        changes nothing. Raises ``LeaseLost`` if a higher fence of this thread has written it, and
+        ``WorkflowElsewhere`` if it belongs to a third thread or has changed in the former one since.
+        """
+        ...
+
+    async def find(self, scope: Scope, workflow_id: str) -> Workflow | None:
+        """Return the caller's own workflow, in whichever thread it is. Finished ones are deleted after some time."""
+        ...
+
+    async def unfinished(self, scope: Scope) -> Sequence[UnfinishedWorkflow]:
+        """Return the caller's workflows that are active or can be continued, latest change first."""
+        ...
+
+    async def mark_offered(self, scope: Scope, workflow_id: str) -> None:
+        """Record that its user was offered to continue it. The next write clears it. No error without one."""
+        ...

@@ -1,0 +1,216 @@
+"""Leases: the right of one writer at a time to a thread."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Protocol
+
+from baton.domain.handoffs.workflow import Workflow
+from baton.domain.memory.episode import EpisodeRef
+from baton.domain.runs.usage import ModelUsage, Usage
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.history_window import HistoryWindow
+from baton.domain.threads.interrupt import PendingInterrupts
+from baton.domain.threads.thread import ConversationState, LeaseMark, Run, Thread, Watchers
+
+if TYPE_CHECKING:  # the records of the queue are models, which functions that take none need not build
+    from baton.domain.threads.queued import RecordDelivery
+
+
+class LeaseBusy(Exception):
+    """Another worker holds the thread's lease until ``lease.until`` at least; ``run`` is its run."""
+
+    def __init__(self, run: Run | None, lease: LeaseMark) -> None:
+        self.run = run
+        self.lease = lease
+        super().__init__(f"leased until {lease.until.isoformat()}")
+
+
+class NoSuchThread(Exception):
+    """The thread does not exist in this tenant, and this request may not create it.
+
+    Clients get ``ThreadUnavailable``, as for another tenant's thread. They must not find out whether another tenant
+    uses an id that they can guess.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseRequest:
+    """The purpose of a lease. The values for a new thread are used only if it does not exist yet."""
+
+    thread_id: str
+    run_id: str | None = None
+    """The run to begin; None if the lease has another purpose, and the thread must exist."""
+    message_id: str | None = None
+    may_create: bool = False
+    agent_id: str = ""
+    """Main agent of the thread if this request begins it."""
+    idle_seconds: float = 0
+    """Idle timeout of that agent."""
+    parent_thread_id: str | None = None
+    """The parent, if this request creates a fork. Forks are listed under their parent only."""
+    delivery: RecordDelivery | None = None
+    """The delivery of a queue record that the lease is for.
+
+    If an earlier delivery of the same record took the current lease, this request takes it over at once: the second
+    delivery proves that the first worker lost the record.
+    """
+    begins_task: bool = False
+    """True if the run belongs to an A2A task. The thread remembers that it has some."""
+    notifies: bool = False
+    """True if a client wants to be notified of that task. The thread remembers this too."""
+    presumed_dead: LeaseMark | None = None
+    """A lease whose holder gave no sign of life when asked. It is taken over if it is still the current one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The right to write to a thread, until ``until`` or until a worker with a higher fence takes over.
+
+    A lease is issued only after the thread's ownership was checked, and carries the owner's scope.
+    """
+
+    scope: Scope
+    thread: Thread
+    """The thread as it was when the lease was taken. ``thread.run`` is the run to work on; it is an orphan if its
+    worker died and no other worker finished it."""
+    owner: str
+    fence: int
+    until: datetime
+    first_seq: int
+    """The first of the sequence numbers reserved for this lease."""
+    end_seq: int
+    """The first sequence number beyond the reservation."""
+    delivery: RecordDelivery | None = None
+    """The delivery it was taken for, while a later delivery may take it over; None if none may before its end."""
+
+    @property
+    def thread_id(self) -> str:
+        return self.thread.id
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """Attributes of the thread at the commit. Others, who need no lease, may have changed them during the run."""
+
+    notifies: bool
+    """True if clients want to be notified of tasks of the thread."""
+    title: str | None
+    live_changes: int = 0
+    """See ``Thread.live_changes``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """The changes of a thread by a finished run."""
+
+    next_ordinal: int
+    last_seq: int
+    usage: Usage
+    tokens: int
+    """Tokens of the messages this run adds."""
+    ended: EpisodeRef | None = None
+    """The session that this run ends, if the agent has ended the conversation."""
+    pending: PendingInterrupts | None = None
+    """The interrupts that the thread waits for from now on; None clears earlier ones."""
+    conversation: ConversationState | None = None
+    """The new conversation state; None if it has not changed."""
+    windows: tuple[HistoryWindow, ...] | None = None
+    """The new windows of agents' histories; None if they have not changed."""
+    spent: tuple[ModelUsage, ...] = ()
+    """The usage of each model of the run."""
+    error_code: str | None = None
+    """The code of the error that the run has ended with."""
+    time_zone: str | None = None
+    """The user's new time zone; None if it has not changed."""
+    messages_may_change: bool = False
+    """True if messages may differ from what was first stored of them, because a guardrail has replaced the question or
+    a fork gets a summary."""
+    summary_at: int | None = None
+    """The message with which a summary will be stored that the run asks for."""
+    messages_fence: int | None = None
+    """The fence that the messages bear; None if it is the lease's."""
+    watchers: Watchers | None = None
+    """The connections that the worker has delivered to; None if it does not know all of them."""
+
+    @property
+    def may_change(self) -> bool:
+        """Whether a message may differ from what was first stored of it."""
+        return self.messages_may_change or self.summary_at is not None
+
+
+class Leases(Protocol):
+    """Leases of threads, and the changes of a thread that need its lease.
+
+    Methods that take a lease raise ``LeaseLost`` if a worker with a higher fence has taken over. See ``ThreadStore``.
+    """
+
+    async def acquire(self, scope: Scope, request: LeaseRequest) -> Lease:
+        """Take the thread's lease, creating the thread if allowed, and reserve sequence numbers.
+
+        Raises ``LeaseBusy`` while another lease is valid that the request may not take over, and ``NoSuchThread`` for
+        an unknown thread that the request may not create.
+        """
+        ...
+
+    async def renew(self, lease: Lease, *, used_seq: int, without_record: bool = False) -> Lease:
+        """Extend the lease, and the reservation of sequence numbers when ``used_seq`` comes near its end.
+
+        ``without_record``: from now on a later delivery of its queue record may not take the lease over.
+        """
+        ...
+
+    async def release(self, lease: Lease) -> None:
+        """Release the lease without changes and clear the run it was taken for."""
+        ...
+
+    async def abandon(self, lease: Lease) -> None:
+        """End the lease now with its run unfinished, so that the next worker takes the run over at once."""
+        ...
+
+    async def begin_run(self, lease: Lease, *, run_id: str, message_id: str) -> Lease:
+        """Replace the run that the lease was found with by another. Nothing of the old run was stored."""
+        ...
+
+    async def take_over(self, lease: Lease) -> Lease:
+        """Count another attempt at the run that the lease was found with, if the lease was not acquired for a run."""
+        ...
+
+    async def commit(self, lease: Lease, commit: Commit) -> Committed:
+        """Make the run's messages part of the thread, end the run and release the lease, in one write.
+
+        They continue from where ``lease.thread.segments`` say.
+        """
+        ...
+
+    async def keep_pending(self, lease: Lease, pending: PendingInterrupts) -> None:
+        """Store answers to some of the interrupts that the thread waits for."""
+        ...
+
+    async def close(
+        self, lease: Lease, *, last_seq: int, ended: EpisodeRef | None, resumable: Sequence[Workflow] = ()
+    ) -> bool:
+        """Close the thread, make its main agent active and release the lease, in one write.
+
+        Return whether clients want to be notified, like ``commit``.
+
+        ``resumable`` are the workflows that can be continued when the thread is reopened. Pending interrupts stay: an
+        answer that arrives days later reopens the thread.
+
+        ``ended`` is the session that this ends, None if it has no messages. A thread whose session ended stays in the
+        idle index until ``settle``, so that a sweep finds incomplete closings.
+        """
+        ...
+
+    async def select(
+        self,
+        lease: Lease,
+        *,
+        last_seq: int,
+        conversation: ConversationState,
+        windows: tuple[HistoryWindow, ...],
+    ) -> None:
+        """Make the branch of ``lease.thread.segments`` the one that continues, and release the lease, in one write."""
+        ...

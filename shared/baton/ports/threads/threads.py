@@ -1,0 +1,127 @@
+"""Threads and their lists, and those that the sweeper must check."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.thread import Thread
+from baton.domain.threads.thread_search import ThreadQuery
+from baton.ports.threads.leases import Leases
+from baton.ports.threads.messages import Messages, TurnRecords
+
+
+class Threads(Protocol):
+    """Threads, without the writes that need a lease. See ``ThreadStore``."""
+
+    async def check_writable(self, scope: Scope, thread_id: str) -> None:
+        """Raise ``ThreadUnavailable`` unless the thread is the caller's own or does not exist yet."""
+        ...
+
+    async def get_thread(self, scope: Scope, thread_id: str) -> Thread:
+        """Return the thread. Its owner, or a holder of ``thread:read_all``, may read it.
+
+        Every refusal makes the same requests, so that their number shows no reason. ``is_unused`` gives the reason.
+        """
+        ...
+
+    async def list_threads(
+        self,
+        scope: Scope,
+        *,
+        limit: int,
+        cursor: str | None,
+        whole_tenant: bool = False,
+        parent_thread_id: str | None = None,
+        of_user: str | None = None,
+        query: ThreadQuery | None = None,
+    ) -> tuple[Sequence[Thread], str | None]:
+        """Return the caller's threads, or the tenant's, latest activity first, and the cursor of the next page.
+
+        Of the tenant's threads only those ``of_user`` are returned, if a user is given. The order of the whole tenant's
+        is coarse: threads active in the same hour may be in another order on different pages, but each is listed once.
+
+        Forks are listed only with their ``parent_thread_id``. With a ``query`` only threads that match are returned: a
+        page may then have fewer than ``limit``, or none, and still have a next one, because a call looks at a limited
+        number of threads.
+
+        Raises ``InvalidRequest`` for a cursor that this list did not hand out, and ``Forbidden`` for the tenant's
+        without ``thread:read_all``.
+        """
+        ...
+
+    async def rename(self, scope: Scope, thread_id: str, title: str) -> Thread:
+        """Give the caller's own thread a title, and return the thread as it is now. It needs no lease.
+
+        Raises ``ThreadUnavailable`` for a thread that is not the caller's own, or deleted.
+        """
+        ...
+
+    async def keep_made_title(self, scope: Scope, thread_id: str, *, title: str, preview: str | None) -> Thread:
+        """Store the preview, if there is one, and the title unless the thread has one. Return the thread as it is now.
+
+        It needs no lease. Raises ``ThreadUnavailable`` for a thread that is not the caller's own, or deleted.
+        """
+        ...
+
+    async def want_notifications(self, scope: Scope, thread_id: str) -> Thread:
+        """Remember that clients want to be notified of tasks of the thread, and return the thread.
+
+        It needs no lease: the run in progress finds out when it commits. Raises ``ThreadUnavailable`` for a thread
+        that is not the caller's own; ``is_unused`` says that it has not begun.
+        """
+        ...
+
+    async def settle(self, scope: Scope, thread_id: str, *, episode: int) -> None:
+        """Remove a closed thread from the idle index if ``episode`` is still its last session."""
+        ...
+
+
+class ThreadStore(Leases, TurnRecords, Messages, Threads, Protocol):
+    """Threads and their messages: one writer at a time, committed by moving a pointer.
+
+    Every method acts inside a ``Scope`` (a ``Lease`` carries the scope it was issued for) and raises
+    ``ThreadUnavailable`` for a thread of another tenant or user, ``StoreUnavailable`` if the table does not
+    answer. A write that a retrying client repeats recognises its own earlier success and returns normally.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class IdleThread:
+    """A thread to check, with its user's scope."""
+
+    scope: Scope
+    thread: Thread
+    closes_at: datetime
+    """The end of the idle timeout, counted from the last activity."""
+    has_last_episode: bool = False
+    """True if the previous session's episode is known to be settled. If not, the caller must read it."""
+
+
+@dataclass(frozen=True, slots=True)
+class DueThread:
+    """A thread whose check time has come. Its record is not parsed yet."""
+
+    tenant_id: str
+    thread_id: str
+    check_at: datetime
+    """The time at which the check was due. A changed value means that another sweep was faster."""
+    failures: int
+    """Consecutive failed checks."""
+    read: Callable[[], IdleThread]
+    """Parses the record. Raises any exception that an unreadable record causes."""
+
+
+class IdleThreads(Protocol):
+    """The index of open threads by check time, across all tenants. Only the sweeper uses it."""
+
+    def due(self, before: datetime) -> AsyncIterator[DueThread]:
+        """Yield threads whose check time has come, longest overdue first, one page of each shard in turn."""
+        ...
+
+    async def postpone(self, due: DueThread, until: datetime, *, failures: int = 0) -> bool:
+        """Move the check time forward; return False if it was moved already. ``failures`` is stored for ``due``."""
+        ...

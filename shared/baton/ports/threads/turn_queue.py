@@ -1,0 +1,45 @@
+"""The queue between the sockets, which must answer at once, and the workers, which may take minutes."""
+
+from __future__ import annotations
+
+from contextlib import AbstractAsyncContextManager
+from typing import Protocol
+
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.queued import Queued, RecordDelivery
+
+
+class TurnQueue(Protocol):
+    """Queued messages, delivered at least once and in order within a thread."""
+
+    async def send(self, scope: Scope, message: Queued) -> None:
+        """Queue the message. Once this returns, the message is accepted. Raises ``StoreUnavailable``."""
+        ...
+
+
+class HeldRecord(Protocol):
+    """A record that its worker hides from other workers, a few seconds at a time."""
+
+    @property
+    def delivery(self) -> RecordDelivery:
+        """The record's id and the number of its deliveries."""
+        ...
+
+    def seconds_left(self) -> float:
+        """Return the seconds for which the record stays hidden; negative if another worker may have it already."""
+        ...
+
+    def note_attempt(self, attempt: int) -> None:
+        """Report the number of the attempt at the run. From the second on, the record is hidden for longer at a time.
+
+        A slow worker must not lose its record repeatedly.
+        """
+        ...
+
+
+class QueueRecords(Protocol):
+    """Visibility of queue records."""
+
+    def hide(self, receipt_handle: str, delivery: RecordDelivery) -> AbstractAsyncContextManager[HeldRecord]:
+        """Hide the record while the block runs. It returns within seconds if the block fails or the worker dies."""
+        ...

@@ -1,0 +1,1 @@
+"""Tenants: their agents, limits, rates, privacy and evaluations."""

@@ -1,0 +1,104 @@
+"""Published results of evaluations of a tenant's agents."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from baton.domain.errors import InvalidRequest, NotFound
+from baton.domain.tenants.evaluation import EVALUATION_ID, MAX_EVALUATIONS, Evaluation, EvaluationEntry
+from baton.domain.tenants.identity import Scope
+from baton.ports.clock import Clock
+from baton.ports.tenants.audit import AuditLog
+from baton.ports.tenants.evaluations import EvaluationStore
+from baton.tenants.privacy.readers import Readers
+
+PAGE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluations:
+    """Published evaluations. The caller has checked permissions."""
+
+    store: EvaluationStore
+    readers: Readers
+    audit: AuditLog
+    clock: Clock
+
+    async def publish(
+        self, scope: Scope, entry: EvaluationEntry, details: Mapping[str, Any]
+    ) -> tuple[Evaluation, bool]:
+        """Store an evaluation without personal data, and return it with whether it is new.
+
+        A repetition gets the stored one. Beyond ``MAX_EVALUATIONS`` the oldest of the publisher with the most are
+        removed. Raises ``InvalidRequest`` for one that is said to have begun in the future.
+        """
+        now = self.clock.now()
+        if entry.began_at > now:
+            raise InvalidRequest("beganAt must not be in the future.")
+        known = await self.store.get(scope, entry.id)
+        if known is not None:
+            return known, False
+        named = {"label": entry.label, "model": entry.model, "judge": entry.judge}
+        clean: dict[str, Any] = await self.readers.redact({**named, **_texts_of(details)})
+        names = {name: clean[name] for name in named}
+        made = replace(entry, **names, published_by=scope.user_id, published_at=now)
+        evaluation = Evaluation(made, _with_texts(details, clean))
+        if not await self.store.put(scope, evaluation):
+            return await self.get(scope, entry.id), False
+        detail = {"evaluationId": made.id, "cases": made.cases, "runs": made.runs}
+        await self.audit.record(scope, "evaluation.publish", thread_id=None, outcome="published", detail=detail)
+        await self._make_room(scope)
+        return evaluation, True
+
+    async def get(self, scope: Scope, evaluation_id: str) -> Evaluation:
+        """Return an evaluation. Raises ``NotFound``."""
+        found = None
+        if EVALUATION_ID.fullmatch(evaluation_id):
+            found = await self.store.get(scope, evaluation_id)
+        if found is None:
+            raise NotFound("There is no such evaluation. It may have expired.")
+        return found
+
+    async def remove(self, scope: Scope, evaluation_id: str) -> None:
+        """Remove an evaluation. Raises ``NotFound`` for an id that none can have."""
+        if not EVALUATION_ID.fullmatch(evaluation_id):
+            raise NotFound("There is no such evaluation.")
+        await self.store.remove(scope, evaluation_id)
+        detail = {"evaluationId": evaluation_id}
+        await self.audit.record(scope, "evaluation.delete", thread_id=None, outcome="deleted", detail=detail)
+
+    async def _make_room(self, scope: Scope) -> None:
+        """Remove what is too much: those who have published most give way, so that nobody's pushes others' out."""
+        cursor: str | None = None
+        entries: list[EvaluationEntry] = []
+        while True:
+            page, cursor = await self.store.page(scope, limit=PAGE, cursor=cursor)
+            entries += page
+            if cursor is None:
+                break
+        by_publisher: dict[str, list[EvaluationEntry]] = {}
+        for entry in entries:  # the latest first
+            by_publisher.setdefault(entry.published_by, []).append(entry)
+        for _ in range(len(entries) - MAX_EVALUATIONS):
+            most = max(by_publisher.values(), key=len)
+            await self.store.remove(scope, most.pop().id)
+
+
+def _texts_of(details: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the texts of details. Their numbers are counts and means, which may look like personal data."""
+    cases = [
+        {"name": case["name"], "reasons": case["reasons"], "tags": case["tags"], "metrics": [*case["metrics"]]}
+        for case in details["cases"]
+    ]
+    return {"metrics": [metric["name"] for metric in details["metrics"]], "cases": cases}
+
+
+def _with_texts(details: Mapping[str, Any], texts: Mapping[str, Any]) -> dict[str, Any]:
+    metrics = [{**metric, "name": name} for metric, name in zip(details["metrics"], texts["metrics"], strict=True)]
+    cases = [
+        {**case, **clean, "metrics": dict(zip(clean["metrics"], case["metrics"].values(), strict=True))}
+        for case, clean in zip(details["cases"], texts["cases"], strict=True)
+    ]
+    return {**details, "metrics": metrics, "cases": cases}

@@ -1,0 +1,242 @@
+"""The export of everything that is stored about a user, piece by piece."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from baton.domain.tenants.identity import Scope
+from baton.domain.text import utf8_size
+from baton.domain.threads.feedback import Feedback
+from baton.domain.threads.message import Role, StoredMessage
+from baton.domain.threads.thread import Thread
+from baton.ports.clock import Clock, TimeZones
+from baton.ports.memory.episodes import Episodes
+from baton.ports.memory.procedures import PrivateSkills
+from baton.ports.tenants.audit import AuditTrail
+from baton.ports.threads.handoffs import HandoffStore, WorkflowStore
+from baton.ports.threads.messages import FeedbackStore
+from baton.ports.threads.run_records import RunHistory
+from baton.ports.threads.threads import ThreadStore
+
+THREADS = 20
+"""Threads of a page. The export can be continued after each."""
+MESSAGES = 20
+"""Messages in memory at once: each may have 1 MiB."""
+RECORDS = 20
+IMPORTED = 5_000
+"""Messages of one session that the import of episodes takes. A longer one is exported in parts."""
+IMPORTED_BYTES = 4 * 1024 * 1024
+"""Bytes of the same. The import takes requests of 5 MiB."""
+MESSAGE_BYTES = 400
+"""Bytes of a message other than its text and the comment on it: its id, role, time and rating."""
+
+
+class ExportKind(StrEnum):
+    """The kind of a piece of an export."""
+
+    THREAD = "thread"
+    MESSAGE = "message"
+    TOOL_CALL = "toolCall"
+    TASK = "task"
+    HANDOFF = "handoff"
+    EPISODE = "episode"
+    WORKFLOW = "workflow"
+    TIME_ZONE = "timeZone"
+    SKILL = "skill"
+    AUDIT = "audit"
+    SESSION_BEGIN = "sessionBegin"
+    """A session, as it can be imported: its messages follow, then its end."""
+    SESSION_MESSAGE = "sessionMessage"
+    SESSION_END = "sessionEnd"
+    CURSOR = "cursor"
+    """The place at which to continue the export."""
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """The messages between two ends of a thread."""
+
+    thread: Thread
+    number: int
+    first_ordinal: int
+    end_ordinal: int
+    ended_at: datetime | None
+    """None while it lasts."""
+    part: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """One piece of an export."""
+
+    kind: ExportKind
+    thread_id: str | None
+    value: Any
+    """The stored record; for a session's begin the ``Session``, for a cursor its text."""
+    feedback: Feedback | None = None
+    """The user's feedback on a message."""
+    is_selected: bool = True
+    """False for a message of a branch that is not selected."""
+
+
+_Page = Callable[[str | None], Awaitable[tuple[Sequence[Any], str | None]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Exports:
+    """The stored data of a user, a page at a time."""
+
+    store: ThreadStore
+    records: RunHistory
+    handoffs: HandoffStore
+    workflows: WorkflowStore
+    episodes: Episodes
+    feedback: FeedbackStore
+    time_zones: TimeZones
+    private_skills: PrivateSkills
+    audit: AuditTrail
+    clock: Clock
+
+    async def everything(self, scope: Scope, *, cursor: str | None = None) -> AsyncIterator[Exported]:
+        """Yield everything of the user. ``cursor`` continues an export after a page of its threads.
+
+        Raises ``InvalidRequest`` for a cursor that no export handed out.
+        """
+        async for thread in self._threads(scope, cursor):
+            if isinstance(thread, Exported):
+                yield thread
+                continue
+            async for piece in self._of_thread(scope, thread):
+                yield piece
+            async for piece in self._sessions_of(scope, thread):
+                yield piece
+        for workflow, _ in await self.workflows.unfinished(scope):
+            yield Exported(ExportKind.WORKFLOW, workflow.thread_id, workflow)
+        for skill in await self.private_skills.of_user(scope):
+            yield Exported(ExportKind.SKILL, None, skill)
+        zone = await self.time_zones.last(scope)
+        if zone is not None:
+            yield Exported(ExportKind.TIME_ZONE, None, zone)
+
+        def read_audit(cursor: str | None) -> Awaitable[tuple[Sequence[Any], str | None]]:
+            return self.audit.of_tenant(scope, {"user_id": scope.user_id}, limit=100, cursor=cursor)
+
+        async for record in _all(read_audit):
+            yield Exported(ExportKind.AUDIT, record.thread_id, record)
+
+    async def sessions(self, scope: Scope, *, cursor: str | None = None) -> AsyncIterator[Exported]:
+        """Yield the user's sessions only, as they can be imported."""
+        async for thread in self._threads(scope, cursor):
+            if not isinstance(thread, Exported):
+                async for piece in self._sessions_of(scope, thread):
+                    yield piece
+
+    async def _threads(self, scope: Scope, cursor: str | None) -> AsyncIterator[Thread | Exported]:
+        """Yield the user's threads, each followed by its forks, and the cursor after each page."""
+        own = Scope(scope.tenant_id, scope.user_id)  # without the permission to read other users' threads
+        while True:
+            threads, cursor = await self.store.list_threads(own, limit=THREADS, cursor=cursor)
+            for thread in threads:
+                yield thread
+                parent_id = thread.id
+
+                def forks(after: str | None, parent_id: str = parent_id) -> Awaitable[tuple[Sequence[Any], str | None]]:
+                    return self.store.list_threads(own, limit=THREADS, cursor=after, parent_thread_id=parent_id)
+
+                async for fork in _all(forks):
+                    yield fork
+            if cursor is None:
+                return
+            yield Exported(ExportKind.CURSOR, None, cursor)
+
+    async def _of_thread(self, scope: Scope, thread: Thread) -> AsyncIterator[Exported]:
+        yield Exported(ExportKind.THREAD, thread.id, thread)
+        path = thread.path
+        async for message, feedback in self._messages(scope, thread.unbranched, 0, thread.next_ordinal):
+            yield Exported(ExportKind.MESSAGE, thread.id, message, feedback, is_selected=message.ordinal in path)
+        lists: dict[ExportKind, _Page] = {
+            ExportKind.TOOL_CALL: lambda after: self.records.calls(scope, thread.id, limit=RECORDS, cursor=after),
+            ExportKind.TASK: lambda after: self.records.tasks(scope, thread.id, limit=RECORDS, cursor=after),
+            ExportKind.HANDOFF: lambda after: self.handoffs.of_thread(scope, thread.id, limit=RECORDS, cursor=after),
+        }
+        for kind, page in lists.items():
+            async for record in _all(page):
+                yield Exported(kind, thread.id, record)
+        for number in range(1, thread.episode + 1):
+            episode = await self.episodes.get(scope, thread.id, number)
+            if episode is not None:
+                yield Exported(ExportKind.EPISODE, thread.id, episode)
+
+    async def _sessions_of(self, scope: Scope, thread: Thread) -> AsyncIterator[Exported]:
+        if thread.parent_thread_id is not None:
+            return  # a fork has no sessions; its parent has its results
+        first = 0
+        for number in range(1, thread.episode):
+            ref = await self.episodes.get_ref(scope, thread.id, number)
+            if ref is None:
+                continue
+            ended = Session(ref.selected(thread), number, ref.first_ordinal, ref.end_ordinal, ref.ended_at)
+            async for piece in self._session(scope, ended):
+                yield piece
+            first = ref.end_ordinal
+        rest = Session(thread, thread.episode, max(first, thread.episode_first_ordinal), thread.next_ordinal, None)
+        async for piece in self._session(scope, rest):
+            yield piece
+
+    async def _session(self, scope: Scope, session: Session) -> AsyncIterator[Exported]:
+        count = size = 0
+        async for message, feedback in self._messages(
+            scope, session.thread, session.first_ordinal, session.end_ordinal
+        ):
+            if message.role not in (Role.USER, Role.ASSISTANT) or not message.text:
+                continue
+            length = MESSAGE_BYTES + utf8_size(json.dumps(message.text, ensure_ascii=False))
+            length += utf8_size(json.dumps(feedback.comment, ensure_ascii=False)) if feedback is not None else 0
+            if count and (count == IMPORTED or size + length > IMPORTED_BYTES):
+                yield Exported(ExportKind.SESSION_END, session.thread.id, session)
+                session = replace(session, part=session.part + 1)
+                count = size = 0
+            if not count:
+                yield Exported(ExportKind.SESSION_BEGIN, session.thread.id, session)
+            count += 1
+            size += length
+            yield Exported(ExportKind.SESSION_MESSAGE, session.thread.id, message, feedback)
+        if count:
+            yield Exported(ExportKind.SESSION_END, session.thread.id, session)
+
+    async def _messages(
+        self, scope: Scope, thread: Thread, first: int, end: int
+    ) -> AsyncIterator[tuple[StoredMessage, Feedback | None]]:
+        """Yield messages in order, with the feedback on them.
+
+        The store reads backwards, so they are read a block at a time.
+        """
+        for start in range(first, end, MESSAGES):
+            found: list[StoredMessage] = []
+            before: int | None = min(start + MESSAGES, end)
+            while before is not None and before > start:
+                page = await self.store.read_messages(scope, thread, limit=before - start, before=before)
+                found = [*(each for each in page.messages if each.ordinal >= start), *found]
+                before = page.messages[0].ordinal if page.messages else None
+            rated = {
+                each.ordinal: each
+                for each in await self.feedback.between(scope, thread, start, min(start + MESSAGES, end))
+            }
+            for message in found:
+                yield message, rated.get(message.ordinal)
+
+
+async def _all(page: _Page) -> AsyncIterator[Any]:
+    """Yield the items of every page."""
+    cursor: str | None = None
+    while True:
+        items, cursor = await page(cursor)
+        for item in items:
+            yield item
+        if cursor is None:
+            return

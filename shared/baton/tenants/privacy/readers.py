@@ -1,0 +1,143 @@
+"""Redaction for readers of another user's thread: without ``pii:read`` they see no personal data."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from enum import Enum
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+
+from baton.domain.tenants.identity import Permission, Scope
+from baton.ports.tenants.privacy import PiiDetector
+from baton.tenants.privacy.json_numbers import number_texts, redact_number
+from baton.tenants.privacy.redaction import Redactor
+
+T = TypeVar("T")
+
+SHORTEST = 6
+"""Characters of the shortest text that is checked. No personal data that is detected is shorter."""
+AN_ID = re.compile(r"[A-Za-z0-9_.:#-]{1,200}")
+"""The form of an id. In JSON of tools, a member with the name of an id may hold anything."""
+OWN_NAMES = frozenset({"userId", "user_id"})
+"""Ids of users are shown as they are, also where they are addresses."""
+NAMES_WITHOUT_TEXT = frozenset({"action", "code", "cursor", "id", "ids", "kind", "outcome", "role", "status", "type"})
+"""Members that hold values made by Baton, not texts of users or agents."""
+
+IsText = Callable[[str], bool]
+"""True if a member of this name may hold a text of a user or an agent."""
+
+
+def sees_all(scope: Scope, owner_id: str) -> bool:
+    """Return whether the caller sees the personal data in texts of this user."""
+    return scope.user_id == owner_id or scope.has(Permission.PII_READ)
+
+
+def may_be_said(name: str) -> bool:
+    """Return whether a member of this name, in either spelling, may hold a text of a user or an agent."""
+    return name not in NAMES_WITHOUT_TEXT and not name.endswith(("_id", "_ids", "Id", "Ids", "Cursor", "_cursor"))
+
+
+@dataclass(frozen=True, slots=True)
+class Readers:
+    """Answers to readers, with placeholders for personal data that a reader may not see."""
+
+    detector: PiiDetector
+
+    async def redact_for(self, scope: Scope, owner_id: str, shape: T) -> T:
+        """Return ``shape`` as the caller may see it: the same if it is their own, or if they hold ``pii:read``."""
+        return shape if sees_all(scope, owner_id) else await self.redact(shape)
+
+    async def redact_each_for(self, scope: Scope, shapes: Sequence[T], owner_of: Callable[[T], str]) -> list[T]:
+        """Return shapes of several owners as the caller may see them, in their order."""
+        others = [shape for shape in shapes if not sees_all(scope, owner_of(shape))]
+        redacted = iter(await self.redact(others))
+        return [shape if sees_all(scope, owner_of(shape)) else next(redacted) for shape in shapes]
+
+    async def redact(self, shape: T) -> T:
+        """Return JSON values, models or dataclasses with placeholders for personal data. Raises as the detector does.
+
+        The content of files is left out, because personal data in pictures is not recognised.
+        """
+        return await replace_texts(shape, Redactor(self.detector), may_be_said)
+
+
+async def replace_texts(shape: T, redactor: Redactor, is_text: IsText) -> T:
+    """Return ``shape`` with every text redacted that is a member, or in a member, whose name ``is_text``."""
+    clean = await redactor.redact_each(text for text in _texts(shape, is_text) if len(text) >= SHORTEST)
+    redacted: T = _replace_texts(shape, clean, is_text)
+    return redacted
+
+
+def _texts(value: Any, is_text: IsText) -> Iterator[str]:
+    """Yield the texts in a value whose name ``is_text``."""
+    if isinstance(value, str):
+        if not isinstance(value, Enum):
+            yield value
+    elif isinstance(value, (list, tuple)):
+        for each in value:
+            yield from _texts(each, is_text)
+    else:
+        for name, each in _members(value).items():
+            if is_text(name) or _is_foreign(value, name, each):
+                yield from _texts(each, is_text)
+            if isinstance(value, dict):
+                yield from _named_numbers(name, each)
+                if not AN_ID.fullmatch(name):
+                    yield name
+
+
+def _named_numbers(name: str, each: Any) -> Iterator[str]:
+    """Yield the texts of the numbers under a name of a JSON object, alone or in a list."""
+    for number in each if isinstance(each, (list, tuple)) else (each,):
+        yield from number_texts(name, number)
+
+
+def _replace_texts(value: Any, clean: Mapping[str, str], is_text: IsText) -> Any:
+    if isinstance(value, str):
+        return value if isinstance(value, Enum) else clean.get(value, value)
+    if isinstance(value, (list, tuple)):
+        return type(value)(_replace_texts(each, clean, is_text) for each in value)
+    members = _members(value)
+    new = {
+        name: _replace_texts(each, clean, is_text)
+        for name, each in members.items()
+        if is_text(name) or _is_foreign(value, name, each)
+    }
+    if members.get("type") == "data" and isinstance(members.get("value"), str):
+        new["value"] = ""  # the content of a file
+    if isinstance(value, dict):
+        new = {name: _redact_numbers(name, new.get(name, each), clean) for name, each in value.items()}
+    changed = {name: each for name, each in new.items() if each is not members[name]}
+    if not changed and not (isinstance(value, dict) and clean.keys() & value.keys()):
+        return value
+    if isinstance(value, dict):
+        return {clean.get(name, name): each for name, each in {**value, **changed}.items()}
+    if isinstance(value, BaseModel):
+        return value.model_copy(update=changed)
+    return replace(value, **changed)
+
+
+def _redact_numbers(name: str, each: Any, clean: Mapping[str, str]) -> Any:
+    if isinstance(each, (list, tuple)):
+        shown = type(each)(redact_number(name, number, clean) for number in each)
+        return shown if shown != each else each
+    return redact_number(name, each, clean)
+
+
+def _is_foreign(value: Any, name: str, each: Any) -> bool:
+    """Return whether a member with the name of one of Baton's ids holds something else, as JSON of tools may."""
+    return isinstance(value, dict) and name not in OWN_NAMES and not (isinstance(each, str) and AN_ID.fullmatch(each))
+
+
+def _members(value: Any) -> Mapping[str, Any]:
+    """Return the members of an object by their names; nothing for numbers, times and the like."""
+    if isinstance(value, dict):
+        return value
+    if isinstance(value, BaseModel):
+        return {**value.__dict__, **(value.__pydantic_extra__ or {})}
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in fields(value) if field.init}
+    return {}

@@ -1,0 +1,303 @@
+"""Limits of what tenants and users do at once, in a minute and in a day.
+
+A run costs one write, when it begins. Nothing is written when it ends: its place is free as soon as nobody holds the
+lease of its thread, which the next run of the user finds out. So the place of a dead worker is free with its lease,
+and no place can be lost. The tokens of a run are counted when its place is given back, which forgetting its thread does
+as well.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from aws_lambda_powertools import Logger
+
+from baton.domain.errors import CountsBusy, RateLimited, StoreUnavailable
+from baton.domain.metrics import Metric, count
+from baton.domain.tenants.activity import (
+    MAX_PLACES,
+    RUN_SECONDS,
+    Activity,
+    Counter,
+    CounterKind,
+    Place,
+    Rates,
+    run_tag,
+    user_tag,
+)
+from baton.domain.tenants.identity import Scope
+from baton.ports.clock import Clock
+from baton.ports.threads.activity import ActivityCounts, CountsTooLarge
+from baton.ports.threads.leases import Lease
+from baton.tenants.tenant_copies import CurrentLimits
+
+logger = Logger(child=True)
+
+PLACE_SECONDS = 15.0
+"""Seconds for which the place of a stream is kept beyond its longest time, if its worker does not give it back."""
+OTHERS_LOOKED_AT = 2
+"""Places of other users that a run looks at, so that those of users who have left are given back."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunPermit:
+    """A run that the limits allow, with what was read to find out."""
+
+    scope: Scope
+    thread_id: str
+    message_id: str
+    is_message: bool
+    """False for answers to interrupts: they continue a run."""
+    rates: Rates
+    counter: Counter
+    activity: Activity
+    leases: Mapping[str, datetime] = field(default_factory=dict)
+    """The ends of the leases of threads that have a place."""
+
+
+class RunLimits:
+    """Limits on runs, their messages and their tokens. Those over a limit are refused."""
+
+    def __init__(self, counts: ActivityCounts, limits: CurrentLimits, clock: Clock) -> None:
+        self._counts = counts
+        self._limits = limits
+        self._clock = clock
+
+    async def check(self, scope: Scope, thread_id: str, message_id: str, *, is_message: bool) -> RunPermit | None:
+        """Return the permit to begin a run, before anything is written; None if nothing is limited.
+
+        Raises ``RateLimited``.
+        """
+        rates = Rates.of(CounterKind.RUNS, await self._limits.of(scope))
+        if not rates:
+            return None
+        user = user_tag(scope)
+        counter = rates.counter(user)
+        try:
+            activity = (await self._counts.get(scope, counter)).at(self._clock.now())
+            # First, so that a flood of messages does not have the threads of all places read.
+            spent = activity.find_spent(rates, user, self._clock.now(), is_message=is_message)
+            if spent is not None:
+                raise spent
+            activity, leases = await self._settle(scope, activity, rates, user, thread_id)
+        except StoreUnavailable:  # the turn's other requests report the outage
+            return None
+        refusal = activity.find_refusal(rates, user, thread_id, self._clock.now(), leases=leases, is_message=is_message)
+        if refusal is not None:
+            raise refusal
+        return RunPermit(scope, thread_id, message_id, is_message, rates, counter, activity, leases)
+
+    async def begin(self, permit: RunPermit, lease: Lease) -> RateLimited | None:
+        """Take the place of the run that begins under ``lease``; return the error if others have taken the last one.
+
+        Another attempt at the same run keeps its place even if that cannot be counted.
+        """
+        refusals: list[RateLimited] = []
+        user, run, is_first, is_again = user_tag(permit.scope), run_tag(permit.message_id), True, False
+
+        async def take(counted: Activity) -> Activity:
+            nonlocal is_first, is_again
+            refusals.clear()
+            now, leases = self._clock.now(), permit.leases
+            activity = counted.at(now)
+            if not is_first:  # others have changed what the permit was given by
+                activity, leases = await self._settle(permit.scope, activity, permit.rates, user, permit.thread_id)
+            is_first = False
+            before, used = activity.places.get(permit.thread_id), lease.thread.usage.total_tokens
+            is_again = before is not None and before.run == run
+            if before is not None and is_again and before.fence == lease.fence:
+                return counted  # stored, and the answer was lost
+            if not is_again:
+                activity = activity.give_back(permit.thread_id, tokens=used)
+                refusal = activity.find_refusal(
+                    permit.rates, user, permit.thread_id, now, leases=leases, is_message=permit.is_message
+                )
+                if refusal is not None:
+                    refusals.append(refusal)
+                    return counted
+            place = Place(
+                user,
+                until=_run_ends(now),
+                run=run,
+                fence=lease.fence,
+                tokens=before.tokens if before is not None and is_again else used,
+            )
+            return activity.take(permit.thread_id, place, messages=1 if permit.is_message and not is_again else 0)
+
+        try:
+            is_taken = await self._counts.change(permit.scope, permit.counter, take, known=permit.activity)
+        except StoreUnavailable:  # the turn's other requests report the outage
+            return None
+        except CountsTooLarge:
+            _note_too_large(permit.scope)
+            return None
+        if refusals:
+            return refusals[0]
+        return None if is_taken or is_again else CountsBusy()
+
+    async def admit(self, scope: Scope) -> None:
+        """Count work with a model that belongs to no run, such as a dry run, as a message. Raises ``RateLimited``."""
+        rates, user = Rates.of(CounterKind.RUNS, await self._limits.of(scope)), user_tag(scope)
+        refusals: list[RateLimited] = []
+
+        async def take(counted: Activity) -> Activity:
+            refusals.clear()
+            activity = counted.at(self._clock.now())
+            spent = activity.find_spent(rates, user, self._clock.now(), is_message=True)
+            if spent is not None:
+                refusals.append(spent)
+                return counted
+            return activity.spend(user, messages=1)
+
+        if rates.messages or rates.tokens:
+            await self._count(scope, rates.counter(user), take)
+        if refusals:
+            raise refusals[0]
+
+    async def spend(self, scope: Scope, tokens: int) -> None:
+        """Count the tokens of such work."""
+        rates, user = Rates.of(CounterKind.RUNS, await self._limits.of(scope)), user_tag(scope)
+
+        async def add(counted: Activity) -> Activity:
+            return counted.at(self._clock.now()).spend(user, tokens=tokens)
+
+        if rates.tokens and tokens:
+            await self._count(scope, rates.counter(user), add)
+
+    async def _count(self, scope: Scope, counter: Counter, change: Callable[[Activity], Awaitable[Activity]]) -> None:
+        """Change the counts. Raises ``RateLimited`` if others change them all the time."""
+        try:
+            if not await self._counts.change(scope, counter, change):
+                raise RateLimited
+        except StoreUnavailable:  # a limit must not cost a request
+            return
+        except CountsTooLarge:
+            _note_too_large(scope)
+
+    async def _settle(
+        self, scope: Scope, activity: Activity, rates: Rates, user: str, thread_id: str
+    ) -> tuple[Activity, Mapping[str, datetime]]:
+        """Give back the places of runs that have ended; return the counts and the ends of the leases of the others.
+
+        All places are looked at if none is left for the tenant, otherwise the user's and those of others that have not
+        been looked at for longest.
+        """
+        now = self._clock.now()
+        others = {name: place for name, place in activity.places.items() if name != thread_id}
+        most = rates.places.tenant
+        is_full = len(others) >= (min(most, MAX_PLACES) if most is not None else MAX_PLACES)
+        oldest = sorted(others, key=lambda name: others[name].until)[:OTHERS_LOOKED_AT]
+        doubtful = {name: place for name, place in others.items() if is_full or place.user == user or name in oldest}
+        if not doubtful:
+            return activity, {}
+        threads = await self._counts.threads(scope, doubtful)
+        leases: dict[str, datetime] = {}
+        for name, place in doubtful.items():
+            thread = threads.get(name)
+            if thread is None:
+                activity = activity.give_back(name)
+            elif thread.lease_until is not None and thread.lease_until >= now:
+                leases[name] = thread.lease_until
+            # Otherwise the read is older than the place.
+            elif thread.fence >= place.fence or place.until <= now.timestamp():
+                activity = activity.give_back(name, tokens=thread.tokens)
+        # The next run looks at others.
+        return activity.renew(leases, _run_ends(now)), leases
+
+
+class ForgottenRuns:
+    """The tokens of forgotten threads, counted so that nobody gets tokens back by deleting conversations."""
+
+    def __init__(self, counts: ActivityCounts, clock: Clock) -> None:
+        self._counts = counts
+        self._clock = clock
+
+    async def count(self, scope: Scope, thread_id: str) -> None:
+        """Give back the place of a buried thread of the user, before its tombstone is removed. It may be repeated.
+
+        Raises ``StoreUnavailable``.
+        """
+
+        async def leave(counted: Activity) -> Activity:
+            activity = counted.at(self._clock.now())
+            if thread_id not in activity.places:
+                return counted
+            thread = (await self._counts.threads(scope, [thread_id])).get(thread_id)
+            return activity.give_back(thread_id, tokens=thread.tokens if thread is not None else None)
+
+        for user in ("", user_tag(scope)):
+            try:
+                is_changed = await self._counts.change(scope, Counter(CounterKind.RUNS, user), leave)
+            except CountsTooLarge:
+                _note_too_large(scope)
+            else:
+                if not is_changed:
+                    raise StoreUnavailable
+
+
+class PlaceLimits:
+    """Limits on open connections, streams and waiting requests. Those over a limit are refused."""
+
+    def __init__(self, counts: ActivityCounts, limits: CurrentLimits, clock: Clock) -> None:
+        self._counts = counts
+        self._limits = limits
+        self._clock = clock
+
+    async def take(self, scope: Scope, kind: CounterKind, name: str, *, seconds: float) -> None:
+        """Take a place for ``seconds`` at most. Raises ``RateLimited`` if there is none."""
+        rates, user = Rates.of(kind, await self._limits.of(scope)), user_tag(scope)
+        if not rates:
+            return
+        refusals: list[RateLimited] = []
+
+        async def take(activity: Activity) -> Activity:
+            refusals.clear()
+            now = self._clock.now()
+            refusal = activity.at(now).find_refusal(rates, user, name, now)
+            if refusal is not None:
+                refusals.append(refusal)
+                return activity
+            return activity.at(now).take(name, Place(user, until=int(now.timestamp() + seconds)))
+
+        is_taken = True
+        with contextlib.suppress(StoreUnavailable, CountsTooLarge):  # a limit must not cost a connection
+            is_taken = await self._counts.change(scope, rates.counter(user), take)
+        if refusals:
+            raise refusals[0]
+        if not is_taken:
+            raise RateLimited
+
+    async def give_back(self, scope: Scope, kind: CounterKind, name: str) -> None:
+        """Give the place back. If that fails, it is free when its time has passed."""
+        rates, user = Rates.of(kind, await self._limits.of(scope)), user_tag(scope)
+        if not rates:
+            return
+
+        async def leave(activity: Activity) -> Activity:
+            return activity.give_back(name)
+
+        with contextlib.suppress(StoreUnavailable, CountsTooLarge):
+            await self._counts.change(scope, rates.counter(user), leave)
+
+    @asynccontextmanager
+    async def place(self, scope: Scope, kind: CounterKind, name: str, *, seconds: float) -> AsyncGenerator[None, None]:
+        """Hold a place during the block, which lasts ``seconds`` at most. Raises ``RateLimited``."""
+        await self.take(scope, kind, name, seconds=seconds + PLACE_SECONDS)
+        try:
+            yield
+        finally:
+            await self.give_back(scope, kind, name)
+
+
+def _run_ends(now: datetime) -> int:
+    """Return the Unix time at which a run that is alive now has ended in any case."""
+    return int(now.timestamp()) + RUN_SECONDS
+
+
+def _note_too_large(scope: Scope) -> None:
+    logger.warning("activity not counted: the item is too large", tenant_id=scope.tenant_id)
+    count(Metric.RATES_NOT_COUNTED)

@@ -1,0 +1,280 @@
+"""Changes of a tenant's own agents: checks, versions, restoration and deletion."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import uuid
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
+
+from baton.concurrency.tasks import LARGE, off_loop
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.agents.agent_version import AgentList, AgentVersion
+from baton.domain.agents.model_providers import OfferedModels
+from baton.domain.errors import (
+    AgentIdTaken,
+    AgentInUse,
+    AgentVersionMismatch,
+    InvalidRequest,
+    StoreUnavailable,
+    UnknownAgent,
+    UnknownAgentVersion,
+)
+from baton.domain.tenants.identity import Scope
+from baton.ports.agents.agents import AgentDefinitions, AgentsChanged, ShippedAgents
+from baton.ports.clock import Clock
+from baton.ports.tenants.audit import AuditLog, Once
+from baton.tenants.registry.agent_belongings import AgentBelongings
+from baton.tenants.registry.agent_drafts import AgentDraft, FieldChange, changes_between, make_draft
+from baton.tenants.registry.own_agents import OwnAgents
+from baton.tenants.registry.registered_agents import RegisteredAgents
+from baton.tenants.registry.tenant_agents import TenantAgents, check_permissions
+from baton.tenants.tenant_copies import CurrentLimits
+
+MAX_TRIES = 24
+"""Attempts at a change while others change the tenant's agents too: each time one of them succeeds."""
+PAUSE_SECONDS = 0.03
+"""The longest pause after the first attempt, and the time by which each further one is longer."""
+MAX_PAUSE_SECONDS = 0.3
+NOW = timedelta(0)
+_AUDITED = uuid.UUID("0e6a3a51-6d0e-4c0e-9f5a-7a3f2d7f6f10")
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """The state of the agent that the caller expects. In another state the change is refused."""
+
+    version: int | None = None
+    """Its newest version; None: any."""
+    exists: bool | None = None
+    """Whether there is such an agent; None: either."""
+
+    def check(self, present: AgentVersion | None) -> None:
+        """Raise ``AgentVersionMismatch`` if the agent is in another state. None: there is no such agent."""
+        if self.exists is not None and self.exists is not (present is not None):
+            raise AgentVersionMismatch("There is no such agent." if self.exists else "There is such an agent already.")
+        if self.version is not None and (present is None or present.number != self.version):
+            now = f"Its newest version is {present.number}" if present is not None else "There is no such agent"
+            raise AgentVersionMismatch(f"{now}, not version {self.version}: read it again and repeat your change.")
+
+
+ANYTHING = Expected()
+
+
+@dataclass(frozen=True, slots=True)
+class AgentChange:
+    """A change of an agent, or the change that a dry run would make."""
+
+    agent: AgentDefinition
+    version: int
+    """The agent's newest version afterwards."""
+    is_new: bool
+    """True if there was no such agent before."""
+    is_stored: bool
+    """True if a version was made: not for a dry run, nor for a definition that the agent has already."""
+    changes: Sequence[FieldChange]
+    warnings: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class AgentEditing:
+    """Changes of tenants' own agents, by callers with the permission ``agent:write``.
+
+    An agent whose permissions the caller lacks does not exist for the caller, who can neither change it nor refer
+    to. A repeated change makes no second version.
+    """
+
+    shipped: ShippedAgents
+    store: AgentDefinitions
+    own: OwnAgents
+    audit: AuditLog
+    clock: Clock
+    models: Callable[[], OfferedModels]
+    """Returns the models that a tenant's agent may name."""
+    belongings: AgentBelongings
+    limits: CurrentLimits
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+    async def put(
+        self,
+        scope: Scope,
+        agent_id: str,
+        values: Mapping[str, Any],
+        *,
+        as_served: bool,
+        expected: Expected = ANYTHING,
+        comment: str | None = None,
+        is_dry: bool = False,
+    ) -> AgentChange:
+        """Make or replace an agent. ``as_served``: fields may have the names that the API serves.
+
+        Raises ``InvalidAgent``, ``AgentIdTaken``, ``UnknownAgent`` (the caller lacks a permission of it),
+        ``AgentVersionMismatch``, ``AgentLimitReached`` and ``StoreUnavailable``.
+        """
+        self._check_not_shipped(agent_id)
+        draft = await off_loop(LARGE, make_draft, agent_id, values, as_served=as_served, models=self.models)
+        return await self._store_version(
+            scope, draft, expected, comment=comment, restores=None, is_dry=is_dry, outcome=None
+        )
+
+    async def restore(
+        self, scope: Scope, agent_id: str, number: int, *, expected: Expected = ANYTHING, comment: str | None = None
+    ) -> AgentChange:
+        """Make an older version the newest again, of a deleted agent too.
+
+        It is checked by today's rules. Raises what ``put`` raises, and ``UnknownAgentVersion``.
+        """
+        self._check_not_shipped(agent_id)
+        old = await self.version(scope, agent_id, number)
+        if old.values is None:
+            raise InvalidRequest(f"version: {number} is a deletion; choose one with a definition.")
+        draft = await off_loop(LARGE, make_draft, agent_id, old.values, as_served=False, models=self.models)
+        return await self._store_version(
+            scope, draft, expected, comment=comment, restores=number, is_dry=False, outcome="restored"
+        )
+
+    async def delete(self, scope: Scope, agent_id: str, *, expected: Expected = ANYTHING) -> None:
+        """Delete an agent; its versions are kept. A repetition changes nothing.
+
+        Raises ``AgentInUse`` while another agent of the tenant refers to it or it has documents, sources or procedures,
+        which nobody could reach afterwards; ``AgentIdTaken`` for one that ships, ``UnknownAgent``,
+        ``AgentVersionMismatch`` and ``StoreUnavailable``.
+        """
+        self._check_not_shipped(agent_id)
+        for attempt in range(MAX_TRIES):
+            await self._pause(attempt)
+            state = await self._state(scope, agent_id)
+            newest = state.newest
+            if newest is None:
+                raise UnknownAgent
+            if newest.values is None:
+                await self._note(scope, newest, "deleted")
+                return
+            check_permissions(scope, newest)
+            expected.check(newest)
+            referring = state.referring_to(scope, agent_id)
+            if referring:
+                raise AgentInUse(f"It is a handoff or a sub-agent of {', '.join(referring)}: change that first.")
+            left = await self.belongings.of(scope, agent_id)
+            if left:
+                raise AgentInUse(f"First {', '.join(left)}.")
+            deletion = AgentVersion(agent_id, newest.number + 1, None, scope.user_id, self.clock.now())
+            if await self._append(scope, deletion, 0, state.listed):
+                await self._note(scope, deletion, "deleted")
+                return
+        raise StoreUnavailable
+
+    async def version(self, scope: Scope, agent_id: str, number: int) -> AgentVersion:
+        """Return one version. Raises ``UnknownAgent`` and ``UnknownAgentVersion``.
+
+        The caller needs the permissions of that version and of the newest one.
+        """
+        state = await self._state(scope, agent_id)
+        if state.newest is None:
+            raise UnknownAgent
+        check_permissions(scope, state.newest)
+        found = await self.store.read(scope, [(agent_id, number)]) if 1 <= number <= state.newest.number else []
+        if not found:
+            raise UnknownAgentVersion
+        check_permissions(scope, found[0])
+        return found[0]
+
+    async def versions(
+        self, scope: Scope, agent_id: str, *, limit: int, before: int | None
+    ) -> tuple[Sequence[AgentVersion], int | None]:
+        """Return an agent's versions, the newest first, and the number below which the next page begins."""
+        state = await self._state(scope, agent_id)
+        if state.newest is None:
+            raise UnknownAgent
+        check_permissions(scope, state.newest)
+        found = await self.store.versions(scope, agent_id, limit=limit, before=before)
+        following = found[-1].number if len(found) == limit and found[-1].number > 1 else None
+        return found, following
+
+    async def _store_version(
+        self,
+        scope: Scope,
+        draft: AgentDraft,
+        expected: Expected,
+        *,
+        comment: str | None,
+        restores: int | None,
+        is_dry: bool,
+        outcome: str | None,
+    ) -> AgentChange:
+        """Make a version of the definition, unless the newest one is the same."""
+        definition, values, size = draft.definition, draft.values, draft.size
+        for attempt in range(MAX_TRIES):
+            await self._pause(attempt)
+            state = await self._state(scope, definition.id)
+            present, before = state.present, state.own.get(definition.id)
+            # Documents and other belongings of a deleted agent belong to its successor.
+            for former in filter(None, (state.newest, state.deleted)):
+                check_permissions(scope, former)
+            changes = changes_between(before, definition)
+            number = state.newest.number if state.newest is not None else 0
+            is_same = before is not None and present is not None and not changes
+            if is_same and not is_dry and present is not None and present.created_by == scope.user_id:
+                await self._note(scope, present, outcome or ("created" if number == 1 else "changed"))
+            if is_same:
+                return AgentChange(definition, number, is_new=False, is_stored=False, changes=(), warnings=())
+            expected.check(present)
+            state.check_limits(definition.id, size, (await self.limits.current(scope)).agents)
+            state.check_references(scope, definition)
+            warnings = tuple(state.warnings(scope, definition))
+            change = AgentChange(
+                definition, number + 1, is_new=present is None, is_stored=not is_dry, changes=changes, warnings=warnings
+            )
+            if is_dry:
+                return change
+            made = AgentVersion(
+                definition.id, number + 1, values, scope.user_id, self.clock.now(), comment=comment, restores=restores
+            )
+            if await self._append(scope, made, size, state.listed):
+                await self._note(scope, made, outcome or ("created" if change.is_new else "changed"))
+                return change
+        raise StoreUnavailable
+
+    async def _pause(self, attempt: int) -> None:
+        """Let others finish their changes before another attempt. The list of a tenant's agents is one item."""
+        if attempt:
+            await self.sleep(min(PAUSE_SECONDS * attempt, MAX_PAUSE_SECONDS) * random.random())  # noqa: S311 - jitter
+
+    async def _append(self, scope: Scope, version: AgentVersion, size: int, after: AgentList) -> bool:
+        try:
+            await self.store.append(scope, version, size, after=after)
+        except AgentsChanged:
+            return False
+        finally:
+            self.own.forget(scope)
+        return True
+
+    async def _state(self, scope: Scope, agent_id: str) -> TenantAgents:
+        listed = await self.store.list(scope)
+        entry = listed.entries.get(agent_id)
+        # An unknown id is looked up as well, so that the answer takes as long as for an agent hidden from the caller.
+        found = await self.store.read(scope, [(agent_id, entry.number if entry is not None else 1)])
+        own = await self.own.of(scope, since=NOW, patience=None)
+        newest = found[0] if found else None
+        deleted: Sequence[AgentVersion] = ()
+        if newest is not None and newest.values is None:
+            deleted = await self.store.read(scope, [(agent_id, newest.number - 1)])
+        registered = RegisteredAgents(self.shipped, own)
+        return TenantAgents(listed, registered, own, newest, deleted[0] if deleted else None)
+
+    def _check_not_shipped(self, agent_id: str) -> None:
+        if self.shipped.get(agent_id) is not None:
+            raise AgentIdTaken
+
+    async def _note(self, scope: Scope, version: AgentVersion, outcome: str) -> None:
+        """Audit a change, once, without the text of the definition."""
+        key = uuid.uuid5(_AUDITED, f"{scope.tenant_id}\0{version.agent_id}\0{version.number}")
+        detail: dict[str, Any] = {"agentId": version.agent_id, "version": version.number}
+        if version.restores is not None:
+            detail["restores"] = version.restores
+        by = replace(scope, user_id=version.created_by)
+        once = Once(str(key), version.created_at)
+        await self.audit.record(by, "agent.write", thread_id=None, outcome=outcome, detail=detail, once=once)

@@ -1,0 +1,60 @@
+"""The agents that a caller may talk to: those that ship with the deployment, and the tenant's own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.tenants.identity import Scope
+from baton.ports.agents.agents import ShippedAgents
+from baton.tenants.registry.own_agents import AGAIN, OwnAgents
+from baton.tenants.registry.registered_agents import RegisteredAgents, missing_permissions
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRegistry:
+    """Every tenant's agents. A caller that looks up several takes one ``RegisteredAgents``, which never change.
+
+    Every method raises ``StoreUnavailable`` if the tenant's agents cannot be read and there is no copy of them.
+    """
+
+    shipped: ShippedAgents
+    own: OwnAgents
+
+    def begin(self, scope: Scope) -> None:
+        """Begin to read the tenant's own agents if the copy is old, so that ``of`` need not wait."""
+        self.own.begin(scope)
+
+    async def of(self, scope: Scope) -> RegisteredAgents:
+        """Return the agents of the scope's tenant, its own at most a minute old."""
+        return RegisteredAgents(self.shipped, await self.own.of(scope))
+
+    async def current(self, scope: Scope) -> RegisteredAgents:
+        """Return the agents as they are stored now, for a caller that changes them."""
+        return RegisteredAgents(self.shipped, await self.own.of(scope, since=timedelta(0), patience=None))
+
+    async def get(self, scope: Scope, agent_id: str) -> AgentDefinition:
+        """Return one agent. Raises ``UnknownAgent`` if there is none or the caller lacks a permission."""
+        return (await self._knowing(scope, agent_id)).get(scope, agent_id)
+
+    async def for_new_thread(self, scope: Scope, agent_id: str | None) -> AgentDefinition:
+        """Return the main agent of a new conversation. Raises ``UnknownAgent``."""
+        return (await self._knowing(scope, agent_id)).for_new_thread(scope, agent_id)
+
+    async def _knowing(self, scope: Scope, agent_id: str | None) -> RegisteredAgents:
+        """Return the agents; the tenant's own are read for an id that no other agent has, again if it is new.
+
+        For an agent that is hidden from the caller, the same is read as for an unknown one, so that the time of the
+        answer reveals nothing.
+        """
+        if agent_id is None or _is_visible(scope, self.shipped.get(agent_id)):
+            return RegisteredAgents(self.shipped, {})
+        agents = await self.own.of(scope)
+        if not _is_visible(scope, agents.get(agent_id)):
+            agents = await self.own.of(scope, since=AGAIN)
+        return RegisteredAgents(self.shipped, agents)
+
+
+def _is_visible(scope: Scope, agent: AgentDefinition | None) -> bool:
+    return agent is not None and not missing_permissions(scope, agent)

@@ -1,0 +1,128 @@
+"""A worker's copies of tenants' own agents: one small read for each tenant and minute, during a turn's other reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from aws_lambda_powertools import Logger
+from cachetools import LRUCache
+
+from baton.concurrency.tasks import off_loop
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.agents.agent_checks import check_agent, tenant_problems
+from baton.domain.agents.agent_version import AgentVersion
+from baton.domain.agents.model_providers import OfferedModels
+from baton.domain.metrics import Metric, count
+from baton.domain.tenants.identity import Scope
+from baton.ports.agents.agents import AgentDefinitions
+from baton.ports.clock import Clock
+from baton.tenants.tenant_copies import FRESH, PATIENCE_SECONDS, AgedCopies, Copy
+
+logger = Logger(child=True)
+
+AGAIN = timedelta(seconds=1)
+"""The age from which a copy is read again for a caller that names an agent that it lacks."""
+MAX_TENANTS = 500
+"""Tenants whose agents a worker keeps."""
+MAX_CHARACTERS = 16 * 1024 * 1024
+"""Characters of all definitions that a worker keeps. Those of the tenant least recently used go first."""
+
+Agents = Mapping[str, AgentDefinition]
+_Key = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A worker's copy of one tenant's agents."""
+
+    agents: Agents = field(default_factory=dict)
+    parsed: Mapping[_Key, AgentDefinition | None] = field(default_factory=dict)
+    """Definitions by agent and version; None: one that cannot be used. Versions never change."""
+    size: int = 0
+    """Characters of the definitions."""
+
+
+def _size(copy: Copy[_Read]) -> int:
+    """Return the share of ``MAX_CHARACTERS`` that a copy takes. A small one counts as one of ``MAX_TENANTS``."""
+    size = copy.value.size if copy.value is not None else 0
+    return min(max(size, MAX_CHARACTERS // MAX_TENANTS), MAX_CHARACTERS)
+
+
+class OwnAgents:
+    """The agents that tenants have made, without those that current rules do not allow."""
+
+    def __init__(self, store: AgentDefinitions, clock: Clock, models: Callable[[], OfferedModels]) -> None:
+        """``models`` returns the models that a tenant's agent may name."""
+        self._store = store
+        self._models = models
+        self._copies = AgedCopies(
+            self._read,
+            clock,
+            LRUCache(MAX_CHARACTERS, _size),
+            "a tenant's agents",
+            note_failure=lambda: count(Metric.AGENTS_UNREADABLE),
+        )
+
+    def begin(self, scope: Scope) -> None:
+        """Begin to read the tenant's agents if the copy is old, so that the read runs during others."""
+        self._copies.begin(scope)
+
+    async def of(self, scope: Scope, *, since: timedelta = FRESH, patience: float | None = PATIENCE_SECONDS) -> Agents:
+        """Return the tenant's agents by id, at most a minute old (or ``since``), as far as the store can be read.
+
+        ``patience`` is the number of seconds that a read may take before a copy of the last five minutes is used;
+        None: any number.
+
+        Raises ``StoreUnavailable`` if it cannot and there is no copy of the last hour.
+        """
+        return (await self._copies.of(scope, since=since, patience=patience)).agents
+
+    def forget(self, scope: Scope) -> None:
+        """Read the tenant's agents again when they are next needed, because they have changed."""
+        self._copies.forget(scope)
+
+    async def _read(self, scope: Scope, before: _Read | None) -> _Read:
+        parsed_before = before.parsed if before is not None else {}
+        listed = (await self._store.list(scope)).present
+        wanted = [(agent_id, entry.number) for agent_id, entry in listed.items()]
+        missing = [key for key in wanted if key not in parsed_before]
+        found = await self._store.read(scope, missing) if missing else ()
+        size = sum(listed[version.agent_id].size for version in found)
+        parsed = await off_loop(size, self._parse_all, scope.tenant_id, found) if found else {}
+        # A version that is not found is read again with the next copy.
+        known = {**parsed_before, **parsed}
+        kept = {key: known[key] for key in wanted if key in known}
+        agents = {key[0]: agent for key, agent in kept.items() if agent is not None}
+        return _Read(agents, kept, sum(entry.size for entry in listed.values()))
+
+    def _parse_all(self, tenant_id: str, versions: Sequence[AgentVersion]) -> dict[_Key, AgentDefinition | None]:
+        return {(each.agent_id, each.number): self.parse_usable(tenant_id, each) for each in versions}
+
+    def parse_usable(self, tenant_id: str, version: AgentVersion) -> AgentDefinition | None:
+        """Return the definition if current rules allow it: they may be stricter than when it was stored."""
+        try:
+            definition, problems = check_agent(version.values or {})
+        except RecursionError:
+            definition, problems = None, []
+        if definition is not None:
+            problems += tenant_problems(definition)
+        if definition is None or problems or definition.id != version.agent_id:
+            fields = [".".join(map(str, problem.place)) for problem in problems[:5]]
+            logger.warning("own agent left out", tenant_id=tenant_id, agent_id=version.agent_id, fields=fields)
+            count(Metric.AGENTS_UNREADABLE)
+            return None
+        definition = self._with_offered_models(definition)
+        return definition.of_tenant(tenant_id, version.number)
+
+    def _with_offered_models(self, definition: AgentDefinition) -> AgentDefinition:
+        """Return the definition without models that are no longer offered: the default model answers for them."""
+        choice = definition.model
+        if choice.name is None and not choice.fallback:
+            return definition
+        offered = self._models()
+        name = choice.name if choice.name is not None and choice.name in offered else None
+        fallback = tuple(each for each in choice.fallback if each in offered)
+        model = choice.model_copy(update={"name": name, "fallback": fallback})
+        return definition.model_copy(update={"model": model})

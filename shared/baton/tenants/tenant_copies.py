@@ -1,0 +1,172 @@
+"""A worker's copies of tenants' settings: one small read for each tenant and minute, during a turn's other reads."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Generic, TypeVar
+
+from cachetools import LRUCache
+
+from baton.domain.errors import BatonError, StoreUnavailable
+from baton.domain.tenants.identity import Scope
+from baton.domain.tenants.tenant_limits import DeploymentLimits, TenantLimits
+from baton.failures.background import in_background
+from baton.ports.clock import Clock
+from baton.ports.tenants.tenants import TenantLimitStore
+
+FRESH = timedelta(minutes=1)
+"""The age up to which a copy is used without a read."""
+STALE = timedelta(minutes=5)
+"""The age up to which a turn uses a copy if the read takes longer than ``PATIENCE_SECONDS``."""
+GRACE = timedelta(hours=1)
+"""The age up to which a copy is used while reads fail."""
+PATIENCE_SECONDS = 0.2
+READING_SECONDS = 20.0
+"""Age of a read that is no longer waited for: its event loop may have ended, or its worker was frozen."""
+MAX_TENANTS = 1_000
+"""Tenants whose limits a worker keeps."""
+
+V = TypeVar("V")
+
+
+@dataclass(slots=True)
+class Copy(Generic[V]):
+    """A tenant's value as it was read last."""
+
+    value: V | None = None
+    read_at: datetime | None = None
+    """None: it was never read, or has changed since."""
+    reading: asyncio.Task[None] | None = None
+    asked_at: datetime | None = None
+    """The time at which ``reading`` began."""
+
+
+class AgedCopies(Generic[V]):
+    """Copies by tenant. Those of the tenant least recently used are dropped first."""
+
+    def __init__(
+        self,
+        read: Callable[[Scope, V | None], Awaitable[V]],
+        clock: Clock,
+        kept: LRUCache[str, Copy[V]],
+        name: str,
+        *,
+        note_failure: Callable[[], None] = lambda: None,
+    ) -> None:
+        """``read`` takes the value that was read before. ``kept`` has the bound; ``name`` is the value's name in logs.
+
+        ``note_failure`` is called whenever an old copy stands in for a failed read.
+        """
+        self._read_value = read
+        self._clock = clock
+        self._kept = kept
+        self._name = name
+        self._note_failure = note_failure
+
+    def begin(self, scope: Scope) -> None:
+        """Begin to read the tenant's value if the copy is old, so that the read runs during others."""
+        copy = self._copy(scope)
+        if copy.read_at is None or self._clock.now() - copy.read_at >= FRESH:
+            self._reading(scope, copy)
+
+    async def of(self, scope: Scope, *, since: timedelta = FRESH, patience: float | None = PATIENCE_SECONDS) -> V:
+        """Return the tenant's value, at most a minute old (or ``since``), as far as the store can be read.
+
+        ``patience``: the seconds that a read may take before a copy of the last five minutes is used; None: any.
+
+        Raises ``StoreUnavailable`` if it cannot and there is no copy of the last hour.
+        """
+        copy, now = self._copy(scope), self._clock.now()
+        age = now - copy.read_at if copy.read_at is not None else None
+        if copy.value is not None and age is not None and age < since:
+            return copy.value
+        reading = self._reading(scope, copy)
+        try:
+            async with asyncio.timeout(patience if age is not None and age < STALE else None):
+                await asyncio.shield(reading)
+        except TimeoutError:
+            pass  # the read continues for the next turn
+        except BatonError:
+            if age is None or age >= GRACE or patience is None:
+                raise
+            self._note_failure()
+        assert copy.value is not None  # noqa: S101 - it was read now, or before
+        return copy.value
+
+    def last(self, scope: Scope) -> V | None:
+        """Return the value that was read last, however old it is."""
+        return self._copy(scope).value
+
+    def forget(self, scope: Scope) -> None:
+        """Read the tenant's value again when it is next needed, because it has changed."""
+        copy = self._kept.get(scope.tenant_id)
+        if copy is not None:
+            self._kept[scope.tenant_id] = Copy(copy.value)
+
+    def _copy(self, scope: Scope) -> Copy[V]:
+        return self._kept.setdefault(scope.tenant_id, Copy())
+
+    def _reading(self, scope: Scope, copy: Copy[V]) -> asyncio.Task[None]:
+        """Return the read in progress, or a new one."""
+        now, loop = self._clock.now(), asyncio.get_running_loop()
+        is_usable = (
+            copy.reading is not None
+            and not copy.reading.done()
+            and copy.reading.get_loop() is loop
+            and copy.asked_at is not None
+            and (now - copy.asked_at).total_seconds() < READING_SECONDS
+        )
+        if copy.reading is None or not is_usable:
+            copy.asked_at = now
+            copy.reading = in_background(self._read(scope, copy, now), f"reading of {self._name}")
+        return copy.reading
+
+    async def _read(self, scope: Scope, copy: Copy[V], now: datetime) -> None:
+        copy.value = await self._read_value(scope, copy.value)
+        copy.read_at = now
+        if self._kept.get(scope.tenant_id) is copy:
+            self._kept[scope.tenant_id] = copy  # by its new size
+
+
+class CurrentLimits:
+    """The limits that a tenant has now: its own, but at most the deployment's."""
+
+    def __init__(self, store: TenantLimitStore, deployment: Callable[[], DeploymentLimits], clock: Clock) -> None:
+        """``deployment`` returns the limits of every tenant now."""
+        self._store = store
+        self._copies = AgedCopies(self._read, clock, LRUCache(MAX_TENANTS), "a tenant's limits")
+        self._deployment = deployment
+
+    @property
+    def deployment(self) -> DeploymentLimits:
+        """The limits of every tenant."""
+        return self._deployment()
+
+    def begin(self, scope: Scope) -> None:
+        """Begin to read the tenant's limits if the copy is old, so that ``of`` need not wait."""
+        self._copies.begin(scope)
+
+    async def of(self, scope: Scope) -> DeploymentLimits:
+        """Return the tenant's limits, at most a minute old.
+
+        If they cannot be read, those of the last copy hold, or the deployment's: a limit must not cost an answer.
+        """
+        try:
+            limits: TenantLimits | None = await self._copies.of(scope)
+        except StoreUnavailable:  # the turn's other reads of the table report the outage
+            limits = self._copies.last(scope)
+        return (limits or TenantLimits()).within(self.deployment)
+
+    async def current(self, scope: Scope) -> DeploymentLimits:
+        """Return the limits as they are stored now, for rare operations. Raises ``StoreUnavailable``."""
+        return (await self._store.get(scope)).within(self.deployment)
+
+    def forget(self, scope: Scope) -> None:
+        """Read the tenant's limits again when they are next needed, because they have changed."""
+        self._copies.forget(scope)
+
+    async def _read(self, scope: Scope, _: TenantLimits | None) -> TenantLimits:
+        return await self._store.get(scope)

@@ -1,0 +1,1 @@
+"""Conversations: requests to them, handoffs in them, their sessions, leases, and outbox."""

@@ -1,0 +1,275 @@
+"""Load and store the conversation state: read when a run begins, written before it is committed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ag_ui.core import BaseEvent
+from aws_lambda_powertools import Logger
+
+from baton.concurrency.tasks import gather_all
+from baton.domain.agents.handoff_rules import declared_handoff
+from baton.domain.errors import WorkflowUnavailable
+from baton.domain.handoffs.handoff import HandoffOutcome, HandoffPlace, HandoffRequest
+from baton.domain.handoffs.workflow import Workflow, WorkflowStatus
+from baton.domain.handoffs.workflow_moves import abandon, expire, resume
+from baton.domain.memory.procedure import InvalidProcedure
+from baton.domain.metrics import Metric, count
+from baton.domain.tenants.identity import Scope, derive_record_id
+from baton.domain.threads.message import StoredMessage
+from baton.domain.threads.run_events import state_changes, step_finished, step_started
+from baton.domain.threads.running_conversation import MAX_RESUMABLE, RunningConversation, SpecialistProblem
+from baton.domain.threads.thread import ConversationChange, ConversationState, Thread
+from baton.domain.threads.thread_state import conversation_state
+from baton.domain.times import to_millis
+from baton.ports.clock import Clock
+from baton.ports.tenants.audit import AuditLog, Once
+from baton.ports.threads.handoffs import HandoffStore, UnfinishedWorkflow, WorkflowElsewhere, WorkflowStore
+from baton.ports.threads.leases import Lease
+from baton.tenants.registry.agent_registry import AgentRegistry
+from baton.tenants.registry.registered_agents import RegisteredAgents, missing_permissions, placeholder_for
+from baton.threads.handoffs.skill_making import SkillMaking
+
+logger = Logger(child=True)
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationStates:
+    """The conversation states of threads, with their handoffs and workflows."""
+
+    handoffs: HandoffStore
+    workflows: WorkflowStore
+    skills: SkillMaking
+    agents: AgentRegistry
+    audit: AuditLog
+    clock: Clock
+
+    async def load(self, thread: Thread, scope: Scope) -> RunningConversation:
+        """Load the conversation state of a thread for a run of the scope's user. Raises ``StoreUnavailable``."""
+        conversation = await self._read(thread, scope)
+        if thread.is_handed_over:
+            return self._check_specialist(conversation, scope)
+        if not thread.is_new_session or thread.parent_thread_id is not None:
+            return conversation
+        found, agents = await gather_all(self.workflows.unfinished(scope), self.agents.of(scope))
+        unfinished = [each for each in found if _may_continue(scope, agents, each)]
+        offer = next((each.workflow for each in unfinished if not each.is_offered), None)
+        others = [each.workflow for each in unfinished if each.workflow is not offer]
+        resumable = [*([offer] if offer is not None else []), *others][:MAX_RESUMABLE]
+        return replace(conversation, offer=offer, resumable=tuple(resumable))
+
+    async def handoff(self, thread: Thread, scope: Scope, change: ConversationChange | None) -> HandoffRequest | None:
+        """Return the handoff during which an uncommitted run with this ``change`` took place."""
+        changed = change.handoffs if change is not None else ()
+        begun = next((each for each in changed if each.outcome is None or each.child_thread_id is not None), None)
+        place = thread.conversation.handoff
+        if begun is not None or place is None:
+            return begun
+        return await self.handoffs.get(scope, thread.id, place)
+
+    async def unfinished(self, scope: Scope, workflow_id: str) -> Workflow:
+        """Return the caller's own workflow that can be continued, in whichever thread it is.
+
+        Raises ``WorkflowUnavailable``.
+        """
+        workflow = await self.workflows.find(scope, workflow_id)
+        if workflow is None or not workflow.is_unfinished(self.clock.now()):
+            raise WorkflowUnavailable
+        return workflow
+
+    async def is_in_session(self, thread: Thread, scope: Scope) -> bool:
+        """Return whether a specialist is active whose workflow has neither ended nor moved to another thread."""
+        if not thread.is_handed_over:
+            return False
+        return (await self.load(thread, scope)).trouble is not SpecialistProblem.LOST
+
+    async def undo(self, lease: Lease, opening: StoredMessage, change: ConversationChange | None) -> None:
+        """Roll back handoffs of an attempt that died before its commit, unless ``change`` repeats them.
+
+        ``opening`` is the run's first message, ``change`` the outcome of the current attempt. Raises ``LeaseLost`` and
+        ``StoreUnavailable``.
+        """
+        scope, thread_id, now = lease.scope, lease.thread_id, self.clock.now()
+        kept = {request.place for request in change.handoffs} if change is not None else set()
+        place = HandoffPlace(opening.ordinal, 0, to_millis(opening.timestamp))
+        left = await self.handoffs.get(scope, thread_id, place) if place not in kept else None
+        if left is None or left.outcome is not None:
+            return
+        await self.handoffs.put(lease, left.end(HandoffOutcome.FAILED, now))
+        begun = await self.workflows.find(scope, left.workflow_id) if left.workflow_id is not None else None
+        if begun is not None and begun.thread_id == thread_id and begun.status is WorkflowStatus.ACTIVE:
+            is_new = not any(begun.data.values())
+            ended = abandon(begun, now) if is_new else replace(begun, status=WorkflowStatus.SAVED, updated_at=now)
+            await self.workflows.put(lease, ended)
+
+    async def keep(self, lease: Lease, change: ConversationChange) -> ConversationState:
+        """Apply a run's change: write its handoffs, workflows and procedures. A repetition changes nothing.
+
+        Returns the conversation state to commit, without a workflow that was continued in another thread meanwhile.
+        Raises ``LeaseLost`` and ``StoreUnavailable``.
+        """
+        conversation = change.conversation
+        for workflow in change.workflows:
+            try:
+                await self.workflows.put(lease, workflow, moved_from=change.moved_from)
+            except WorkflowElsewhere:
+                if conversation.workflow is not None and conversation.workflow.id == workflow.id:
+                    conversation = ConversationState(
+                        lease.thread.agent_id, resumable=conversation.resumable, data=conversation.data
+                    )
+            else:
+                await self._produce(lease, workflow)
+        requests = [self._as_committed(request, conversation) for request in change.handoffs]
+        await gather_all(
+            *(self.handoffs.put(lease, request) for request in requests),
+            *(self._record_end(lease.scope, request) for request in requests),
+        )
+        if change.offered_id is not None:
+            await self.workflows.mark_offered(lease.scope, change.offered_id)
+        return conversation
+
+    def leave(self, conversation: RunningConversation, outcome: HandoffOutcome) -> RunningConversation:
+        """Return to the main agent if a specialist is active, and save its workflow if that can be continued."""
+        is_with_main = conversation.agent.id == conversation.main.id
+        if conversation.handoff is None and conversation.workflow is None and is_with_main:
+            return conversation
+        keeps = conversation.handoff is None or conversation.handoff.preserve_state
+        return conversation.return_to_main(outcome, self.clock.now(), keeps=keeps).conversation
+
+    async def close(self, lease: Lease) -> tuple[Workflow, ...]:
+        """Save the workflow of a thread that is being closed, and end its handoff.
+
+        Return the workflows that can be continued in the thread afterwards.
+        """
+        resumable = lease.thread.conversation.resumable
+        conversation = replace(await self._read(lease.thread, lease.scope), resumable=resumable)
+        change = self.leave(conversation, HandoffOutcome.CLOSED).change
+        return resumable if change is None else (await self.keep(lease, change)).resumable
+
+    async def events_of_change(self, scope: Scope, thread: Thread, after: ConversationState) -> Iterable[BaseEvent]:
+        """Return the events that show clients a change of the conversation state outside a run."""
+        before = thread.conversation
+        agents = await self.agents.of(scope)
+        state = conversation_state(agents.describe, after, thread.agent_id, thread.status).wire()
+        # Not from current definitions: clients have the state that the former ones produced.
+        changed = {
+            "activeAgent": before.agent_id != after.agent_id,
+            "workflow": before.workflow != after.workflow,
+            "resumable": before.resumable != after.resumable,
+        }
+        return state_changes({}, {name: state[name] for name, is_changed in changed.items() if is_changed})
+
+    async def _read(self, thread: Thread, scope: Scope) -> RunningConversation:
+        agents = await self.agents.of(scope)
+        main, known = agents.main(thread), thread.conversation
+        agent = agents.describe(thread.active_agent_id)
+        trouble = None
+        if agent is None and thread.is_handed_over:
+            agent, trouble = placeholder_for(thread.active_agent_id), SpecialistProblem.UNAVAILABLE
+        conversation = RunningConversation(
+            thread, main, agent or main, agents.describe, resumable=known.resumable, trouble=trouble
+        )
+        if known.handoff is None:
+            return conversation
+        found = self.workflows.find(scope, known.workflow.id) if known.workflow is not None else _no_workflow()
+        handoff, workflow = await gather_all(self.handoffs.get(scope, thread.id, known.handoff), found)
+        if workflow is None or workflow.thread_id != thread.id:
+            return replace(conversation, handoff=handoff, elsewhere=workflow)
+        return replace(conversation, handoff=handoff, workflow=expire(workflow, self.clock.now()))
+
+    def _check_specialist(self, conversation: RunningConversation, scope: Scope) -> RunningConversation:
+        """Return the conversation with the reason, if there is one, for which the specialist cannot continue."""
+        trouble = conversation.trouble or self._missing_permission(conversation, scope)
+        workflow, definition = conversation.workflow, conversation.agent.workflow
+        is_over = conversation.handoff is None or conversation.handoff.outcome is not None
+        if is_over or (conversation.thread.conversation.workflow is not None and workflow is None):
+            trouble = SpecialistProblem.LOST
+        if trouble is not None or workflow is None or workflow.status is WorkflowStatus.COMPLETED:
+            return replace(conversation, trouble=trouble)
+        lost = replace(conversation, trouble=SpecialistProblem.LOST)
+        if definition is None or workflow.status is not WorkflowStatus.ACTIVE:
+            return lost
+        try:
+            resumed = resume(definition, workflow, thread_id=conversation.thread.id, now=self.clock.now())
+        except WorkflowUnavailable:
+            return lost
+        if resumed.changed is None:
+            return conversation
+        return replace(conversation.with_workflow(resumed.workflow), redefined=resumed.changed)
+
+    @staticmethod
+    def _missing_permission(conversation: RunningConversation, scope: Scope) -> SpecialistProblem | None:
+        declared = declared_handoff(conversation.main, conversation.agent.id)
+        permissions = declared.required_permissions if declared is not None else ()
+        needed = (*conversation.agent.required_permissions, *permissions)
+        return None if all(map(scope.has, needed)) else SpecialistProblem.FORBIDDEN
+
+    async def check_skill(self, scope: Scope, agent_id: str, workflow: Workflow) -> str:
+        """Return a note on sample messages of the workflow's skill that approved procedures answer first.
+
+        Raises ``IllegalTransition`` if the skill cannot be saved: there is no room, or its name is taken.
+        """
+        return await self.skills.check(scope, agent_id, workflow)
+
+    async def _produce(self, lease: Lease, workflow: Workflow) -> None:
+        agent = (await self.agents.of(lease.scope)).describe(workflow.agent_id)
+        makes_skills = agent is not None and agent.workflow is not None and agent.workflow.produces == "skill"
+        if makes_skills and workflow.status is WorkflowStatus.COMPLETED:
+            try:
+                await self.skills.publish(lease.scope, lease.thread.agent_id, workflow)
+            except InvalidProcedure:  # rules have changed since the review
+                logger.exception("skill not published", thread_id=lease.thread_id, workflow_id=workflow.id)
+                count(Metric.SKILLS_NOT_PUBLISHED)
+
+    def _as_committed(self, request: HandoffRequest, conversation: ConversationState) -> HandoffRequest:
+        """Return the request, ended if its workflow has moved to another thread meanwhile."""
+        if request.outcome is None and conversation.handoff != request.place:
+            return request.end(HandoffOutcome.CLOSED, self.clock.now())
+        return request
+
+    async def _record_end(self, scope: Scope, request: HandoffRequest) -> None:
+        if request.outcome is None or request.outcome is HandoffOutcome.REFUSED or request.ended_at is None:
+            return  # the request has its own record
+        outcome = request.outcome.value
+        once = Once(derive_record_id(request.thread_id, f"handoff.{outcome}", request.id), request.ended_at)
+        detail = request.audit_detail
+        await self.audit.record(
+            scope, "handoff", thread_id=request.thread_id, outcome=outcome, detail=detail, once=once
+        )
+
+
+def _may_continue(scope: Scope, agents: RegisteredAgents, unfinished: UnfinishedWorkflow) -> bool:
+    agent = agents.describe(unfinished.workflow.agent_id)
+    return agent is not None and agent.workflow is not None and not missing_permissions(scope, agent)
+
+
+async def _no_workflow() -> Workflow | None:
+    return None
+
+
+class ConversationTracker:
+    """The current conversation state of one run. Code that computes the next state stores it here."""
+
+    def __init__(self, conversation: RunningConversation) -> None:
+        self.current = conversation
+        self._step: str | None = None
+        """The workflow state that clients are shown."""
+
+    def step_begins(self) -> Iterator[BaseEvent]:
+        """Show the current state of the workflow."""
+        workflow = self.current.workflow
+        if workflow is not None and self._step is None:
+            self._step = workflow.state
+            yield step_started(self._step)
+
+    def step_ends(self) -> Iterator[BaseEvent]:
+        """End the state that is shown, if one is."""
+        if self._step is not None:
+            step, self._step = self._step, None
+            yield step_finished(step)
+
+    def changes_since(self, before: Mapping[str, Any]) -> Iterator[BaseEvent]:
+        """Show what has changed since clients were shown ``before``."""
+        yield from state_changes(before, self.current.shown)

@@ -1,0 +1,294 @@
+"""Forks: conversations branched from a parent, whose answers can be merged back one by one."""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass, replace
+
+from ag_ui.core import FileSource, TextPart
+
+from baton.concurrency.tasks import gather_all
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.errors import NotAFork, NothingToMerge, ThreadLed, ThreadUnavailable, UnknownAgent
+from baton.domain.handoffs.handoff import HandoffRequest
+from baton.domain.runs.usage import Usage
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.content import content_digest
+from baton.domain.threads.history_window import HistoryWindow
+from baton.domain.threads.message import Content, OutcomeType, Part, Role, RunEnd, StoredMessage
+from baton.domain.threads.thread import Run, Thread
+from baton.memory.prompt.handoff_context import select_spoken
+from baton.memory.prompt.history_reading import ReadHistory, messages_between, read_history
+from baton.memory.prompt.token_estimates import message_tokens
+from baton.ports.agents.chat_model import TokenCounter
+from baton.ports.clock import Clock
+from baton.ports.tenants.audit import AuditLog
+from baton.ports.threads.leases import Commit, Lease, LeaseRequest
+from baton.ports.threads.messages import TurnRecord
+from baton.ports.threads.threads import ThreadStore
+from baton.tenants.registry.agent_registry import AgentRegistry
+from baton.threads.leases import acquire_when_free, holding
+from baton.threads.requests.thread_access import own_thread
+
+SPECIALIST = "specialist"
+"""The ``source`` of a message that was merged from a fork."""
+MAX_COPIED = 200
+"""The largest number of messages of the parent that a fork begins with."""
+AT_ONCE = 16
+"""Messages that are written at the same time."""
+PAGE = 100
+MAX_READS = 3
+"""Pages that are searched for an answer of a fork; a long message can fill one alone."""
+PATIENCE_SECONDS = 15.0
+"""Seconds to wait for a fork whose lease is held.
+
+They are fewer than those of the parent's lease, which is not renewed meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForkedExchange:
+    """An exchange in a specialist's fork: the user's message and everything that answered it."""
+
+    handoff: HandoffRequest
+    agent: AgentDefinition
+    run: Run
+    question: StoredMessage
+    messages: Sequence[StoredMessage]
+
+    @property
+    def child_thread_id(self) -> str:
+        return fork_id(self.handoff)
+
+
+@dataclass(frozen=True, slots=True)
+class Forks:
+    """Forks of threads: they are created, and written into.
+
+    A fork is listed under its parent only and has no episodes.
+    """
+
+    store: ThreadStore
+    agents: AgentRegistry
+    audit: AuditLog
+    counter: TokenCounter
+    clock: Clock
+
+    async def fork(
+        self, scope: Scope, parent_thread_id: str, *, agent_id: str, include_history_messages: int = 5
+    ) -> Thread:
+        """Branch one of the caller's conversations. The fork's main agent is ``agent_id``.
+
+        Its messages do not reach the parent by themselves: see ``turns.merges``. Raises ``ThreadUnavailable``
+        (audited), ``UnknownAgent`` (also for a remote agent) and ``StoreUnavailable``.
+        """
+        try:
+            parent = await own_thread(self.store, scope, parent_thread_id)
+        except ThreadUnavailable as refusal:
+            detail, outcome = {"agentId": agent_id}, refusal.audited_as
+            await self.audit.record(scope, "thread.fork", thread_id=parent_thread_id, outcome=outcome, detail=detail)
+            raise
+        agent = await self.agents.get(scope, agent_id)
+        if agent.remote is not None:
+            raise UnknownAgent("A fork cannot begin with a remote agent.", is_visible=True)
+        child_id = self.clock.new_id()
+        copied = await self._last(scope, parent, include_history_messages)
+        await self.begin(scope, child_id, parent.id, agent, copied)
+        detail = {"agentId": agent.id, "forkThreadId": child_id}
+        await self.audit.record(scope, "thread.fork", thread_id=parent.id, outcome="forked", detail=detail)
+        return await self.store.get_thread(scope, child_id)
+
+    async def begin(
+        self,
+        scope: Scope,
+        child_id: str,
+        parent_id: str,
+        agent: AgentDefinition,
+        copied: Sequence[StoredMessage],
+        *,
+        keeps_calls: bool = False,
+    ) -> None:
+        """Make a fork of the caller's that begins with copies of messages. Raises ``ThreadBusy``."""
+        wanted = self._lease_request(child_id, parent_id, agent)
+        lease = await acquire_when_free(self.store, scope, wanted, seconds=PATIENCE_SECONDS)
+        async with holding(self.store, lease):
+            if copied:
+                copies = [self._copy(each, place, keeps_calls=keeps_calls) for place, each in enumerate(copied)]
+                await self._commit(lease, copies)
+            else:
+                await self.store.release(lease)
+
+    async def history(
+        self, scope: Scope, handoff: HandoffRequest, window: HistoryWindow, *, token_budget: int
+    ) -> ReadHistory:
+        """Return the newest messages of a specialist's fork in its window, within ``token_budget``."""
+        child = await self.store.get_thread(scope, fork_id(handoff))
+        return await read_history(self.store, scope, child, window, token_budget=token_budget)
+
+    async def extend(self, scope: Scope, exchange: ForkedExchange) -> None:
+        """Write an exchange into its fork and create the fork if needed. A repetition changes nothing.
+
+        Raises ``ThreadBusy``, ``LeaseLost`` and ``StoreUnavailable``.
+        """
+        child_id, question = exchange.child_thread_id, exchange.question
+        wanted = self._lease_request(child_id, exchange.handoff.thread_id, exchange.agent)
+        lease = await acquire_when_free(self.store, scope, wanted, seconds=PATIENCE_SECONDS)
+        async with holding(self.store, lease):
+            known = await self.store.get_turn(scope, child_id, question.id)
+            if known is not None and known.first_ordinal < lease.thread.next_ordinal:
+                await self.store.release(lease)
+                return
+            copied = await self._read_granted(scope, exchange.handoff) if lease.thread.next_ordinal == 0 else []
+            await self._write(lease, exchange, copied, is_known=known is not None)
+
+    async def extend_again(self, scope: Scope, handoff: HandoffRequest, messages: Sequence[StoredMessage]) -> None:
+        """Complete the fork after a worker died between the answer and the fork; ``messages`` are the parent's.
+
+        Afterwards the fork contains the parent's messages of the specialist. Do nothing if they are written already,
+        or if none of the messages comes from a fork.
+        """
+        said_there = [message for message in messages if message.source == SPECIALIST]
+        agent = (await self.agents.of(scope)).describe(handoff.target_agent_id)
+        if said_there and agent is not None and handoff.child_thread_id is not None:
+            last = said_there[-1]
+            run = Run(last.run_id, messages[0].id, last.attempt)
+            await self.extend(scope, ForkedExchange(handoff, agent, run, messages[0], said_there))
+
+    async def newest_answer(self, scope: Scope, fork_thread_id: str) -> tuple[Thread, StoredMessage]:
+        """Return a fork of the caller's and its last answer.
+
+        Raises ``ThreadUnavailable``, ``NotAFork``, ``NothingToMerge``, and ``ThreadLed`` for a fork whose answers are
+        merged anyway.
+        """
+        fork = await own_thread(self.store, scope, fork_thread_id)
+        if fork.parent_thread_id is None:
+            raise NotAFork
+        if is_led_by_parent(fork):
+            raise ThreadLed  # its answers are in the parent already
+        async with contextlib.aclosing(self._answers(scope, fork)) as answers:
+            async for answer in answers:
+                return fork, answer
+        raise NothingToMerge
+
+    async def answer(self, scope: Scope, fork_thread_id: str, message_id: str) -> StoredMessage:
+        """Return a recent answer of an agent in a fork. Raises ``ThreadUnavailable`` and ``NothingToMerge``."""
+        fork = await self.store.get_thread(scope, fork_thread_id)
+        async with contextlib.aclosing(self._answers(scope, fork)) as answers:
+            async for answer in answers:
+                if answer.id == message_id:
+                    return answer
+        raise NothingToMerge
+
+    async def _answers(self, scope: Scope, fork: Thread) -> AsyncGenerator[StoredMessage, None]:
+        """Yield answers of agents in a fork, the last first, as far as ``MAX_READS`` go back.
+
+        Copied messages are left out: only the last message of a run has an ``end``, and copies have none.
+        """
+        before: int | None = None
+        runs: set[str] = set()
+        for _ in range(MAX_READS):
+            page = await self.store.read_messages(scope, fork, limit=PAGE, before=before)
+            for message in reversed(page.messages):
+                if message.end is not None:
+                    runs.add(message.run_id)
+                if message.run_id in runs and message.is_said and message.role is Role.ASSISTANT:
+                    yield message
+            before = page.next_before
+            if before is None:
+                return
+
+    async def _read_granted(self, scope: Scope, handoff: HandoffRequest) -> list[StoredMessage]:
+        """Return the parent's messages that a handoff's fork begins with, with tool calls if the handoff shows them."""
+        parent = await self.store.get_thread(scope, handoff.thread_id)
+        listed = set(handoff.recent_messages)
+        found = await self._last(scope, parent, len(listed), before=handoff.ordinal)
+        found = [message for message in found if message.id in listed]
+        if not handoff.show_tool_calls or not found:
+            return found
+        found = await messages_between(self.store, scope, parent, found[0].ordinal, handoff.ordinal)
+        return [message for message in found if message.id in listed or not message.is_said]
+
+    async def _last(
+        self, scope: Scope, parent: Thread, count: int, *, before: int | None = None
+    ) -> list[StoredMessage]:
+        """Return the last ``count`` messages of the parent, or those ``before`` an ordinal."""
+        found: list[StoredMessage] = []
+        before = parent.next_ordinal if before is None else before
+        wanted = min(count, MAX_COPIED)
+        while before is not None and before > 0 and len(found) < wanted:
+            page = await self.store.read_messages(scope, parent, limit=PAGE, before=before)
+            found = [*select_spoken(page.messages), *found]
+            before = page.next_before
+        return found[-wanted:] if wanted else []
+
+    @staticmethod
+    def _lease_request(child_id: str, parent_id: str, agent: AgentDefinition) -> LeaseRequest:
+        return LeaseRequest(
+            child_id,
+            may_create=True,
+            agent_id=agent.id,
+            idle_seconds=agent.timeouts.idle_minutes * 60,
+            parent_thread_id=parent_id,
+        )
+
+    async def _write(
+        self, lease: Lease, exchange: ForkedExchange, copied: Sequence[StoredMessage], *, is_known: bool
+    ) -> None:
+        """Write the exchange after the existing and the copied messages, and commit all of it at once."""
+        question, run = exchange.question, exchange.run
+        first = lease.thread.next_ordinal
+        asked = first + len(copied)
+        turn = TurnRecord(question.id, run.run_id, content_digest(question.content), asked, lease.fence)
+        await (self.store.reopen_turn if is_known else self.store.open_turn)(lease, turn)
+        shows = exchange.handoff.show_tool_calls
+        written = [
+            self._copy(message, first + place, keeps_calls=shows) for place, message in enumerate((*copied, question))
+        ]
+        written += [
+            replace(message, ordinal=asked + place, fence=0, end=None)
+            for place, message in enumerate(exchange.messages, start=1)
+        ]
+        end = RunEnd(OutcomeType.SUCCESS, Usage(), tail_seq=lease.thread.last_seq + 1)
+        await self._commit(lease, [*written[:-1], replace(written[-1], end=end)])
+
+    async def _commit(self, lease: Lease, messages: Sequence[StoredMessage]) -> None:
+        for start in range(0, len(messages), AT_ONCE):
+            some = messages[start : start + AT_ONCE]
+            await gather_all(*(self.store.put_message(lease, message) for message in some))
+        commit = Commit(
+            next_ordinal=messages[-1].ordinal + 1,
+            last_seq=lease.thread.last_seq,
+            usage=Usage(),
+            tokens=sum(message.tokens for message in messages),
+        )
+        await self.store.commit(lease, commit)
+
+    def _copy(self, message: StoredMessage, ordinal: int, *, keeps_calls: bool = False) -> StoredMessage:
+        """Return the fork's copy of a parent's message. Uploads stay with the parent."""
+        content = _without_uploads(message.content)
+        tokens = message.tokens if content == message.content else message_tokens(content, self.counter)
+        calls = message.tool_calls if keeps_calls else ()
+        return replace(message, content=content, tokens=tokens, ordinal=ordinal, tool_calls=calls, fence=0, end=None)
+
+
+def fork_id(handoff: HandoffRequest) -> str:
+    """Return the id of a handoff's fork. It is the same in every attempt."""
+    return str(uuid.uuid5(uuid.UUID(handoff.thread_id), f"fork\0{handoff.id}"))
+
+
+def is_led_by_parent(thread: Thread) -> bool:
+    """Return whether a handoff created the fork. Such a fork is written from its parent and accepts no messages."""
+    return thread.parent_thread_id is not None and uuid.UUID(thread.id).version == 5
+
+
+def _without_uploads(content: Content) -> Content:
+    if isinstance(content, str):
+        return content
+    parts: list[Part] = []
+    for part in content:
+        is_upload = not isinstance(part, TextPart) and isinstance(part.source, FileSource)
+        parts.append(
+            TextPart(text=f"[A file ({part.type}), which is in the parent conversation.]") if is_upload else part
+        )
+    return tuple(parts)

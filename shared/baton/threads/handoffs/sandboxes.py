@@ -1,0 +1,87 @@
+"""Sandboxes: copies of a conversation up to one of its turns, which others continue without changing it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.errors import NotFound
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.message import StoredMessage, filtered_runs
+from baton.domain.threads.thread import Thread
+from baton.ports.clock import Clock
+from baton.ports.tenants.audit import AuditLog
+from baton.ports.threads.threads import ThreadStore
+from baton.tenants.privacy.readers import Readers
+from baton.tenants.registry.agent_registry import AgentRegistry
+from baton.threads.handoffs.forks import MAX_COPIED, Forks
+
+TITLE = "Sandbox: {title}"
+MAX_TITLE = 110
+PAGE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Sandboxes:
+    """Forks that belong to the reader of a conversation, not to its user."""
+
+    store: ThreadStore
+    agents: AgentRegistry
+    forks: Forks
+    readers: Readers
+    audit: AuditLog
+    clock: Clock
+
+    async def make(self, scope: Scope, source: Thread, message_id: str, *, is_answered: bool) -> Thread:
+        """Copy the conversation up to a user message, with its answer or without it and the message.
+
+        The copy is the caller's own, without the personal data that the caller may not see. The agent that answered is
+        its main agent, unless it is a remote agent. The caller must be allowed to read ``source``. Raises ``NotFound``
+        for a message that does not exist (yet), ``UnknownAgent``, ``ThreadBusy`` and ``StoreUnavailable``.
+        """
+        question = await self.store.find_message(scope, source, message_id)
+        if question is None:
+            raise NotFound("There is no such message in this conversation, or its turn has not ended yet.")
+        turn = await self.store.run_messages(
+            scope, source.id, first_ordinal=question.ordinal, below=source.next_ordinal
+        )
+        end = turn[-1].ordinal + 1 if is_answered and turn else question.ordinal
+        copied = await self._before(scope, source, end)
+        agent = await self._agent(scope, source, turn)
+        child_id = self.clock.new_id()
+        shown = await self.readers.redact_for(scope, source.user_id, copied)
+        title = TITLE.format(title=(source.title or source.id)[:MAX_TITLE])
+        title = await self.readers.redact_for(scope, source.user_id, title)
+        # Before the copy is made, so that there is no copy without its record.
+        detail = {"sandboxThreadId": child_id, "messageId": message_id, "userId": source.user_id}
+        await self.audit.record(scope, "thread.sandbox", thread_id=source.id, outcome="made", detail=detail)
+        await self.forks.begin(scope, child_id, source.id, agent, shown, keeps_calls=True)
+        return await self.store.keep_made_title(scope, child_id, title=title, preview=None)
+
+    async def _before(self, scope: Scope, source: Thread, end: int) -> list[StoredMessage]:
+        """Return the newest messages of the branch below an ordinal; whole turns if possible."""
+        if end == 0:
+            return []
+        branch = source.continued_from(end - 1)
+        found: list[StoredMessage] = []
+        before: int | None = end
+        while before is not None and len(found) <= MAX_COPIED:
+            page = await self.store.read_messages(scope, branch, limit=PAGE, before=before)
+            found = [*page.messages, *found]
+            before = page.next_before
+        kept = found[-MAX_COPIED:]
+        if len(kept) < len(found):
+            # A call without its result, or a result without its call, would be refused by models.
+            first = next((place for place, each in enumerate(kept) if each.run_id != found[-MAX_COPIED - 1].run_id), 0)
+            kept = kept[first:]
+        refused = filtered_runs(kept)
+        return [message for message in kept if message.run_id not in refused]
+
+    async def _agent(self, scope: Scope, source: Thread, turn: Sequence[StoredMessage]) -> AgentDefinition:
+        spoke = next((each.agent_id for each in reversed(turn) if each.agent_id is not None), None)
+        if spoke is not None and spoke != source.agent_id:
+            agent = (await self.agents.of(scope)).describe(spoke)
+            if agent is not None and agent.remote is None:
+                return await self.agents.get(scope, spoke)
+        return await self.agents.get(scope, source.agent_id)

@@ -1,0 +1,89 @@
+"""Following a run that another worker carries out, by reading the log."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import math
+from collections.abc import AsyncGenerator, Awaitable, Callable
+
+from baton.domain.errors import StoreUnavailable
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.events import Event
+from baton.domain.threads.thread import USUAL_TIMES, LeaseMark, LeaseTimes, Thread
+from baton.ports.threads.connections import LiveRegistry
+from baton.ports.threads.threads import ThreadStore
+from baton.threads.leases import LeaseWatch
+from baton.threads.outbox.replay import Replay, Replays
+
+NOTE_SECONDS = 30.0
+"""Seconds after which a reader notes again that it reads the log: half of the time for which the note counts."""
+
+WhenDead = Callable[[Thread, LeaseMark], Awaitable[bool]]
+"""Called with the lease of a run's worker that has died; returns whether to continue."""
+
+
+class Follower:
+    """A reader of a thread's events as they are logged."""
+
+    def __init__(
+        self,
+        store: ThreadStore,
+        live: LiveRegistry,
+        replays: Replays,
+        *,
+        poll_seconds: float,
+        times: LeaseTimes = USUAL_TIMES,
+    ) -> None:
+        self._store = store
+        self._live = live
+        self._replays = replays
+        self._poll_seconds = poll_seconds
+        self._times = times
+
+    async def follow(
+        self, scope: Scope, thread_id: str, *, after: int, seconds: float, when_dead: WhenDead | None = None
+    ) -> AsyncGenerator[Replay, None]:
+        """Yield the events after ``after`` in parts, until no run is in progress or ``seconds`` have passed.
+
+        A run whose worker has died is still in progress, because another worker takes it over; its events follow.
+        ``when_dead`` is called at most once for each lease of a dead worker. If it returns False, the generator ends.
+        Raises ``ThreadUnavailable`` and ``InvalidSequence``.
+        """
+        loop = asyncio.get_running_loop()
+        until, noted_at = loop.time() + seconds, -math.inf
+        watch, reported = LeaseWatch(self._live, scope, thread_id, self._times), None
+        while True:
+            thread = await self._store.get_thread(scope, thread_id)
+            replay = await self._replays.after(scope, thread, after)
+            yield replay
+            after = max(after, replay.last_seq)
+            if thread.run is None or loop.time() >= until:
+                return
+            if loop.time() >= noted_at + NOTE_SECONDS:
+                noted_at = loop.time()
+                with contextlib.suppress(StoreUnavailable):  # it only lets the text be written to the log sooner
+                    await self._live.note_reader(scope, thread_id)
+            if when_dead is not None:
+                dead = await watch.look(thread, heard=bool(replay.events))
+                if thread.is_interrupted:
+                    dead = thread.lease
+                if dead is not None and dead != reported:
+                    reported = dead
+                    if not await when_dead(thread, dead):
+                        return
+            await asyncio.sleep(self._poll_seconds)
+
+    async def events_of_run(
+        self, scope: Scope, thread_id: str, run_id: str, *, seconds: float, when_dead: WhenDead
+    ) -> AsyncGenerator[Event, None]:
+        """Yield the events of the run in progress from its beginning.
+
+        Ends with the run, after ``seconds``, or when ``when_dead`` returns False for a dead worker.
+        """
+        thread = await self._store.get_thread(scope, thread_id)
+        following = self.follow(scope, thread_id, after=thread.last_seq, seconds=seconds, when_dead=when_dead)
+        async for replay in following:
+            for event in replay.events:
+                if event.run_id == run_id:
+                    yield event

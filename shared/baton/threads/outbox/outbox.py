@@ -1,0 +1,61 @@
+"""Sending a run's events: number each event, keep it for the log, pass it to the caller, post it to connections."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from ag_ui.core import BaseEvent
+
+from baton.domain.threads.events import Event
+from baton.threads.outbox.delivery import Delivery
+from baton.threads.outbox.event_log import EventLog
+
+Emit = Callable[[Event], None]
+"""Takes an event for the caller of the turn."""
+
+
+class Outbox:
+    """The events of one attempt at a run, sent in order. Events sent before ``open`` wait for it."""
+
+    def __init__(self, log: EventLog, delivery: Delivery, emit: Emit) -> None:
+        self.log = log
+        self.delivery = delivery
+        self._emit = emit
+        self._waiting: list[BaseEvent] | None = []
+
+    def open(self) -> None:
+        """Send the waiting events, and send later events at once."""
+        waiting, self._waiting = self._waiting or (), None
+        for event in waiting:
+            self.send(event)
+
+    def discard_waiting(self) -> None:
+        """Drop the waiting events without sending them."""
+        self._waiting = []
+
+    def send_heartbeat(self, event: Event) -> None:
+        """Send a heartbeat, unless the run's first event has yet to be sent."""
+        if self._waiting is None:
+            self.send_numbered([event])
+
+    def send(self, event: BaseEvent) -> None:
+        """Number the event and send it."""
+        if self._waiting is not None:
+            self._waiting.append(event)
+        else:
+            self.send_numbered([self.log.number(event)])
+
+    def send_numbered(self, events: Iterable[Event]) -> None:
+        """Send events that are numbered already, or that have no number."""
+        events = list(events)
+        for event in events:
+            self._emit(event)
+        self.delivery.post(events)
+
+    async def drain(self) -> None:
+        """Wait until every connection has all events, for at most the time limit of the delivery."""
+        await self.delivery.drain()
+
+    def stop(self) -> None:
+        """Send nothing more."""
+        self.delivery.stop()

@@ -1,0 +1,274 @@
+"""Replaying the events that a client missed: from the log, from the messages, or as a snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
+
+from baton.domain.errors import InvalidSequence, error_from_code
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.events import (
+    Event,
+    RunStamp,
+    messages_snapshot,
+    run_error,
+    run_finished,
+    run_started,
+    unsequenced,
+)
+from baton.domain.threads.message import OutcomeType, Role, StoredMessage, result_of
+from baton.domain.threads.thread import Thread
+from baton.ports.clock import Clock
+from baton.ports.threads.stream_log import LogPiece, StreamLog
+from baton.ports.threads.threads import ThreadStore
+from baton.threads.outbox.event_log import restore
+
+LOG_KEPT = timedelta(hours=24)
+SNAPSHOT_MESSAGES = 50
+MAX_PAGES = 10
+"""Pages of messages that a replay reads at most, each of 50 messages and about 1 MB at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """The events and state for a client that has seen all events up to ``after``."""
+
+    events: tuple[Event, ...]
+    """The events after ``after``, in sequence. The only gaps are those of takeovers."""
+    last_seq: int
+    """The last known sequence number. A run in progress continues from here."""
+    snapshot: Event | None
+    """The newest messages, when the log does not reach back to ``after``, or has too much to be replayed at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Segment:
+    stamp: RunStamp
+    first_seq: int
+    bodies: Sequence[dict[str, Any]]
+    text: str = ""
+
+    @property
+    def last_seq(self) -> int:
+        return self.first_seq + len(self.bodies) - 1
+
+    @property
+    def previous_seq(self) -> int | None:
+        """The sequence number before a takeover's gap; None if the segment does not begin after one."""
+        if not self.bodies:
+            return None
+        previous: int | None = self.bodies[0].get("metadata", {}).get("previousSeq")
+        return previous
+
+
+class Replays:
+    """Events rebuilt from the log and the messages."""
+
+    def __init__(self, store: ThreadStore, log: StreamLog, clock: Clock) -> None:
+        self._store = store
+        self._log = log
+        self._clock = clock
+
+    async def after(self, scope: Scope, thread: Thread, after: int) -> Replay:
+        """Return the events after ``after``. Raises ``InvalidSequence`` if the thread has not reached ``after``.
+
+        If they are too many for one answer, the newest messages and the newest runs that fit are returned.
+        """
+        read = await self._log.read(scope, thread.id, after=after)
+        messages, begin = await self._messages_since(
+            scope, thread, after if read.is_whole else read.pieces[0].first_seq
+        )
+        pieces = _valid(read.pieces, thread, messages)
+        segments = [*_from_pieces(thread.id, pieces), *_from_tails(thread.id, messages)]
+        is_cut = not read.is_whole or begin is not None
+        if begin is not None:
+            segments = [segment for segment in segments if segment.first_seq >= begin]
+        segments = _without_dead(sorted(segments, key=lambda s: s.first_seq))
+        segments = [segment for segment in segments if segment.last_seq > after]
+        last_seq = max([thread.last_seq, *(s.last_seq for s in segments)])
+        # Events are posted before they are logged, so a client may be ahead of the log.
+        if after > max(last_seq, thread.reserved_seq):
+            raise InvalidSequence
+        last_seq = max(last_seq, after)
+        start = None if is_cut else _contiguous_from(segments, after, last_seq)
+        events = tuple(
+            restore(body, segment.stamp, seq, question=_question(segment, messages), text=segment.text)
+            for segment in segments[start if start is not None else _last_whole(segments) :]
+            for seq, body in enumerate(segment.bodies, segment.first_seq)
+            if seq > after
+        )
+        snapshot = None
+        if start is None:
+            page = await self._store.read_messages(scope, thread, limit=SNAPSHOT_MESSAGES, before=None)
+            snapshot = unsequenced(messages_snapshot(page.messages), threadId=thread.id)
+        return Replay(events, last_seq, snapshot)
+
+    async def of_run(self, scope: Scope, thread: Thread, messages: Sequence[StoredMessage]) -> list[Event]:
+        """Return the events of a finished run: the original events while the log has them, otherwise the short form."""
+        question, last = messages[0], messages[-1]
+        end = last.end
+        if end is not None and self._clock.now() - last.timestamp < LOG_KEPT:
+            read = await self._log.read(scope, thread.id, after=end.first_seq - 1, through=end.last_seq)
+            segments = [
+                *(s for s in _from_pieces(thread.id, read.pieces) if s.stamp.run_id == question.run_id),
+                *_from_tails(thread.id, messages),
+            ]
+            segments = [s for s in segments if s.first_seq >= end.first_seq]
+            if _is_gapless(segments, end.first_seq):
+                return [
+                    restore(body, segment.stamp, seq, question=question, text=segment.text)
+                    for segment in segments
+                    for seq, body in enumerate(segment.bodies, segment.first_seq)
+                ]
+        return short_form(thread.id, messages)
+
+    async def _messages_since(self, scope: Scope, thread: Thread, after: int) -> tuple[list[StoredMessage], int | None]:
+        """Return the messages of all runs with events after ``after``, in order.
+
+        They include the question of the run in progress. If they are too many, the second value is the first sequence
+        number of those that are returned, the newest; otherwise None.
+        """
+        found: list[StoredMessage] = []
+        if thread.run is not None:
+            found += await self._store.run_messages(scope, thread.id, first_ordinal=thread.next_ordinal, below=None)
+            # Only the question. Drop a stored end, because ``thread`` was read before that end was committed.
+            found = [replace(m, end=None) for m in found if m.run_id == thread.run.run_id and m.role is Role.USER]
+        before: int | None = None
+        pages = 0
+        while thread.next_ordinal > 0 and after < thread.last_seq:
+            if pages == MAX_PAGES:
+                return _keep_whole_runs(found, thread.last_seq)
+            # Events are numbered through all branches.
+            page = await self._store.read_messages(scope, thread.unbranched, limit=SNAPSHOT_MESSAGES, before=before)
+            found = [*page.messages, *found]
+            pages += 1
+            ends = [message.end for message in page.messages if message.end is not None]
+            if page.next_before is None or any(end.last_seq <= after for end in ends):
+                break
+            if page.messages and self._clock.now() - page.messages[0].timestamp > LOG_KEPT:
+                break
+            before = page.next_before
+        return found, None
+
+
+def short_form(thread_id: str, messages: Sequence[StoredMessage]) -> list[Event]:
+    """Return a run whose events are no longer stored: its messages as a snapshot between its start and end events."""
+    question, last = messages[0], messages[-1]
+    run_id = question.run_id
+    end = last.end
+    metadata = {"threadId": thread_id, "runId": run_id, "replayed": True}
+    parent_run_id = end.parent_run_id if end is not None else None
+    started = unsequenced(run_started(thread_id, run_id, question, parent_run_id=parent_run_id), **metadata)
+    snapshot = unsequenced(messages_snapshot(messages), **metadata)
+    if end is not None and end.outcome is OutcomeType.ERROR:
+        error = error_from_code(end.error_code or "", end.error_detail)
+        return [started, snapshot, unsequenced(run_error(error, end.usage, end.model), **metadata)]
+    cancelled = end is not None and end.outcome is OutcomeType.CANCELLED
+    usage, model = (end.usage, end.model) if end is not None else (None, None)
+    interrupts = end.interrupts if end is not None else ()
+    finished = run_finished(
+        thread_id,
+        run_id,
+        usage=usage,
+        model=model,
+        cancelled=cancelled,
+        interrupts=interrupts,
+        is_cut=any(message.is_cut for message in messages),
+        result=result_of(messages) if end is None or end.outcome is OutcomeType.SUCCESS else None,
+    )
+    return [started, snapshot, unsequenced(finished, **metadata)]
+
+
+def _keep_whole_runs(messages: Sequence[StoredMessage], last_seq: int) -> tuple[list[StoredMessage], int]:
+    """Return the messages without those of the first run, whose beginning may be missing, and their first number."""
+    ended = next((place for place, message in enumerate(messages) if message.end is not None), len(messages) - 1)
+    kept = list(messages[ended + 1 :])
+    return kept, next((message.end.first_seq for message in kept if message.end is not None), last_seq + 1)
+
+
+def _valid(pieces: Iterable[LogPiece], thread: Thread, messages: Iterable[StoredMessage]) -> list[LogPiece]:
+    """Return the pieces of committed runs and of the run in progress, without those of dead attempts."""
+    ends = [(m.run_id, m.attempt, m.end) for m in messages if m.end is not None]
+    committed = {run_id for run_id, _, _ in ends}
+
+    def is_valid(piece: LogPiece) -> bool:
+        if piece.first_seq > thread.last_seq:
+            run = thread.run
+            return run is not None and (piece.run_id, piece.attempt) == (run.run_id, run.attempt)
+        if piece.run_id is None or piece.run_id not in committed:
+            return True
+        return any(
+            (piece.run_id, piece.attempt) == (run_id, attempt) and end.first_seq <= piece.first_seq <= end.last_seq
+            for run_id, attempt, end in ends
+        )
+
+    return [piece for piece in pieces if is_valid(piece)]
+
+
+def _without_dead(segments: Sequence[_Segment]) -> list[_Segment]:
+    """Return the segments without those in the gap of a later segment: a dead worker's events, never committed."""
+    jumps = [(s.previous_seq, s.first_seq) for s in segments if s.previous_seq is not None]
+    return [s for s in segments if not any(before < s.first_seq < after for before, after in jumps)]
+
+
+def _question(segment: _Segment, messages: Sequence[StoredMessage]) -> StoredMessage | None:
+    """Return the message that the segment's run answers; None if it is not among ``messages``.
+
+    The run id alone does not identify the message, because the client chooses the run id.
+    """
+    question = None
+    for message in messages:
+        if message.role is Role.USER:
+            question = message
+        if message.end is not None and message.end.first_seq <= segment.first_seq <= message.end.last_seq:
+            return question
+    # Not committed: the last question is that of the run in progress, unless a repeat has stored an answered one there.
+    return question if question is not None and question.run_id == segment.stamp.run_id else None
+
+
+def _from_pieces(thread_id: str, pieces: Iterable[LogPiece]) -> list[_Segment]:
+    return [_Segment(RunStamp(thread_id, p.run_id, p.attempt), p.first_seq, p.events) for p in pieces]
+
+
+def _from_tails(thread_id: str, messages: Iterable[StoredMessage]) -> list[_Segment]:
+    return [
+        _Segment(RunStamp(thread_id, m.run_id, m.attempt), m.end.tail_seq, m.end.tail, m.text)
+        for m in messages
+        if m.end is not None and m.end.tail
+    ]
+
+
+def _contiguous_from(segments: Sequence[_Segment], after: int, last_seq: int) -> int | None:
+    """Return 0 if the segments reach from ``after`` to ``last_seq`` without a gap; None if an event is missing."""
+    seen = after
+    for segment in segments:
+        jump = segment.previous_seq
+        if segment.first_seq > seen + 1 and (jump is None or jump > seen):
+            return None
+        seen = max(seen, segment.last_seq)
+    return 0 if seen >= last_seq else None
+
+
+def _last_whole(segments: Sequence[_Segment]) -> int:
+    """Return the index of the first segment of a run from which there are no gaps to the end."""
+    start = len(segments)
+    for index in range(len(segments) - 1, -1, -1):
+        if index + 1 < len(segments):
+            following = segments[index + 1]
+            jump = following.previous_seq
+            if following.first_seq > segments[index].last_seq + 1 and jump is None:
+                break
+        if segments[index].bodies and segments[index].bodies[0]["type"] == "RUN_STARTED":
+            start = index
+    return start
+
+
+def _is_gapless(segments: Sequence[_Segment], first_seq: int) -> bool:
+    expected = first_seq
+    for segment in segments:
+        if segment.first_seq != expected:
+            return False
+        expected = segment.last_seq + 1
+    return bool(segments)

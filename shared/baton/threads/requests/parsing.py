@@ -1,0 +1,239 @@
+"""Parse requests. Every transport passes its fields through these functions, which check them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from baton.domain.errors import InvalidRequest, MessageTooLarge
+from baton.domain.tenants.identity import (
+    MAX_MESSAGE_ID,
+    Scope,
+    ThreadRef,
+    derive_record_id,
+    derive_run_id,
+    derive_thread_ref,
+    is_printable,
+    thread_ref,
+)
+from baton.domain.threads.branches import BranchRequest
+from baton.domain.threads.client_offer import ClientOffer
+from baton.domain.threads.content import is_within, parse_content
+from baton.domain.threads.interrupt import (
+    APPROVED,
+    REMARKS,
+    AnswerStatus,
+    InterruptAnswer,
+    answer_message_id,
+    is_client_call,
+)
+from baton.domain.times import is_time_zone
+from baton.threads.requests.turn_requests import ActionRequest, AnswerRequest, ConversationAction, MessageRequest
+
+MAX_PAYLOAD = 4_096
+"""Characters of an answer's payload as JSON. The thread's item stores it until the run continues."""
+MAX_RESULT_BYTES = 32 * 1024
+"""Bytes of the result of a client's tool as JSON. The thread's item, of at most 400 KB, stores it too."""
+MAX_RESULT_DEPTH = 32
+MAX_RESULT_VALUES = 2_000
+MAX_TIME = 40
+"""Characters of a time."""
+
+
+def message_request(
+    scope: Scope,
+    *,
+    thread_id: object,
+    message_id: object,
+    content: object,
+    agent_id: object = None,
+    run_id: object = None,
+    branch: object = None,
+    content_field: str = "content",
+    client: ClientOffer | None = None,
+    time_zone: object = None,
+) -> MessageRequest:
+    """Parse a message. Raises ``InvalidRequest``, ``UnsupportedPart`` and ``MessageTooLarge``.
+
+    The ``content`` of a request to answer a message again is not read: it is that message's.
+
+    Errors call its content ``content_field``. Without a thread id, derive one from tenant, user and message id, so that
+    a retry reaches the same thread.
+    """
+    if not isinstance(message_id, str) or not is_printable(message_id, MAX_MESSAGE_ID):
+        raise InvalidRequest(f"messageId must be 1 to {MAX_MESSAGE_ID} printable characters.")
+    if agent_id is not None and (not isinstance(agent_id, str) or not is_printable(agent_id, 64)):
+        raise InvalidRequest("agentId must be the id of an agent.")
+    run_id = parse_run_id(run_id)
+    branch_request = parse_branch_request(branch)
+    if branch_request is not None and thread_id is None:
+        raise InvalidRequest("branch: name the conversation that it belongs to.")
+    thread = derive_thread_ref(scope, message_id) if thread_id is None else parse_thread_id(scope, thread_id)
+    if branch_request is not None:
+        thread = ThreadRef(thread.id, may_create=False)
+    return MessageRequest(
+        thread=thread,
+        message_id=message_id,
+        run_id=run_id or derive_run_id(thread.id, message_id),
+        content=""
+        if branch_request is not None and branch_request.is_regenerate
+        else parse_content(content, content_field),
+        agent_id=agent_id,
+        branch=branch_request,
+        client=client,
+        time_zone=parse_time_zone(time_zone),
+    )
+
+
+def parse_branch_request(raw: object) -> BranchRequest | None:
+    """Parse the request for a branch, which may be missing. Raises ``InvalidRequest``."""
+    match raw:
+        case None:
+            return None
+        case {"from": str(from_id)} if is_printable(from_id, MAX_MESSAGE_ID):
+            regenerate = raw.get("regenerate") if isinstance(raw, dict) else None
+            if regenerate is None or isinstance(regenerate, bool):
+                return BranchRequest(from_id, is_regenerate=bool(regenerate))
+    raise InvalidRequest('branch must be {"from": the id of a user\'s message, "regenerate"?: true or false}.')
+
+
+def answer_request(
+    thread_id: str, answers: Sequence[InterruptAnswer], *, run_id: object = None, client: ClientOffer | None = None
+) -> AnswerRequest:
+    """Build the request of several answers. Raises ``InvalidRequest`` unless they belong to one run."""
+    ids = {answer.interrupt_id for answer in answers}
+    if len(ids) != len(answers) or len({answer_message_id(each) for each in ids}) != 1:
+        raise InvalidRequest("resume: answer the interrupts of one run, each once and by its id.")
+    message_id = answer_message_id(answers[0].interrupt_id)
+    run_id = parse_run_id(run_id)
+    thread = ThreadRef(thread_id, may_create=False)
+    return AnswerRequest(thread, run_id or derive_run_id(thread_id, message_id), tuple(answers), client)
+
+
+def interrupt_answer(
+    interrupt_id: object, status: object, payload: object, answered_by: str, *, is_error: bool = False
+) -> InterruptAnswer:
+    """Parse one answer to an interrupt: a decision, or the result of a call that the user's application carries out.
+
+    ``is_error``: the result says why the call failed. Raises ``InvalidRequest`` and ``MessageTooLarge``.
+    """
+    if not isinstance(interrupt_id, str) or not is_printable(interrupt_id, MAX_MESSAGE_ID):
+        raise InvalidRequest("interruptId must be the id of an interrupt.")
+    if not isinstance(status, str) or status not in set(AnswerStatus):
+        raise InvalidRequest("status must be 'resolved' or 'cancelled'.")
+    if is_client_call(interrupt_id):
+        _check_result(payload)
+        return InterruptAnswer(interrupt_id, AnswerStatus(status), payload, answered_by, is_error)
+    _check_decision(AnswerStatus(status), payload)
+    return InterruptAnswer(interrupt_id, AnswerStatus(status), payload, answered_by)
+
+
+def _check_decision(status: AnswerStatus, payload: object) -> None:
+    """Raise ``InvalidRequest`` for an approval without a decision: silence is not consent.
+
+    A status of ``cancelled`` refuses by itself. Members of other names are refused, because a client that sends them
+    expects more than a yes or no, such as a call with other arguments.
+    """
+    is_refusal = status is AnswerStatus.CANCELLED
+    decision = {} if is_refusal and payload is None else payload
+    if (
+        not isinstance(decision, dict)
+        or not decision.keys() <= {APPROVED, *REMARKS}
+        or not isinstance(decision.get(APPROVED, False if is_refusal else None), bool)
+        or not all(isinstance(decision.get(name), str | None) for name in REMARKS)
+    ):
+        without = ", or absent to cancel" if is_refusal else ""
+        raise InvalidRequest(f'payload must be {{"approved": true or false, "comment"?: "..."}}{without}.')
+    if len(json.dumps(payload)) > MAX_PAYLOAD:
+        raise InvalidRequest(f"payload must be at most {MAX_PAYLOAD} characters of JSON.")
+
+
+def _check_result(payload: object) -> None:
+    if not is_within(payload, MAX_RESULT_DEPTH, MAX_RESULT_VALUES):
+        raise InvalidRequest(
+            f"payload is nested over {MAX_RESULT_DEPTH} levels deep, or holds more than {MAX_RESULT_VALUES} values."
+        )
+    try:
+        size = len(json.dumps(payload, ensure_ascii=False, allow_nan=False).encode())
+    except UnicodeEncodeError:
+        raise InvalidRequest("payload holds half of a surrogate pair, which is not text.") from None
+    except ValueError:
+        raise InvalidRequest("payload holds a number that JSON cannot represent.") from None
+    if size > MAX_RESULT_BYTES:
+        raise MessageTooLarge(f"The result of a client's tool must be at most {MAX_RESULT_BYTES // 1024} KB of JSON.")
+
+
+def exit_request(thread_id: str, *, key: str) -> ActionRequest:
+    """Build the request to end a handoff. Requests with the same ``key`` are the same request."""
+    return _action_request(thread_id, ConversationAction.EXIT, key, None)
+
+
+def continue_request(thread_id: str, workflow_id: object, *, key: str, may_create: bool = False) -> ActionRequest:
+    """Build the request to continue a workflow. Requests with the same ``key`` are the same request.
+
+    With ``may_create`` the request may start a new conversation. Raises ``InvalidRequest``.
+    """
+    named = parse_workflow_id(workflow_id)
+    return _action_request(thread_id, ConversationAction.CONTINUE, key, named, may_create=may_create)
+
+
+def merge_request(thread_id: str, fork_thread_id: str, answer_id: str) -> ActionRequest:
+    """Build the request to copy the answer ``answer_id`` of a fork into its parent. Repeats are the same request."""
+    about = f"{fork_thread_id}/{answer_id}"
+    return _action_request(thread_id, ConversationAction.MERGE, fork_thread_id + answer_id, about)
+
+
+def _action_request(
+    thread_id: str, action: ConversationAction, key: str, about: str | None, *, may_create: bool = False
+) -> ActionRequest:
+    message_id = f"{action.value}-{derive_record_id(thread_id, action.value, key)}"
+    run_id = derive_run_id(thread_id, message_id)
+    return ActionRequest(ThreadRef(thread_id, may_create), message_id, run_id, action, about)
+
+
+def parse_run_id(run_id: object) -> str | None:
+    """Parse the run id, which may be missing. Raises ``InvalidRequest``."""
+    if run_id is None or (isinstance(run_id, str) and is_printable(run_id, MAX_MESSAGE_ID)):
+        return run_id
+    raise InvalidRequest(f"runId must be 1 to {MAX_MESSAGE_ID} printable characters.")
+
+
+def parse_time_zone(value: object, name: str = "timeZone") -> str | None:
+    """Parse a time zone, which may be missing. Raises ``InvalidRequest``, which calls it ``name``."""
+    if value is None or (isinstance(value, str) and is_time_zone(value)):
+        return value
+    raise InvalidRequest(f"{name} must be the name of a time zone as IANA has it, such as Europe/Vienna.")
+
+
+def parse_thread_id(scope: Scope, thread_id: object) -> ThreadRef:
+    """Parse a thread id. Raises ``InvalidRequest``."""
+    if not isinstance(thread_id, str):
+        raise InvalidRequest("threadId must be a string.")
+    return thread_ref(scope, thread_id)
+
+
+def parse_workflow_id(workflow_id: object) -> str:
+    """Parse a workflow id. Raises ``InvalidRequest``."""
+    if not isinstance(workflow_id, str) or not is_printable(workflow_id, MAX_MESSAGE_ID):
+        raise InvalidRequest("workflowId must be the id of a workflow.")
+    return workflow_id
+
+
+def moment(value: object, name: str) -> datetime:
+    """Parse a time in UTC. Raises ``InvalidRequest``."""
+    try:
+        parsed = datetime.fromisoformat(value) if isinstance(value, str) and len(value) <= MAX_TIME else None
+        if parsed is not None and parsed.tzinfo is not None:
+            return parsed.astimezone(UTC)
+    except (ValueError, OverflowError):
+        pass
+    raise InvalidRequest(f"{name} must be an ISO 8601 time with a time zone, such as 2026-03-14T10:15:00Z.")
+
+
+def integer(value: Any, name: str, *, low: int, high: int) -> int:
+    """Parse a whole number between ``low`` and ``high``, both included. Raises ``InvalidRequest``."""
+    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+        raise InvalidRequest(f"{name} must be a whole number from {low} to {high}.")
+    return value

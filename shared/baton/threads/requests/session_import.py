@@ -1,0 +1,141 @@
+"""Parse conversations that are imported."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from baton.domain.errors import InvalidRequest, MessageTooLarge
+from baton.domain.tenants.identity import MAX_MESSAGE_ID, Scope, imported_thread_ref, is_printable
+from baton.domain.threads.content import MAX_CONTENT_BYTES
+from baton.domain.threads.feedback import Rating, given_comment
+from baton.domain.threads.imported_session import ImportedMessage, ImportedSession, imported_message_id
+from baton.domain.threads.message import Role
+from baton.domain.threads.thread_title import given_title
+from baton.domain.times import offset_zone
+from baton.threads.requests.parsing import moment, parse_time_zone
+
+MAX_MESSAGES = 5_000
+"""Messages of one session."""
+MAX_AHEAD = timedelta(days=1)
+"""The longest time that a message may be in the future: clocks differ, and dates without a zone are a day off."""
+_FIRST = datetime(1970, 1, 1, tzinfo=UTC)
+_ROLES = {role.value: role for role in (Role.USER, Role.ASSISTANT, Role.TOOL)}
+
+
+def imported_session(
+    scope: Scope,
+    *,
+    session_id: str,
+    agent_id: str | None,
+    messages: Sequence[Mapping[str, Any]],
+    ended_at: str | None,
+    now: datetime,
+    title: str | None = None,
+    time_zone: str | None = None,
+) -> ImportedSession:
+    """Parse a session. Raises ``InvalidRequest`` and ``MessageTooLarge``, which name the place.
+
+    Messages keep their order, whatever their times, their ids and their times. Messages without a text are left out,
+    because other systems keep some and nothing in them can be remembered. Other parts become a word in brackets,
+    because the files are not imported. The day of a message is that of the time zone named for it or, by
+    ``time_zone``, for the session; otherwise of its time's offset.
+    """
+    thread = imported_thread_ref(scope, session_id)
+    if agent_id is not None and not is_printable(agent_id, 64):
+        raise InvalidRequest("agentId must be the id of an agent.")
+    if not 1 <= len(messages) <= MAX_MESSAGES:
+        raise InvalidRequest(f"messages must be a list of 1 to {MAX_MESSAGES} messages.")
+    zone = parse_time_zone(time_zone)
+    parsed = tuple(_message(thread.id, ordinal, given, now, zone) for ordinal, given in enumerate(messages))
+    if len({message.id for message in parsed}) < len(parsed):
+        raise InvalidRequest("messages: every id may occur only once.")
+    parsed = tuple(message for message in parsed if message.text.strip())
+    if not parsed:
+        raise InvalidRequest("messages: at least one must have a text.")
+    last = max(message.timestamp for message in parsed)
+    end = last if ended_at is None else _time(ended_at, "endedAt", now)
+    if end < last:
+        raise InvalidRequest("endedAt must not be before the last message.")
+    named = given_title(title) if title is not None else None
+    return ImportedSession(thread.id, thread.may_create, parsed, end, agent_id, named)
+
+
+def _message(
+    thread_id: str, ordinal: int, given: Mapping[str, Any], now: datetime, zone: str | None
+) -> ImportedMessage:
+    where = f"messages[{ordinal}]"
+    role = _ROLES.get(given["role"]) if isinstance(given.get("role"), str) else None
+    if role is None:
+        raise InvalidRequest(f"{where}.role must be user, assistant or tool.")
+    message_id, tool_name = given.get("id"), given.get("tool_name")
+    if message_id is None:
+        message_id = imported_message_id(thread_id, ordinal)
+    elif not isinstance(message_id, str) or not is_printable(message_id, MAX_MESSAGE_ID):
+        raise InvalidRequest(f"{where}.id must be 1 to {MAX_MESSAGE_ID} printable characters.")
+    if tool_name is not None and (not isinstance(tool_name, str) or not is_printable(tool_name, 64)):
+        raise InvalidRequest(f"{where}.toolName must be the name of a tool.")
+    text = _text(given.get("content"), where)
+    at = _time(given.get("timestamp"), f"{where}.timestamp", now)
+    rating, comment, rated_at = _feedback(given.get("feedback"), role, at, f"{where}.feedback", now)
+    zone = parse_time_zone(given.get("time_zone"), f"{where}.timeZone") or zone or _offset(given["timestamp"])
+    return ImportedMessage(message_id, role, text, at, tool_name, rating, comment, rated_at, zone)
+
+
+def _offset(timestamp: str) -> str | None:
+    """Return a valid time's offset as a zone; None for ``Z`` and ``-00:00``, which name no local time (RFC 9557)."""
+    offset = datetime.fromisoformat(timestamp).utcoffset()
+    if offset is None or timestamp.endswith(("Z", "z", "-00:00")):
+        return None
+    return offset_zone(offset)
+
+
+def _feedback(
+    given: Mapping[str, Any] | None, role: Role, said_at: datetime, where: str, now: datetime
+) -> tuple[Rating | None, str | None, datetime | None]:
+    """Return rating, comment and time of the feedback on a message."""
+    if given is None:
+        return None, None, None
+    if role is not Role.ASSISTANT:
+        raise InvalidRequest(f"{where}: only answers can be rated.")
+    rating = next((each for each in Rating if each.value == given.get("rating")), None)
+    if rating is None:
+        raise InvalidRequest(f"{where}.rating must be up or down.")
+    at = given.get("updated_at")
+    return rating, given_comment(given.get("comment")), _time(at, f"{where}.updatedAt", now) if at else said_at
+
+
+def _text(content: object, where: str) -> str:
+    if isinstance(content, str):
+        text = content
+    elif isinstance(content, list):
+        text = "\n".join(_part(part, f"{where}.content[{number}]") for number, part in enumerate(content))
+    else:
+        raise InvalidRequest(f"{where}.content must be a string or a list of parts.")
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError:
+        raise InvalidRequest(f"{where}.content holds half of a surrogate pair, which is not text.") from None
+    if size > MAX_CONTENT_BYTES:
+        raise MessageTooLarge
+    return text
+
+
+def _part(part: object, where: str) -> str:
+    match part:
+        case {"type": "text", "text": str(text)}:
+            return text
+        case {"type": str(kind), "metadata": {"name": str(name)}}:
+            return f"[{kind[:40]}: {name[:200]}]"
+        case {"type": str(kind)}:
+            return f"[{kind[:40]}]"
+    raise InvalidRequest(f"{where} must be an object with a type.")
+
+
+def _time(value: object, where: str, now: datetime) -> datetime:
+    parsed = moment(value, where)
+    if not _FIRST <= parsed <= now + MAX_AHEAD:
+        raise InvalidRequest(f"{where} must be between 1970 and now.")
+    # Stores keep milliseconds, and a repetition must not differ from the stored time.
+    return parsed.replace(microsecond=parsed.microsecond // 1000 * 1000)

@@ -1,0 +1,148 @@
+"""The requests that start a turn: a message, answers to interrupts, or an action."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from baton.domain.tenants.identity import ThreadRef
+from baton.domain.threads.branches import BranchRequest
+from baton.domain.threads.client_offer import ClientOffer
+from baton.domain.threads.content import content_digest
+from baton.domain.threads.interrupt import InterruptAnswer, answer_message_id
+from baton.domain.threads.message import Content
+
+
+@dataclass(frozen=True, slots=True)
+class MessageRequest:
+    """A user's message."""
+
+    thread: ThreadRef
+    message_id: str
+    run_id: str
+    content: Content
+    agent_id: str | None = None
+    a2a_task: str | None = None
+    """The A2A task it was sent to, by the id of the message that began the task; None if it came another way."""
+    branch: BranchRequest | None = None
+    """The branch that the message begins; None for a message that continues the conversation."""
+    notifies: bool = False
+    """True if its client wants to be notified of that task."""
+    client: ClientOffer | None = None
+    """Tools and context that the user's application offers; None if it offers nothing."""
+    time_zone: str | None = None
+    """The user's time zone now; None if the client does not send it. A retry may come from another one."""
+    original_digest: str | None = None
+    """The digest of the client's request, if this one is made again from words that a guardrail has put in place."""
+
+    @property
+    def digest(self) -> str:
+        """The same for every retry. The branch counts, so that a repeated id never begins one."""
+        if self.original_digest is not None:
+            return self.original_digest
+        said = content_digest(self.content)
+        if self.branch is None:
+            return said
+        kind = "regenerate" if self.branch.is_regenerate else f"edit\0{said}"
+        return content_digest(f"branch\0{self.branch.from_id}\0{kind}")
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRequest:
+    """A person's answers to the interrupts of a run. They start the run that continues it."""
+
+    thread: ThreadRef
+    run_id: str
+    answers: tuple[InterruptAnswer, ...]
+    """At least one, all of the same run."""
+    client: ClientOffer | None = None
+    """Tools and context that the user's application offers now; None if the earlier ones still count."""
+    time_zone: str | None = None
+    """The user's time zone now; None if the client does not send it, or another user answers."""
+
+    @property
+    def message_id(self) -> str:
+        return answer_message_id(self.answers[0].interrupt_id)
+
+    @property
+    def content(self) -> Content:
+        """Empty: the run starts with the result of a tool call, not with a user's words."""
+        return ""
+
+    @property
+    def agent_id(self) -> str | None:
+        return None
+
+    @property
+    def digest(self) -> str:
+        """The same for every payload: the first answer counts, and a second one is a repeated message."""
+        return content_digest(self.message_id)
+
+
+class ConversationAction(StrEnum):
+    """A request of a client about a conversation, without a message."""
+
+    EXIT = "exit"
+    """End the handoff and return to the main agent."""
+    CONTINUE = "continue"
+    """Continue an unfinished workflow."""
+    MERGE = "merge"
+    """Copy an answer of a fork into its parent."""
+
+
+@dataclass(frozen=True, slots=True)
+class ActionRequest:
+    """An action. It starts a separate run."""
+
+    thread: ThreadRef
+    message_id: str
+    run_id: str
+    action: ConversationAction
+    about: str | None = None
+    """The id of the workflow to continue, or those of the fork and the answer to merge, ``fork/answer``."""
+
+    @property
+    def client(self) -> ClientOffer | None:
+        """None: the user's application offers nothing with an action."""
+        return None
+
+    @property
+    def time_zone(self) -> str | None:
+        """None, because an action has no time zone."""
+        return None
+
+    @property
+    def content(self) -> Content:
+        """Empty: an action carries no words."""
+        return ""
+
+    @property
+    def agent_id(self) -> str | None:
+        return None
+
+    @property
+    def named_answer(self) -> tuple[str, str]:
+        """The ids of the fork and of the answer to merge."""
+        fork_thread_id, _, answer_id = (self.about or "").partition("/")
+        return fork_thread_id, answer_id
+
+    @property
+    def source(self) -> str:
+        """The action as text. The run's first message stores it, so that another worker can rebuild the request."""
+        return self.action.value if self.about is None else f"{self.action.value}:{self.about}"
+
+    @property
+    def digest(self) -> str:
+        return content_digest(self.source)
+
+    @classmethod
+    def from_source(cls, thread: ThreadRef, message_id: str, run_id: str, source: str | None) -> ActionRequest | None:
+        """Rebuild the request from its stored ``source``. Returns None if ``source`` names no action."""
+        action, _, about = (source or "").partition(":")
+        if action not in set(ConversationAction):
+            return None
+        return cls(thread, message_id, run_id, ConversationAction(action), about or None)
+
+
+TurnRequest = MessageRequest | AnswerRequest | ActionRequest
+"""Any request that starts a turn."""

@@ -1,0 +1,215 @@
+"""Import a session from another system: a closed thread, whose episode the closing pipeline makes like any other."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from baton.concurrency.tasks import gather_all, off_loop
+from baton.domain.errors import ImportConflict, StoreUnavailable, ThreadUnavailable
+from baton.domain.memory.episode import EpisodeRef
+from baton.domain.runs.usage import Usage
+from baton.domain.tenants.identity import Scope, derive_record_id, derive_run_id
+from baton.domain.threads.feedback import Feedback
+from baton.domain.threads.imported_session import IMPORT_TURN, ImportedSession
+from baton.domain.threads.message import IMPORTED, OutcomeType, Role, RunEnd, StoredMessage
+from baton.domain.threads.thread import EndReason
+from baton.memory.prompt.token_estimates import message_tokens
+from baton.ports.agents.chat_model import TokenCounter
+from baton.ports.clock import TimeZones
+from baton.ports.tenants.audit import AuditLog, Once
+from baton.ports.threads.leases import Commit, Lease, LeaseRequest, NoSuchThread
+from baton.ports.threads.messages import FeedbackStore, TurnRecord
+from baton.ports.threads.threads import ThreadStore
+from baton.tenants.registry.agent_registry import AgentRegistry
+from baton.threads.leases import acquire_when_free, holding
+from baton.threads.sessions.sessions import Sessions
+
+PATIENCE_SECONDS = 30
+"""Seconds for which an import waits for another request that holds the thread, such as an earlier try."""
+MESSAGES_AT_ONCE = 200
+"""Messages that are written at the same time."""
+AT_ONCE = 16
+"""Ratings that are written at the same time."""
+RENEW_SECONDS = 8.0
+"""The age at which the lease is renewed. It lasts thirty seconds."""
+PAUSES = (0.5, 1.0, 2.0, 4.0)
+"""Seconds before each further try to write messages: one partition takes a thousand write units a second."""
+
+
+@dataclass(frozen=True, slots=True)
+class Importer:
+    """The import of sessions. A repeated request finds what the first one did, even if its worker died half-way."""
+
+    store: ThreadStore
+    sessions: Sessions
+    agents: AgentRegistry
+    counter: TokenCounter
+    feedback: FeedbackStore
+    audit: AuditLog
+    time_zones: TimeZones
+
+    async def run(self, scope: Scope, imported: ImportedSession) -> EpisodeRef:
+        """Store the session's messages, close the thread and start the pipeline.
+
+        Raises ``ImportConflict`` if the thread has other messages, ``UnknownAgent``, ``ThreadUnavailable``,
+        ``ThreadBusy`` and ``StoreUnavailable``.
+        """
+        agent = await self.agents.for_new_thread(scope, imported.agent_id)
+        request = LeaseRequest(
+            imported.thread_id,
+            may_create=imported.may_create,
+            agent_id=agent.id,
+            idle_seconds=agent.timeouts.idle_minutes * 60,
+        )
+        try:
+            lease = await acquire_when_free(self.store, scope, request, seconds=PATIENCE_SECONDS)
+        except NoSuchThread:
+            raise ThreadUnavailable(is_unused=True) from None
+        ref = _ref(imported, lease.thread.created_at)
+        async with holding(self.store, lease):
+            if lease.thread.next_ordinal or lease.thread.run is not None or lease.thread.parent_thread_id is not None:
+                await self._check_repeated(lease, imported)
+                await self.sessions.finish_again(scope, ref.thread_id, ref.number)
+            else:
+                await self._store(lease, imported, ref)
+                await self.sessions.finish(scope, ref.thread_id, ref, ref.reason.value)
+        # The thread began with the import, also for a repetition. Its session may have ended years ago.
+        once = Once(derive_record_id(ref.thread_id, "thread.import", ref.id), lease.thread.created_at)
+        detail = {"episodeId": ref.id, "messages": len(imported.messages)}
+        await self.audit.record(
+            scope, "thread.import", thread_id=ref.thread_id, outcome="imported", detail=detail, once=once
+        )
+        return ref
+
+    async def _check_repeated(self, lease: Lease, imported: ImportedSession) -> None:
+        """End the lease, and raise ``ImportConflict`` unless the thread's import was the same."""
+        turn = await self.store.get_turn(lease.scope, lease.thread_id, IMPORT_TURN)
+        if lease.thread.run is not None:
+            await self.store.abandon(lease)
+        else:
+            await self.store.release(lease)
+        if turn is None or turn.digest != imported.digest or not lease.thread.next_ordinal:
+            raise ImportConflict
+
+    async def _store(self, lease: Lease, imported: ImportedSession, ref: EpisodeRef) -> None:
+        thread_id = lease.thread_id
+        record = TurnRecord(
+            IMPORT_TURN, derive_run_id(thread_id, IMPORT_TURN), imported.digest, first_ordinal=0, fence=lease.fence
+        )
+        _, _, zone = await gather_all(
+            self.store.reopen_turn(lease, record), self.sessions.record(lease, ref), self._last_zone(lease, imported)
+        )
+        size = sum(len(message.text) for message in imported.messages)
+        messages = await off_loop(size, _to_stored, imported, self.counter, lease.thread.agent_id, zone)
+        held = _HeldLease(self.store, lease)
+        for start in range(0, len(messages), MESSAGES_AT_ONCE):
+            await self._put(held, messages[start : start + MESSAGES_AT_ONCE])
+        await self._add(held, imported, messages)
+        lease = await held.current()
+        commit = Commit(
+            next_ordinal=len(messages),
+            # As if there had been one event: clients that ask for events get the messages instead.
+            last_seq=lease.first_seq,
+            usage=Usage(),
+            tokens=sum(message.tokens for message in messages),
+            ended=ref,
+        )
+        await self.store.commit(lease, commit)
+
+    async def _last_zone(self, lease: Lease, imported: ImportedSession) -> str | None:
+        """Return the time zone that the user was in last, if the first message has none."""
+        if imported.messages[0].time_zone is not None:
+            return None
+        last = await self.time_zones.last(lease.scope)
+        return last.name if last is not None else None
+
+    async def _put(self, held: _HeldLease, messages: Sequence[StoredMessage]) -> None:
+        """Write messages, patiently: what has been written would be written again by a repeated request."""
+        for pause in PAUSES:
+            try:
+                return await self.store.put_messages(await held.current(), messages)
+            except StoreUnavailable:
+                await asyncio.sleep(pause)
+        return await self.store.put_messages(await held.current(), messages)
+
+    async def _add(self, held: _HeldLease, imported: ImportedSession, messages: Sequence[StoredMessage]) -> None:
+        """Add title and feedback: before the commit, so that a repetition does not undo later changes of the user."""
+        lease = await held.current()
+        if imported.title is not None:
+            await self.store.keep_made_title(lease.scope, lease.thread_id, title=imported.title, preview=None)
+        rated = [
+            Feedback(given.id, ordinal, messages[ordinal].run_id, given.rating, given.comment, given.rated_at)
+            for ordinal, given in enumerate(imported.messages)
+            if given.rating is not None and given.rated_at is not None
+        ]
+        for start in range(0, len(rated), AT_ONCE):
+            some = rated[start : start + AT_ONCE]
+            await gather_all(*(self.feedback.put(lease.scope, lease.thread, each) for each in some))
+            await held.current()
+
+
+class _HeldLease:
+    """The lease of an import, which may take longer than it lasts."""
+
+    def __init__(self, store: ThreadStore, lease: Lease) -> None:
+        self._store = store
+        self._lease = lease
+        self._renewed_at = asyncio.get_running_loop().time()
+
+    async def current(self) -> Lease:
+        """Return the lease, renewed if it is old. Raises ``LeaseLost`` and ``StoreUnavailable``."""
+        await asyncio.sleep(0)  # others run between two of many records
+        now = asyncio.get_running_loop().time()
+        if now - self._renewed_at >= RENEW_SECONDS:
+            self._lease = await self._store.renew(self._lease, used_seq=self._lease.first_seq)
+            self._renewed_at = now
+        return self._lease
+
+
+def _ref(imported: ImportedSession, thread_created_at: datetime) -> EpisodeRef:
+    return EpisodeRef(
+        imported.thread_id,
+        number=1,
+        first_ordinal=0,
+        end_ordinal=len(imported.messages),
+        reason=EndReason.USER_CLOSED,
+        ended_at=imported.ended_at,
+        thread_created_at=thread_created_at,
+    )
+
+
+def _to_stored(
+    imported: ImportedSession, counter: TokenCounter, agent_id: str, last_zone: str | None
+) -> Sequence[StoredMessage]:
+    """Return the messages as the thread keeps them. A run begins with each message of the user.
+
+    ``last_zone`` is the time zone that the user was in last. It counts until a message has another one.
+    """
+    messages: list[StoredMessage] = []
+    run_id = ""
+    for ordinal, given in enumerate(imported.messages):
+        if given.role is Role.USER or not run_id:
+            run_id = derive_run_id(imported.thread_id, f"{IMPORT_TURN}\n{ordinal}")
+        following = imported.messages[ordinal + 1 : ordinal + 2]
+        is_last = not following or following[0].role is Role.USER
+        messages.append(
+            StoredMessage(
+                id=given.id,
+                role=given.role,
+                content=given.text,
+                ordinal=ordinal,
+                run_id=run_id,
+                timestamp=given.timestamp,
+                tokens=message_tokens(given.text, counter),
+                agent_id=agent_id if given.role is Role.ASSISTANT else None,
+                is_tool_result=given.role is Role.TOOL,
+                tool_name=given.tool_name,
+                source=IMPORTED,
+                end=RunEnd(OutcomeType.SUCCESS, Usage()) if is_last else None,
+                time_zone=given.time_zone or (last_zone if not ordinal else None),
+            )
+        )
+    return messages

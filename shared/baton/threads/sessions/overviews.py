@@ -1,0 +1,175 @@
+"""The overview of a tenant's conversations, page by page, computed from their messages."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from baton.concurrency.tasks import gather_all
+from baton.domain.cursors import decode, encode
+from baton.domain.errors import InvalidRequest, ThreadUnavailable
+from baton.domain.runs.usage import Prices
+from baton.domain.tenants.identity import Scope
+from baton.domain.tenants.overview import CountedTurn, Overview, ThreadCost
+from baton.domain.threads.thread import Thread
+from baton.domain.threads.thread_search import ThreadQuery
+from baton.domain.times import from_millis, to_millis
+from baton.ports.threads.threads import ThreadStore
+from baton.threads.sessions.turn_listing import TurnSummary, turns_of
+
+PAGE_THREADS = 20
+"""Conversations of a page. One with many messages continues on the next page."""
+READS = 3
+"""Reads of messages of one conversation for a page."""
+AT_ONCE = 8
+"""Conversations that are read at the same time."""
+ALL_TURNS = 10_000
+MAX_MILLIS = to_millis(datetime.max.replace(tzinfo=from_millis(0).tzinfo))
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """The period in which the counted turns have begun."""
+
+    start: datetime
+    end: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The position of the next page: the rest of ``unfinished`` conversations, or else ``after`` in the list."""
+
+    period: Period
+    after: str | None = None
+    is_listed: bool = False
+    """True if the list is complete."""
+    unfinished: tuple[tuple[str, int], ...] = ()
+    """Conversations, each with the message before which it continues."""
+
+    def encode(self) -> str:
+        """Return the place as a cursor for clients."""
+        return encode(
+            {
+                "from": to_millis(self.period.start),
+                "to": to_millis(self.period.end),
+                "after": self.after,
+                "listed": self.is_listed,
+                "rest": [list(each) for each in self.unfinished],
+            }
+        )
+
+    @classmethod
+    def decode(cls, cursor: str) -> Place:
+        """Return the place of a cursor. Raises ``InvalidRequest``."""
+        match decode(cursor):
+            case {
+                "from": int(start),
+                "to": int(end),
+                "after": str() | None as after,
+                "listed": bool(is_listed),
+                "rest": list(rest),
+            } if 0 <= start <= end <= MAX_MILLIS and len(rest) <= PAGE_THREADS:
+                period = Period(from_millis(start), from_millis(end))
+                return cls(period, after, is_listed, tuple(_parse_unfinished(each) for each in rest))
+        raise InvalidRequest("cursor was not handed out by this list.")
+
+
+@dataclass(frozen=True, slots=True)
+class Overviews:
+    """Overviews of a tenant's conversations, counted from their turns. They are not stored."""
+
+    store: ThreadStore
+    prices: Callable[[], Prices]
+    """Returns the prices of models now."""
+
+    async def page(self, scope: Scope, place: Place) -> tuple[Overview, Place | None]:
+        """Return the counts of one page, and the place of the next one; None after the last.
+
+        ``scope`` needs ``thread:read_all``. A page reads a bounded number of messages.
+        """
+        if place.unfinished:
+            threads = await self._read_threads(scope, place.unfinished)
+            after, is_listed = place.after, place.is_listed
+        elif place.is_listed:
+            return Overview(), None
+        else:
+            # Conversations that were active later may have turns in the period too.
+            listed, after = await self.store.list_threads(
+                scope,
+                limit=PAGE_THREADS,
+                cursor=place.after,
+                whole_tenant=True,
+                query=ThreadQuery(active_from=place.period.start),
+            )
+            threads, is_listed = [(each, None) for each in listed if each.created_at <= place.period.end], after is None
+        counted = await self._count(scope, threads, place.period)
+        overview, unfinished = Overview(), []
+        for (thread, _), (counts, rest) in zip(threads, counted, strict=True):
+            overview = overview.merge(counts)
+            if rest is not None:
+                unfinished.append((thread.id, rest))
+        following = Place(place.period, after, is_listed, tuple(unfinished))
+        return overview, following if unfinished or not is_listed else None
+
+    async def _read_threads(
+        self, scope: Scope, unfinished: Sequence[tuple[str, int]]
+    ) -> list[tuple[Thread, int | None]]:
+        found = await gather_all(*(self._get(scope, thread_id) for thread_id, _ in unfinished))
+        return [(thread, before) for thread, (_, before) in zip(found, unfinished, strict=True) if thread is not None]
+
+    async def _get(self, scope: Scope, thread_id: str) -> Thread | None:
+        try:
+            return await self.store.get_thread(scope, thread_id)
+        except ThreadUnavailable:
+            return None  # deleted meanwhile
+
+    async def _count(
+        self, scope: Scope, threads: Sequence[tuple[Thread, int | None]], period: Period
+    ) -> Sequence[tuple[Overview, int | None]]:
+        slots = asyncio.Semaphore(AT_ONCE)
+
+        async def count(thread: Thread, before: int | None) -> tuple[Overview, int | None]:
+            async with slots:
+                return await self._count_one(scope, thread, before, period)
+
+        return await gather_all(*(count(thread, before) for thread, before in threads))
+
+    async def _count_one(
+        self, scope: Scope, thread: Thread, before: int | None, period: Period
+    ) -> tuple[Overview, int | None]:
+        """Return the counts of the thread's turns before a message, and the message to continue at; None at its end."""
+        turns, rest = await turns_of(self.store, None, scope, thread, limit=ALL_TURNS, before=before, max_reads=READS)
+        ended = [turn for turn in turns if turn.started_at is not None]
+        if ended and ended[-1].started_at is not None and ended[-1].started_at < period.start:
+            rest = None
+        used = ThreadCost.of(thread.id, self.prices().cost(thread.spent, thread.usage), thread.usage)
+        counted = [self._to_counted(thread, turn) for turn in ended if _is_in(turn, period)]
+        return Overview.of_thread(used, counted, is_first=before is None), rest
+
+    def _to_counted(self, thread: Thread, turn: TurnSummary) -> CountedTurn:
+        assert turn.started_at is not None  # noqa: S101 - only ended turns are counted
+        assert turn.ended_at is not None  # noqa: S101
+        return CountedTurn(
+            thread_id=thread.id,
+            run_id=turn.run_id,
+            agent_id=turn.agent_id or "",
+            started_at=turn.started_at,
+            duration_ms=max(0, (turn.ended_at - turn.started_at) // timedelta(milliseconds=1)),
+            usage=turn.usage,
+            cost=self.prices().cost(turn.spent, turn.usage),
+            error_code=turn.error_code,
+            first_token_ms=turn.first_token_ms,
+        )
+
+
+def _is_in(turn: TurnSummary, period: Period) -> bool:
+    return turn.started_at is not None and period.start <= turn.started_at <= period.end
+
+
+def _parse_unfinished(entry: object) -> tuple[str, int]:
+    match entry:
+        case [str(thread_id), int(before)] if len(thread_id) <= 64 and 0 <= before < 10**12:
+            return thread_id, before
+    raise InvalidRequest("cursor was not handed out by this list.")

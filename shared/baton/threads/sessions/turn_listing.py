@@ -1,0 +1,128 @@
+"""The turns of a thread, read from its messages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from baton.domain.runs.usage import ModelUsage, Usage
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.feedback import Feedback
+from baton.domain.threads.message import StoredMessage
+from baton.domain.threads.thread import Thread
+from baton.ports.threads.messages import FeedbackStore
+from baton.ports.threads.threads import ThreadStore
+
+PAGE = 100
+"""Messages of one read."""
+MAX_READS = 10
+"""Reads of one page of turns, unless a single turn has more messages."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnSummary:
+    """One turn, with its times, its agent and its end."""
+
+    run_id: str
+    message_id: str
+    attempt: int
+    status: str
+    """``running`` or ``interrupted`` while it is in progress, otherwise its outcome."""
+    agent_id: str | None
+    """The agent that spoke last."""
+    started_at: datetime | None
+    ended_at: datetime | None
+    usage: Usage
+    model: str | None = None
+    """The model of the agent that spoke last."""
+    first_token_ms: int | None = None
+    """Milliseconds from the message to the first word of the answer; None if there is none."""
+    error_code: str | None = None
+    spent: tuple[ModelUsage, ...] = ()
+    """The usage of each model, as far as it is known."""
+    feedback: tuple[Feedback, ...] = ()
+    """The user's feedback on its answers."""
+    trace_id: str | None = None
+    """The id of its trace; None if there is none."""
+
+
+async def turns_of(
+    store: ThreadStore,
+    feedback: FeedbackStore | None,
+    scope: Scope,
+    thread: Thread,
+    *,
+    limit: int,
+    before: int | None,
+    max_reads: int = MAX_READS,
+) -> tuple[list[TurnSummary], int | None]:
+    """Return a page of the thread's turns, newest first, and the ``before`` of the next page, None on the last.
+
+    The first page begins with the run in progress. A page may have fewer turns than ``limit``, or none, and still be
+    followed by another, because copied messages of a fork belong to none of its turns. Without ``feedback`` the turns
+    have none.
+    """
+    found = [_in_progress(thread)] if before is None and thread.run is not None else []
+    if len(found) >= limit:
+        return found, thread.next_ordinal or None
+    run: list[StoredMessage] = []
+    rated: dict[int, Feedback] = {}
+    at, reads = before, 0
+    while True:
+        page = await store.read_messages(scope, thread, limit=PAGE, before=at)
+        reads += 1
+        if page.messages and feedback is not None:
+            end = page.messages[-1].ordinal + 1
+            for each in await feedback.between(scope, thread, page.messages[0].ordinal, end):
+                rated[each.ordinal] = each
+        for message in reversed(page.messages):
+            if run and message.run_id != run[-1].run_id:
+                found += _summarise_ended(run, rated)
+                if len(found) >= limit or reads > max_reads:
+                    return found, run[-1].ordinal
+                run = []
+            run.append(message)
+        at = page.next_before
+        if at is None:
+            return [*found, *_summarise_ended(run, rated)], None
+
+
+def _summarise_ended(run: Sequence[StoredMessage], rated: Mapping[int, Feedback]) -> list[TurnSummary]:
+    """Return the turn of a run's messages, newest first; nothing if they were copied from another thread."""
+    if not run or run[0].end is None:
+        return []
+    last, first = run[0], run[-1]
+    return [
+        TurnSummary(
+            run_id=last.run_id,
+            message_id=first.id,
+            attempt=last.attempt,
+            status=run[0].end.outcome.value,
+            agent_id=last.agent_id,
+            started_at=first.timestamp,
+            ended_at=last.timestamp,
+            usage=run[0].end.usage,
+            model=run[0].end.model,
+            first_token_ms=run[0].end.first_token_ms,
+            error_code=run[0].end.error_code,
+            spent=run[0].end.by_model,
+            trace_id=run[0].end.trace_id,
+            feedback=tuple(rated[each.ordinal] for each in reversed(run) if each.ordinal in rated),
+        )
+    ]
+
+
+def _in_progress(thread: Thread) -> TurnSummary:
+    run = thread.run
+    assert run is not None  # noqa: S101 - the caller has checked
+    return TurnSummary(
+        run_id=run.run_id,
+        message_id=run.message_id,
+        attempt=run.attempt,
+        status=run.status.value,
+        agent_id=thread.active_agent_id,
+        started_at=None,
+        ended_at=None,
+        usage=Usage(),
+    )

@@ -1,0 +1,130 @@
+"""The message histories of the agents that speak in a run, and the windows that the thread keeps of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from baton.agents.call_outcome import AgentResult
+from baton.domain.handoffs.handoff import ContextMode, HandoffRequest
+from baton.domain.threads.history_window import HistoryWindow, SummaryDue, session_of, window_of
+from baton.domain.threads.message import Role
+from baton.memory.prompt.context import reading_budget
+from baton.memory.prompt.handoff_context import find_session_start, select_granted
+from baton.memory.prompt.history_reading import ReadHistory, read_history
+from baton.memory.prompt.history_window import Exchange, WindowedHistory, find_next_start
+from baton.threads.handoffs.forks import fork_id
+from baton.turns.dialogue.dialogue_input import DialogueInput
+
+
+class AgentHistories:
+    """The history of the active agent, and the windows that the thread keeps."""
+
+    def __init__(self, given: DialogueInput) -> None:
+        self._input = given
+        self._context = given.context
+        self._tracker = given.tracker
+        self._known: tuple[str, HandoffRequest | None, ReadHistory] | None = None
+        """The agent and the handoff of the last read."""
+
+    @property
+    def window(self) -> HistoryWindow:
+        """The active agent's window, as it was before the run."""
+        return window_of(self._input.thread.windows, self._tracker.current.agent.id, self._session)
+
+    async def read(self) -> ReadHistory:
+        """Return the earlier messages that the active agent may see. They are read once for each agent and handoff."""
+        current = self._tracker.current
+        if self._known is None or self._known[:2] != (current.agent.id, current.handoff):
+            self._known = current.agent.id, current.handoff, await self._read_granted()
+        return self._known[2]
+
+    async def _read_granted(self) -> ReadHistory:
+        given, conversation, window = self._input, self._tracker.current, self.window
+        handoff = conversation.handoff
+        if handoff is None:
+            was_active = given.thread.conversation.handoff is None
+            return given.history if was_active else await self._read(window)
+        if handoff.context_mode is ContextMode.FORKED and not conversation.was_handed_over_by(given.opening):
+            return await given.services.forks.history(self._context.scope, handoff, window, token_budget=self._budget)
+        history = given.history
+        if conversation.was_handed_over_by(given.opening):
+            # It was read for another agent, whose budget may be smaller, and whose summary this one may not see.
+            is_full = handoff.context_mode is ContextMode.FULL
+            history = await self._read(window) if is_full else ReadHistory(history.messages)
+        return replace(history, messages=select_granted(handoff, history.messages))
+
+    def windows(self, results: Sequence[AgentResult]) -> tuple[HistoryWindow, ...]:
+        """Return the windows of the histories of the main and the active agent after the run."""
+        known = {(each.agent_id, each.session): each for each in self._input.thread.windows}
+        for window in self._find_used(results):
+            known[window.agent_id, window.session] = window
+        fresh = {HistoryWindow(each.agent_id, each.session) for each in known.values()}
+        lasting = {"", self._session}
+        return tuple(each for each in known.values() if each.session in lasting and each not in fresh)
+
+    def summary_due(self, results: Sequence[AgentResult]) -> SummaryDue | None:
+        """Return the messages to summarise for the agent that spoke last: those that left its history, or will soon."""
+        last = results[-1] if results else None
+        if last is None or last.history is None or last.waiting or not last.agent.memory.summary:
+            return None
+        window, handoff = last.history.window, self._tracker.current.handoff
+        if window.session != self._session:
+            return None  # it has handed the conversation on
+        thread_id, since = self._input.thread.id, find_session_start(handoff)
+        below = find_next_start(last.history, self._exchange)
+        if handoff is not None and handoff.context_mode is ContextMode.FORKED:
+            if self._tracker.current.was_handed_over_by(self._input.opening):
+                return None  # the fork is yet to be written
+            thread_id, below = fork_id(handoff), None  # the run's messages have other ordinals there
+        if below is None and window.first_ordinal > max(since, window.summary_at or 0):
+            below = window.first_ordinal
+        return SummaryDue(thread_id, window.agent_id, below, since, window.summary_at) if below is not None else None
+
+    @property
+    def _session(self) -> str:
+        handoff = self._tracker.current.handoff
+        return session_of(handoff.place if handoff is not None else None)
+
+    @property
+    def _budget(self) -> int:
+        given = self._input
+        return reading_budget(self._tracker.current.agent, given.opening.tokens, self._context.services.counter)
+
+    @property
+    def _exchange(self) -> Exchange:
+        """The exchange that the run adds or continues."""
+        given = self._input
+        asked = (given.opening,) if given.opening.role is Role.USER else ()
+        return Exchange((*given.unfinished, *asked, *given.transcript.messages))
+
+    def _find_used(self, results: Sequence[AgentResult]) -> Iterator[HistoryWindow]:
+        handoff = self._tracker.current.handoff
+        for result in results:
+            if result.history is None:
+                continue
+            window = result.history.window
+            if handoff is None or window.session != session_of(handoff.place):
+                yield window
+            elif handoff.context_mode is not ContextMode.FORKED:
+                yield _begin_at_first(window, result.history, handoff)
+            elif not self._tracker.current.was_handed_over_by(self._input.opening):
+                yield window
+
+    async def _read(self, window: HistoryWindow) -> ReadHistory:
+        """Read the history again, for an agent that has become active in this run."""
+        given = self._input
+        return await read_history(
+            given.services.store,
+            self._context.scope,
+            given.thread,
+            window,
+            token_budget=self._budget,
+            before=given.unfinished[0].ordinal if given.unfinished else None,
+        )
+
+
+def _begin_at_first(window: HistoryWindow, history: WindowedHistory, handoff: HandoffRequest) -> HistoryWindow:
+    """Return a specialist's window from the first message that it sees, so that no older one is read again."""
+    first = history.included[0].first_ordinal if history.included else handoff.ordinal
+    return replace(window, first_ordinal=max(window.first_ordinal, first))

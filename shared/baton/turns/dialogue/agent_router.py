@@ -1,0 +1,235 @@
+"""Routing within a run: the agents that speak, their order, and the agent that is active at the end."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from baton.agents.call_outcome import AgentResult, Transfer
+from baton.agents.guardrails.hooks import Hooks, Refused, RunStopped, judges_questions, unless_stopped
+from baton.agents.tools.builtin_tools import MAX_REASON
+from baton.concurrency.tasks import gather_all, off_loop
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.agents.handoff_rules import Refusal, busy, declared_handoff, find_triggered, may_hand_off
+from baton.domain.agents.verdict import Origin
+from baton.domain.documents.numbered_passages import join_consulted
+from baton.domain.errors import ModelError, WorkflowUnavailable
+from baton.domain.handoffs.handoff import MAX_SUMMARY, HandoffDefinition, HandoffOutcome
+from baton.domain.handoffs.triggers import exit_locale, matching
+from baton.domain.handoffs.workflow import Workflow
+from baton.domain.metrics import Metric, count
+from baton.domain.runs.usage import Usage
+from baton.domain.threads.running_conversation import SpecialistProblem
+from baton.threads.handoffs.forks import SPECIALIST
+from baton.threads.requests.turn_requests import ActionRequest, ConversationAction
+from baton.turns.dialogue.dialogue_input import DialogueInput
+from baton.turns.dialogue.handoff_events import HandoffEvents
+
+TRIGGERS = 50
+"""Triggers that a message may be compared with, each of which may take as long as ``off_loop`` expects of its text."""
+
+
+class AgentRouter:
+    """The router within a run, which decides which agent speaks. A model never writes Baton's own messages."""
+
+    def __init__(self, given: DialogueInput) -> None:
+        self._handoffs = HandoffEvents(given)
+        self._input = given
+        self._context = given.context
+        self._tracker = given.tracker
+        self._services = given.services
+        self._text = given.opening.text
+        self._has_last_word = False
+
+    @property
+    def has_spoken(self) -> bool:
+        """True if Baton itself has sent the user a message."""
+        return self._handoffs.has_spoken
+
+    @property
+    def has_last_word(self) -> bool:
+        """True if the last message is Baton's own."""
+        return self._has_last_word
+
+    @property
+    def usage(self) -> Usage:
+        """The usage of summaries for specialists."""
+        return self._handoffs.usage
+
+    async def begin(self) -> bool:
+        """Carry out Baton's own steps before an agent answers. Returns False if no agent is to answer."""
+        request = self._input.request
+        if not isinstance(request, ActionRequest):
+            return await self._begin_answer()
+        if request.action is ConversationAction.CONTINUE:
+            return await self._continue(request.about or "")
+        if request.action is ConversationAction.EXIT:
+            self._end(HandoffOutcome.EXITED)
+        else:
+            await self._merge(*request.named_answer)
+        return False
+
+    async def hand_on(self, spoken: AgentResult) -> bool:
+        """Hand the conversation on as the agent that has spoken asks. Returns False if no other agent is to speak."""
+        if self._context.stop.is_set() or spoken.waiting:
+            return False
+        if spoken.transfer is not None and (spoken.transfer.refusal is None or spoken.returns is None):
+            workflow = await self._find_wanted_workflow(spoken.transfer)
+            await self._handoffs.hand_over(await self._judge(spoken.transfer), workflow)
+            self._has_last_word = spoken.transfer.refusal is not None
+            return not self._has_last_word
+        if spoken.returns is not None or self._is_done:
+            self._end(HandoffOutcome.RETURNED)
+        elif self._is_silent_target:
+            self._fail()
+        return False
+
+    def take_back(self, failure: ModelError) -> None:
+        """Undo the handoff to a specialist whose model failed before it said anything. Raises any other failure."""
+        if not self._is_silent_target:
+            raise failure
+        count(Metric.MODEL_FAILURES)
+        self._fail()
+
+    async def _begin_answer(self) -> bool:
+        """Begin to answer a message, or to continue a run whose interrupts are answered."""
+        trouble = self._tracker.current.trouble
+        if trouble is not None:
+            self._handoffs.return_without_specialist(trouble)
+            if trouble is not SpecialistProblem.LOST:
+                return False
+        is_message = self._input.answered is None
+        size = len(self._text) * TRIGGERS
+        wanted = await off_loop(size, self._find_requested, self._text) if is_message else None
+        # A user who asks for a session right away is not offered another one.
+        conversation = self._tracker.current
+        if conversation.offer is not None and wanted is None:
+            self._tracker.current = conversation.mark_offered()
+            self._handoffs.welcome(conversation.offer)
+        if conversation.redefined is not None:
+            self._handoffs.say_redefined(conversation.redefined)
+        locale = (
+            exit_locale(conversation.agent.exit_words, self._text)
+            if is_message and conversation.handoff is not None
+            else None
+        )
+        if locale is not None:
+            self._context.screened.is_refused = False
+            self._end(HandoffOutcome.EXITED, locale)
+            return False
+        if wanted is not None:
+            if await self._is_refused(wanted):
+                return False
+            await self._handoffs.hand_over(wanted, None)
+        return wanted is None or wanted.refusal is None
+
+    async def _judge(self, wanted: Transfer) -> Transfer:
+        """Return a handoff with the summary and the reason that the target's input guardrails leave of them."""
+        if wanted.refusal is not None or not judges_questions(wanted.target):
+            return wanted
+        hooks = Hooks(self._context, wanted.target)
+
+        async def judge(text: str) -> str:
+            try:
+                return await unless_stopped(self._context, hooks.judge_other(text, Origin.HANDOFF)) or ""
+            except RunStopped:
+                return ""
+
+        reason, summary = await gather_all(judge(wanted.reason), judge(wanted.summary or ""))
+        return replace(wanted, reason=reason[:MAX_REASON], summary=summary[:MAX_SUMMARY])
+
+    async def _is_refused(self, wanted: Transfer) -> bool:
+        """Return whether a hook refuses the handoff of a trigger. The user gets its sentence then."""
+        agent = self._tracker.current.agent
+        hooks = Hooks.of(self._context, agent) if wanted.refusal is None else None
+        try:
+            if hooks is not None:
+                await hooks.observe_handoff(wanted)
+        except Refused as refusal:
+            self._context.screened.is_refused = judges_questions(agent)  # nobody has judged it
+            self._has_last_word = True
+            self._handoffs.say(agent, refusal.sentence, refused_by=refusal.by)
+            return True
+        return False
+
+    async def _continue(self, workflow_id: str) -> bool:
+        """Continue an unfinished workflow of this thread or of another one."""
+        trouble = self._tracker.current.trouble
+        if trouble is SpecialistProblem.LOST:
+            self._handoffs.return_without_specialist(trouble)
+        workflow = await self._find_unfinished(workflow_id)
+        conversation = self._tracker.current
+        target = conversation.describe(workflow.agent_id)
+        if target is None or target.workflow is None:
+            raise WorkflowUnavailable
+        handoff = declared_handoff(conversation.main, target.id) or HandoffDefinition(agent=target.id)
+        summary = f"The user continues {workflow.name}."
+        wanted = Transfer(target, handoff, "continue", summary, refusal=self._check(target, handoff))
+        await self._handoffs.hand_over(wanted, workflow)
+        return wanted.refusal is None
+
+    async def _merge(self, fork_thread_id: str, answer_id: str) -> None:
+        """Copy an answer of a fork into this thread. The fork may have newer messages by now."""
+        answer = await self._services.forks.answer(self._context.scope, fork_thread_id, answer_id)
+        conversation = self._tracker.current
+        agent = conversation.describe(answer.agent_id or "") or conversation.main
+        sources = join_consulted(answer.sources, answer.consulted)
+        self._handoffs.say(agent, answer.text, source=SPECIALIST, is_structured=answer.is_structured, sources=sources)
+
+    @property
+    def _is_done(self) -> bool:
+        """True if the specialist should have returned, because its workflow is complete."""
+        handoff = self._tracker.current.handoff
+        return handoff is not None and handoff.return_expected and self._tracker.current.is_workflow_complete
+
+    def _end(self, outcome: HandoffOutcome, locale: str | None = None) -> None:
+        self._has_last_word = True
+        self._handoffs.leave(outcome, locale)
+
+    @property
+    def _is_silent_target(self) -> bool:
+        """True if the specialist became active in this run and has not said anything yet."""
+        conversation = self._tracker.current
+        return conversation.was_handed_over_by(self._input.opening) and not any(
+            message.agent_id == conversation.agent.id and message.is_said for message in self._input.transcript.messages
+        )
+
+    def _fail(self) -> None:
+        self._has_last_word = True
+        self._handoffs.fail()
+
+    def _find_requested(self, text: str) -> Transfer | None:
+        """Return the handoff that a trigger in the message asks for, without calling a model; None if there is none."""
+        conversation = self._tracker.current
+        again = matching(conversation.agent.triggers_in_session, text) if conversation.handoff is not None else None
+        if again is not None:
+            refusal = busy(conversation.agent, conversation.agent, conversation.workflow)
+            itself = HandoffDefinition(agent=conversation.agent.id)
+            return Transfer(conversation.agent, itself, f"trigger: {again}", None, refusal=refusal)
+        held_by = conversation.agent.id if conversation.handoff is not None else None
+        found = find_triggered(conversation.main, self._context.agents.all(), text, active_agent_id=held_by)
+        handoff = declared_handoff(conversation.main, found[0].id) if found is not None else None
+        if found is None or handoff is None:
+            return None
+        target, trigger = found
+        return Transfer(target, handoff, f"trigger: {trigger}", None, refusal=self._check(target, handoff))
+
+    def _check(self, target: AgentDefinition, handoff: HandoffDefinition) -> Refusal | None:
+        conversation = self._tracker.current
+        # The main agent need not declare a handoff to continue a workflow, because the user asks for it.
+        source = conversation.main.model_copy(update={"handoffs": (handoff,)})
+        session = conversation.agent if conversation.handoff is not None else None
+        return may_hand_off(
+            source, target.id, target, self._context.scope, session=session, workflow=conversation.workflow
+        )
+
+    async def _find_wanted_workflow(self, wanted: Transfer) -> Workflow | None:
+        """Return the unfinished workflow that an agent's handoff continues; None if it cannot be continued."""
+        if wanted.workflow_id is None or wanted.refusal is not None:
+            return None
+        try:
+            return await self._find_unfinished(wanted.workflow_id)
+        except WorkflowUnavailable:
+            return None
+
+    async def _find_unfinished(self, workflow_id: str) -> Workflow:
+        return await self._services.conversations.unfinished(self._context.scope, workflow_id)

@@ -1,0 +1,317 @@
+"""Running the active agent: local or remote, in this thread or in a fork."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+from baton.agents.agent_loop import AgentLoop
+from baton.agents.approvals import audit_answer, find_settled_calls
+from baton.agents.attempt_context import AttemptContext
+from baton.agents.call_outcome import AgentResult
+from baton.agents.calls.traced_steps import note_answer, trace_agent
+from baton.agents.code.coroutine_agent import CoroutineAgent
+from baton.agents.code.coroutine_models import AssemblePrompt
+from baton.agents.consulting.consult import Consultations
+from baton.agents.guardrails.hooks import judges_questions
+from baton.agents.guardrails.judged_texts import judge_context, judge_tools
+from baton.agents.prompts.client_context import make_context_notes
+from baton.agents.prompts.computed_prompt import compute_prompt
+from baton.agents.prompts.prompt_notes import CONTINUING, make_changing_notes, make_steady_notes, make_today_note
+from baton.agents.tools.builtin_tools import BuiltinTools
+from baton.agents.tools.tool_set import ToolSet, find_tools
+from baton.agents.transcript import Transcript
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.errors import InterruptUnavailable
+from baton.domain.handoffs.handoff import ContextMode, HandoffRequest
+from baton.domain.runs.tool_call import RETURN, ToolCall
+from baton.domain.runs.usage import Usage
+from baton.domain.threads.interrupt import PendingInterrupts
+from baton.domain.threads.message import Role, StoredMessage, text_of, text_said
+from baton.memory.prompt.context import AgentHistory, AssembledContext, Notes
+from baton.memory.prompt.handoff_context import select_spoken
+from baton.memory.recalled import MemorySearch
+from baton.ports.agents.chat_model import Prompt
+from baton.threads.handoffs.forks import ForkedExchange, fork_id
+from baton.turns.dialogue.agent_histories import AgentHistories
+from baton.turns.dialogue.dialogue_input import DialogueInput
+from baton.turns.dialogue.merging import MergedAnswer
+from baton.turns.dialogue.remote_agent_runner import RemoteAgentRunner
+
+
+class RunsAgent(Protocol):
+    """An agent that produces one answer."""
+
+    @property
+    def result(self) -> AgentResult:
+        """The result so far; it is final once ``answer`` has returned."""
+        ...
+
+    async def answer(self) -> None:
+        """Answer, and emit the events of the answer. Raises the error that ends it, after ending open messages."""
+        ...
+
+
+class AgentRunner:
+    """The runner of the agents that speak in one run, one after the other."""
+
+    def __init__(self, given: DialogueInput) -> None:
+        context = given.context
+        self._running: list[RunsAgent] = []
+        self.forked: ForkedExchange | None = None
+        """The exchange in the specialist's fork, which has yet to be written there."""
+        self._input = given
+        self._context = context
+        self._tracker = given.tracker
+        self.histories = AgentHistories(given)
+        self._services = context.services
+        self._consultations = Consultations(context, given.asked.content if given.asked is not None else "")
+
+    @property
+    def results(self) -> Sequence[AgentResult]:
+        """The results of the agents, in the order in which they spoke."""
+        return [each.result for each in self._running]
+
+    @property
+    def consulted_usage(self) -> Usage:
+        """The usage of consulted agents."""
+        return self._consultations.usage
+
+    async def run_active(self) -> AgentResult:
+        """Let the active agent answer, in this thread or in its fork, and return its result."""
+        given, conversation, context = self._input, self._tracker.current, self._context
+        transcript, handoff, merged = given.transcript, conversation.handoff, None
+        if handoff is not None and handoff.context_mode is ContextMode.FORKED:
+            transcript = self._fork_transcript(handoff)
+            merged = MergedAnswer(conversation.agent, given.transcript, context.emit)
+            context = replace(context, emit=merged.take)
+        is_whole = False
+        try:
+            before = len(transcript.messages)
+            with trace_agent(conversation.agent) as span:
+                agent = await self._prepare(transcript, context)
+                if not context.stop.is_set():
+                    await agent.answer()
+                question = text_of(given.asked.content) if given.asked is not None else ""
+                note_answer(span, conversation.agent, question, text_said(transcript.messages[before:]))
+            if conversation.agent.remote is not None:
+                self._note_task(agent.result.remote_task_id)
+            is_whole = not context.stop.is_set()
+            return agent.result
+        finally:
+            if merged is not None and handoff is not None:
+                merged.end(is_whole=is_whole)
+                self._keep_fork(handoff, conversation.agent, transcript)
+
+    def _fork_transcript(self, handoff: HandoffRequest) -> Transcript:
+        services, run = self._services, self._context.run
+        return Transcript(fork_id(handoff), run, first_ordinal=0, clock=services.clock, counter=services.counter)
+
+    def _keep_fork(self, handoff: HandoffRequest, agent: AgentDefinition, fork: Transcript) -> None:
+        """Keep the specialist's messages in its fork, and add its report to this thread."""
+        given = self._input
+        for report in (message for message in fork.messages if message.is_handoff_summary):
+            call = ToolCall(report.tool_call_id or report.id, RETURN, "{}")
+            given.transcript.add_result(given.transcript.new_id(), agent, call, report.text, is_handoff_summary=True)
+        if fork.messages and not self._context.screened.is_refused:
+            opening = self._context.screened.apply(given.opening, self._services.counter)
+            self.forked = ForkedExchange(handoff, agent, self._context.run, opening, fork.messages)
+
+    async def _prepare(self, transcript: Transcript, context: AttemptContext) -> RunsAgent:
+        """Return the active agent, ready to answer into ``transcript`` and to emit its events to ``context``."""
+        conversation = self._tracker.current
+        if not judges_questions(conversation.agent):
+            self._context.screened.is_refused = False
+        if conversation.agent.remote is not None and conversation.handoff is not None:
+            remote = await self._remote_runner(conversation.handoff, transcript, context)
+            self._running.append(remote)
+            return remote
+        client = self._input.client if conversation.agent.code.run is None else None
+        tools = await find_tools(
+            conversation.agent,
+            self._context.scope,
+            self._context.agents,
+            self._services.tools,
+            conversation=conversation,
+            client=await judge_tools(self._context, conversation.agent, client),
+        )
+        if conversation.agent.code.run is not None:
+            return await self._prepare_coroutine(tools, transcript, context)
+        loop = self._loop(tools, transcript, context)
+        self._running.append(loop)
+        asked, client_results = self._asked, self._input.client_results
+        current: Sequence[StoredMessage] = (asked,) if asked is not None else ()
+        is_judged, earlier = False, self._reserve_numbers()
+        if self._input.answered is not None and len(self._running) == 1:
+            await self._go_on(loop, self._input.answered)
+            is_judged = True
+            current = (*self._input.unfinished, *self._input.transcript.messages)
+        elif (
+            client_results is not None and client_results.agent_id == conversation.agent.id and len(self._running) == 1
+        ):
+            await self._take_client_results(loop, client_results)
+            current = (*current, *transcript.messages)
+        # An approved call may have advanced the workflow.
+        changing = [
+            *await compute_prompt(conversation.agent, context),
+            *make_changing_notes(self._tracker.current, tools),
+        ]
+        shown = await make_context_notes(conversation.agent, self._input.client, self._services.counter)
+        today = make_today_note(self._context.today)
+        notes = Notes(make_steady_notes(self._tracker.current), changing, shown, today)
+        await loop.begin(await self._prompt(tools, current, notes), is_question_judged=is_judged, earlier=earlier)
+        return loop
+
+    def _reserve_numbers(self) -> list[Mapping[str, Any]]:
+        """Return the sources of an exchange that continues. Their passages keep the numbers that its texts cite."""
+        earlier = [source for message in self._input.unfinished for source in message.sources]
+        self._context.numbers.reserve(earlier)
+        return [source for source in earlier if source.get("number") is not None]
+
+    async def _prepare_coroutine(self, tools: ToolSet, transcript: Transcript, context: AttemptContext) -> RunsAgent:
+        """Return the active agent, whose ``run`` answers."""
+        agent, asked, answered = self._tracker.current.agent, self._asked, self._input.answered
+        continued = answered if not self._running else None
+        coroutine = CoroutineAgent(
+            context,
+            agent,
+            tools,
+            transcript,
+            self._assembler(transcript, context, is_continued=continued is not None),
+            content=asked.content if asked is not None else "",
+            consult=self._input.consult or self._consultations.ask,
+            own=self._builtin_tools(),
+            is_question_judged=continued is not None,
+        )
+        self._running.append(coroutine)
+        if continued is not None:
+            await self._go_on(coroutine, continued)
+        return coroutine
+
+    def _assembler(self, transcript: Transcript, context: AttemptContext, *, is_continued: bool) -> AssemblePrompt:
+        """Return what makes the prompt of a step of the active agent: of the conversation so far, or of a message."""
+        computed: list[Prompt] | None = None
+
+        async def assemble(alone: str | None) -> AssembledContext:
+            nonlocal computed
+            agent, asked, tools = self._tracker.current.agent, self._asked, ToolSet({})
+            if computed is None:
+                computed = await compute_prompt(agent, context)
+            today = make_today_note(context.today)
+            if alone is not None:
+                search = MemorySearch(context.scope, alone, with_episodes=False)
+                notes = Notes(changing=computed, today=today)
+                assembled = await self._services.memory.prompt_for(
+                    context.fit(agent), search, notes=notes, zone=context.today.zone, numbers=context.numbers
+                )
+                return await judge_context(context, agent, assembled)
+            before = self._input.unfinished if is_continued else (asked,) if asked is not None else ()
+            shown = await make_context_notes(agent, self._input.client, self._services.counter)
+            changing = [*computed, *make_changing_notes(self._tracker.current, tools)]
+            notes = Notes(make_steady_notes(self._tracker.current), changing, shown, today)
+            return await self._prompt(tools, (*before, *transcript.messages), notes)
+
+        return assemble
+
+    @property
+    def _asked(self) -> StoredMessage | None:
+        """The user's message, as guardrails have left it."""
+        asked = self._input.asked
+        return self._context.screened.apply(asked, self._services.counter) if asked is not None else None
+
+    async def _remote_runner(
+        self, handoff: HandoffRequest, transcript: Transcript, context: AttemptContext
+    ) -> RemoteAgentRunner:
+        history = select_spoken((await self.histories.read()).messages)
+        is_forked = handoff.context_mode is ContextMode.FORKED
+        granted_here = set(handoff.recent_messages)
+        earlier = [
+            message
+            for message in history
+            if (message.id in granted_here if is_forked else message.ordinal < handoff.ordinal)
+        ]
+        is_first = self._tracker.current.was_handed_over_by(self._input.opening)
+        asked = self._asked
+        text = asked.text if asked is not None and asked.text else CONTINUING.format(workflow="this")
+        return RemoteAgentRunner(
+            context,
+            self._tracker.current.agent,
+            transcript,
+            handoff,
+            text=text,
+            earlier=earlier,
+            session=[message for message in history if message not in earlier],
+            is_first=is_first,
+            content=asked.content if asked is not None else "",
+        )
+
+    def _loop(self, tools: ToolSet, transcript: Transcript, context: AttemptContext) -> AgentLoop:
+        own, consult = self._builtin_tools(), self._input.consult or self._consultations.ask
+        return AgentLoop(context, self._tracker.current.agent, tools, transcript, consult=consult, own=own)
+
+    def _builtin_tools(self) -> BuiltinTools:
+        return BuiltinTools(
+            self._tracker,
+            self._context.scope,
+            self._services.clock,
+            self._input.services.conversations.check_skill,
+        )
+
+    async def _prompt(self, tools: ToolSet, current: Sequence[StoredMessage], notes: Notes) -> AssembledContext:
+        """Return the prompt of the active agent."""
+        conversation, context, read = self._tracker.current, self._context, await self.histories.read()
+        asked = None
+        if self._input.asked is None and conversation.workflow is not None:
+            asked = Prompt(Role.USER, CONTINUING.format(workflow=conversation.workflow.name))
+        history = AgentHistory(
+            context.thread_id,
+            read.messages,
+            current,
+            summary=read.summary,
+            window=self.histories.window,
+            handoff=conversation.handoff,
+            asked=asked,
+        )
+        assembled = await self._services.memory.prompt_for(
+            context.fit(conversation.agent),
+            self._input.search,
+            history,
+            notes=notes,
+            reserved=tools.tokens(self._services.counter),
+            zone=context.today.zone,
+            numbers=context.numbers,
+        )
+        return await judge_context(context, conversation.agent, assembled)
+
+    async def _go_on(self, loop: AgentLoop | CoroutineAgent, answered: PendingInterrupts) -> None:
+        """Make the approved calls, and give the model the refusals and the client's results of the others.
+
+        Raises ``InterruptUnavailable`` if none of the interrupted calls can be found.
+        """
+        known = {call.id: call for message in self._input.unfinished for call in message.tool_calls}
+        calls = [known[each.tool_call_id] for each in answered.interrupts if each.tool_call_id in known]
+        if not calls:
+            raise InterruptUnavailable
+        settled = find_settled_calls(answered)
+        approved = {call.id for call in calls} - settled.keys()
+        await loop.go_on(calls, approved, settled)
+
+    async def _take_client_results(self, loop: AgentLoop, pending: PendingInterrupts) -> None:
+        """Take the results that came with the message, of calls of the previous run."""
+        if not await self._context.may_act():
+            return
+        history = (await self.histories.read()).messages
+        known = {call.id: call for message in history for call in message.tool_calls}
+        given = [each for each in pending.interrupts if each.answer is not None and each.tool_call_id in known]
+        for interrupt in given:
+            if interrupt.tool_call_id not in self._context.journal:
+                await audit_answer(self._services.audit, self._context.scope, self._context.thread_id, interrupt)
+        settled = find_settled_calls(replace(pending, interrupts=tuple(given)))
+        await loop.go_on([known[call_id] for call_id in settled], (), settled)
+
+    def _note_task(self, remote_task_id: str | None) -> None:
+        """Store the id of the task that the remote specialist continues with the user's next message."""
+        conversation = self._tracker.current
+        if conversation.handoff is not None and conversation.handoff.remote_task_id != remote_task_id:
+            self._tracker.current = conversation.with_handoff_details(remote_task_id=remote_task_id)

@@ -1,0 +1,164 @@
+"""The dialogue of a run: the answers of its agents as AG-UI events, and one result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from ag_ui.core import BaseEvent
+from aws_lambda_powertools import Logger
+
+from baton.agents.approvals import find_settled_calls
+from baton.agents.guardrails.hooks import judges_questions
+from baton.agents.transcript import Transcript
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.errors import (
+    BatonError,
+    InternalError,
+    Interrupted,
+    LeaseLost,
+    ModelError,
+    ModelUnavailable,
+    StoreUnavailable,
+)
+from baton.domain.metrics import Metric, count
+from baton.domain.runs.tool_call import CallEnd, ToolCall, ToolCallRecord
+from baton.domain.runs.usage import by_model
+from baton.domain.threads.events import run_started, state_snapshot
+from baton.domain.threads.interrupt import PendingInterrupts
+from baton.domain.threads.message import OutcomeType, Role
+from baton.memory.prompt.message_prompts import NOT_CARRIED_OUT
+from baton.turns.dialogue.agent_router import AgentRouter
+from baton.turns.dialogue.agent_runner import AgentRunner
+from baton.turns.dialogue.dialogue_input import DialogueInput
+from baton.turns.dialogue.dialogue_result import DialogueResult
+
+logger = Logger(use_rfc3339=True)
+
+
+class Dialogue:
+    """The dialogue of a turn. It emits its agents' answers as AG-UI events, and then returns one result.
+
+    It handles neither connections nor sequence numbers.
+    """
+
+    def __init__(self, given: DialogueInput) -> None:
+        self._input = given
+        self._router = AgentRouter(given)
+        self._runner = AgentRunner(given)
+        self._has_answered = False
+        self._error: BatonError | None = None
+        self._is_cancelled = False
+
+    async def run(self) -> None:
+        """Emit the events from RUN_STARTED on, without the run's last event. Every opened message and step is closed.
+
+        The caller commits the run and sends its last event (RUN_FINISHED or RUN_ERROR). A failure becomes the result's
+        ``error``. Raises ``LeaseLost`` and ``StoreUnavailable``: then another worker takes the run over.
+        """
+        given, context = self._input, self._input.context
+        context.emit(make_start_event(given))
+        context.emit(state_snapshot(given.tracker.current.shown))
+        # Until its guardrails have allowed a question, or an agent without any has it, it counts as refused.
+        is_asked = given.answered is None and given.opening.role is Role.USER
+        context.screened.is_refused = is_asked and judges_questions(given.tracker.current.agent)
+        if given.ends_at_once_as is not None and not given.asks_no_model:
+            # No model is called: the run is given up, or was cancelled while it waited.
+            self._error = Interrupted() if given.ends_at_once_as is OutcomeType.ERROR else None
+            self._is_cancelled = self._error is None
+            return
+        try:
+            context.emit_all(given.tracker.step_begins())
+            is_next_asked = await self._router.begin()
+            while is_next_asked and not context.stop.is_set():
+                try:
+                    spoken = await self._runner.run_active()
+                except ModelError as failure:
+                    self._router.take_back(failure)
+                    break
+                self._has_answered |= spoken.has_answered
+                is_next_asked = await self._router.hand_on(spoken)
+            self._is_cancelled = context.stop.is_set() and not given.asks_no_model
+        except (LeaseLost, StoreUnavailable):
+            raise
+        except Exception as error:  # noqa: BLE001 - it becomes the run's error
+            self.fail(error)
+        context.emit_all(given.tracker.step_ends())
+
+    def fail(self, error: Exception) -> None:
+        """End the run with ``error``. The user gets an unexpected one as an ``InternalError``."""
+        if isinstance(error, BatonError):
+            self._error = error
+            return
+        context = self._input.context
+        logger.error("turn failed", exc_info=error, thread_id=context.thread_id, run_id=context.run.run_id)
+        count(Metric.INTERNAL_FAULTS)
+        context.services.functions.note(error)
+        self._error = InternalError()
+
+    def finish(self) -> DialogueResult:
+        """Return the result, once ``run`` has returned."""
+        given, agents = self._input, self._runner.results
+        if given.answered is not None and not given.transcript.messages:
+            add_results(given.transcript, given.agent, given.answered, given.context.journal)
+        last = agents[-1] if agents and not self._router.has_last_word else None
+        conversation = given.tracker.current.with_data(given.context.data.values)
+        if given.context.screened.is_refused:
+            conversation = conversation.without_summaries(given.opening)
+        result = DialogueResult(
+            messages=tuple(given.transcript.messages),
+            conversation=conversation,
+            usage=sum((each.usage for each in agents), self._runner.consulted_usage) + self._router.usage,
+            model=agents[-1].model if agents else None,
+            agent=last.agent if last is not None else None,
+            waiting=last.waiting if last is not None else (),
+            is_cancelled=self._is_cancelled,
+            error=self._error,
+            forked=self._runner.forked,
+            windows=self._runner.histories.windows(agents),
+            summary_due=self._runner.histories.summary_due(agents),
+            followed=tuple(dict.fromkeys(each for agent in agents for each in agent.followed)),
+            spent=by_model(given.context.spent),
+            screened=given.context.screened,
+        )
+        if result.outcome is not OutcomeType.SUCCESS:
+            return result
+        if not (self._has_answered or self._router.has_spoken):
+            return replace(result, error=ModelUnavailable("The model gave an empty answer. Please try again."))
+        return replace(result, ends_conversation=last is not None and last.ends_conversation)
+
+
+def make_start_event(given: DialogueInput) -> BaseEvent:
+    """Return RUN_STARTED with the message or the answers that the run answers."""
+    answered = given.answered
+    return run_started(
+        given.context.thread_id,
+        given.context.run.run_id,
+        given.opening,
+        previous_seq=given.previous_seq,
+        parent_run_id=answered.run_id if answered else None,
+        answers=[each.answer for each in answered.interrupts if each.answer is not None] if answered else (),
+    )
+
+
+def add_results(
+    transcript: Transcript,
+    agent: AgentDefinition,
+    answered: PendingInterrupts,
+    journal: Mapping[str, ToolCallRecord],
+) -> None:
+    """Add a result for each call that was waiting, for a run that ends before it has said anything.
+
+    The result of a call that an earlier attempt or the user's application has made is given. If it said that the call
+    was not carried out, the next turn's model would make it again.
+    """
+    settled = find_settled_calls(answered)
+    for interrupt in answered.interrupts:
+        made, given = journal.get(interrupt.tool_call_id), settled.get(interrupt.tool_call_id)
+        output, end = NOT_CARRIED_OUT, CallEnd.REFUSED
+        if made is not None:
+            output, end = (made.output or "")[: agent.limits.result_chars], CallEnd.SUCCEEDED
+        elif given is not None and interrupt.is_client_call and not judges_questions(agent):
+            output, end = given.output[: agent.limits.result_chars], given.end
+        call = ToolCall(interrupt.tool_call_id, interrupt.tool_name, "{}")
+        transcript.add_result(transcript.new_id(), agent, call, output, end=end)

@@ -1,0 +1,274 @@
+"""Handoffs and returns: their events, and the messages that Baton itself sends with them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from baton.agents.call_outcome import Transfer
+from baton.agents.calls.traced_steps import trace_handoff
+from baton.agents.guardrails.hooks import Hooks, judges_questions
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.agents.handoff_rules import Refusal
+from baton.domain.agents.sentences import fill_sentence, sentence
+from baton.domain.agents.verdict import Origin
+from baton.domain.handoffs.handoff import MAX_SUMMARY, ContextMode, HandoffOutcome, HandoffRequest
+from baton.domain.handoffs.workflow import Workflow, progress
+from baton.domain.handoffs.workflow_moves import DefinitionChanged, Resumed, resume
+from baton.domain.runs.usage import Usage
+from baton.domain.threads.events import text_content, text_end, text_start
+from baton.domain.threads.run_events import HANDOFF, RETURN, handed_over
+from baton.domain.threads.running_conversation import SpecialistProblem
+from baton.domain.tracing import Attribute
+from baton.memory.prompt.handoff_context import select_granted_ids
+from baton.tenants.registry.registered_agents import missing_permissions
+from baton.threads.handoffs.forks import fork_id
+from baton.turns.dialogue.dialogue_input import DialogueInput
+from baton.turns.dialogue.handoff_summary import summarise
+
+
+class HandoffEvents:
+    """The handoffs and returns of one run, with the events that show them.
+
+    Baton's own messages go into the transcript, and the new conversation state into the tracker.
+    """
+
+    def __init__(self, given: DialogueInput) -> None:
+        self._has_spoken = False
+        self._usage = Usage()
+        self._input = given
+        self._context = given.context
+        self._tracker = given.tracker
+        self._services = given.context.services
+        self._clock = given.context.services.clock
+
+    @property
+    def _text(self) -> str:
+        """The text of the user's message, as guardrails have left it."""
+        asked = self._input.asked
+        return self._context.screened.apply(asked, self._services.counter).text if asked is not None else ""
+
+    def _text_for(self, target: AgentDefinition) -> str:
+        """Return the user's message for a summary; nothing of it if ``target`` has yet to judge it."""
+        return "" if judges_questions(target) else self._text
+
+    @property
+    def has_spoken(self) -> bool:
+        """True if Baton itself has sent the user a message."""
+        return self._has_spoken
+
+    @property
+    def usage(self) -> Usage:
+        """The usage of summaries."""
+        return self._usage
+
+    async def hand_over(self, wanted: Transfer, workflow: Workflow | None) -> None:
+        """Make another agent active and show it, or say why it cannot become active.
+
+        ``workflow`` is the one to continue, if there is one.
+        """
+        with trace_handoff(self._tracker.current.agent, wanted.target) as span:
+            if wanted.refusal is not None:
+                span.set({Attribute.OUTCOME: "refused"})
+            await self._hand_over(wanted, workflow)
+
+    async def _hand_over(self, wanted: Transfer, workflow: Workflow | None) -> None:
+        given, source, now = self._input, self._tracker.current, self._clock.now()
+        request = self._request(wanted)
+        if wanted.refusal is not None:
+            self._tracker.current = source.refuse(request, now)
+            self.refuse(wanted, wanted.refusal)
+            return
+        resumed = self._resume(wanted.target, workflow, now) if workflow is not None else None
+        begun = resumed.workflow if resumed else source.new_workflow(wanted.target, given.opening.ordinal, now)
+        child_id = fork_id(request) if request.context_mode is ContextMode.FORKED else None
+        request = replace(request, workflow_id=begun.id if begun else None, child_thread_id=child_id)
+        self._tracker.current = self._tracker.current.hand_over(request, wanted.target, begun, is_new=resumed is None)
+        label = sentence(wanted.target, "connecting", agent=wanted.target.name)
+        activity_id = given.transcript.new_activity_id()
+        self._context.emit(handed_over(activity_id, HANDOFF, source.agent, wanted.target, label, wanted.reason))
+        self._context.emit_all(self._tracker.changes_since(source.shown))
+        self._context.emit_all(self._tracker.step_begins())
+        if resumed is not None and resumed.changed is not None:
+            self.say_redefined(resumed.changed)
+        if wanted.summary is None:
+            text = self._text_for(wanted.target)
+            summary, usage = await summarise(self._context, given.history.messages, text)
+            self._usage += usage
+            if judges_questions(wanted.target):
+                hooks = Hooks(self._context, wanted.target)
+                summary = await hooks.judge_other(summary, Origin.HANDOFF) or ""
+            self._tracker.current = self._tracker.current.with_handoff_details(context_summary=summary[:MAX_SUMMARY])
+
+    def _resume(self, target: AgentDefinition, workflow: Workflow, now: datetime) -> Resumed | None:
+        """Return the workflow as it continues in this thread; None if ``target`` has no workflow."""
+        if target.workflow is None:
+            return None
+        resumed = resume(target.workflow, workflow, thread_id=self._input.thread.id, now=now)
+        if workflow.thread_id != self._input.thread.id:
+            self._tracker.current = replace(self._tracker.current, moved_from=workflow.without_data())
+        return resumed
+
+    def _request(self, wanted: Transfer) -> HandoffRequest:
+        given, conversation, handoff = self._input, self._tracker.current, wanted.handoff
+        return HandoffRequest(
+            thread_id=given.thread.id,
+            tenant_id=self._context.scope.tenant_id,
+            user_id=self._context.scope.user_id,
+            ordinal=given.opening.ordinal,
+            number=conversation.handoffs_so_far,
+            source_agent_id=conversation.agent.id,
+            target_agent_id=wanted.target.id,
+            context_mode=handoff.context_mode,
+            context_summary=wanted.summary
+            if wanted.summary is not None
+            else self._text_for(wanted.target)[:MAX_SUMMARY],
+            recent_messages=(
+                *select_granted_ids(handoff.context_mode, handoff.recent_messages, given.history.messages),
+                # In a run after an approval the user's message is not the first message.
+                *([given.asked.id] if given.asked is not None and given.asked is not given.opening else []),
+            ),
+            handoff_reason=wanted.reason,
+            started_at=given.opening.timestamp,
+            preserve_state=handoff.preserve_state,
+            return_expected=handoff.return_expected,
+            show_tool_calls=handoff.show_tool_calls,
+        )
+
+    def refuse(self, wanted: Transfer, refusal: Refusal) -> None:
+        """Say why the handoff is refused."""
+        conversation = self._tracker.current
+        if refusal.permission is not None:
+            self._audit_denial(wanted.target, refusal.permission)
+        words = conversation.agent if refusal.session is not None else wanted.target
+        name = refusal.sentence or "unavailable"
+        self.say(conversation.agent, sentence(words, name, agent=wanted.target.name, session=refusal.session or ""))
+
+    def return_without_specialist(self, trouble: SpecialistProblem) -> None:
+        """Return to the main agent because the specialist cannot continue. Say why, unless its workflow has ended."""
+        conversation, specialist = self._tracker.current, self._tracker.current.agent
+        if trouble is SpecialistProblem.LOST:
+            self._lose()
+            return
+        self._give_back(HandoffOutcome.FAILED)
+        name = "forbidden" if trouble is SpecialistProblem.FORBIDDEN else "unavailable"
+        for permission in missing_permissions(self._context.scope, specialist)[:1]:
+            self._audit_denial(specialist, permission)
+        self.say(conversation.main, sentence(specialist, name, agent=specialist.name))
+
+    def fail(self) -> None:
+        """Undo a handoff whose target did not say anything."""
+        conversation, target = self._tracker.current, self._tracker.current.agent
+        workflow = conversation.workflow
+        is_new = workflow is not None and workflow.id in conversation.begun_ids and not any(workflow.data.values())
+        self._give_back(HandoffOutcome.FAILED, keeps=not is_new)
+        self.say(conversation.main, sentence(target, "unavailable", agent=target.name))
+
+    def leave(self, outcome: HandoffOutcome, locale: str | None = None) -> None:
+        """Return to the main agent, with a closing message of the specialist and a confirmation of the main agent."""
+        conversation = self._tracker.current
+        specialist, workflow = conversation.agent, conversation.workflow
+        if conversation.trouble is SpecialistProblem.LOST:
+            self._lose()
+            self.say(conversation.main, sentence(conversation.main, "main_confirms", locale=locale))
+            return
+        is_complete = conversation.is_workflow_complete
+        is_done = is_complete or (workflow is None and outcome is HandoffOutcome.RETURNED)
+        self.say(specialist, sentence(specialist, "completed" if is_done else "exit", locale=locale))
+        is_saved = self._give_back(outcome)
+        confirmation = None
+        if is_saved:
+            confirmation = sentence(specialist, "saved_for_later", locale=locale)
+        elif is_done:
+            confirmation = fill_sentence(specialist, "main_confirms", _list_collected(workflow), locale=locale)
+        self.say(conversation.main, confirmation or sentence(conversation.main, "main_confirms", locale=locale))
+
+    def _lose(self) -> None:
+        """Return to the main agent because the specialist's workflow has ended or continues in another thread.
+
+        If it continues in another thread, say so.
+        """
+        conversation, specialist = self._tracker.current, self._tracker.current.agent
+        self._give_back(HandoffOutcome.CLOSED, is_lost=True)
+        if conversation.elsewhere is not None:
+            text = sentence(specialist, "continued_elsewhere", workflow=conversation.elsewhere.name)
+            self.say(conversation.main, text)
+
+    def _give_back(self, outcome: HandoffOutcome, *, is_lost: bool = False, keeps: bool = True) -> bool:
+        """Make the main agent active and show it. Returns True if the workflow was saved."""
+        conversation, now = self._tracker.current, self._clock.now()
+        self._context.emit_all(self._tracker.step_ends())
+        saved = None
+        if is_lost:
+            self._tracker.current = conversation.release(outcome, now)
+        else:
+            keeps = keeps and (conversation.handoff is None or conversation.handoff.preserve_state)
+            returned = conversation.return_to_main(outcome, now, keeps=keeps)
+            self._tracker.current, saved = returned.conversation, returned.saved
+        main = conversation.main
+        label = sentence(main, "back_with", agent=main.name)
+        activity_id = self._input.transcript.new_activity_id()
+        with trace_handoff(conversation.agent, main) as span:
+            span.set({Attribute.OUTCOME: outcome.value})
+        self._context.emit(handed_over(activity_id, RETURN, conversation.agent, main, label, outcome.value))
+        self._context.emit_all(self._tracker.changes_since(conversation.shown))
+        return saved is not None
+
+    def say_redefined(self, changed: DefinitionChanged) -> None:
+        """Say that the workflow's steps have changed since it was left."""
+        agent, workflow = self._tracker.current.agent, self._tracker.current.workflow
+        at = progress(agent.workflow, workflow) if agent.workflow is not None and workflow is not None else None
+        label = at.label if at is not None else changed.goes_on_in
+        self.say(agent, sentence(agent, "workflow_changed", label=label))
+
+    def welcome(self, offer: Workflow) -> None:
+        """Offer to continue a workflow that was left."""
+        conversation = self._tracker.current
+        words = conversation.describe(offer.agent_id) or conversation.main
+        self.say(conversation.main, sentence(words, "welcome_back", workflow=offer.name))
+
+    def say(
+        self,
+        agent: AgentDefinition,
+        text: str,
+        *,
+        source: str | None = None,
+        is_structured: bool = False,
+        refused_by: str | None = None,
+        sources: Sequence[Mapping[str, Any]] = (),
+    ) -> None:
+        """Show a message from Baton in the name of ``agent``, and add it to the transcript."""
+        transcript = self._input.transcript
+        message_id = transcript.new_id()
+        self._context.emit(text_start(message_id, agent, is_structured=is_structured, refused_by=refused_by))
+        self._context.emit(text_content(message_id, text))
+        self._context.emit(text_end(message_id, sources))
+        transcript.add_answer(
+            message_id,
+            agent,
+            text,
+            source=source,
+            is_structured=is_structured,
+            refused_by=refused_by,
+            sources=sources,
+        )
+        self._has_spoken = True
+
+    def _audit_denial(self, target: AgentDefinition, permission: str) -> None:
+        context = self._context
+        detail = {"targetAgentId": target.id, "permission": permission, "runId": context.run.run_id}
+        context.writes.add(
+            self._services.audit.record(
+                context.scope, "handoff", thread_id=context.thread_id, outcome="denied", detail=detail
+            )
+        )
+
+
+def _list_collected(workflow: Workflow | None) -> dict[str, str]:
+    """Return the text values that a workflow has collected, for use in a sentence."""
+    found: dict[str, str] = {}
+    for fields in (workflow.data if workflow is not None else {}).values():
+        found |= {name: value for name, value in fields.items() if isinstance(value, str)}
+    return found

@@ -1,0 +1,130 @@
+"""Merging a fork's answer into its parent, as one message."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from ag_ui.core import (
+    BaseEvent,
+    ReasoningEndEvent,
+    ReasoningMessageContentEvent,
+    ReasoningMessageEndEvent,
+    ReasoningMessageStartEvent,
+    ReasoningStartEvent,
+    StateDeltaEvent,
+    StepFinishedEvent,
+    StepStartedEvent,
+    TextMessageContentEvent,
+    TextMessageEndEvent,
+    TextMessageStartEvent,
+)
+
+from baton.agents.attempt_context import EmitEvent
+from baton.agents.transcript import Transcript
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.documents.numbered_passages import Source, join_consulted, shift_places
+from baton.domain.text import slices
+from baton.domain.threads.events import MAX_DELTA_CHARS, text_content, text_end, text_start
+from baton.domain.threads.message import LENGTH
+from baton.threads.handoffs.forks import SPECIALIST
+
+_THINKING = (
+    ReasoningStartEvent,
+    ReasoningMessageStartEvent,
+    ReasoningMessageContentEvent,
+    ReasoningMessageEndEvent,
+    ReasoningEndEvent,
+)
+_SHOWN = (StateDeltaEvent, StepStartedEvent, StepFinishedEvent, *_THINKING)
+_APART = "\n\n"
+
+
+@dataclass(slots=True)
+class _Message:
+    """A message of the parent that grows by the texts of the fork."""
+
+    id: str
+    is_structured: bool
+    refused_by: str | None = None
+    text: str = ""
+    kept: int = 0
+    """Characters of the texts before the one that the agent is writing."""
+    is_cut: bool = False
+    sources: list[Source] = field(default_factory=list)
+
+    def add_to(self, into: Transcript, agent: AgentDefinition, *, is_whole: bool) -> None:
+        into.add_answer(
+            self.id,
+            agent,
+            self.text,
+            is_whole=is_whole,
+            is_cut=self.is_cut,
+            is_structured=self.is_structured,
+            refused_by=self.refused_by,
+            sources=self.sources,
+            source=SPECIALIST,
+        )
+
+    @property
+    def end(self) -> BaseEvent:
+        return text_end(self.id, self.sources, is_cut=self.is_cut)
+
+
+class MergedAnswer:
+    """The answer of an agent in its fork, as one message of the parent. Its tool calls stay in the fork.
+
+    A structured answer is a separate message, so that its text is nothing but JSON; so is a guardrail's sentence.
+    """
+
+    def __init__(self, agent: AgentDefinition, into: Transcript, emit: EmitEvent) -> None:
+        """``into`` is the transcript of the parent; ``emit`` takes the parent's events."""
+        self._agent = agent
+        self._into = into
+        self._emit = emit
+        self._message: _Message | None = None
+
+    def take(self, event: BaseEvent) -> None:
+        """Take an event of the fork."""
+        message, metadata = self._message, event.metadata or {}
+        if isinstance(event, TextMessageStartEvent):
+            self._start(is_structured=bool(metadata.get("isStructured")), refused_by=metadata.get("refusedBy"))
+        elif isinstance(event, TextMessageContentEvent) and message is not None:
+            message.text += event.delta
+            self._emit(text_content(message.id, event.delta))
+        elif isinstance(event, TextMessageEndEvent) and message is not None and metadata.get("takenBack"):
+            self._take_back(message)
+        elif isinstance(event, TextMessageEndEvent) and message is not None:
+            listed = join_consulted(metadata.get("sources", ()), metadata.get("consulted", ()))
+            begins = message.kept + len(_APART) if message.kept else 0
+            message.sources += [shift_places(each, begins) for each in listed]
+            message.is_cut |= metadata.get("finishReason") == LENGTH
+        elif isinstance(event, _SHOWN):
+            self._emit(event)
+
+    def end(self, *, is_whole: bool) -> None:
+        """End the message and add it to the parent, if the agent has said anything."""
+        message, self._message = self._message, None
+        if message is not None:
+            message.add_to(self._into, self._agent, is_whole=is_whole)
+            self._emit(message.end)
+
+    def _take_back(self, message: _Message) -> None:
+        """Take the last text of the agent back. Clients get the texts before it as another message."""
+        self._emit(text_end(message.id, is_taken_back=True))
+        kept, self._message = message.text[: message.kept], None
+        if kept:
+            self._message = replace(message, id=self._into.new_id(), text=kept, kept=len(kept))
+            self._emit(text_start(self._message.id, self._agent))
+            for start, end in slices(kept, MAX_DELTA_CHARS):
+                self._emit(text_content(self._message.id, kept[start:end]))
+
+    def _start(self, *, is_structured: bool, refused_by: str | None) -> None:
+        if is_structured or refused_by is not None:
+            self.end(is_whole=True)
+        if self._message is None:
+            self._message = _Message(self._into.new_id(), is_structured, refused_by)
+            self._emit(text_start(self._message.id, self._agent, is_structured=is_structured, refused_by=refused_by))
+        elif self._message.text:
+            self._message.kept = len(self._message.text)
+            self._message.text += _APART
+            self._emit(text_content(self._message.id, _APART))

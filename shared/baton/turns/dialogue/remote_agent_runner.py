@@ -1,0 +1,296 @@
+"""Running a remote specialist: send it the user's messages, and pass on the stream of its answer."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import uuid
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ag_ui.core import TextPart
+
+from baton.agents.answer_sources import select_answer_sources
+from baton.agents.attempt_context import AttemptContext
+from baton.agents.call_outcome import AgentResult
+from baton.agents.consulting.attachments import read_attachments
+from baton.agents.consulting.remote_answers import ReturnedFiles, count_by_type
+from baton.agents.given_sources import bound_sources
+from baton.agents.transcript import Transcript
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.agents.sentences import sentence
+from baton.domain.documents.numbered_passages import name_cited
+from baton.domain.errors import AgentUnavailable, BatonError, LeaseLost, StoreUnavailable
+from baton.domain.handoffs.handoff import HandoffRequest
+from baton.domain.runs.task import RemoteTask
+from baton.domain.runs.tool_call import RETURN, ToolCall
+from baton.domain.runs.usage import Usage
+from baton.domain.threads.events import text_content, text_end, text_start
+from baton.domain.threads.message import Content, Part, StoredMessage
+from baton.ports.agents.agent_client import (
+    AgentChunk,
+    AgentData,
+    AgentDone,
+    AgentFailed,
+    AgentFile,
+    AgentReport,
+    AgentStarted,
+    AgentTask,
+    Attachment,
+    HandedOver,
+    NotSent,
+    TaskLost,
+)
+from baton.ports.agents.chat_model import Finished, FinishReason, ModelChunk, TextDelta, TextTakenBack
+from baton.threads.outbox.text_batches import AnswerLimit, batch
+from baton.turns.dialogue.remote_data import SPOKEN, parse_data, to_words
+
+
+class RemoteAgentRunner:
+    """The runner of a remote agent. It sends one message of the user, and emits the agent's answer."""
+
+    def __init__(
+        self,
+        context: AttemptContext,
+        agent: AgentDefinition,
+        transcript: Transcript,
+        handoff: HandoffRequest,
+        *,
+        text: str,
+        earlier: Sequence[StoredMessage],
+        session: Sequence[StoredMessage] = (),
+        is_first: bool,
+        content: Content = "",
+    ) -> None:
+        """``earlier`` has the messages that the handoff grants. They are sent with the first message (``is_first``).
+
+        ``session`` has the messages since then. They are sent as well if the agent has lost its task.
+
+        ``text`` is the text to send. ``content`` is the user's message with its images and documents, if there is one.
+        """
+        self._agent = agent
+        self._usage = Usage()
+        self._returns: AgentReport | None = None
+        self._has_answered = False
+        self._not_passed_on: list[Attachment] = []
+        """The user's files that the agent does not take."""
+        self._files = ReturnedFiles(context, agent)
+        self._documents: Sequence[Mapping[str, Any]] = ()
+        """The documents that it names as sources."""
+        self._remote_task_id: str | None = None
+        self._context = context
+        self._transcript = transcript
+        self._handoff = handoff
+        self._text = text
+        self._content = content
+        self._earlier = earlier
+        self._session = session
+        self._is_first = is_first
+
+    @property
+    def result(self) -> AgentResult:
+        """The result so far; it is final once ``answer`` has returned."""
+        return AgentResult(
+            agent=self._agent,
+            model=None,
+            usage=self._usage,
+            has_answered=self._has_answered,
+            returns=self._returns,
+            remote_task_id=self._remote_task_id,
+        )
+
+    async def answer(self) -> None:
+        """Let the agent answer, and emit the events of its answer. Raises ``AgentUnavailable`` and ``TurnTimeout``."""
+        context, message_id = self._context, self._transcript.new_id()
+        text, is_open = "", False
+        failure: BatonError | None = None
+        limit = AnswerLimit()
+        chunks = batch(self._chunks(), limit=limit, deadline=context.deadline, stop=context.stop)
+        try:
+            async with contextlib.aclosing(chunks):
+                async for chunk in chunks:
+                    if isinstance(chunk, TextTakenBack) and is_open:
+                        context.emit(text_end(message_id, is_taken_back=True))
+                        is_open, text, message_id = False, "", self._transcript.new_id()
+                    if not isinstance(chunk, TextDelta):
+                        continue
+                    if not is_open:
+                        is_open = True
+                        context.emit(text_start(message_id, self._agent))
+                    text += chunk.text
+                    context.emit(text_content(message_id, chunk.text))
+        except (LeaseLost, StoreUnavailable):
+            raise
+        except BatonError as error:
+            failure = error
+        is_stopped = context.stop.is_set()
+        if is_open:
+            is_whole = failure is None and not is_stopped
+            is_cut = is_whole and limit.is_spent
+            sources = (*self._files.sources, *select_answer_sources(text, self._documents))
+            context.emit(text_end(message_id, [dict(source) for source in sources], is_cut=is_cut))
+            self._transcript.add_answer(
+                message_id, self._agent, text, is_whole=is_whole, is_cut=is_cut, sources=sources
+            )
+        self._has_answered = bool(text)
+        if failure is None and not is_stopped and not text and self._returns is None:
+            failure = self._unavailable("its answer was empty")
+        self._audit(failure)
+        if failure is not None:
+            raise failure
+        if self._returns is not None and not is_stopped:
+            self._keep_report(self._returns)
+
+    async def _chunks(self) -> AsyncGenerator[ModelChunk, None]:
+        handoff = self._handoff
+        try:
+            try:
+                async with contextlib.aclosing(self._send(handoff.remote_task_id, hands_over=self._is_first)) as chunks:
+                    async for chunk in chunks:
+                        yield chunk
+            except TaskLost:
+                # The agent has lost its task and has not received the message: hand the conversation over again.
+                self._earlier = [*self._earlier, *self._session]
+                async with contextlib.aclosing(self._send(None, hands_over=True)) as chunks:
+                    async for chunk in chunks:
+                        yield chunk
+        except AgentFailed as failed:
+            raise self._unavailable(failed.reason.rstrip(".")) from None
+        yield Finished(FinishReason.STOP, self._agent.id, None)
+
+    async def _send(
+        self, remote_task_id: str | None, *, hands_over: bool
+    ) -> AsyncGenerator[TextDelta | TextTakenBack, None]:
+        """Send the message and yield the text of the answer. Raises ``AgentFailed`` and ``AgentUnavailable``."""
+        client = self._context.services.agent_client
+        if not await self._context.may_act():
+            return
+        task = await self._task(remote_task_id, hands_over=hands_over)
+        extras: list[tuple[Any, bool | None]] = []
+        has_spoken, self._not_passed_on = False, []
+        stream = client.stream(self._agent, task, is_passed_on=self._context.passed_on.is_set)
+        async with contextlib.aclosing(self._hear(stream)) as chunks:
+            async for chunk in chunks:
+                match chunk:
+                    case TextDelta() | TextTakenBack():
+                        has_spoken = isinstance(chunk, TextDelta)
+                        yield chunk
+                    case AgentStarted():
+                        await self._keep_task(task, chunk)
+                    case NotSent(attachment):
+                        self._not_passed_on.append(attachment)
+                    case AgentData(value):
+                        extras.append((value, isinstance(value, dict) and frozenset(value) in SPOKEN))
+                    case AgentFile(file):
+                        extras.append((await self._files.take(file), None))
+                    case AgentDone():
+                        self._take_end(chunk)
+                        for words in self._list_endings(extras, chunk, has_spoken=has_spoken):
+                            yield TextDelta(f"\n\n{words}" if has_spoken else words)
+                            has_spoken = True
+
+    def _list_endings(
+        self, extras: Sequence[tuple[Any, bool | None]], end: AgentDone, *, has_spoken: bool
+    ) -> Iterator[str]:
+        """Yield the texts after the agent's own text: on its data and files, and on a sign-in that it needs."""
+        for value, is_spoken in extras:
+            if is_spoken is None:
+                if value:
+                    yield value
+            elif not (is_spoken and has_spoken):
+                yield to_words(value)
+        if self._files.left_out:
+            yield self._files.left_out
+        if end.needs_sign_in:
+            yield sentence(self._agent, "sign_in_needed", agent=self._agent.name)
+
+    async def _keep_task(self, task: AgentTask, begun: AgentStarted) -> None:
+        """Store the task that has the message, for a worker that takes the run over."""
+        remote = RemoteTask(task.task_id, self._agent.id, begun.remote_task_id, begun.known)
+        await self._context.keep_remote_task(remote)
+
+    async def _task(self, remote_task_id: str | None, *, hands_over: bool) -> AgentTask:
+        context, run = self._context, self._context.run
+        sent, missing = await read_attachments(context, self._content)
+        words = self._text if isinstance(self._content, str) else _words(self._content)
+        # The same in every attempt at the run, so that the agent can recognise a repeated message.
+        message_id = str(uuid.uuid5(uuid.UUID(context.thread_id), f"relay\0{run.message_id}"))
+        follows = context.remote_tasks.take(message_id)
+        # Filled-in values are sent back as data if the agent has asked for them.
+        data = parse_data(words) if remote_task_id is not None else None
+        about = tuple((message.role.value, message.text_elsewhere) for message in self._earlier)
+        return AgentTask(
+            scope=context.scope,
+            thread_id=context.thread_id,
+            task_id=message_id,
+            parent_task_id=run.run_id,
+            message="\n".join([*([words] if words and data is None else []), *missing]),
+            remote_task_id=follows.remote_task_id if follows is not None else remote_task_id,
+            data=data,
+            follows=follows,
+            handoff=HandedOver(self._handoff, about) if hands_over else None,
+            attachments=tuple(sent),
+            time_zone=context.today.known_zone,
+        )
+
+    async def _hear(self, chunks: AsyncGenerator[AgentChunk, None]) -> AsyncGenerator[AgentChunk, None]:
+        """Yield the same chunks. Raises ``AgentUnavailable`` when the agent stays silent for too long.
+
+        Its first chunk must come while the turn still has time to continue without it.
+        """
+        context, patience, has_spoken = self._context, self._agent.timeouts.consult_seconds, False
+        async with contextlib.aclosing(chunks):
+            while True:
+                try:
+                    async with asyncio.timeout(patience if has_spoken else context.work_seconds(patience)):
+                        chunk = await anext(chunks)
+                except StopAsyncIteration:
+                    return
+                except TimeoutError:
+                    raise self._unavailable("it stayed silent for too long") from None
+                has_spoken |= isinstance(chunk, TextDelta)
+                yield chunk
+
+    def _take_end(self, end: AgentDone) -> None:
+        self._remote_task_id = end.remote_task_id
+        self._usage = end.usage or Usage()
+        self._documents = bound_sources([{**each, "agentId": self._agent.id} for each in end.documents])
+        if end.report is not None and self._handoff.return_expected:
+            self._returns = replace(end.report, summary=name_cited(end.report.summary, self._documents))
+
+    def _keep_report(self, report: AgentReport) -> None:
+        """Store the report as a call of ``return_to_main``, so that it is in the main agent's later prompts."""
+        arguments = json.dumps({"summary": report.summary, "outcome": report.outcome}, ensure_ascii=False)
+        result_id = self._transcript.new_id()
+        call = ToolCall(f"return-{result_id}", RETURN, arguments)
+        text = ": ".join(part for part in (report.outcome, report.summary) if part)
+        self._transcript.add_result(result_id, self._agent, call, text or "It is done.", is_handoff_summary=True)
+
+    def _unavailable(self, reason: str) -> AgentUnavailable:
+        return AgentUnavailable(
+            f"{self._agent.name} did not answer ({reason}). Please try again, or leave it with exit."
+        )
+
+    def _audit(self, failure: BatonError | None) -> None:
+        """Record in the audit log that a message was sent to a remote agent, with its outcome."""
+        context = self._context
+        outcome = "failed" if failure is not None else "cancelled" if context.stop.is_set() else "completed"
+        detail: dict[str, Any] = {
+            "agentId": self._agent.id,
+            "handoffId": self._handoff.id,
+            "runId": context.run.run_id,
+        }
+        if self._not_passed_on:
+            detail["notPassedOn"] = count_by_type(self._not_passed_on)
+        context.writes.add(
+            context.services.audit.record(
+                context.scope, "agent.relay", thread_id=context.thread_id, outcome=outcome, detail=detail
+            )
+        )
+
+
+def _words(parts: Sequence[Part]) -> str:
+    """Return the text parts of a message, joined by line breaks; empty if there are none."""
+    return "\n".join(part.text for part in parts if isinstance(part, TextPart))

@@ -1,0 +1,51 @@
+"""Merge a fork's answer into its parent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from baton.domain.errors import ThreadUnavailable
+from baton.domain.tenants.identity import Scope, derive_record_id
+from baton.domain.threads.message import OutcomeType
+from baton.ports.tenants.audit import AuditLog, Once
+from baton.threads.handoffs.forks import Forks
+from baton.threads.requests.parsing import merge_request
+from baton.turns.committing import FinishedRun
+from baton.turns.turn_call import discard
+from baton.turns.turns import Turns
+
+
+@dataclass(frozen=True, slots=True)
+class Merges:
+    """Merges of forks' answers into their parents."""
+
+    turns: Turns
+    forks: Forks
+    audit: AuditLog
+
+    async def merge(self, scope: Scope, fork_thread_id: str, *, seconds: float) -> FinishedRun:
+        """Add the last answer of a fork to its parent, as one message of the fork's agent, by a run of the parent.
+
+        The message's ``source`` is ``specialist``; merging the same answer again gives the same run. It waits
+        for at most ``seconds``. Raises ``ThreadUnavailable`` (audited), ``NotAFork``, ``NothingToMerge``,
+        ``ThreadLed``, ``ThreadBusy`` and ``StoreUnavailable``.
+        """
+        try:
+            fork, answer = await self.forks.newest_answer(scope, fork_thread_id)
+        except ThreadUnavailable as refusal:
+            outcome = refusal.audited_as
+            await self.audit.record(scope, "thread.merge", thread_id=fork_thread_id, outcome=outcome, detail={})
+            raise
+        request = merge_request(fork.parent_thread_id or "", fork.id, answer.id)
+        finished = await self.turns.run(scope, request, discard, seconds=seconds)
+        assert finished is not None  # noqa: S101 - only answers to interrupts wait for others
+        await self._record(scope, fork.id, finished)
+        return finished
+
+    async def _record(self, scope: Scope, fork_thread_id: str, finished: FinishedRun) -> None:
+        parent_id, merged, end = finished.thread.id, finished.messages[0], finished.messages[-1].end
+        if end is None or end.outcome is not OutcomeType.SUCCESS:
+            return
+        detail = {"forkThreadId": fork_thread_id, "messageId": merged.id}
+        once = Once(derive_record_id(parent_id, "thread.merge", merged.id), merged.timestamp)
+        await self.audit.record(scope, "thread.merge", thread_id=parent_id, outcome="merged", detail=detail, once=once)

@@ -1,0 +1,105 @@
+"""Schemas of tools come from anybody, and every request holds them: none of them may fail it or swell it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from baton.adapters.models.profiles.profile import ModelProfile
+from baton.adapters.models.tool_schemas import MAX_INLINED, offered_tools
+from baton.ports.agents.chat_model import ToolSpec
+
+KEEPS = ModelProfile()
+INLINES = replace(KEEPS, inlines_refs=True)
+TEXT = {"type": "string"}
+
+
+def offered(schema: dict[str, Any], profile: ModelProfile = KEEPS) -> dict[str, Any]:
+    return offered_tools([ToolSpec("tool", "Does it.", schema)], profile).tools[0].parameters
+
+
+@pytest.mark.parametrize("profile", [KEEPS, INLINES])
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"$ref": "#/$defs/A", "$defs": {"A": {"type": "object", "properties": {"x": TEXT}, "required": ["x"]}}},
+        {"allOf": [{"$ref": "#/$defs/A"}], "$defs": {"A": {"properties": {"x": TEXT}, "required": ["x"]}}},
+        {"allOf": [{"allOf": [{"properties": {"x": TEXT}, "required": ["x", "x", 5]}]}]},
+    ],
+)
+def test_references_and_combinations_at_the_top_become_properties(
+    schema: dict[str, Any], profile: ModelProfile
+) -> None:
+    found = offered(schema, profile)
+    assert (found["type"], found["properties"], found["required"]) == ("object", {"x": TEXT}, ["x"])
+    assert not found.keys() & {"$ref", "allOf"}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"required": True, "allOf": [{"required": None}]},
+        {"required": [{"a": 1}], "allOf": [{"required": [{}]}]},
+        {"properties": ["a"], "$defs": ["a"], "anyOf": {"a": 1}, "oneOf": [None, 5, "x"]},
+        {"type": ["object", "null"], "required": [], "$ref": 5},
+        {"$ref": "#"},
+        {"$ref": "#/$defs/A", "$defs": {"A": {"$ref": "#/$defs/A"}}},
+        {"$ref": "https://schemas.test/other.json#/$defs/A", "$defs": {"A": {"properties": {"x": TEXT}}}},
+    ],
+)
+@pytest.mark.parametrize("profile", [KEEPS, INLINES])
+def test_an_odd_schema_is_one_without_properties(schema: dict[str, Any], profile: ModelProfile) -> None:
+    found = offered(schema, profile)
+    assert {key: found[key] for key in found.keys() - {"$defs"}} == {"type": "object", "properties": {}}
+
+
+def test_a_reference_is_looked_up_by_its_place_in_the_same_schema() -> None:
+    schema = {
+        "properties": {
+            "a": TEXT,
+            "same": {"$ref": "#/properties/a"},
+            "escaped": {"$ref": "#/$defs/a~1b%20c"},
+            "outside": {"$ref": "other.json#/$defs/A", "description": "Else."},
+        },
+        "$defs": {"a/b c": {"type": "integer"}, "A": TEXT},
+    }
+    assert offered(schema, INLINES)["properties"] == {
+        "a": TEXT,
+        "same": TEXT,
+        "escaped": {"type": "integer"},
+        "outside": {"description": "Else."},
+    }
+
+
+def test_schemas_that_refer_to_themselves_stay_small() -> None:
+    node = {"properties": {name: {"$ref": "#/$defs/N"} for name in "abcdefgh"}}
+    assert len(json.dumps(offered({"properties": {"n": {"$ref": "#/$defs/N"}}, "$defs": {"N": node}}, INLINES))) < 5_000
+    many = {
+        f"D{at}": {"properties": {f"p{each}": {"$ref": f"#/$defs/D{each}"} for each in range(12)}} for at in range(12)
+    }
+    found = json.dumps(offered({"properties": {"n": {"$ref": "#/$defs/D0"}}, "$defs": many}, INLINES))
+    assert found.count("{") < 2 * MAX_INLINED
+    branches = {"anyOf": [{"$ref": "#/$defs/A"}] * 30}
+    assert offered({**branches, "$defs": {"A": branches}}, INLINES) == {"type": "object", "properties": {}}
+
+
+def test_properties_may_have_the_names_of_keywords() -> None:
+    names = ("$schema", "$ref", "$defs", "properties", "const", "anyOf", "not", "additionalProperties", "required")
+    profile = replace(INLINES, dropped_keywords=frozenset({"const", "not", "additionalProperties", "$schema"}))
+    found = offered({"properties": {name: {**TEXT, "const": "x"} for name in names}}, profile)
+    assert found["properties"] == dict.fromkeys(names, TEXT)
+
+
+def test_what_no_request_can_hold_is_left_out() -> None:
+    schema = {
+        "properties": {
+            "n": {"minimum": float("nan"), "enum": [1, float("inf")]},
+            "\ud83d": {"description": "Half \ud83d."},
+        }
+    }
+    tool = offered_tools([ToolSpec("tool", "Half \ud83d.", schema)], KEEPS).tools[0]
+    sent = json.dumps([tool.description, tool.parameters], ensure_ascii=False, allow_nan=False).encode()
+    assert json.loads(sent)[1]["properties"] == {"n": {"enum": [1]}, "\ufffd": {"description": "Half \ufffd."}}

@@ -1,0 +1,48 @@
+"""Answers of HTTP services as text."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+
+from baton.adapters.tools.header_values import HeaderValues
+from baton.adapters.tools.http_requests import HttpCall, HttpRequests
+from baton.domain.tenants.identity import Scope
+from baton.ports.agents.tools import ToolFailed
+from tests.unit.adapters.tools.no_secrets import NoSecrets
+
+TEXT = "Straße;Gebühr;30 €"
+PAGE = f"<meta charset=koi8-r><p>Да {'.' * 70_000}"
+
+
+async def answer(body: bytes, content_type: str, status: int = 200) -> str:
+    transport = httpx.MockTransport(
+        lambda _: httpx.Response(status, content=body, headers={"Content-Type": content_type})
+    )
+    requests = HttpRequests(
+        lambda _: httpx.AsyncClient(transport=transport), HeaderValues(NoSecrets(), NoSecrets(), "dev")
+    )
+    call = HttpCall("GET", "https://api.example.com/")
+    found = await requests.send(call, {}, scope=Scope("acme", "ada"), idempotency_key="k", timeout_seconds=1)
+    return found.text
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type", "text"),
+    [
+        (TEXT.encode(), "text/csv", TEXT),
+        (TEXT.encode("cp1252"), "text/csv; charset=iso-8859-1", TEXT),
+        (TEXT.encode("cp1252"), "text/csv", TEXT),
+        (TEXT.encode(), "application/json; charset=utf-7", TEXT),
+        (TEXT.encode("utf-16"), "text/plain", TEXT),
+        (PAGE.encode("koi8-r"), "text/html", PAGE),
+        (PAGE.encode("cp1251"), "text/html; charset=windows-1251", PAGE),
+    ],
+)
+async def test_an_answer_is_decoded_as_pages_are(body: bytes, content_type: str, text: str) -> None:
+    assert await answer(body, content_type) == text
+
+
+async def test_so_is_the_reason_of_a_refusal() -> None:
+    with pytest.raises(ToolFailed, match=TEXT):
+        await answer(TEXT.encode("cp1252"), "text/plain; charset=latin1", 400)

@@ -1,0 +1,120 @@
+"""No request of the console is answered with data to a token that lacks one of the permissions it needs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from baton.domain.tenants.identity import Permission
+from baton_local import web
+from tests.unit.api.console_calls import CALLS, Call
+from tests.unit.api.recorded import RecordedHarness
+from tests.unit.api.served import Served, openapi
+from tests.unit.api.sweep import UNKNOWN_ID
+
+SOURCES = web.SOURCES / "console" / "src"
+EVERYTHING = frozenset(Permission)
+PROBLEM = {"type", "title", "status", "detail", "code", "retryable", "requestId", "permission"}
+REFUSED = [(call, missing) for call in CALLS for missing in call.needs]
+ARRAY = re.compile(r"(?<!hrefOf\()(?<!const NAMES = )\[((?:[^\[\]]|\[[^\[\]]*\])*)\]")
+HELPER = re.compile(r"const (\w+) = \([^)]*\)[^=]*=> \[([^\]]*)\]")
+
+
+@pytest.fixture(scope="module")
+async def served() -> Served:
+    """A tenant with conversations of ada's, agents, procedures and documents."""
+    harness = RecordedHarness()
+    await harness.documents_added()
+    await harness.procedures_added()
+    await harness.agents_made()
+    await harness.calls()
+    return Served(harness)
+
+
+def described(call: Call) -> bool:
+    return call.method.lower() in openapi()["paths"].get(f"/v1{call.path}", {})
+
+
+def path_of(served: Served, call: Call) -> str:
+    harness = served.harness
+    assert isinstance(harness, RecordedHarness)
+    of_assistant = re.search("documents|sources|procedures|knowledge", call.path)
+    values = {
+        "thread_id": harness.threads["calls"],
+        "run_id": UNKNOWN_ID,
+        "agent_id": "assistant" if of_assistant else "tutor",
+        "number": "1",
+        "procedure_id": harness.procedures_made[0],
+        "document_id": harness.documents_made[1],
+        "source_id": harness.sources_made[0],
+        "user_id": harness.ada.user_id,
+        "request_id": UNKNOWN_ID,
+    }
+    return re.sub(r"\{(\w+)\}", lambda found: values[found[1]], call.path)
+
+
+async def asked(served: Served, call: Call, permissions: frozenset[str]) -> httpx.Response:
+    async with served._client("boss", *permissions) as client:
+        path = path_of(served, call) + (f"?{call.query}" if call.query else "")
+        headers = {"If-Match": call.if_match} if call.if_match else {}
+        if call.path.endswith("/events"):
+            headers["Last-Event-ID"] = "0"
+        return await client.request(call.method, path, json=call.body, headers=headers)
+
+
+@pytest.mark.parametrize(("call", "missing"), REFUSED, ids=lambda each: str(each))
+async def test_without_one_of_its_permissions_a_request_gets_no_data(served: Served, call: Call, missing: str) -> None:
+    if not described(call):
+        assert not any(matches(call.path, found) for found in asked_for()), "the console asks for what is not there"
+        return
+    answer = await asked(served, call, EVERYTHING - {missing})
+    assert answer.status_code in (403, 404), answer.text[:300]
+    assert set(answer.json()) <= PROBLEM, answer.text[:300]
+
+
+async def test_with_all_of_its_permissions_each_request_is_let_through(served: Served) -> None:
+    for call in CALLS:
+        if described(call) and UNKNOWN_ID not in path_of(served, call) and not call.path.endswith("/events"):
+            answer = await asked(served, call, EVERYTHING)
+            refusals = (401, 403, 404) if call.is_there else (401, 403)
+            assert answer.status_code not in refusals, f"{call}: {answer.text[:300]}"
+
+
+async def test_without_the_permission_of_authors_an_agent_has_no_prompt(served: Served) -> None:
+    for path in ("/agents", "/agents/tutor"):
+        answer = await served.get(path, *(EVERYTHING - {Permission.AGENT_WRITE}), user="boss")
+        assert answer.status_code == 200
+        assert "Ask" not in answer.text
+        assert "prompt" not in answer.text.lower()
+
+
+def test_every_request_of_the_console_is_in_the_table() -> None:
+    requests = set(asked_for())
+    assert len(requests) >= 15
+    for found in requests:
+        assert any(matches(call.path, found) for call in CALLS), f"{found} is not in console_calls.py"
+
+
+def asked_for() -> Iterator[str]:
+    """The paths that the console's sources make up of segments, ``{}`` for each that is not literal."""
+    roots = {call.path.split("/")[1] for call in CALLS}
+    for file in SOURCES.rglob("*.ts"):
+        source = file.read_text()
+        for name, segments in HELPER.findall(source):
+            source = re.sub(rf"\.\.\.{name}\([^)]*\)", segments, source)
+        for listed in ARRAY.findall(source) if re.search(r"\bapi\b", source) else ():
+            segments = [each.strip() for each in re.sub(r"\([^()]*\)", "", listed).split(",") if each.strip()]
+            is_path = segments and segments[0].startswith('"') and segments[0].strip('"') in roots
+            if is_path and all(re.fullmatch(r'"[\w.-]+"|[\w.#]+', each) for each in segments):
+                yield "/" + "/".join(each.strip('"') if each.startswith('"') else "{}" for each in segments)
+
+
+def matches(path: str, found: str) -> bool:
+    """Whether a path of the table is one that was found. A segment that is not literal may stand for any."""
+    ours, theirs = path.split("/"), found.split("/")
+    return len(ours) == len(theirs) and all(
+        one == other or other == "{}" or one.startswith("{") for one, other in zip(ours, theirs, strict=True)
+    )

@@ -1,0 +1,122 @@
+"""Readers without ``pii:read`` get placeholders for another user's texts: of every operation and kind of record."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+
+from baton.api.runs.sse import Timing
+from baton.domain.memory.procedure import Procedure, ProcedureScope, draft_from
+from baton.domain.tenants.identity import Permission
+from baton.ports.tenants.privacy import PiiKind, PiiSpan
+from baton.tenants.privacy.export import ExportKind
+from tests.unit.api.recorded import RecordedHarness
+from tests.unit.api.served import Served
+from tests.unit.api.sweep import Sweep
+
+AT_ONCE = Timing(comment_seconds=0.0, first_event_seconds=1.0, follow_seconds=0.01)
+ALL_BUT_PII = [each for each in Permission if each is not Permission.PII_READ]
+NOT_OTHERS = [each for each in ALL_BUT_PII if each not in (Permission.THREAD_READ_ALL, Permission.USER_MANAGE)]
+
+
+class EveryText:
+    """A detector to which every text is somebody's number: whatever is not redacted can be seen."""
+
+    async def detect(self, text: str) -> Sequence[PiiSpan]:
+        return [PiiSpan(0, len(text), PiiKind.NATIONAL_ID)]
+
+
+@pytest.fixture(scope="module")
+async def sweep() -> Sweep:
+    harness = RecordedHarness()
+    await harness.everything()
+    await harness.time_zones.put(harness.ada, "Europe/Vienna")
+    steps = [{"text": "Post it there."}]
+    skill = draft_from({"name": "Post", "description": "Posts it for me", "triggers": ["post it"], "steps": steps})
+    made = Procedure(skill, "acme", "assistant", "ada", harness.clock.now(), scope=ProcedureScope.USER)
+    await harness.private_skills.save(harness.ada, made, made_of="w-1")
+    vars(harness)["pii_detector"] = EveryText()
+    served = Served(harness, AT_ONCE)
+    message = next(each for each in await messages(served) if each["role"] == "assistant" and "content" in each)
+    path = f"/threads/{message['threadId']}/messages/{message['id']}/feedback"
+    (await served.post(path, {"rating": "up", "comment": "Quite to my taste"})).raise_for_status()
+    await served.patch(f"/threads/{message['threadId']}", {"title": "Words for nobody else"})
+    return Sweep(served)
+
+
+async def messages(served: Served) -> list[dict[str, Any]]:
+    lines = json_lines((await served.get("/users/me/export")).text)
+    return [line for line in lines if line.get("type") == "message"]
+
+
+def json_lines(text: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def kinds(lines: list[dict[str, Any]]) -> set[str]:
+    return {line.get("type", "session") for line in lines}
+
+
+def prose(value: Any) -> Iterator[str]:
+    """Yield the texts of several words in JSON."""
+    if isinstance(value, str):
+        if any(each.isspace() for each in value.strip()) and len(value) >= 6:
+            yield value
+    elif isinstance(value, dict):
+        for each in value.values():
+            yield from prose(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from prose(each)
+
+
+def bodies(text: str) -> list[Any]:
+    """Return the JSON of an answer: the whole, its lines, or its events."""
+    lines = [line.removeprefix("data: ") for line in text.splitlines()]
+    try:
+        return [json.loads(text)]
+    except ValueError:
+        return [json.loads(line) for line in lines if line.startswith(("{", "["))]
+
+
+async def private_texts(sweep: Sweep) -> set[str]:
+    """Return ada's texts, as her own export has them, without those that everybody in the tenant may see."""
+    own: set[str] = set()
+    for content in ("everything", "sessions"):
+        own |= set(prose(json_lines((await sweep.served.get("/users/me/export", content=content)).text)))
+    async for _, text in sweep.answers_to("zoe", *NOT_OTHERS):
+        own -= set(prose(bodies(text)))
+    return own
+
+
+async def test_the_export_has_every_kind_of_record(sweep: Sweep) -> None:
+    inside = {ExportKind.SESSION_BEGIN, ExportKind.SESSION_MESSAGE, ExportKind.SESSION_END, ExportKind.CURSOR}
+    found = kinds(json_lines((await sweep.served.get("/users/me/export")).text))
+    assert found >= {kind.value for kind in ExportKind if kind not in inside} | {"session"}
+
+
+@pytest.mark.parametrize("content", ["everything", "sessions"])
+async def test_an_export_by_somebody_else_has_placeholders_in_every_kind_of_record(sweep: Sweep, content: str) -> None:
+    path = "/users/ada/export"
+    whole = (await sweep.served.get(path, *Permission, user="boss", content=content)).text
+    redacted = (await sweep.served.get(path, *ALL_BUT_PII, user="boss", content=content)).text
+    assert set(prose(json_lines(redacted))) == {text for text in prose(json_lines(redacted)) if text.startswith("[")}
+    texts, shown = json_lines(whole), json_lines(redacted)
+    assert [line.get("type") for line in shown if line.get("type") != "audit"] == [
+        line.get("type") for line in texts if line.get("type") != "audit"
+    ]
+    own = json_lines((await sweep.served.get("/users/me/export", content=content)).text)
+    assert [line for line in own if line.get("type") != "audit"] == [
+        line for line in texts if line.get("type") != "audit"
+    ]
+
+
+async def test_no_operation_shows_another_users_texts(sweep: Sweep) -> None:
+    private = await private_texts(sweep)
+    assert len(private) > 50
+    assert {"Quite to my taste", "Words for nobody else"} <= private
+    async for path, text in sweep.answers_to("boss", *ALL_BUT_PII):
+        assert private.isdisjoint(prose(bodies(text))), path

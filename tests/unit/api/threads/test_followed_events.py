@@ -1,0 +1,66 @@
+"""GET .../events of a conversation in which more has happened than one answer holds."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from baton.api.runs.sse import Timing
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.events import messages_snapshot, unsequenced
+from baton.domain.threads.thread import Thread
+from baton.threads.outbox import replay as replays
+from baton.threads.outbox.replay import Replay, Replays
+from tests.fakes.chat_model import Answer
+from tests.unit.api.resuming import events_of
+from tests.unit.api.served import Served
+
+TURNS = 12
+
+
+@pytest.fixture
+def served(monkeypatch: pytest.MonkeyPatch) -> Served:
+    monkeypatch.setattr(replays, "SNAPSHOT_MESSAGES", 4)
+    monkeypatch.setattr(replays, "MAX_PAGES", 2)
+    return Served(timing=Timing(follow_seconds=2))
+
+
+@pytest.mark.parametrize("asked", [{}, {"after": 0}, {"after": 3}])
+async def test_it_begins_with_a_snapshot_and_goes_on_with_the_newest_runs(served: Served, asked: Any) -> None:
+    for number in range(TURNS):
+        said = await served.harness.say(f"m{number}")
+    events = events_of(await served.get(f"/threads/{served.harness.thread_id}/events", **asked))
+    assert [event["type"] for event in events[:2]] == ["MESSAGES_SNAPSHOT", "RUN_STARTED"]
+    seqs = [event["metadata"]["seq"] for event in events[1:]]
+    assert seqs == list(range(seqs[0], seqs[0] + len(seqs)))
+    assert seqs[-1] == said.seqs[-1]
+    page = (await served.get(f"/threads/{served.harness.thread_id}/messages", limit=4)).json()
+    assert [each["id"] for each in events[0]["messages"]] == [each["id"] for each in page["items"]]
+    assert page["nextCursor"] is not None, "the rest is read by pages"
+
+
+async def test_a_stream_that_falls_behind_by_so_much_gets_the_snapshot_then(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate = asyncio.Event()
+    served.harness.model.script(Answer(("One ", "two."), gate=gate, gate_at=1))
+    running = asyncio.ensure_future(served.harness.say())
+    await served.harness.model_is_asked()
+    really, asked = Replays.after, 0
+
+    async def after(self: Replays, scope: Scope, thread: Thread, seen: int) -> Replay:
+        nonlocal asked
+        asked += 1
+        replay = await really(self, scope, thread, seen)
+        if asked != 2:
+            return replay
+        gate.set()
+        return Replay((), replay.last_seq, unsequenced(messages_snapshot(()), threadId=thread.id))
+
+    monkeypatch.setattr(Replays, "after", after)
+    events = events_of(await served.get(f"/threads/{served.harness.thread_id}/events", after=0))
+    await running
+    assert "MESSAGES_SNAPSHOT" in [event["type"] for event in events[:-1]]
+    assert events[-1]["type"] == "RUN_FINISHED"

@@ -1,0 +1,82 @@
+"""Counts of turns add up to the same, however the turns are divided into pages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from functools import reduce
+from itertools import groupby
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from baton.domain.runs.usage import Usage
+from baton.domain.tenants.overview import FIRST_TOKEN_BOUNDS_MS, TOP, CountedTurn, Overview, ThreadCost
+
+MIDNIGHT = datetime(2026, 3, 14, tzinfo=UTC)
+
+turns = st.builds(
+    CountedTurn,
+    thread_id=st.integers(0, 14).map(lambda number: f"t{number}"),
+    run_id=st.uuids().map(str),
+    agent_id=st.sampled_from(["", "assistant", "librarian"]),
+    started_at=st.integers(0, 3 * 24).map(lambda hours: MIDNIGHT + timedelta(hours=hours)),
+    duration_ms=st.integers(0, 200_000),
+    usage=st.builds(Usage, st.integers(0, 10_000), st.integers(0, 10_000), st.integers(0, 10_000)),
+    cost=st.none() | st.floats(0, 100),
+    error_code=st.none() | st.sampled_from(["model_error", "interrupted"]),
+    first_token_ms=st.none() | st.integers(0, 100_000),
+)
+
+
+def portion(portions: Sequence[CountedTurn], used: dict[str, ThreadCost], *, first: bool) -> Overview:
+    """The counts of some turns of one thread."""
+    return Overview.of_thread(used[portions[0].thread_id], portions, is_first=first)
+
+
+@given(st.lists(turns, max_size=40), st.randoms())
+def test_pages_in_any_division_and_order_add_up_to_the_same(given_turns: list[CountedTurn], random: object) -> None:
+    by_thread = {
+        name: list(each)
+        for name, each in groupby(sorted(given_turns, key=lambda t: t.thread_id), lambda t: t.thread_id)
+    }
+    used = {
+        name: ThreadCost.of(name, None if len(name) > 2 else len(each) / 7, Usage(len(each), 0))
+        for name, each in by_thread.items()
+    }
+    whole = reduce(Overview.merge, (portion(each, used, first=True) for each in by_thread.values()), Overview())
+    portions: list[Overview] = []
+    for each in by_thread.values():
+        random.shuffle(each)  # type: ignore[attr-defined]
+        cut = random.randint(0, len(each))  # type: ignore[attr-defined]
+        parts = [part for part in (each[:cut], each[cut:]) if part]
+        portions += [portion(part, used, first=number == 0) for number, part in enumerate(parts)]
+    random.shuffle(portions)  # type: ignore[attr-defined]
+    middle = random.randint(0, len(portions))  # type: ignore[attr-defined]
+    pages = [reduce(Overview.merge, part, Overview()) for part in (portions[:middle], portions[middle:])]
+    assert pages[0].merge(pages[1]) == whole
+    assert whole.threads == len(by_thread)
+    assert sum(each.turns for each in whole.days.values()) == len(given_turns)
+    assert sum(whole.first_tokens) == sum(each.first_token_ms is not None for each in given_turns)
+    assert len(whole.slowest) == min(TOP, len(by_thread))
+    assert [each.duration_ms for each in whole.slowest] == sorted(
+        (max(turn.duration_ms for turn in each) for each in by_thread.values()), reverse=True
+    )[:TOP]
+
+
+def test_a_time_to_the_first_word_counts_up_to_its_bound() -> None:
+    used = ThreadCost.of("t", None, Usage())
+    for bound in FIRST_TOKEN_BOUNDS_MS:
+        turn = CountedTurn("t", "r", "a", MIDNIGHT, 1, Usage(), first_token_ms=bound)
+        counted = Overview.of_thread(used, [turn])
+        assert counted.first_tokens[FIRST_TOKEN_BOUNDS_MS.index(bound)] == 1
+
+
+def test_costs_that_are_not_known_are_counted_apart() -> None:
+    used = ThreadCost.of("t", None, Usage())
+    known = CountedTurn("t", "r1", "a", MIDNIGHT, 1, Usage(), cost=0.25)
+    unknown = CountedTurn("t", "r2", "a", MIDNIGHT, 1, Usage())
+    [day] = Overview.of_thread(used, [known, unknown]).days.values()
+    assert (day.cost, day.unpriced, day.turns) == (0.25, 1, 2)
+    [day] = Overview.of_thread(used, [unknown]).days.values()
+    assert day.cost is None

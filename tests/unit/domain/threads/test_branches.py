@@ -1,0 +1,135 @@
+"""Branches: whatever is said, replaced and selected, the path is the one that was chosen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from baton.adapters.dynamodb.threads.thread_item import segments_as_item, segments_from_item
+from baton.domain.errors import BranchUnavailable, TooManyBranches
+from baton.domain.threads.branches import (
+    MAX_SEGMENTS,
+    ROOT,
+    MessagePath,
+    Segment,
+    Segments,
+    alternatives,
+    check_room,
+    continued_from,
+    find_branch,
+    path_of,
+    tip_of,
+)
+from baton.domain.threads.history_window import HistoryWindow, on_path
+
+
+@dataclass
+class Tree:
+    """The same messages, each with the one that it continues from."""
+
+    segments: Segments = ()
+    parents: list[int] = field(default_factory=list)
+    at: int = ROOT
+    """The last message of the selected branch."""
+
+    def say(self, count: int) -> None:
+        for _ in range(count):
+            self.parents.append(self.at)
+            self.at = len(self.parents) - 1
+
+    def continue_from(self, ordinal: int) -> None:
+        self.segments = continued_from(self.segments, len(self.parents), ordinal)
+        self.at = ordinal
+
+    def way_to(self, ordinal: int) -> list[int]:
+        way = []
+        while ordinal != ROOT:
+            way.append(ordinal)
+            ordinal = self.parents[ordinal]
+        return way[::-1]
+
+
+steps = st.lists(st.tuples(st.integers(0, 4), st.floats(0, 1)), max_size=30)
+
+
+def grown(taken: list[tuple[int, float]]) -> Tree:
+    tree = Tree()
+    for count, share in taken:
+        tree.say(count)
+        tree.continue_from(round(share * len(tree.parents)) - 1)
+    return tree
+
+
+def messages_of(path: MessagePath) -> list[int]:
+    return [ordinal for start, end in path.ranges for ordinal in range(start, end)]
+
+
+@given(steps)
+def test_the_path_is_that_of_the_message_that_the_next_one_continues_from(taken: list[tuple[int, float]]) -> None:
+    tree = grown(taken)
+    path = path_of(tree.segments, len(tree.parents))
+    assert messages_of(path) == tree.way_to(tree.at)
+    assert path.last == tree.at
+    assert [ordinal in path for ordinal in range(len(tree.parents))] == [
+        ordinal in tree.way_to(tree.at) for ordinal in range(len(tree.parents))
+    ]
+
+
+@given(steps)
+def test_every_message_keeps_its_own_path_whatever_is_selected(taken: list[tuple[int, float]]) -> None:
+    tree = grown(taken)
+    for ordinal in range(len(tree.parents)):
+        path = path_of(continued_from(tree.segments, len(tree.parents), ordinal), len(tree.parents))
+        assert messages_of(path) == tree.way_to(ordinal)
+        assert path.before(ordinal) == tree.parents[ordinal]
+
+
+@given(steps)
+def test_alternatives_are_the_messages_that_continue_from_the_same_one(taken: list[tuple[int, float]]) -> None:
+    tree = grown(taken)
+    siblings = [ordinal for ordinal, parent in enumerate(tree.parents) if tree.parents.count(parent) > 1]
+    found = alternatives(tree.segments, len(tree.parents))
+    assert [each.ordinal for each in found] == siblings
+    assert [each.parent for each in found] == [tree.parents[ordinal] for ordinal in siblings]
+    for each in found:
+        below = [o for o in range(len(tree.parents)) if each.ordinal in tree.way_to(o)]
+        assert tip_of(tree.segments, len(tree.parents), each) == max(below)
+
+
+@given(steps)
+def test_segments_come_back_from_the_table(taken: list[tuple[int, float]]) -> None:
+    segments = grown(taken).segments
+    assert segments_from_item(segments_as_item(segments)) == segments
+
+
+def test_a_thread_without_branches_has_no_segments() -> None:
+    assert continued_from((), 7, 6) == ()
+    assert path_of((), 7).ranges == ((0, 7),)
+    assert path_of((), 0).last == ROOT
+    assert alternatives((), 7) == []
+
+
+def test_a_branch_must_exist() -> None:
+    with pytest.raises(BranchUnavailable):
+        find_branch((Segment(2, ROOT),), 4, "b1")
+
+
+def test_a_thread_has_room_for_a_hundred_segments_and_their_item_stays_small() -> None:
+    segments: Segments = ()
+    for number in range(MAX_SEGMENTS):
+        check_room(segments, 2 + 2 * number)
+        segments = continued_from(segments, 2 + 2 * number, ROOT)
+    check_room(segments, 2 * MAX_SEGMENTS)  # the last one is still empty
+    with pytest.raises(TooManyBranches):
+        check_room(segments, 2 + 2 * MAX_SEGMENTS)
+    assert len(segments_as_item(segments)) < 800
+
+
+def test_a_window_holds_on_a_path_that_its_beginning_and_its_summary_are_on() -> None:
+    path = MessagePath(((0, 4), (8, 12)))
+    held = (HistoryWindow("a"), HistoryWindow("a", first_ordinal=2), HistoryWindow("a", first_ordinal=9, summary_at=8))
+    lost = (HistoryWindow("a", first_ordinal=4), HistoryWindow("a", first_ordinal=8, summary_at=6))
+    assert on_path((*held, *lost), path) == held

@@ -1,0 +1,151 @@
+"""Events and their frames."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from baton.domain.errors import ModelTimeout, TokenExpired
+from baton.domain.runs.usage import Usage
+from baton.domain.text import encodable
+from baton.domain.threads.events import (
+    MAX_DELTA_CHARS,
+    MAX_FRAME_BYTES,
+    Event,
+    RunStamp,
+    bare,
+    custom,
+    reasoning_content,
+    reasoning_end,
+    reasoning_start,
+    run_error,
+    run_finished,
+    run_started,
+    state_snapshot,
+    text_content,
+    text_end,
+    text_start,
+    unsequenced,
+    without_stamp,
+)
+from baton.domain.threads.message import Role, StoredMessage
+from baton_testing.fakes.agents.shipped_agents import agent
+from baton_testing.fakes.clock import NOON
+
+STAMP = RunStamp("t1", "r1", 2)
+QUESTION = StoredMessage("m1", Role.USER, "Hello", 0, "r1", NOON, 5)
+long_texts = st.tuples(st.text(min_size=1, max_size=40), st.integers(1, 6_000)).map(lambda pair: pair[0] * pair[1])
+
+
+@given(long_texts, st.none() | st.integers(1, 10**12))
+@example("\x00" * 30_000, 10**12)
+@example("😀" * 30_000, None)
+@example('"\\' * 30_000, 1)
+@example("x" * (MAX_FRAME_BYTES - 25), None)
+def test_every_frame_fits_and_the_parts_make_up_the_event(text: str, seq: int | None) -> None:
+    event = Event({"type": "X", "text": text}, seq)
+    frames = event.frames()
+
+    assert all(len(frame.encode()) <= MAX_FRAME_BYTES for frame in frames)
+    if len(event.json().encode()) <= MAX_FRAME_BYTES:
+        assert frames == [event.json()]
+        return
+    parts = [json.loads(frame) for frame in frames]
+    assert {part["type"] for part in parts} == {"PART"}
+    assert [part["metadata"]["part"] for part in parts] == list(range(1, len(parts) + 1))
+    assert {part["metadata"]["of"] for part in parts} == {len(parts)}
+    assert {part["metadata"].get("seq") for part in parts} == {seq}
+    assert json.loads("".join(part["data"] for part in parts)) == event.body
+
+
+@given(st.text(min_size=1, max_size=20))
+@example("\x00")
+@example("😀")
+def test_the_longest_delta_is_one_frame(text: str) -> None:
+    longest = (text * MAX_DELTA_CHARS)[:MAX_DELTA_CHARS]
+    assert len(STAMP.numbered(bare(text_content("m" * 36, longest)), 10**12).frames()) == 1
+
+
+@given(st.text(min_size=1))
+def test_a_frame_is_one_line_of_json(text: str) -> None:
+    [frame] = Event({"type": "X", "text": text}).frames()
+    assert json.loads(frame)["text"] == text
+    assert "\n" not in frame
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        run_started("t1", "r1", QUESTION, previous_seq=4),
+        state_snapshot({"status": "active"}),
+        text_start("m2", agent()),
+        text_content("m2", "Hi."),
+        text_end("m2", [{"kind": "document", "id": "d1"}]),
+        *reasoning_start("m3", agent()),
+        *reasoning_content("m3", "Greet the user."),
+        *reasoning_end("m3"),
+        run_finished("t1", "r1", usage=Usage(3, 4), model="model-1"),
+        run_finished("t1", "r1", usage=None, model=None, cancelled=True),
+        run_error(ModelTimeout(), Usage(3, 4), "model-1"),
+        custom("heartbeat", {}),
+    ],
+)
+def test_a_numbered_event_carries_the_stamp_and_loses_nothing_else(event: Any) -> None:
+    numbered = STAMP.numbered(bare(event), 17)
+    stamp = {"threadId": "t1", "runId": "r1", "seq": 17, "attempt": 2}
+    assert numbered.body["metadata"].items() >= stamp.items()
+    assert (numbered.seq, numbered.run_id, numbered.type) == (17, "r1", bare(event)["type"])
+    assert STAMP.numbered(without_stamp(numbered), 17) == numbered
+    assert not {"seq", "attempt"} & without_stamp(numbered).get("metadata", {}).keys()
+
+
+def test_thinking_is_a_block_of_its_own_that_names_its_agent() -> None:
+    events = [*reasoning_start("m3", agent()), *reasoning_content("m3", "Greet."), *reasoning_end("m3")]
+    bodies = [bare(event) for event in events]
+    assert [body["type"] for body in bodies] == [
+        "REASONING_START",
+        "REASONING_MESSAGE_START",
+        "REASONING_MESSAGE_CONTENT",
+        "REASONING_MESSAGE_END",
+        "REASONING_END",
+    ]
+    assert {body["messageId"] for body in bodies} == {"m3"}
+    assert bodies[1]["role"] == "reasoning"
+    assert bodies[1]["metadata"] == {"agentId": agent().id, "agentName": agent().name}
+
+
+@given(st.text(max_size=20), st.integers(0, 2_000))
+@example("\ud83d\ude00", 9_000)
+@example("x\ud83d", 4_096)
+def test_thinking_of_any_length_is_cut_into_deltas_that_fit_a_frame(text: str, times: int) -> None:
+    deltas = [bare(event)["delta"] for event in reasoning_content("m" * 36, text * times)]
+    assert "".join(deltas) == encodable(text * times)
+    frames = [STAMP.numbered(bare(event), 10**12).frames() for event in reasoning_content("m" * 36, text * times)]
+    assert all(len(each) == 1 for each in frames)
+
+
+def test_a_run_begins_with_the_users_message_for_other_screens() -> None:
+    body = bare(run_started("t1", "r1", QUESTION))
+    assert body["metadata"] == {"messageId": "m1"}
+    [message] = body["input"]["messages"]
+    assert (message["id"], message["role"], message["content"]) == ("m1", "user", "Hello")
+    assert bare(run_started("t1", "r1", QUESTION, previous_seq=0))["metadata"]["previousSeq"] == 0
+
+
+def test_a_run_ends_as_it_ended() -> None:
+    finished = bare(run_finished("t1", "r1", usage=Usage(3, 4), model="model-1"))
+    assert finished["outcome"] == {"type": "success"}
+    assert finished["usage"] == [{"model": "model-1", "inputTokens": 3, "outputTokens": 4, "totalTokens": 7}]
+    assert bare(run_finished("t1", "r1", usage=None, model=None, cancelled=True))["outcome"] == {"type": "cancelled"}
+
+
+def test_a_failed_run_says_why_and_whether_to_try_again() -> None:
+    body = bare(run_error(ModelTimeout()))
+    assert (body["type"], body["code"], body["metadata"]["retryable"]) == ("RUN_ERROR", "model_timeout", True)
+    refusal = unsequenced(run_error(TokenExpired(), requestId="q1"), action="ping")
+    assert refusal.body["metadata"] == {"retryable": False, "requestId": "q1", "action": "ping"}
+    assert refusal.seq is None

@@ -1,0 +1,191 @@
+"""Runs and sessions that start a capture, and counts of uses of procedures."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from baton import RunContext
+from baton.authoring.functions import Functions
+from baton.composition.app import build
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.agents.agent_settings import LearningSettings
+from baton.domain.memory.procedure import Procedure
+from baton.domain.metrics import Metric, counting
+from baton.ports.agents.tools import ToolFailed
+from tests.contracts.procedures import DRAFT, add_approved
+from tests.fakes.chat_model import Answer
+from tests.harness.harness import Harness
+from tests.harness.sessions import close
+from tests.unit.memory.procedures.tasks import ASKED, CALLS, OPERATOR, call, complete_task, equip, started
+
+
+@pytest.fixture
+def harness() -> Harness:
+    return equip(Harness(assistant=OPERATOR))
+
+
+def learning(**settings: Any) -> Harness:
+    agent = OPERATOR.model_copy(update={"learning": LearningSettings(**settings)})
+    return equip(Harness(assistant=agent))
+
+
+async def catch_up(harness: Harness, number: int = 1) -> int:
+    return await harness.app.procedures.session_learning.catch_up(harness.ada, harness.thread_id, number)
+
+
+async def test_a_run_of_several_calls_starts_a_capture_of_its_messages(harness: Harness) -> None:
+    said = await complete_task(harness)
+    [ref] = started(harness)
+    assert said.finished is not None
+    assert (ref.thread_id, ref.agent_id, ref.first_ordinal) == (harness.thread_id, "assistant", 0)
+    assert ref.end_ordinal == said.finished.thread.next_ordinal
+    assert said.types[-1] == "RUN_FINISHED"
+
+
+async def test_a_run_without_calls_reads_and_starts_nothing(harness: Harness) -> None:
+    await harness.say()
+    assert started(harness) == []
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [
+        CALLS[:2],
+        (call("crm_find", customer="A"), call("crm_find", 1, customer="B"), call("crm_find", 2, customer="C")),
+    ],
+    ids=["too few calls", "one tool only"],
+)
+async def test_fewer_calls_are_no_task(harness: Harness, calls: Any) -> None:
+    await complete_task(harness, calls=calls)
+    assert started(harness) == []
+
+
+async def test_what_code_has_decided_is_no_task() -> None:
+    async def run(context: RunContext, message: str) -> str:
+        for each in CALLS:
+            await context.call(each.name, **(each.parsed() or {}))
+        return "Done."
+
+    agent = AgentDefinition.model_validate(OPERATOR.model_dump())
+    agent.code.run = run
+    harness = equip(Harness(assistant=agent, functions=Functions()))
+    said = await harness.say("m1", ASKED)
+    assert (said.text, said.types.count("TOOL_CALL_RESULT")) == ("Done.", len(CALLS))
+    assert started(harness) == []
+
+
+async def test_calls_that_fail_do_not_count(harness: Harness) -> None:
+    async def fails(**arguments: Any) -> str:
+        raise ToolFailed("No.")
+
+    harness.tools.add("slack_post", fails)
+    await complete_task(harness)
+    assert started(harness) == []
+
+
+async def test_a_run_that_fails_is_no_task(harness: Harness) -> None:
+    from baton.domain.errors import ModelUnavailable
+
+    harness.model.script(*(Answer.calling(each) for each in CALLS), ModelUnavailable())
+    await harness.say()
+    assert started(harness) == []
+
+
+@pytest.mark.parametrize("settings", [{"enabled": False}, {"min_calls": 4}, {"min_tools": 4}, {"sample_rate": 0}])
+async def test_an_agents_file_decides_what_is_looked_at(settings: dict[str, Any]) -> None:
+    harness = learning(**settings)
+    await complete_task(harness)
+    assert started(harness) == []
+
+
+async def test_a_deployment_can_switch_it_off() -> None:
+    harness = Harness(assistant=OPERATOR)
+    harness.with_learning = False
+    app = build(harness)
+    harness.turns, harness.closer = app.turns, app.closer
+    await complete_task(equip(harness))
+    await close(harness)
+    assert await app.procedures.session_learning.catch_up(harness.ada, harness.thread_id, 1) == 0
+    assert started(harness) == []
+
+
+async def test_a_capture_that_does_not_start_costs_the_run_nothing(harness: Harness) -> None:
+    harness.captures.is_down = True
+    counts: dict[Metric, int] = {}
+    with counting(counts.update):
+        said = await complete_task(harness)
+    assert said.types[-1] == "RUN_FINISHED"
+    assert counts[Metric.CAPTURES_NOT_STARTED] == 1
+
+
+async def test_what_was_not_started_starts_when_the_session_ends(harness: Harness) -> None:
+    harness.captures.is_down = True
+    await complete_task(harness)
+    await harness.say("m2", "Thank you.")
+    await close(harness)
+    harness.captures.is_down = False
+    assert await catch_up(harness) == 1
+    [ref] = started(harness)
+    assert ref.first_ordinal == 0
+    assert await catch_up(harness) == 1  # under the same name, so that nothing runs twice
+    assert len(started(harness)) == 1
+
+
+async def test_a_task_over_several_runs_is_looked_at_as_a_session(harness: Harness) -> None:
+    for number, each in enumerate(CALLS):
+        await complete_task(harness, f"m{number}", calls=(each,))
+    assert started(harness) == []
+    await close(harness)
+    assert await catch_up(harness) == 1
+    [ref] = started(harness)
+    assert (ref.first_ordinal, ref.end_ordinal) == (0, 12)
+
+
+async def test_a_deleted_thread_is_left_alone(harness: Harness) -> None:
+    harness.thread_id = harness.clock.new_id()
+    assert await catch_up(harness) == 0
+
+
+async def following() -> Harness:
+    """A harness whose user may follow an approved procedure."""
+    harness = equip(Harness(recalls=True, assistant=OPERATOR))
+    draft = replace(DRAFT, triggers=("report an outage",))
+    made = Procedure(draft, "acme", "assistant", "ada", harness.clock.now())
+    await add_approved(harness.procedures, harness.ada, made)
+    return harness
+
+
+async def uses(harness: Harness) -> tuple[int, int]:
+    found = await harness.procedures.get(harness.ada, "assistant", "slack-alert")
+    assert found is not None
+    return found.used, found.went_well
+
+
+async def test_a_run_that_follows_a_procedure_counts_and_is_not_captured() -> None:
+    harness = await following()
+    await complete_task(harness, asked=ASKED)
+    assert await uses(harness) == (1, 1)
+    assert started(harness) == []
+    await close(harness)
+    assert await catch_up(harness) == 0
+    assert await uses(harness) == (1, 1), "a run counts once"
+
+
+async def test_a_use_with_a_failed_call_did_not_go_well() -> None:
+    harness = await following()
+
+    async def fails(**arguments: Any) -> str:
+        raise ToolFailed("No.")
+
+    harness.tools.add("slack_post", fails)
+    await complete_task(harness, asked=ASKED)
+    assert await uses(harness) == (1, 0)
+
+
+async def test_a_message_that_matches_no_procedure_is_no_use() -> None:
+    harness = await following()
+    await harness.say("m1", "Hello")
+    assert await uses(harness) == (0, 0)

@@ -1,0 +1,97 @@
+"""The sources of a captured procedure, as those who decide on it read them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from baton.domain.memory.procedure import Procedure, ProcedureSource
+from tests.harness.harness import Harness
+from tests.unit.api.served import Served
+from tests.unit.memory.procedures.tasks import DRAFT, IS_TASK, OPERATOR, capture, complete_task, drafted, equip
+
+APPROVE = "procedure:approve"
+PATH = "/agents/assistant/procedures/report-an-outage/source"
+MAIL = "miller@example.com"
+
+
+@pytest.fixture
+async def served() -> Served:
+    """An API whose user ada has completed a task, of which a procedure was captured, and talked on."""
+    harness = equip(Harness(assistant=OPERATOR), result=f"Done, {MAIL} is told.")
+    harness.model.script("Nothing to hide.")
+    await harness.say("m0", "My password is hunter22, do not tell.")
+    await complete_task(harness, asked=f"Please report an outage of Miller Ltd, {MAIL}, to #ops.")
+    harness.model.script(IS_TASK, drafted())
+    assert await capture(harness) is not None
+    harness.model.script("You are welcome.")
+    await harness.say("m2", "Thanks, from Berta.")
+    return Served(harness)
+
+
+async def source(served: Served, *permissions: str, user: str = "bob", **query: Any) -> dict[str, Any]:
+    read: dict[str, Any] = (await served.get(PATH, *permissions, user=user, **query)).raise_for_status().json()
+    return read
+
+
+async def test_who_decides_reads_the_task_and_nothing_else_of_the_conversation(served: Served) -> None:
+    read = await source(served, APPROVE)
+    assert (read["missing"], read["redacted"], read["version"]) == (0, True, 1)
+    said = [(each["role"], each["text"], [call["name"] for call in each["toolCalls"]]) for each in read["messages"]]
+    assert said[0] == ("user", "Please report an outage of Miller Ltd, [email], to #ops.", [])
+    assert said[-1] == ("assistant", "I have reported it.", [])
+    assert [calls for _, _, calls in said if calls] == [["crm_find"], ["ticket_create"], ["slack_post"]]
+    results = [each for each in read["messages"] if each["role"] == "tool"]
+    assert [(each["text"], each["outcome"]) for each in results] == [("Done, [email] is told.", "succeeded")] * 3
+    assert all(private not in str(read) for private in (MAIL, "hunter22", "Berta"))
+    records = [each for each in served.harness.audit.records if each.action == "procedure.source"]
+    assert [(each.scope.user_id, each.outcome, each.detail) for each in records] == [
+        ("bob", "allowed", {"userId": "ada"})
+    ]
+
+
+async def test_personal_data_is_for_its_owner_and_those_who_may_read_it(served: Served) -> None:
+    for user, permissions in (("ada", (APPROVE,)), ("bob", (APPROVE, "pii:read"))):
+        read = await source(served, *permissions, user=user)
+        assert not read["redacted"]
+        assert MAIL in read["messages"][0]["text"]
+        assert "hunter22" not in str(read)
+
+
+async def test_without_the_permission_nothing_of_it_is_read(served: Served) -> None:
+    refused = await served.get(PATH, "thread:read_all", "pii:read", user="bob")
+    assert (refused.status_code, refused.json()["code"]) == (403, "forbidden")
+    records = [each for each in served.harness.audit.records if each.action == "procedure.source"]
+    assert [each.outcome for each in records] == ["denied"]
+
+
+async def test_a_source_that_is_gone_leaves_the_procedure_readable(served: Served) -> None:
+    store, ada = served.harness.procedures, served.harness.ada
+    found = await store.get(ada, "assistant", "report-an-outage")
+    assert found is not None
+    await store.put(ada, _of(found, "Written by hand.", None))
+    assert (await source(served, APPROVE))["messages"] == []
+    gone = ProcedureSource("00000000-0000-4000-8000-000000000000", run_id="r", message_ids=("m-1", "m-2"))
+    await store.put(ada, _of(found, "Of a conversation that is gone.", gone))
+    read = await source(served, APPROVE)
+    assert (read["messages"], read["missing"], read["version"]) == ([], 2, 3)
+    assert (await source(served, APPROVE, version=1))["missing"] == 0
+
+
+def _of(found: Procedure, description: str, made_of: ProcedureSource | None) -> Procedure:
+    assert found.draft.name == DRAFT["name"]
+    return replace(found, draft=replace(found.draft, description=description), source=made_of)
+
+
+async def test_long_texts_are_shown_from_their_beginning_and_no_value_is_cut_open() -> None:
+    harness = equip(Harness(assistant=OPERATOR), result="r" * 30_000)
+    mails = " ".join(f"{'a' * 50}{number}@miller.example" for number in range(2_000))
+    await complete_task(harness, asked=f"Please report an outage. {mails}")
+    harness.model.script(IS_TASK, drafted())
+    assert await capture(harness) is not None
+    messages = (await source(Served(harness), APPROVE))["messages"]
+    assert [len(each["text"]) for each in messages if each["role"] == "tool"] == [10_000] * 3
+    assert all(each["cut"] for each in messages if each["role"] in ("user", "tool"))
+    assert "aaaa" not in messages[0]["text"]

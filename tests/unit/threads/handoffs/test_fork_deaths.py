@@ -1,0 +1,108 @@
+"""Forks whose workers die while they are made: nothing inherited is lost, and nothing is there twice."""
+
+from __future__ import annotations
+
+import pytest
+
+from baton.domain.errors import StoreUnavailable
+from baton.domain.threads.message import StoredMessage
+from tests.e2e.ag_ui_rules import check_run
+from tests.fakes.chat_model import Answer
+from tests.harness.failing_store import failing_once
+from tests.harness.handoffs import HandoffHarness, texts, transfer
+from tests.harness.harness import TODAY, Said
+from tests.harness.state_checks import call, check_handoffs
+
+BEFORE = [("user", "My dog is Rex."), ("assistant", "Good dog.")]
+ASKED = ("user", "Please help")
+
+
+async def talked() -> HandoffHarness:
+    """Ada has said something before; the helper works in a fork."""
+    harness = HandoffHarness(Answer(("Good dog.",)), context_mode="forked", recent_messages=5)
+    await harness.say("before", "My dog is Rex.")
+    return harness
+
+
+async def dies(harness: HandoffHarness, monkeypatch: pytest.MonkeyPatch, operation: str, after: int) -> None:
+    """The message comes, and its worker dies at a write: it gives nothing back, and its leases run out."""
+    failing_once(monkeypatch, harness.store, operation, after=after)
+    failing_once(monkeypatch, harness.store, "abandon")
+    with pytest.raises(StoreUnavailable):
+        await harness.say("m1", "Please help")
+    harness.clock.advance(40)
+
+
+async def again(harness: HandoffHarness) -> Said:
+    """The message comes again."""
+    said = await harness.say("m1", "Please help")
+    check_run([event.body for event in said.events], attempt=said.last["metadata"]["attempt"])
+    await check_handoffs(harness)
+    return said
+
+
+async def fork(harness: HandoffHarness) -> list[StoredMessage]:
+    """The messages in the fork of the only handoff."""
+    [kept] = await harness.handoffs_kept()
+    child = await harness.store.get_thread(harness.ada, kept["childThreadId"])
+    page = await harness.store.read_messages(harness.ada, child, limit=100, before=None)
+    assert [message.ordinal for message in page.messages] == list(range(child.next_ordinal))
+    return list(page.messages)
+
+
+def spoken(messages: list[StoredMessage]) -> list[tuple[str, str]]:
+    return [(message.role.value, message.text) for message in messages if message.is_said]
+
+
+def writes(messages: int) -> list[tuple[str, int]]:
+    """Those of a run that makes a fork and writes so many messages: how many of a kind there are before each."""
+    return [("open_turn", 1), *(("put_message", after) for after in range(messages)), ("commit", 0), ("commit", 1)]
+
+
+@pytest.mark.parametrize(("operation", "after"), writes(messages=6))
+async def test_a_worker_that_dies_while_the_fork_is_made_loses_none_of_the_inherited_messages(
+    monkeypatch: pytest.MonkeyPatch, operation: str, after: int
+) -> None:
+    harness = await talked()
+    answers = (transfer("helper"), "How can I help?")
+    harness.model.script(*answers)
+    await dies(harness, monkeypatch, operation, after)
+    harness.model.forget()
+    harness.model.script(*answers)
+    said = await again(harness)
+
+    assert texts(said)[0][0] == "Helper"
+    assert spoken(await fork(harness)) == [*BEFORE, ASKED, ("assistant", "How can I help?")]
+    harness.model.forget()
+    harness.model.script("I see.")
+    await harness.say("m2", "It is broken")
+    assert harness.model.asked[-1].contents[1:] == [
+        *BEFORE,
+        ASKED,
+        ("assistant", "How can I help?"),
+        TODAY,
+        ("user", "It is broken"),
+    ]
+
+
+@pytest.mark.parametrize(("operation", "after"), writes(messages=8))
+async def test_a_handoff_that_begins_and_ends_in_a_run_whose_worker_died_has_its_fork(
+    monkeypatch: pytest.MonkeyPatch, operation: str, after: int
+) -> None:
+    harness = await talked()
+    back = Answer.calling(call("return_to_main", summary="Helped.", outcome="completed"), text="Helped at once.")
+    harness.model.script(transfer("helper"), back)
+    await dies(harness, monkeypatch, operation, after)
+    harness.model.forget()
+    harness.model.script(transfer("helper"), back)
+    said = await again(harness)
+
+    assert texts(said) == [
+        ("Helper", "Helped at once."),
+        ("Helper", "Returning you to the main assistant."),
+        ("Assistant", "You're back with me. What else can I do for you?"),
+    ]
+    [kept] = await harness.handoffs_kept()
+    assert kept["outcome"] == "returned"
+    assert spoken(await fork(harness))[: len(BEFORE) + 1] == [*BEFORE, ASKED]
+    assert ("assistant", "Helped at once.") in spoken(await fork(harness))
