@@ -76,7 +76,7 @@ def lines_of(check: Check, width: int) -> Iterator[str]:
 def summary_of(checks: Iterable[Check]) -> str:
     """Return one line with the numbers of outcomes."""
     outcomes = [check.outcome for check in checks]
-    return ", ".join(f"{outcomes.count(each)} {each}" for each in Outcome if each in outcomes)
+    return ", ".join(f"{outcomes.count(outcome)} {outcome}" for outcome in Outcome if outcome in outcomes)
 
 
 def _wrap(text: str, first: str, indent: str) -> list[str]:

@@ -16,21 +16,21 @@ ADDRESSES = ("RestUrl", "WebSocketUrl", "WidgetUrl", "ConsoleUrl")
 def describe_stack(account: Account, stack: str) -> dict[str, Any] | None:
     """Return CloudFormation's description of a stack; None if there is no such stack."""
     try:
-        [found] = account.client("cloudformation").describe_stacks(StackName=stack)["Stacks"]
+        [description] = account.client("cloudformation").describe_stacks(StackName=stack)["Stacks"]
     except ClientError as problem:
         if code_of(problem) == "ValidationError" and "does not exist" in str(problem):
             return None
         raise
-    return dict(found)
+    return dict(description)
 
 
 def read_outputs(account: Account, stack: str) -> dict[str, str]:
     """Return the outputs of a stack. Raises ``DeploymentError`` if it is not there."""
     with problems_explained(f"The outputs of {stack} cannot be read"):
-        found = describe_stack(account, stack)
-    if found is None:
+        description = describe_stack(account, stack)
+    if description is None:
         raise DeploymentError(f"There is no stack {stack} in {account.region}: deploy it first, or set AWS_REGION.")
-    return {each["OutputKey"]: each["OutputValue"] for each in found.get("Outputs", [])}
+    return {output["OutputKey"]: output["OutputValue"] for output in description.get("Outputs", [])}
 
 
 def address_lines(outputs: Mapping[str, str]) -> list[str]:

@@ -61,7 +61,7 @@ def questions(account: str, region: str, stack: str) -> list[Question]:
     """Return one question for each statement of the policy, about a resource of the stack."""
     return [
         Question(
-            tuple(action for each in statement["Action"] for action in _examples(each)),
+            tuple(action for pattern in statement["Action"] for action in _examples(pattern)),
             _example_resource(statement["Resource"], account, region, stack),
             {
                 key: values[0]
@@ -78,7 +78,7 @@ def _examples(action: str) -> Iterator[str]:
         yield action
         return
     service = action.partition(":")[0]
-    yield from (each if ":" in each else f"{service}:{each}" for each in EXAMPLES[action])
+    yield from (example if ":" in example else f"{service}:{example}" for example in EXAMPLES[action])
 
 
 def _example_resource(resources: str | list[str], account: str, region: str, stack: str) -> str:

@@ -35,14 +35,14 @@ def choose_region(environment: Mapping[str, str], configured: str | None = None,
 def advice_on_region(region: str) -> str:
     """Return what to look at when AWS cannot be reached in ``region``: its name, or the network."""
     session = boto3.session.Session()
-    known = {
-        each
+    available_regions = {
+        available_region
         for partition in session.get_available_partitions()
-        for each in session.get_available_regions("cloudformation", partition)
+        for available_region in session.get_available_regions("cloudformation", partition)
     }
-    if region in known:
+    if region in available_regions:
         return "Is the network up, and is a proxy needed (HTTPS_PROXY)?"
-    close = get_close_matches(region, sorted(known), n=1)
+    close = get_close_matches(region, sorted(available_regions), n=1)
     return f"{region} is no region that is known here." + (f" Is {close[0]} meant?" if close else "")
 
 

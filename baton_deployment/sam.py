@@ -16,13 +16,13 @@ from baton_deployment.regions import with_region
 def find_sam() -> str:
     """Return the path of the program ``sam``. Raises ``DeploymentError`` that says how to get it."""
     beside = Path(sys.executable).parent
-    found = shutil.which("sam", path=os.pathsep.join([os.environ.get("PATH", ""), str(beside)]))
-    if found is None:
+    program = shutil.which("sam", path=os.pathsep.join([os.environ.get("PATH", ""), str(beside)]))
+    if program is None:
         raise DeploymentError(
             "A deployment needs AWS SAM, and `sam` is not on PATH. Install it: `uv tool install aws-sam-cli`, or "
             "`pipx install aws-sam-cli`."
         )
-    return found
+    return program
 
 
 def sam_variables(region: str | None) -> dict[str, str]:

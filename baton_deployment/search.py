@@ -57,4 +57,4 @@ def _invoke(client: LambdaClient, function: str, event: Mapping[str, Any]) -> di
 
 def is_sound(result: Mapping[str, Any]) -> bool:
     """Return whether a result has no tenant whose indices differ from what is stored."""
-    return all(each.get("is_sound", True) for each in result.get("tenants", ()) if isinstance(each, Mapping))
+    return all(tenant.get("is_sound", True) for tenant in result.get("tenants", ()) if isinstance(tenant, Mapping))

@@ -50,13 +50,17 @@ def _check_issuers(document: SettingsDocument) -> None:
     """Raise ``InvalidDocument`` for issuers whose keys a deployed stage does not fetch: it uses https only."""
     addresses = [
         (("tokenIssuers", index, field), address)
-        for index, each in enumerate(document.token_issuers)
+        for index, token_issuer in enumerate(document.token_issuers)
         # With an address of the keys, the issuer is only compared with that of tokens.
-        for field, address in ((("issuer", each.issuer),) if each.jwks_url is None else (("jwksUrl", each.jwks_url),))
+        for field, address in (
+            (("issuer", token_issuer.issuer),)
+            if token_issuer.jwks_url is None
+            else (("jwksUrl", token_issuer.jwks_url),)
+        )
     ]
     wrong = [
-        Problem(place, "is no https address: a deployed stage fetches the keys of issuers over https only")
-        for place, address in addresses
+        Problem(location, "is no https address: a deployed stage fetches the keys of issuers over https only")
+        for location, address in addresses
         if not _is_https(address)
     ]
     if wrong:
@@ -75,15 +79,15 @@ def check_settings_file(stage: Stage) -> Iterator[Check]:
     """Yield whether the stage's file can be put."""
     path = path_of(stage)
     try:
-        found = read_settings_file(path)
+        settings_file = read_settings_file(path)
     except DeploymentError as problem:
         for line in str(problem).splitlines():
             yield fails(NAME, line)
         return
-    if found is None:
+    if settings_file is None:
         yield note(NAME, f"there is no {path.name}: what is deployed stays, or the defaults hold, with no issuer")
     else:
-        yield fine(NAME, f"{path.name}: {len(found.document.token_issuers)} issuers of tokens")
+        yield fine(NAME, f"{path.name}: {len(settings_file.document.token_issuers)} issuers of tokens")
 
 
 def from_parameters(parameters: Mapping[str, str]) -> str:
@@ -96,7 +100,7 @@ def from_parameters(parameters: Mapping[str, str]) -> str:
         if name not in parameters:
             continue
         if name in LISTS:
-            values[field] = [each.strip() for each in parameters[name].split(",") if each.strip()]
+            values[field] = [part.strip() for part in parameters[name].split(",") if part.strip()]
         else:
             try:
                 values[field] = json.loads(parameters[name])

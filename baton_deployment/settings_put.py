@@ -65,14 +65,14 @@ def put_settings(
     ``DeploymentError``.
     """
     path = path_of(stage)
-    found = read_settings_file(path)
+    settings_file = read_settings_file(path)
     bucket = _bucket(account, stage)
     deployed = read_deployed(account, bucket)
-    if found is None and not allowed_hosts:
+    if settings_file is None and not allowed_hosts:
         write(f"There is no {path.name}: " + ("the deployed settings stay." if deployed else "the defaults hold."))
         return
-    values = dict(found.values) if found is not None else _values_of(deployed)
-    if allowed_hosts and (found is None or "allowedHosts" not in values):
+    values = dict(settings_file.values) if settings_file is not None else _values_of(deployed)
+    if allowed_hosts and (settings_file is None or "allowedHosts" not in values):
         values["allowedHosts"] = list(allowed_hosts)
     try:
         check_document(values)

@@ -48,8 +48,8 @@ def read_stage(file: Path, name: str) -> Stage:
     """Return the stage ``name`` of ``file``. Raises ``DeploymentError`` that names the stages there are."""
     stages = _read(file)
     if name not in stages:
-        known = ", ".join(stages)
-        raise DeploymentError(f"{file} has no stage {name!r}. There are: {known or 'none'}.")
+        stage_names = ", ".join(stages)
+        raise DeploymentError(f"{file} has no stage {name!r}. There are: {stage_names or 'none'}.")
     settings = {**_section(stages[name], "global"), **_section(stages[name], "deploy")}
     if "stack_name" not in settings:
         raise DeploymentError(f"{file}: the stage {name} has no stack_name.")
@@ -73,8 +73,8 @@ def read_stage(file: Path, name: str) -> Stage:
 
 def _overrides_of(settings: Mapping[str, Any]) -> Iterator[str]:
     """Yield the entries of ``parameter_overrides``, which may be a text, a table or a list of them."""
-    given = settings.get("parameter_overrides", [])
-    for entry in given if isinstance(given, list) else [given]:
+    overrides = settings.get("parameter_overrides", [])
+    for entry in overrides if isinstance(overrides, list) else [overrides]:
         if isinstance(entry, Mapping):
             yield from (_written(name, value) for name, value in _pairs(entry))
         else:
@@ -98,7 +98,7 @@ def _pairs(entry: object) -> Iterator[tuple[str, str]]:
     if isinstance(entry, Mapping):
         for key, value in entry.items():
             if isinstance(value, list):
-                yield str(key), ",".join(str(each).strip() for each in value if each not in (None, ""))
+                yield str(key), ",".join(str(part).strip() for part in value if part not in (None, ""))
             else:
                 yield str(key), "" if value is None else str(value)
         return
@@ -108,16 +108,16 @@ def _pairs(entry: object) -> Iterator[tuple[str, str]]:
             f"parameter_overrides names {entry}, which is not read here: write the parameters inline."
         )
     for pattern in _PATTERNS:
-        if found := re.findall(pattern, text):
+        if pairs := re.findall(pattern, text):
             break
     else:
         raise DeploymentError(f"parameter_overrides has {entry!r}, which is no Name=value.")
     if rest := re.sub(pattern, "", text).strip():
-        name = _unquote(found[-1][0])
+        name = _unquote(pairs[-1][0])
         raise DeploymentError(
             f"SAM would ignore {rest!r} of {entry!r}: put the value of {name} in quotes inside the entry."
         )
-    yield from found
+    yield from pairs
 
 
 def _unquote(text: str) -> str:

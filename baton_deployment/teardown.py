@@ -56,17 +56,29 @@ class Teardown:
         with problems_explained(f"{stage.stack} cannot be read"):
             stack_id, exists = _find(account, stage.stack)
             resources = list(_resources(account, stack_id)) if stack_id else []
-            kept = [
-                Part(_choice(each), each["PhysicalResourceId"], each["ResourceType"], KEPT[each["ResourceType"]])
-                for each in resources
-                if each["ResourceType"] in KEPT
-                and each.get("PhysicalResourceId")
-                and _is_retained(template, each["LogicalResourceId"])
-                and each["ResourceStatus"] != "DELETE_COMPLETE"
+            parts = [
+                Part(
+                    _choice(resource),
+                    resource["PhysicalResourceId"],
+                    resource["ResourceType"],
+                    KEPT[resource["ResourceType"]],
+                )
+                for resource in resources
+                if resource["ResourceType"] in KEPT
+                and resource.get("PhysicalResourceId")
+                and _is_retained(template, resource["LogicalResourceId"])
+                and resource["ResourceStatus"] != "DELETE_COMPLETE"
             ]
-            secrets = [Part("secrets", each.name, SECRET, each.parameter) for each in expected_secrets(template, {})]
-        logs = [each["PhysicalResourceId"] for each in resources if each["ResourceType"] == "AWS::Logs::LogGroup"]
-        return cls(account, stage, exists, (*kept, *secrets), tuple(logs) if exists else ())
+            secrets = [
+                Part("secrets", expected_secret.name, SECRET, expected_secret.parameter)
+                for expected_secret in expected_secrets(template, {})
+            ]
+        logs = [
+            resource["PhysicalResourceId"]
+            for resource in resources
+            if resource["ResourceType"] == "AWS::Logs::LogGroup"
+        ]
+        return cls(account, stage, exists, (*parts, *secrets), tuple(logs) if exists else ())
 
     @property
     def choices(self) -> tuple[str, ...]:
@@ -107,8 +119,8 @@ def tear_down(teardown: Teardown, chosen: Collection[str], confirm: Callable[[st
     ``confirm`` returns what an operator answers to a question: the stack's name. Raises ``DeploymentError``.
     """
     if missing := sorted(set(chosen) - set(teardown.choices)):
-        known = ", ".join(teardown.choices) or "nothing"
-        raise DeploymentError(f"There is no {', '.join(missing)} to delete. There are: {known}.")
+        choices = ", ".join(teardown.choices) or "nothing"
+        raise DeploymentError(f"There is no {', '.join(missing)} to delete. There are: {choices}.")
     if set(chosen) - {STACK, "secrets"} and teardown.exists and STACK not in chosen:
         raise DeploymentError(f"The stack uses {', '.join(sorted(set(chosen) - {STACK}))}: delete the stack too.")
     for line in teardown.lines(chosen):
@@ -128,15 +140,20 @@ def _find(account: Account, stack: str) -> tuple[str | None, bool]:
     """Return the id of the stack, else of the newest deleted one of its name, and whether it is there."""
     client = account.client("cloudformation")
     try:
-        [found] = client.describe_stacks(StackName=stack)["Stacks"]
+        [description] = client.describe_stacks(StackName=stack)["Stacks"]
     except ClientError as problem:
         if code_of(problem) != "ValidationError":
             raise
     else:
-        return str(found["StackId"]), True
+        return str(description["StackId"]), True
     pages = client.get_paginator("list_stacks").paginate(StackStatusFilter=["DELETE_COMPLETE"])
-    deleted = [each for page in pages for each in page["StackSummaries"] if each["StackName"] == stack]
-    newest = max(deleted, key=lambda each: each["CreationTime"], default=None)
+    deleted = [
+        stack_summary
+        for page in pages
+        for stack_summary in page["StackSummaries"]
+        if stack_summary["StackName"] == stack
+    ]
+    newest = max(deleted, key=lambda summary: summary["CreationTime"], default=None)
     return (str(newest["StackId"]) if newest else None), False
 
 
@@ -195,9 +212,9 @@ def _delete_table(account: Account, name: str) -> None:
 def _delete_bucket(account: Account, name: str) -> None:
     client = account.client("s3")
     for page in client.get_paginator("list_object_versions").paginate(Bucket=name):
-        found = [*page.get("Versions", []), *page.get("DeleteMarkers", [])]
-        if found:
-            objects = [{"Key": each["Key"], "VersionId": each["VersionId"]} for each in found]
+        versions = [*page.get("Versions", []), *page.get("DeleteMarkers", [])]
+        if versions:
+            objects = [{"Key": version["Key"], "VersionId": version["VersionId"]} for version in versions]
             answer = client.delete_objects(Bucket=name, Delete={"Objects": objects, "Quiet": True})
             if errors := answer.get("Errors"):
                 raise DeploymentError(f"{name}: {errors[0]['Key']} cannot be deleted: {errors[0]['Message']}")

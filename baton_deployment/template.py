@@ -22,7 +22,7 @@ class DeployedTemplate:
 
     def __init__(self, source: Mapping[str, Any], parameters: Mapping[str, str], stack: str, region: str) -> None:
         self.source = source
-        self.given = parameters
+        self.parameters = parameters
         self.stack = stack
         self._names = {
             "AWS::StackName": stack,
@@ -45,8 +45,8 @@ class DeployedTemplate:
     @property
     def values(self) -> dict[str, str]:
         """The value of each parameter: the given one, else the default."""
-        defaults = {name: str(each.get("Default", "")) for name, each in self.declared.items()}
-        return {**defaults, **{name: value for name, value in self.given.items() if name in self.declared}}
+        defaults = {name: str(parameter.get("Default", "")) for name, parameter in self.declared.items()}
+        return {**defaults, **{name: value for name, value in self.parameters.items() if name in self.declared}}
 
     @cached_property
     def intrinsics(self) -> Intrinsics:
@@ -54,7 +54,7 @@ class DeployedTemplate:
         values: dict[str, Any] = {}
         for name, value in self.values.items():
             is_list = self.declared[name].get("Type") == "CommaDelimitedList"
-            values[name] = [each.strip() for each in value.split(",")] if is_list else value
+            values[name] = [part.strip() for part in value.split(",")] if is_list else value
         return Intrinsics(self.source, {**values, **self._names}, self._attribute)
 
     def resources(self, kind: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -67,7 +67,9 @@ class DeployedTemplate:
         """Return the variables of each function as the template writes them, by the function's logical id."""
         common = self.source["Globals"]["Function"]["Environment"]["Variables"]
         functions = self.resources("AWS::Serverless::Function")
-        return {name: {**common, **each.get("Environment", {}).get("Variables", {})} for name, each in functions}
+        return {
+            name: {**common, **properties.get("Environment", {}).get("Variables", {})} for name, properties in functions
+        }
 
     def referred(self, value: Any) -> Iterator[str]:
         """Yield the parameters on which a value depends, those of its conditions included."""
@@ -76,13 +78,13 @@ class DeployedTemplate:
         elif isinstance(value, str):
             yield from (name for name in self.declared if f"${{{name}}}" in value)
         elif isinstance(value, list):
-            for each in value:
-                yield from self.referred(each)
+            for part in value:
+                yield from self.referred(part)
         elif isinstance(value, dict):
             if value.get("Ref") in self.declared:
                 yield value["Ref"]
-            for each in value.values():
-                yield from self.referred(each)
+            for part in value.values():
+                yield from self.referred(part)
 
     def _attribute(self, logical_id: str, attribute: str | None) -> str:
         kind = self.source["Resources"].get(logical_id, {}).get("Type", "")

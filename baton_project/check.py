@@ -33,27 +33,27 @@ class Problem:
     @classmethod
     def of(cls, text: str) -> Problem:
         """Read ``file:line: field: message``, in which all but the message is optional."""
-        found = PLACED.fullmatch(text)
-        if found is None:
+        match = PLACED.fullmatch(text)
+        if match is None:
             return cls(text)
-        line = found["line"]
-        return cls(found["message"], found["file"], int(line) if line else None, found["field"])
+        line = match["line"]
+        return cls(match["message"], match["file"], int(line) if line else None, match["field"])
 
     def __str__(self) -> str:
-        place = ":".join(str(part) for part in (self.file, self.line) if part is not None)
-        return ": ".join(part for part in (place, self.field, self.message) if part)
+        location = ":".join(str(part) for part in (self.file, self.line) if part is not None)
+        return ": ".join(part for part in (location, self.field, self.message) if part)
 
 
 def report(folder: Path, write: Callable[[str], None], *, as_json: bool) -> None:
     """Print the problems. Raises ``CheckFailed`` if there is one, and ``ProjectProblem`` if there is no project."""
     agents, problems = examined(Project.found(folder))
     if as_json:
-        write(json.dumps({"ok": not problems, "agents": agents, "problems": [asdict(each) for each in problems]}))
+        write(json.dumps({"ok": not problems, "agents": agents, "problems": [asdict(problem) for problem in problems]}))
     else:
-        for each in problems:
-            write(str(each))
-        found = f"{len(problems)} problem{'s' if len(problems) != 1 else ''}" if problems else "no problems"
-        write(f"{len(agents)} agents, {found}.")
+        for problem in problems:
+            write(str(problem))
+        count = f"{len(problems)} problem{'s' if len(problems) != 1 else ''}" if problems else "no problems"
+        write(f"{len(agents)} agents, {count}.")
     if problems:
         raise CheckFailed
 
@@ -68,14 +68,14 @@ def examined(project: Project) -> tuple[list[str], list[Problem]]:
         return [], problems
     with _settings_of(project):
         agents = [agent.id for agent in read_agents().all()]
-        found = _within(project, event_loop.run(checks.problems()))
-        return agents, sorted([*found, *_unowned(project, agents)], key=_by_place)
+        own_problems = _within(project, event_loop.run(checks.problems()))
+        return agents, sorted([*own_problems, *_unowned(project, agents)], key=_by_place)
 
 
 def _unowned(project: Project, agents: Sequence[str]) -> Iterator[Problem]:
     """Yield the files of documents and procedures that belong to no agent."""
     for folder in (project.documents, project.folder / "procedures"):
-        for owner in sorted({each.agent_id for each in owned_files(folder)} - set(agents)):
+        for owner in sorted({owned_file.agent_id for owned_file in owned_files(folder)} - set(agents)):
             yield Problem(no_such_agent(owner, agents), f"{folder.name}/{owner}")
         for file in sorted(folder.glob("[!.]*[!~]")):
             if file.is_file():

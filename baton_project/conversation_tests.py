@@ -88,15 +88,15 @@ def _run(options: Options) -> int:
     from baton_testing.project_agents import check_functions
 
     project = Project.found(options.folder)
-    place = _place(project)
-    with place.enter():
+    agent_place = _place(project)
+    with agent_place.enter():
         if options.thread_id is not None:
-            return _write_test(place, options.thread_id, options)
-        agents = place.load()
+            return _write_test(agent_place, options.thread_id, options)
+        agents = agent_place.load()
         paths = options.paths or [as_given(project.folder / "tests")]
         files = read_files(find_files(paths), KnownNames.of(agents))
         check_functions(agents)
-        return _reported(_batch(place, files, options), options)
+        return _reported(_batch(agent_place, files, options), options)
 
 
 def _place(project: Project) -> AgentPlace:
@@ -105,7 +105,7 @@ def _place(project: Project) -> AgentPlace:
     return AgentPlace.of(project.folder, project.agents, project.tools, project.environment())
 
 
-def _batch(place: AgentPlace, files: Sequence[ReadFile], options: Options) -> Batch:
+def _batch(agent_place: AgentPlace, files: Sequence[ReadFile], options: Options) -> Batch:
     from baton_local.demo_model import SCRIPT
     from baton_testing.batch import Batch
     from baton_testing.conversation_test import ModelKind
@@ -114,10 +114,10 @@ def _batch(place: AgentPlace, files: Sequence[ReadFile], options: Options) -> Ba
     answering = Answering(
         kind=ModelKind(options.model.value) if options.model is not None else None,
         records=options.record,
-        script=Path(dict(place.environment).get("BATON_DEMO_SCRIPT") or SCRIPT),
+        script=Path(dict(agent_place.environment).get("BATON_DEMO_SCRIPT") or SCRIPT),
         wanted_runs=options.runs,
     )
-    return Batch.of(place, answering, files, options.name)
+    return Batch.of(agent_place, answering, files, options.name)
 
 
 def _reported(batch: Batch, options: Options) -> int:
@@ -150,7 +150,7 @@ def _reported(batch: Batch, options: Options) -> int:
     return 130 if is_interrupted else 0 if report.passed else 1
 
 
-def _write_test(place: AgentPlace, thread_id: str, options: Options) -> int:
+def _write_test(agent_place: AgentPlace, thread_id: str, options: Options) -> int:
     """Write a test of a stored conversation, print the result, and return the exit code."""
     import asyncio
 
@@ -175,14 +175,16 @@ def _write_test(place: AgentPlace, thread_id: str, options: Options) -> int:
         async with httpx.AsyncClient(base_url=profile.url, headers=headers, timeout=SECONDS) as client:
             return await (await read_thread(client, thread_id)).redact()
 
-    chosen = options.paths[0] if options.paths else as_given(place.folder / "tests" / f"{_file_name(thread_id)}.yaml")
-    written = write_test(asyncio.run(stored()), place, chosen)
+    chosen = (
+        options.paths[0] if options.paths else as_given(agent_place.folder / "tests" / f"{_file_name(thread_id)}.yaml")
+    )
+    written = write_test(asyncio.run(stored()), agent_place, chosen)
     Terminal().result(written.result)
     typer.echo(f"written: {written.test}, {written.cassette}", err=True)
-    for each in written.left_out:
-        typer.echo(f"left out: {each}", err=True)
+    for part in written.left_out:
+        typer.echo(f"left out: {part}", err=True)
     return 0 if written.result.passed else 1
 
 
 def _file_name(thread_id: str) -> str:
-    return "".join(each if each.isalnum() or each in "-_" else "-" for each in thread_id)[:80]
+    return "".join(character if character.isalnum() or character in "-_" else "-" for character in thread_id)[:80]

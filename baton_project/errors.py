@@ -32,7 +32,7 @@ def problems_printed() -> Iterator[None]:
 
 def _make_printable(text: str) -> str:
     """Return lines without characters that a terminal would obey: a problem may quote a file or a server."""
-    return "".join(each if each.isprintable() or each in "\n\t" else " " for each in text)
+    return "".join(character if character.isprintable() or character in "\n\t" else " " for character in text)
 
 
 def as_given(path: Path) -> Path:

@@ -196,8 +196,8 @@ def _exit_code(options: Options, summary: Summary, comparison: Comparison | None
         return 1
     # A comparison alone demands nothing of the share.
     usual = 0.0 if comparison is not None else 1.0
-    wanted = usual if options.fail_under is None else options.fail_under
-    return 0 if share >= wanted and not summary.not_run else 1
+    least_share = usual if options.fail_under is None else options.fail_under
+    return 0 if share >= least_share and not summary.not_run else 1
 
 
 def _evaluate(plan: Plan) -> EvaluationRecord:
@@ -264,7 +264,7 @@ def _publish(url: str, record: EvaluationRecord, summary: Summary) -> None:
         raise ProjectProblem(f"--publish: {advice(problem)}") from None
 
 
-def _collect(url: str | None, wanted: Wanted, out: Path) -> int:
+def _collect(url: str | None, criteria: Wanted, out: Path) -> int:
     import asyncio
 
     from baton_client.command.exits import advice
@@ -279,13 +279,13 @@ def _collect(url: str | None, wanted: Wanted, out: Path) -> int:
 
     async def write(file: TextIO) -> int:
         async with signed_in(url) as client:
-            return await write_cases(collect(client, wanted), file)
+            return await write_cases(collect(client, criteria), file)
 
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         with unfinished.open("w", encoding="utf-8") as file:
-            found = asyncio.run(write(file))
-        if found:
+            case_count = asyncio.run(write(file))
+        if case_count:
             unfinished.rename(out)
     except BatonError as problem:
         raise ProjectProblem(advice(problem)) from None
@@ -293,8 +293,10 @@ def _collect(url: str | None, wanted: Wanted, out: Path) -> int:
         raise ProjectProblem(f"{problem.filename} cannot be written: {problem.strerror}.") from None
     finally:
         unfinished.unlink(missing_ok=True)
-    typer.echo(f"{count(found, 'case')} in {out}. Read before you commit." if found else "No turn fits.", err=True)
-    return 0 if found else 1
+    typer.echo(
+        f"{count(case_count, 'case')} in {out}. Read before you commit." if case_count else "No turn fits.", err=True
+    )
+    return 0 if case_count else 1
 
 
 def _plan(project: Project, options: Options) -> Plan:
@@ -305,12 +307,12 @@ def _plan(project: Project, options: Options) -> Plan:
 
     paths = options.paths or [as_given(project.folder / "evals")]
     placed = _place(project, {})
-    place = placed["place"]
+    agent_place = placed["place"]
 
     def check(cases: Sequence[ReadCase]) -> Iterator[Problem]:
-        with place.enter():
+        with agent_place.enter():
             yield from Scorers().problems(cases)
-            yield from unknown_names(cases, KnownNames.of(place.load()))
+            yield from unknown_names(cases, KnownNames.of(agent_place.load()))
 
     return Plan(
         **placed,

@@ -26,10 +26,12 @@ def require_extra(extra: str, command: str) -> None:
 
 def extra_packages(extra: str) -> list[str]:
     """Return the names of the packages that an extra adds, with those of the extras that it names."""
-    added = [each for each in map(Requirement, requires(DISTRIBUTION) or ()) if _is_added(each, extra)]
-    others = (part for each in added if each.name == DISTRIBUTION for part in each.extras)
+    added = [
+        requirement for requirement in map(Requirement, requires(DISTRIBUTION) or ()) if _is_added(requirement, extra)
+    ]
+    others = (part for requirement in added if requirement.name == DISTRIBUTION for part in requirement.extras)
     return [
-        *(each.name for each in added if each.name != DISTRIBUTION),
+        *(requirement.name for requirement in added if requirement.name != DISTRIBUTION),
         *(name for other in others for name in extra_packages(other)),
     ]
 

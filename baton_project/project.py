@@ -81,7 +81,7 @@ class Project:
 
         Those that are set already win, but its folders. Raises ``ProjectProblem`` if ``.env`` cannot be read.
         """
-        given = {
+        variables = {
             "BATON_DEFAULT_AGENT": self.settings.default_agent,
             "BATON_ALLOWED_HOSTS": ",".join(self.settings.allowed_hosts),
             "BATON_TOOL_PACKAGES": ",".join(packages_in(self.tools)),
@@ -89,9 +89,9 @@ class Project:
         }
         script = self.folder / "demo.yaml"
         if script.is_file():
-            given["BATON_DEMO_SCRIPT"] = str(script)
-        given |= self._variables()
-        chosen = {name: os.environ.get(name) or value for name, value in given.items()}
+            variables["BATON_DEMO_SCRIPT"] = str(script)
+        variables |= self._variables()
+        chosen = {name: os.environ.get(name) or value for name, value in variables.items()}
         return {**chosen, "BATON_AGENTS_DIR": str(self.agents)}
 
     def _variables(self) -> dict[str, str]:
@@ -117,13 +117,13 @@ def _project(folder: Path, read: dict[str, dict[str, object]]) -> Project:
     try:
         settings = ProjectSettings.model_validate(read["tool"]["baton"])
     except ValidationError as problem:
-        wrong = "; ".join(f"{'.'.join(map(str, each['loc']))}: {_wrong(each)}" for each in problem.errors())
+        wrong = "; ".join(f"{'.'.join(map(str, error['loc']))}: {_wrong(error)}" for error in problem.errors())
         raise ProjectProblem(f"{folder / FILE}: tool.baton: {wrong}") from problem
     about = read.get("project", {})
     dependencies = about.get("dependencies", [])
     if not isinstance(dependencies, list):
         raise ProjectProblem(f"{folder / FILE}: project.dependencies is no list.")
-    others = tuple(str(each) for each in dependencies if not _is_ours(str(each)))
+    others = tuple(str(dependency) for dependency in dependencies if not _is_ours(str(dependency)))
     return Project(folder, str(about.get("name", folder.name)), settings, others)
 
 

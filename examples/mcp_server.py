@@ -47,20 +47,20 @@ server = MCPServer("python-agent-docs")
 @server.tool()
 def search_docs(query: str) -> str:
     """Search the documentation about agents in Python. Returns the pages that fit best, with their titles."""
-    wanted = _words(query)
-    scores = {title: 3 * len(wanted & _words(title)) + len(wanted & _words(text)) for title, text in PAGES.items()}
-    found = sorted((title for title in PAGES if scores[title]), key=lambda title: -scores[title])[:2]
-    if not found:
+    words = _words(query)
+    scores = {title: 3 * len(words & _words(title)) + len(words & _words(text)) for title, text in PAGES.items()}
+    titles = sorted((title for title in PAGES if scores[title]), key=lambda title: -scores[title])[:2]
+    if not titles:
         return f"No page is about that. There are pages about: {', '.join(PAGES)}."
-    return "\n\n".join(f"# {title}\n{PAGES[title]}" for title in found)
+    return "\n\n".join(f"# {title}\n{PAGES[title]}" for title in titles)
 
 
 @server.tool()
 def read_page(title: str) -> str:
     """Read one page of the documentation by its title."""
-    for known, text in PAGES.items():
-        if known.lower() == title.strip().lower():
-            return f"# {known}\n{text}"
+    for name, text in PAGES.items():
+        if name.lower() == title.strip().lower():
+            return f"# {name}\n{text}"
     return f"There is no page of that title. Titles: {', '.join(PAGES)}."
 
 

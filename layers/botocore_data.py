@@ -18,7 +18,7 @@ ENDPOINTS = "endpoints.json"
 
 
 def main(data: Path, services: set[str]) -> None:
-    for folder in [each for each in data.iterdir() if each.is_dir() and each.name not in services]:
+    for folder in [entry for entry in data.iterdir() if entry.is_dir() and entry.name not in services]:
         shutil.rmtree(folder)
     prefixes = set()
     for path in sorted(data.rglob("*.json.gz")):
@@ -30,19 +30,19 @@ def main(data: Path, services: set[str]) -> None:
         path.unlink()
     endpoints = json.loads((data / ENDPOINTS).read_text())
     for partition in endpoints["partitions"]:
-        partition["services"] = {name: each for name, each in partition["services"].items() if name in prefixes}
+        partition["services"] = {name: service for name, service in partition["services"].items() if name in prefixes}
     _write(data / ENDPOINTS, endpoints)
 
 
 def _without_documentation(value: Any) -> Any:
     """Return a description with empty texts, because botocore reads some. Fields of that name stay."""
     if isinstance(value, list):
-        return [_without_documentation(each) for each in value]
+        return [_without_documentation(part) for part in value]
     if not isinstance(value, dict):
         return value
     return {
-        name: "" if name == "documentation" and isinstance(each, str) else _without_documentation(each)
-        for name, each in value.items()
+        name: "" if name == "documentation" and isinstance(part, str) else _without_documentation(part)
+        for name, part in value.items()
     }
 
 

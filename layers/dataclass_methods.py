@@ -18,7 +18,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, ClassVar
 
-NAMES = {each.__name__: each for each in (ClassVar, InitVar, dataclass, field)} | {"KW_ONLY": KW_ONLY}
+NAMES = {definition.__name__: definition for definition in (ClassVar, InitVar, dataclass, field)} | {"KW_ONLY": KW_ONLY}
 """Names that the sources of dataclasses refer to."""
 PACKAGES = ("baton", "baton_documents")
 NOTHING = ast.Constant(None)
@@ -37,9 +37,11 @@ def main(folder: Path) -> None:
     vars(dataclasses)["exec"] = execute
     for path in sorted(path for name in PACKAGES for path in (folder / name).rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_bytes())):
-            if isinstance(node, ast.ClassDef) and any(_refers_to(each, "dataclass") for each in node.decorator_list):
-                made = ast.fix_missing_locations(ast.Module([_with_fields_alone(node)], type_ignores=[]))
-                code = compile(made, str(path), "exec")
+            if isinstance(node, ast.ClassDef) and any(
+                _refers_to(decorator, "dataclass") for decorator in node.decorator_list
+            ):
+                module = ast.fix_missing_locations(ast.Module([_with_fields_alone(node)], type_ignores=[]))
+                code = compile(module, str(path), "exec")
                 exec(code, {"__name__": __name__, **NAMES})  # noqa: S102  names and types alone
     target = folder / "baton" / "__pycache__" / f"dataclasses.{sys.implementation.cache_tag}"
     target.write_bytes(marshal.dumps(compiled))
@@ -53,21 +55,21 @@ def _refers_to(node: ast.expr, name: str) -> bool:
 def _with_fields_alone(node: ast.ClassDef) -> ast.ClassDef:
     """Return the class with its fields and the names of its methods, without bases, values and code."""
     node.bases, node.keywords = [], []
-    node.decorator_list = [each for each in node.decorator_list if _refers_to(each, "dataclass")]
+    node.decorator_list = [decorator for decorator in node.decorator_list if _refers_to(decorator, "dataclass")]
     members: list[ast.stmt] = [ast.Pass()]
-    for each in node.body:
-        if isinstance(each, ast.FunctionDef):
-            members.append(ast.FunctionDef(each.name, NO_ARGUMENTS, body=[ast.Pass()], decorator_list=[]))
-        elif isinstance(each, ast.AnnAssign):
-            if isinstance(each.value, ast.Call) and _refers_to(each.value, "field"):
-                for given in each.value.keywords:
-                    if given.arg == "default":
-                        given.value = NOTHING
-                    elif given.arg == "default_factory":
-                        given.value = ast.Name("dict", ast.Load())
-            elif each.value is not None:
-                each.value = NOTHING
-            members.append(each)
+    for statement in node.body:
+        if isinstance(statement, ast.FunctionDef):
+            members.append(ast.FunctionDef(statement.name, NO_ARGUMENTS, body=[ast.Pass()], decorator_list=[]))
+        elif isinstance(statement, ast.AnnAssign):
+            if isinstance(statement.value, ast.Call) and _refers_to(statement.value, "field"):
+                for keyword in statement.value.keywords:
+                    if keyword.arg == "default":
+                        keyword.value = NOTHING
+                    elif keyword.arg == "default_factory":
+                        keyword.value = ast.Name("dict", ast.Load())
+            elif statement.value is not None:
+                statement.value = NOTHING
+            members.append(statement)
     node.body = members
     return node
 

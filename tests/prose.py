@@ -52,6 +52,22 @@ AVOIDED_PHRASES = {
     "belongs? into": "belongs in",
 }
 """Patterns of phrases, and what to write instead."""
+BARE_NAMES = frozenset(
+    """
+    asked begun each ended found given heard kept known left made place said shown wanted
+    """.split()  # noqa: SIM905
+)
+"""Participles and pronouns, which hide the noun of a variable, parameter or attribute."""
+COVERED_BY_NAMES = (
+    "baton_deployment/",
+    "baton_project/",
+    "examples/",
+    "functions/",
+    "layers/",
+)
+"""Folders whose variables are named by nouns."""
+ALLOWED_NAMES: dict[tuple[str, str], str] = {}
+"""Reasons for which a module may assign a bare participle or pronoun, by path and name."""
 ALLOWED = {
     ("shared/baton/agents/tools/builtin_tools.py", "told"),  # a prompt: another text could change answers
     ("shared/baton/domain/threads/branches.py", "wished"),  # the name of a stored field
@@ -132,6 +148,8 @@ def find_flaws(path: str, text: str) -> Iterator[Flaw]:
     for line, name in _names(nodes):
         words = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", name).replace("_", " ")
         yield from (Flaw(path, line, f"name `{name}`: {reason}") for reason in _avoided(words))
+    if path.startswith(COVERED_BY_NAMES):
+        yield from _bare_names(path, nodes)
 
 
 def word_flaws(prose: str) -> Iterator[str]:
@@ -241,6 +259,22 @@ def _names(nodes: Sequence[ast.AST]) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.id
         elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
             yield node.lineno, node.attr
+
+
+def _bare_names(path: str, nodes: Sequence[ast.AST]) -> Iterator[Flaw]:
+    for node in nodes:
+        if isinstance(node, ast.arg):
+            name: str | None = node.arg
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            name = node.id
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            name = node.attr
+        elif isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar):
+            name = node.name
+        else:
+            continue
+        if name in BARE_NAMES and (path, name) not in ALLOWED_NAMES:
+            yield Flaw(path, getattr(node, "lineno", 1), f"name `{name}`: write the noun that it stands for")
 
 
 def _page_flaws(path: str, text: str) -> Iterator[Flaw]:

@@ -79,15 +79,15 @@ class Preflight:
 
     def _provider_secrets(self) -> dict[str, str]:
         providers = self._settings().model_providers
-        return {name: each.key_secret for name, each in providers.items() if each.key_secret is not None}
+        return {name: provider.key_secret for name, provider in providers.items() if provider.key_secret is not None}
 
     def _settings(self) -> SettingsDocument:
         """Return the content of the settings file, or the defaults."""
         try:
-            found = read_settings_file(path_of(self.stage))
+            settings_file = read_settings_file(path_of(self.stage))
         except DeploymentError:
             return SettingsDocument()  # the check of the file reports it
-        return found.document if found is not None else SettingsDocument()
+        return settings_file.document if settings_file is not None else SettingsDocument()
 
     def _remote(self, account: Account, template: DeployedTemplate, who: dict[str, Any]) -> Iterator[Check]:
         stack = self.stage.stack

@@ -59,8 +59,8 @@ def _principal(iam: Any, arn: str) -> str | None:
     return str(iam.get_role(RoleName=session[1])["Role"]["Arn"])
 
 
-def _missing(iam: Any, principal: str, asked: list[Question]) -> Iterator[str]:
-    for question in asked:
+def _missing(iam: Any, principal: str, actions: list[Question]) -> Iterator[str]:
+    for question in actions:
         pages = iam.get_paginator("simulate_principal_policy").paginate(
             PolicySourceArn=principal,
             ActionNames=list(question.actions),

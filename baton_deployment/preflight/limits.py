@@ -55,11 +55,11 @@ def check_concurrency(account: Account, template: DeployedTemplate) -> Iterator[
         )
     else:
         yield fine(CONCURRENCY, f"{quota} executions at once")
-    given = _number(template, QUOTA) if QUOTA in template.given else None
-    if given is not None and given != quota:
+    stated_quota = _number(template, QUOTA) if QUOTA in template.parameters else None
+    if stated_quota is not None and stated_quota != quota:
         yield note(
             CONCURRENCY,
-            f"ConcurrencyAlarm will compare with {given} executions at once, not {quota}",
+            f"ConcurrencyAlarm will compare with {stated_quota} executions at once, not {quota}",
             f"Remove the parameter {QUOTA}: the deployment then passes on the account's quota.",
         )
 

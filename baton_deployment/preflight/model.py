@@ -19,8 +19,8 @@ def check_model(account: Account | None, template: DeployedTemplate) -> Iterator
     """Yield whether the provider accepts the key and knows the models. No answer is generated, so it costs nothing."""
     values = template.values
     base = values["ModelBaseUrl"]
-    wanted = {name: values[name] for name in ("ChatModel", "LightModel") if values[name] and "/" not in values[name]}
-    if not base or not wanted:
+    models = {name: values[name] for name in ("ChatModel", "LightModel") if values[name] and "/" not in values[name]}
+    if not base or not models:
         yield unknown(NAME, "only the default provider is asked, and no model is there")
     elif account is None:
         yield unknown(NAME, "its key is in the account")
@@ -33,10 +33,10 @@ def check_model(account: Account | None, template: DeployedTemplate) -> Iterator
                 raise
             yield unknown(NAME, f"there is no secret {secret}, which has the provider's key")
             return
-        yield from _ask(base, key, wanted, secret)
+        yield from _ask(base, key, models, secret)
 
 
-def _ask(base: str, key: str, wanted: dict[str, str], secret: str) -> Iterator[Check]:
+def _ask(base: str, key: str, models: dict[str, str], secret: str) -> Iterator[Check]:
     try:
         answer = httpx.get(f"{base}/models", headers={"Authorization": f"Bearer {key}"}, timeout=SECONDS)
     except (httpx.HTTPError, ValueError) as problem:
@@ -46,12 +46,12 @@ def _ask(base: str, key: str, wanted: dict[str, str], secret: str) -> Iterator[C
         yield fails(NAME, f"{base} refuses the key of {secret} ({answer.status_code})")
         return
     try:
-        known = {str(each["id"]) for each in answer.json()["data"]}
+        served_ids = {str(served_model["id"]) for served_model in answer.json()["data"]}
     except (ValueError, KeyError, TypeError):
         yield unknown(NAME, f"{base} has no list of models ({answer.status_code}), so only a conversation can show it")
         return
-    for parameter, model in wanted.items():
-        if model in known:
+    for parameter, model in models.items():
+        if model in served_ids:
             yield fine(NAME, f"{base} accepts the key and has {model}")
         else:
             yield fails(NAME, f"{base} accepts the key, but does not list {model} ({parameter})")

@@ -33,8 +33,8 @@ def check_python(version: str = "3.13") -> Iterator[Check]:
         text=True,
         check=False,
     )
-    if done.returncode == 0 and (found := done.stdout.strip()):
-        yield fine(PYTHON, f"{found} compiles the layers")
+    if done.returncode == 0 and (python_version := done.stdout.strip()):
+        yield fine(PYTHON, f"{python_version} compiles the layers")
     else:
         yield fails(
             PYTHON,
@@ -50,7 +50,7 @@ def check_sizes(template: DeployedTemplate, build: Path) -> Iterator[Check]:
         return
     common = template.source["Globals"]["Function"]["Layers"]
     sizes = {
-        name: sum(_size(build / each) for each in (name, *_built([*common, *function.get("Layers", [])])))
+        name: sum(_size(build / folder) for folder in (name, *_built([*common, *function.get("Layers", [])])))
         for name, function in template.resources("AWS::Serverless::Function")
     }
     largest = max(sizes, key=lambda name: sizes[name])

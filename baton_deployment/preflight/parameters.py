@@ -25,14 +25,14 @@ MIGRATION = "`make settings-file` writes such a file from the parameters; see do
 def check_parameters(template: DeployedTemplate) -> Iterator[Check]:
     """Yield what CloudFormation or the functions would refuse."""
     problems = [*_form_problems(template), *_rule_problems(template)]
-    yield from problems or [fine("parameters", f"{len(template.given)} given, all known to the template")]
+    yield from problems or [fine("parameters", f"{len(template.parameters)} given, all known to the template")]
     wrong = list(_settings_problems(template))
     yield from wrong or [fine("settings", "the functions accept the values")]
     yield _size(template)
 
 
 def _form_problems(template: DeployedTemplate) -> Iterator[Check]:
-    for name, value in template.given.items():
+    for name, value in template.parameters.items():
         if name not in template.declared:
             moved = f"{name} is now the field {MOVED[name]} of the settings" if name in MOVED else ""
             advice = MIGRATION if moved else "Names are in docs/how-to/deploy.md."
@@ -43,7 +43,7 @@ def _form_problems(template: DeployedTemplate) -> Iterator[Check]:
 
 def _refusal(declared: Mapping[str, Any], value: str) -> str:
     """Return why CloudFormation refuses a value; empty if it does not."""
-    allowed = [str(each) for each in declared.get("AllowedValues", ())]
+    allowed = [str(allowed_value) for allowed_value in declared.get("AllowedValues", ())]
     if allowed and value not in allowed:
         return f"{value!r} is none of {', '.join(allowed)}"
     if declared["Type"] == "Number":
@@ -54,9 +54,9 @@ def _refusal(declared: Mapping[str, Any], value: str) -> str:
             return f"{value} is not between {least} and {most}"
     if not int(declared.get("MinLength", 0)) <= len(value) <= int(declared.get("MaxLength", 4096)):
         return f"has {len(value)} characters, not {declared.get('MinLength', 0)} to {declared.get('MaxLength', 4096)}"
-    entries = [each.strip() for each in value.split(",")] if declared["Type"] == "CommaDelimitedList" else [value]
+    entries = [part.strip() for part in value.split(",")] if declared["Type"] == "CommaDelimitedList" else [value]
     pattern = declared.get("AllowedPattern")
-    if pattern and any(re.fullmatch(pattern, each) is None for each in entries):
+    if pattern and any(re.fullmatch(pattern, entry) is None for entry in entries):
         return str(declared.get("ConstraintDescription", f"does not match {pattern}"))
     return ""
 
@@ -92,9 +92,9 @@ def _problems_of(family: type[Settings]) -> Iterator[tuple[str, str]]:
         family()
     except ValidationError as problem:
         for error in problem.errors(include_url=False, include_input=False):
-            place = [str(each) for each in error["loc"]]
-            within = f" (at {'.'.join(place[1:])})" if place[1:] else ""
-            yield (place[0] if place else family.__name__), f"{error['msg']}{within}"
+            location = [str(part) for part in error["loc"]]
+            within = f" (at {'.'.join(location[1:])})" if location[1:] else ""
+            yield (location[0] if location else family.__name__), f"{error['msg']}{within}"
 
 
 def _size(template: DeployedTemplate) -> Check:

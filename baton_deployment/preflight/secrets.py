@@ -87,19 +87,19 @@ class _Keys:
         if key is None or key.endswith(AWS_KEY):
             return None
         named = f"{secret.name} ({secret.parameter})"
-        found = key
+        key_arn = key
         if key.rpartition(":")[2].startswith("alias/"):
             try:
-                found = self.account.client("kms").describe_key(KeyId=key)["KeyMetadata"]["Arn"]
+                key_arn = self.account.client("kms").describe_key(KeyId=key)["KeyMetadata"]["Arn"]
             except ClientError as problem:
                 return unknown(
                     NAME,
                     f"{named} is encrypted with {key}, whose key is unknown: {explain(problem)}",
                     f"Compare SecretsKeyArn with: aws kms describe-key --key-id {key} --region {self.account.region}",
                 )
-        if self.own and found in (self.own, self.own.rpartition("/")[2]):
+        if self.own and key_arn in (self.own, self.own.rpartition("/")[2]):
             return None
-        arn = found if found.startswith("arn:") else f"the ARN of {found}"
+        arn = key_arn if key_arn.startswith("arn:") else f"the ARN of {key_arn}"
         return fails(
             NAME,
             f"{named} is encrypted with {key}: functions have no kms:Decrypt for it",

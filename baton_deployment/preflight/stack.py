@@ -23,9 +23,9 @@ def check_name(template: DeployedTemplate) -> Iterator[Check]:
     """Yield whether names that begin with the stack's are short enough and allowed."""
     stack = template.stack
     longest = max(
-        len(str(template.intrinsics.resolve(each["Name"])))
-        for _, each in template.resources("AWS::Serverless::StateMachine")
-        if "Name" in each
+        len(str(template.intrinsics.resolve(properties["Name"])))
+        for _, properties in template.resources("AWS::Serverless::StateMachine")
+        if "Name" in properties
     )
     room = STATE_MACHINE_NAME - (longest - len(stack))
     if len(stack) > room:
@@ -40,12 +40,12 @@ def check_name(template: DeployedTemplate) -> Iterator[Check]:
 
 def check_state(account: Account, stack: str) -> Iterator[Check]:
     """Yield whether CloudFormation would accept a deployment now."""
-    found = describe_stack(account, stack)
-    if found is None:
+    description = describe_stack(account, stack)
+    if description is None:
         yield fine(STATE, f"{stack} does not exist yet")
         yield from _left_over(account, stack)
         return
-    status = str(found["StackStatus"])
+    status = str(description["StackStatus"])
     delete = (
         f"aws cloudformation delete-stack --stack-name {stack} --region {account.region}\n"
         f"aws cloudformation wait stack-delete-complete --stack-name {stack} --region {account.region}"
@@ -65,10 +65,12 @@ def _left_over(account: Account, stack: str) -> Iterator[Check]:
     """Yield resources of fixed names, which a new stack cannot create again."""
     logs = account.client("logs")
     for prefix in (f"/aws/lambda/{stack}/", f"/aws/vendedlogs/states/{stack}/", f"/aws/apigateway/{stack}/"):
-        groups = [each["logGroupName"] for each in logs.describe_log_groups(logGroupNamePrefix=prefix)["logGroups"]]
+        groups = [
+            log_group["logGroupName"] for log_group in logs.describe_log_groups(logGroupNamePrefix=prefix)["logGroups"]
+        ]
         if groups:
             commands = "\n".join(
-                f"aws logs delete-log-group --log-group-name {each} --region {account.region}" for each in groups
+                f"aws logs delete-log-group --log-group-name {group} --region {account.region}" for group in groups
             )
             yield fails(LEFT_OVER, f"log groups of an earlier stack: {', '.join(groups)}", commands)
     key = f"{stack}/push-key"

@@ -18,16 +18,16 @@ def publish_front_ends(account: Account, stage: Stage) -> str:
     Raises ``DeploymentError``, and ``LocalCloudError`` if nothing can be built.
     """
     outputs = read_outputs(account, stage.stack)
-    place, console = place_of(outputs), console_place_of(outputs)
-    if place is None and console is None:
+    widget_place, console = place_of(outputs), console_place_of(outputs)
+    if widget_place is None and console is None:
         return f"{stage.stack} serves neither widget nor console (ServeWidget, ServeConsole)."
     built, lines = web.build(), []
     with problems_explained("Publishing failed"):
         s3 = account.client("s3")
-        if place is not None:
+        if widget_place is not None:
             release = read_release(built, json.loads((web.SOURCES / "package.json").read_text())["version"])
-            publish(release, s3, place.bucket)
-            lines.append(f"The widget is published as {release.version}:\n\n{tag(release, place)}")
+            publish(release, s3, widget_place.bucket)
+            lines.append(f"The widget is published as {release.version}:\n\n{tag(release, widget_place)}")
         if console is not None:
             publish_console(read_console(web.CONSOLE_BUILT), s3, console)
             lines.append(f"The console is published at {console.url}")

@@ -39,12 +39,12 @@ def console_place_of(outputs: Mapping[str, str]) -> ConsolePlace | None:
     """Read a stack's outputs; None if it serves no console."""
     if "ConsoleBucketName" not in outputs:
         return None
-    given = json.loads(outputs["ConsoleConfig"])
+    settings = json.loads(outputs["ConsoleConfig"])
     config: dict[str, Any] = {
-        "oidc": {name: " ".join(value.split()) for name, value in given["oidc"].items() if value.strip()}
+        "oidc": {name: " ".join(value.split()) for name, value in settings["oidc"].items() if value.strip()}
     }
-    if given.get("traceUrl"):
-        config["traceUrl"] = given["traceUrl"]
+    if settings.get("traceUrl"):
+        config["traceUrl"] = settings["traceUrl"]
     return ConsolePlace(outputs["ConsoleBucketName"], outputs["ConsoleUrl"], config)
 
 
@@ -62,19 +62,19 @@ def read_console(built: Path) -> dict[str, bytes]:
     return files
 
 
-def publish_console(files: Mapping[str, bytes], s3: "S3Client", place: ConsolePlace) -> None:
+def publish_console(files: Mapping[str, bytes], s3: "S3Client", console_place: ConsolePlace) -> None:
     """Upload the modules that are missing, then what is asked for each time, and the page last. May be repeated.
 
     Raises ``DeploymentError`` if a module is there with other bytes; the page is not changed then.
     """
     for name, content in files.items():
         if HASHED.search(name):
-            put_once(s3, place.bucket, f"{FOLDER}/{name}", content)
+            put_once(s3, console_place.bucket, f"{FOLDER}/{name}", content)
     changing = {name: content for name, content in files.items() if not HASHED.search(name) and name != CONSOLE_PAGE}
-    changing |= {CONFIG: json.dumps(place.config).encode(), CONSOLE_PAGE: files[CONSOLE_PAGE]}
+    changing |= {CONFIG: json.dumps(console_place.config).encode(), CONSOLE_PAGE: files[CONSOLE_PAGE]}
     for name, content in changing.items():
         s3.put_object(
-            Bucket=place.bucket,
+            Bucket=console_place.bucket,
             Key=f"{FOLDER}/{name}",
             Body=content,
             ContentType=CONTENT_TYPES[Path(name).suffix],

@@ -56,8 +56,8 @@ def read_release(built: Path, number: str) -> Release:
         if file.is_file() and not file.name.startswith(".")
     }
     integrity: dict[str, str] = json.loads(files.get("integrity.json", b"{}"))
-    found = {name: _integrity(content) for name, content in files.items() if name.endswith(".js")}
-    if not set(ENTRIES) <= set(found) or found != integrity:
+    hashes = {name: _integrity(content) for name, content in files.items() if name.endswith(".js")}
+    if not set(ENTRIES) <= set(hashes) or hashes != integrity:
         raise DeploymentError(f"{built} is not as it was built: remove it, then run `make web`.")
     digest = hashlib.sha256()
     for name, content in files.items():
@@ -84,14 +84,14 @@ def publish(release: Release, s3: "S3Client", bucket: str) -> None:
         )
 
 
-def tag(release: Release, place: Place) -> str:
+def tag(release: Release, widget_place: Place) -> str:
     """Return the HTML with which a page shows exactly this release."""
-    script = f"{place.url}/{release.version}/baton-chat.js"
+    script = f"{widget_place.url}/{release.version}/baton-chat.js"
     return (
         f'<script type="module" src="{escape(script)}"\n'
         f'  integrity="{release.integrity["baton-chat.js"]}" crossorigin="anonymous"></script>\n'
-        f'<baton-chat endpoint="{escape(place.rest_url)}"\n'
-        f'  socket="{escape(place.socket_url)}" token-url="/baton-token"></baton-chat>'
+        f'<baton-chat endpoint="{escape(widget_place.rest_url)}"\n'
+        f'  socket="{escape(widget_place.socket_url)}" token-url="/baton-token"></baton-chat>'
     )
 
 

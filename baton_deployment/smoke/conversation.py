@@ -36,8 +36,8 @@ class Conversation:
         try:
             async for frame in self.connection:
                 received = json.loads(frame)
-                for each in received if isinstance(received, list) else [received]:
-                    event = self._whole(each)
+                for message in received if isinstance(received, list) else [received]:
+                    event = self._whole(message)
                     if event is None:
                         continue
                     if event["type"] == "RUN_ERROR":

@@ -28,8 +28,8 @@ class Steps:
 
     async def health(self) -> str:
         """Ask for the server's health."""
-        found = await self._client.health()
-        return f"version {found.version} at {self._target.url}"
+        health = await self._client.health()
+        return f"version {health.version} at {self._target.url}"
 
     async def identity(self) -> str:
         """Ask as whom the token speaks."""
@@ -39,7 +39,7 @@ class Steps:
     async def http(self) -> str:
         """Ask over HTTP, and read the answer as it streams."""
         result = await self._client.runs.create(QUESTION, thread_id=self._new_thread())
-        text = " ".join(each.text for each in result.messages).strip()
+        text = " ".join(message.text for message in result.messages).strip()
         return _answered(result.outcome, text)
 
     async def socket(self) -> str:
@@ -92,8 +92,8 @@ class Steps:
             read = await self._client.documents.wait(agent_id, uploaded.id, timeout=self._seconds)
             if read.status != "ready":
                 raise DeploymentError(f"The document is {read.status}.")
-            found = await self._client.documents.search(agent_id, f"the word {word}")
-            if word not in found.model_dump_json():
+            answer = await self._client.documents.search(agent_id, f"the word {word}")
+            if word not in answer.model_dump_json():
                 raise DeploymentError(f"The document is ready, but a search for {word} does not find it.")
         finally:
             await self._client.documents.delete(agent_id, uploaded.id)
@@ -103,21 +103,25 @@ class Steps:
         """Forget the user who was made for this; of a user whose token was given, the conversations of this trial."""
         if not self._target.is_own_user:
             requests = [await self._client.threads.delete(thread_id) for thread_id in self._threads]
-            await until(self._threads_left, lambda left: not left, self._seconds, "removal of the conversations")
+            await until(
+                self._threads_left, lambda thread_ids: not thread_ids, self._seconds, "removal of the conversations"
+            )
             return f"the {len(requests)} conversations of this trial are gone; the user's others stay"
         request = await self._client.users.forget("me")
-        await until(self._conversations, lambda left: not left, self._seconds, "removal of the user's conversations")
+        await until(
+            self._conversations, lambda thread_ids: not thread_ids, self._seconds, "removal of the user's conversations"
+        )
         return f"the user's conversations are gone; request {request.request_id} looks once more in 16 minutes"
 
     async def _conversations(self) -> list[str]:
         return [thread.id async for thread in self._client.threads.list()]
 
     async def _threads_left(self) -> list[str]:
-        left = []
+        thread_ids = []
         for thread_id in self._threads:
             with suppress(NotFoundError):
-                left.append((await self._client.threads.get(thread_id)).id)
-        return left
+                thread_ids.append((await self._client.threads.get(thread_id)).id)
+        return thread_ids
 
     def _new_thread(self) -> str:
         self._threads.append(str(uuid.uuid4()))

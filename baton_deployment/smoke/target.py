@@ -91,14 +91,14 @@ def target_at(url: str, socket_url: str | None, token: str | None, *, has_search
 def sign_token(keys: str, *permissions: str) -> str:
     """Return a token of a new user, signed with one of the embed ``keys``. Raises ``DeploymentError``."""
     try:
-        found, _ = read_embed_keys(keys, allow_any_tenant=True)
+        embed_keys, _ = read_embed_keys(keys, allow_any_tenant=True)
     except ValueError:
         raise DeploymentError("The secret with the embed keys is no JSON object of keys.") from None
-    usable = {kid: key for kid, key in found.items() if key.algorithm == ALGORITHM}
+    usable = {kid: key for kid, key in embed_keys.items() if key.algorithm == ALGORITHM}
     if not usable:
         raise DeploymentError(f"The secret with the embed keys has no usable key for {ALGORITHM}, with which to sign.")
     # Users of the tenant whom nobody knows, preferably in a tenant for it.
-    kid = min(usable, key=lambda each: usable[each].tenant != PREFERRED_TENANT)
+    kid = min(usable, key=lambda kid: usable[kid].tenant != PREFERRED_TENANT)
     now = int(time.time())
     tenant = usable[kid].tenant
     claims = {

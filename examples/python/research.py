@@ -45,10 +45,10 @@ def main(question: str) -> None:
             result = stream.result()
 
         print("\n\nSources:", ", ".join(dict.fromkeys(source.title or source.id for source in result.sources)))
-        for asked in result.tasks:
-            task = baton.threads.tasks.get(result.thread_id, asked.task_id)
+        for sub_task in result.tasks:
+            task = baton.threads.tasks.get(result.thread_id, sub_task.task_id)
             tokens = task.usage.total_tokens
-            print(f"\n{asked.agent_name} ({task.status}, {task.duration_ms} ms, {tokens} tokens):\n{task.result}")
+            print(f"\n{sub_task.agent_name} ({task.status}, {task.duration_ms} ms, {tokens} tokens):\n{task.result}")
 
 
 if __name__ == "__main__":

@@ -44,14 +44,14 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     if command == "reindex":
         return {"indices": event_loop.run(search_commands.reindex(event.get("indices", ())))}
     if command == "rebuild":
-        left = context.get_remaining_time_in_millis() / 1000
+        seconds_left = context.get_remaining_time_in_millis() / 1000
         positions = {tenant: (agent, cursor) for tenant, (agent, cursor) in event.get("positions", {}).items()}
         rebuilding = search_commands.rebuild(
             event.get("indices", ()),
             event.get("tenants", ()),
             positions,
-            seconds=left - COMMAND_MARGIN_SECONDS,
-            most_seconds=left - MARGIN_SECONDS,
+            seconds=seconds_left - COMMAND_MARGIN_SECONDS,
+            most_seconds=seconds_left - MARGIN_SECONDS,
         )
         return event_loop.run(rebuilding)
     if command == "verify":

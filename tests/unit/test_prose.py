@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.prose import find_flaws, word_flaws
+from tests.prose import ALLOWED_NAMES, find_flaws, word_flaws
 
 
 @pytest.mark.parametrize(
@@ -129,3 +129,34 @@ def test_code_quotations_and_terms_of_protocols_are_left_alone(text: str) -> Non
 def test_code_blocks_of_pages_are_left_alone() -> None:
     assert list(find_flaws("a.md", "Text.\n\n```python\ntold = 1  # anew\n```\n\n    indented told")) != []
     assert list(find_flaws("a.md", "Text.\n\n```python\ntold = 1  # anew\n```\n")) == []
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "found = 1",
+        "found: int = 1",
+        "for found in (1, 2): pass",
+        "def search(found: int) -> None: ...",
+        "search = lambda found: 1",
+        "self.found = 1",
+        "with open() as found: pass",
+        "if (found := 1): pass",
+        "[1 for found in ()]",
+        "try: pass\nexcept OSError as found: pass",
+        "match 1:\n    case int() as found: pass",
+        "match 1:\n    case [*found]: pass",
+    ],
+)
+def test_assigned_names_that_are_bare_participles_are_found(module: str) -> None:
+    assert [flaw.reason[:12] for flaw in find_flaws("functions/a.py", module)] == ["name `found`"]
+
+
+@pytest.mark.parametrize("module", ["found_document = 1", "print(found)", "from a import found", "run(found=1)"])
+def test_names_with_a_noun_and_names_of_others_are_allowed(module: str) -> None:
+    assert list(find_flaws("functions/a.py", module)) == []
+
+
+def test_few_names_are_allowed_with_a_reason() -> None:
+    assert len(ALLOWED_NAMES) <= 50
+    assert all(ALLOWED_NAMES.values())

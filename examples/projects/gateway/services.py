@@ -15,8 +15,8 @@ services = MCPServer("couriers")
 async def rate(request: Request) -> JSONResponse:
     """Answer with the rate of a currency."""
     currency = request.path_params["currency"]
-    known = currency in RATES
-    return JSONResponse({"currency": currency, "rate": RATES.get(currency)}, status_code=200 if known else 404)
+    is_known = currency in RATES
+    return JSONResponse({"currency": currency, "rate": RATES.get(currency)}, status_code=200 if is_known else 404)
 
 
 @services.tool()

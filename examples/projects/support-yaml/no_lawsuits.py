@@ -17,8 +17,8 @@ class Endpoint(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """Answer with the verdict on the text of the request."""
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        body = json.dumps(judge(asked["text"])).encode()
+        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        body = json.dumps(judge(request["text"])).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))

@@ -20,13 +20,13 @@ class Table(BaseModel):
 @tool
 async def find_tables(people: PositiveInt, context: CallContext) -> list[str]:
     """Find tables that are free. people: the number of guests."""
-    found = []
+    tables = []
     for number, (table, seats) in enumerate(FREE.items(), start=1):
         await context.progress(f"{number} of {len(FREE)}: {table}")
         if seats >= people:
-            found.append(table)
-    context.state["offered"] = found
-    return found
+            tables.append(table)
+    context.state["offered"] = tables
+    return tables
 
 
 @tool
