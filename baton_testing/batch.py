@@ -34,7 +34,9 @@ class Batch:
     chosen: Sequence[tuple[ReadFile, int]]
 
     @classmethod
-    def of(cls, place: AgentPlace, answering: Answering, files: Sequence[ReadFile], name: str | None = None) -> Batch:
+    def of(
+        cls, agent_place: AgentPlace, answering: Answering, files: Sequence[ReadFile], name: str | None = None
+    ) -> Batch:
         """Choose all conversations, or those whose names contain ``name``. Raises ``CannotRun`` if there are none."""
         chosen = [
             (file, number)
@@ -45,7 +47,7 @@ class Batch:
         if not chosen:
             names = "; ".join(test.name for file in files for test in file.content.conversations)
             raise CannotRun(f"No conversation has {name!r} in its name. There are: {names}")
-        return cls(place, answering, chosen)
+        return cls(agent_place, answering, chosen)
 
     def results(self, processes: int | None = None) -> Iterator[ConversationResult]:
         """Hold the conversations, and yield their results in their order. Raises ``CannotRun``.
@@ -66,8 +68,8 @@ class Batch:
             waiting: list[Future[ConversationResult]] = [
                 executor.submit(_hold, self.place, self.answering, file.path, number) for file, number in self.chosen
             ]
-            for each in waiting:
-                yield each.result()
+            for future in waiting:
+                yield future.result()
         finally:
             executor.shutdown(wait=False, cancel_futures=True)
 
@@ -77,7 +79,7 @@ def record(results: Sequence[ConversationResult]) -> list[Path]:
     written: dict[Path, Cassette] = {}
     for result in results:
         run = result.runs[-1]
-        if any(each.answer.error is not None for each in run.recordings) and not run.passed:
+        if any(recording.answer.error is not None for recording in run.recordings) and not run.passed:
             continue
         path = Cassette.path_for(result.file)
         if path not in written:
@@ -91,28 +93,28 @@ def record(results: Sequence[ConversationResult]) -> list[Path]:
 def _read_cassette(path: Path, result: ConversationResult) -> Cassette:
     """Return the cassette with its other conversations, if they were recorded of the same models."""
     try:
-        known = Cassette.read(path)
+        cassette = Cassette.read(path)
     except CannotRun:
         return Cassette(result.names)
-    return known if known.names == result.names else Cassette(result.names)
+    return cassette if cassette.names == result.names else Cassette(result.names)
 
 
 _entered = ExitStack()
 """The context of a process of the pool; it ends with the process."""
 
 
-def _begin(place: AgentPlace) -> None:
+def _begin(agent_place: AgentPlace) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the first process's to deal with
-    _entered.enter_context(place.enter())
+    _entered.enter_context(agent_place.enter())
 
 
 @cache
-def _runner(place: AgentPlace, answering: Answering) -> Runner:
-    return _make_runner(place, answering)
+def _runner(agent_place: AgentPlace, answering: Answering) -> Runner:
+    return _make_runner(agent_place, answering)
 
 
-def _make_runner(place: AgentPlace, answering: Answering) -> Runner:
-    runner = Runner(place.load(), make_token_counter(), answering)
+def _make_runner(agent_place: AgentPlace, answering: Answering) -> Runner:
+    runner = Runner(agent_place.load(), make_token_counter(), answering)
     runner.warm_up()
     return runner
 
@@ -122,5 +124,5 @@ def _file(path: Path) -> ReadFile:
     return read_file(path)
 
 
-def _hold(place: AgentPlace, answering: Answering, path: Path, number: int) -> ConversationResult:
-    return _runner(place, answering).run(_file(path), number)
+def _hold(agent_place: AgentPlace, answering: Answering, path: Path, number: int) -> ConversationResult:
+    return _runner(agent_place, answering).run(_file(path), number)

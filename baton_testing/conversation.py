@@ -119,7 +119,7 @@ class Conversation:
         async def pass_by(emit: Callable[[Event], None]) -> None:
             end = self._ports.clock.now() + duration
             while (now := self._ports.clock.now()) < end:
-                due = min((each for each in self._due() if each > now), default=end)
+                due = min((moment for moment in self._due() if moment > now), default=end)
                 pause = min(max(due - now, SHORTEST_PAUSE), end - now)
                 await asyncio.sleep(pause.total_seconds())
                 await self._app.sweeper.sweep(seconds=TURN_SECONDS)
@@ -155,7 +155,9 @@ class Conversation:
 
     async def _decide(self, decision: Decision, emit: Callable[[Event], None]) -> None:
         chosen = [
-            each for each in self._interrupts if decision.tool in (None, each.get("metadata", {}).get("toolName"))
+            interrupt
+            for interrupt in self._interrupts
+            if decision.tool in (None, interrupt.get("metadata", {}).get("toolName"))
         ]
         if not chosen:
             about = decision.tool or "anything"
@@ -165,9 +167,9 @@ class Conversation:
         if decision.comment is not None:
             payload["comment"] = decision.comment
         status = AnswerStatus.RESOLVED
-        answers = [InterruptAnswer(each["id"], status, payload, self._scope.user_id) for each in chosen]
+        answers = [InterruptAnswer(interrupt["id"], status, payload, self._scope.user_id) for interrupt in chosen]
         request = answer_request(self.thread_id, answers)
-        self._interrupts = [each for each in self._interrupts if each not in chosen]
+        self._interrupts = [interrupt for interrupt in self._interrupts if interrupt not in chosen]
         await self._app.turns.run(self._scope, request, emit, seconds=TURN_SECONDS)
 
     async def _observe(self, title: str, act: Callable[[Callable[[Event], None]], Awaitable[None]]) -> Observation:

@@ -31,99 +31,101 @@ class ReadFile:
         """Return tests that are in no file."""
         return cls(path, content, YamlDocument(path, {}, None))
 
-    def where(self, place: Place) -> str:
+    def where(self, location: Place) -> str:
         """Return ``file:line`` of a part."""
-        return f"{self.path}:{self.line(place)}"
+        return f"{self.path}:{self.line(location)}"
 
-    def line(self, place: Place) -> int:
+    def line(self, location: Place) -> int:
         """Return the line of a part, from 1."""
-        return self._document.line(place)
+        return self._document.line(location)
 
-    def problems(self, known: KnownNames) -> Iterator[str]:
+    def problems(self, known_names: KnownNames) -> Iterator[str]:
         """Yield the names that do not exist, with their places."""
         content = self.content
         for name, stub in content.tools.items():
-            yield from self._report_at(("tools", name), known.find_stub_problem(name, stub))
+            yield from self._report_at(("tools", name), known_names.find_stub_problem(name, stub))
         for name in content.reach:
-            yield from self._report_at(("reach",), known.find_source_problem(name))
+            yield from self._report_at(("reach",), known_names.find_source_problem(name))
         if content.script is not None and not (self.path.parent / content.script).is_file():
             yield self._document.problem(("script",), f"there is no file {content.script}")
         names: set[str] = set()
         for number, test in enumerate(content.conversations):
-            place: Place = ("conversations", number)
+            location: Place = ("conversations", number)
             if test.name in names:
-                yield self._document.problem((*place, "name"), f"two conversations are named {test.name!r}")
+                yield self._document.problem((*location, "name"), f"two conversations are named {test.name!r}")
             names.add(test.name)
-            yield from self._find_problems(test, place, known)
+            yield from self._find_problems(test, location, known_names)
 
-    def _find_problems(self, test: ConversationTest, place: Place, known: KnownNames) -> Iterator[str]:
+    def _find_problems(self, test: ConversationTest, location: Place, known_names: KnownNames) -> Iterator[str]:
         stubbed = {*self.content.tools, *test.tools}
         for name, stub in test.tools.items():
-            yield from self._report_at((*place, "tools", name), known.find_stub_problem(name, stub))
+            yield from self._report_at((*location, "tools", name), known_names.find_stub_problem(name, stub))
         if test.agent is not None:
-            yield from self._report_at((*place, "agent"), known.find_main_problem(test.agent))
+            yield from self._report_at((*location, "agent"), known_names.find_main_problem(test.agent))
         for index, expectation in enumerate(test.expect):
-            yield from self._check_names(expectation, (*place, "expect", index), known, stubbed)
+            yield from self._check_names(expectation, (*location, "expect", index), known_names, stubbed)
         for index, answer in enumerate(test.answers):
-            yield from self._check_agent(answer, (*place, "answers", index), known)
+            yield from self._check_agent(answer, (*location, "answers", index), known_names)
         for number, step in enumerate(test.steps):
-            at = (*place, "steps", number)
+            at = (*location, "steps", number)
             for index, expectation in enumerate(step.expect):
-                yield from self._check_names(expectation, (*at, "expect", index), known, stubbed)
+                yield from self._check_names(expectation, (*at, "expect", index), known_names, stubbed)
             for index, answer in enumerate(step.answers):
-                yield from self._check_agent(answer, (*at, "answers", index), known)
+                yield from self._check_agent(answer, (*at, "answers", index), known_names)
             for index, name in enumerate(step.files):
                 if not (self.path.parent / name).is_file():
                     yield self._document.problem((*at, "files", index), f"there is no file {name}")
 
-    def _check_names(self, wanted: Expectation, place: Place, known: KnownNames, stubbed: set[str]) -> Iterator[str]:
+    def _check_names(
+        self, expectation: Expectation, location: Place, known_names: KnownNames, stubbed: set[str]
+    ) -> Iterator[str]:
         agents: dict[str, Sequence[str | None]] = {
-            "handoff": (wanted.handoff,),
-            "by": (wanted.by,),
-            "answered_by": (wanted.answered_by,),
+            "handoff": (expectation.handoff,),
+            "by": (expectation.by,),
+            "answered_by": (expectation.answered_by,),
         }
-        agents |= {"consulted": wanted.consulted, "not_consulted": wanted.not_consulted}
+        agents |= {"consulted": expectation.consulted, "not_consulted": expectation.not_consulted}
         for field, names in agents.items():
             for name in names:
                 if name is not None:
-                    yield from self._report_at((*place, field), known.find_agent_problem(name))
+                    yield from self._report_at((*location, field), known_names.find_agent_problem(name))
         tools: dict[str, Sequence[str | None]] = {
-            "tool": (wanted.tool,),
-            "approval": (wanted.approval,),
-            "no_tool": wanted.no_tool,
+            "tool": (expectation.tool,),
+            "approval": (expectation.approval,),
+            "no_tool": expectation.no_tool,
         }
         for field, names in tools.items():
             for name in names:
                 if name is not None and name not in stubbed:
-                    yield from self._report_at((*place, field), known.find_tool_problem(name))
-        if wanted.workflow is not None:
-            yield from self._report_at((*place, "workflow"), known.find_state_problem(wanted.workflow))
+                    yield from self._report_at((*location, field), known_names.find_tool_problem(name))
+        if expectation.workflow is not None:
+            yield from self._report_at((*location, "workflow"), known_names.find_state_problem(expectation.workflow))
 
-    def _check_agent(self, answer: ScriptedAnswer, place: Place, known: KnownNames) -> Iterator[str]:
+    def _check_agent(self, answer: ScriptedAnswer, location: Place, known_names: KnownNames) -> Iterator[str]:
         if answer.agent is not None:
-            yield from self._report_at((*place, "agent"), known.find_agent_problem(answer.agent))
+            yield from self._report_at((*location, "agent"), known_names.find_agent_problem(answer.agent))
 
-    def _report_at(self, place: Place, problem: str | None) -> Iterator[str]:
+    def _report_at(self, location: Place, problem: str | None) -> Iterator[str]:
         if problem is not None:
-            yield self._document.problem(place, problem)
+            yield self._document.problem(location, problem)
 
 
 def find_files(paths: Sequence[Path]) -> list[Path]:
     """Return the files that ``paths`` name: files, and those directly in folders. Raises ``CannotRun``."""
-    found: list[Path] = []
+    files: list[Path] = []
     for path in paths:
         if path.is_dir():
-            found += sorted(each for each in path.iterdir() if each.suffix in SUFFIXES)
+            files += sorted(file for file in path.iterdir() if file.suffix in SUFFIXES)
         elif path.is_file():
-            found.append(path)
+            files.append(path)
         else:
             raise CannotRun(
                 f"{path}: there is no such file or folder. Tests are YAML files, by default those in tests/."
             )
-    if not found:
+    if not files:
         named = ", ".join(map(str, paths))
         raise CannotRun(f"{named}: no tests (*.yaml) here. `baton test --from THREAD` makes one of a conversation.")
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(files))
 
 
 def read_file(path: Path) -> ReadFile:
@@ -141,16 +143,16 @@ def read_file(path: Path) -> ReadFile:
 
 def _list_problems(document: YamlDocument, problem: ValidationError) -> Iterator[str]:
     errors = problem.errors()
-    for each in errors:
-        place = each["loc"]
-        if each["type"] == "too_short" and any(len(other["loc"]) > len(place) for other in errors):
+    for error in errors:
+        location = error["loc"]
+        if error["type"] == "too_short" and any(len(other["loc"]) > len(location) for other in errors):
             continue  # the list is too short because its items cannot be read
-        is_unknown = each["type"] == "extra_forbidden"
-        what = unknown_field(place[-1], field_names(ConversationFile)) if is_unknown else in_plain_words(each)
-        yield document.problem(place, what)
+        is_unknown = error["type"] == "extra_forbidden"
+        what = unknown_field(location[-1], field_names(ConversationFile)) if is_unknown else in_plain_words(error)
+        yield document.problem(location, what)
 
 
-def read_files(paths: Sequence[Path], known: KnownNames) -> list[ReadFile]:
+def read_files(paths: Sequence[Path], known_names: KnownNames) -> list[ReadFile]:
     """Read files and look up all names in them. Raises ``CannotRun`` with the problems of all of them."""
     files: list[ReadFile] = []
     problems: list[str] = []
@@ -160,7 +162,7 @@ def read_files(paths: Sequence[Path], known: KnownNames) -> list[ReadFile]:
         except CannotRun as problem:
             problems.append(str(problem))
         else:
-            problems += files[-1].problems(known)
+            problems += files[-1].problems(known_names)
     if problems:
         raise CannotRun("\n".join(problems))
     return files

@@ -62,8 +62,8 @@ class SeenRecords(FakeRunRecords):
 
     def place(self, call: ToolCallRecord) -> tuple[datetime, int]:
         """Return the place of a call among others. A consultation comes before the calls of its agent."""
-        begun = call.task_id if call.tool_name.startswith(ASK) else None
-        return call.called_at, self.places.get(begun or call.id, self.places[call.id])
+        task_id = call.task_id if call.tool_name.startswith(ASK) else None
+        return call.called_at, self.places.get(task_id or call.id, self.places[call.id])
 
 
 class ConversationPorts(MemoryPorts):

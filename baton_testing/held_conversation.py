@@ -30,21 +30,21 @@ class HeldConversation:
     def take_step(self, step: Step, index: int, seen: Observation, problems: Sequence[str]) -> None:
         """Check a step of the test."""
         self.seen.append(seen)
-        place = (*self._place, "steps", index)
+        location = (*self._place, "steps", index)
         stopped = (*seen.problems, *problems)
         for problem in stopped:
-            self._fail(place, step.title, "the step can be taken", problem)
+            self._fail(location, step.title, "the step can be taken", problem)
         if stopped:
             return
-        if seen.error is not None and all(each.error is None for each in step.expect):
-            self._fail(place, step.title, "no error", f"the error {seen.error}")
-        for number, wanted in enumerate(step.expect):
-            self._check(wanted, seen, (*place, "expect", number), step.title)
+        if seen.error is not None and all(expectation.error is None for expectation in step.expect):
+            self._fail(location, step.title, "no error", f"the error {seen.error}")
+        for number, expectation in enumerate(step.expect):
+            self._check(expectation, seen, (*location, "expect", number), step.title)
 
     def take(self, seen: Observation) -> None:
         """Take a step of a played user."""
         self.seen.append(seen)
-        if seen.error is not None and all(each.error is None for each in self._test.expect):
+        if seen.error is not None and all(expectation.error is None for expectation in self._test.expect):
             self._fail(self._place, seen.title, "no error", f"the error {seen.error}")
 
     def judge(self, verdict: Verdict) -> None:
@@ -55,8 +55,8 @@ class HeldConversation:
     def check_whole(self) -> None:
         """Check the expectations of the conversation as a whole."""
         whole = combine(self.seen)
-        for number, wanted in enumerate(self._test.expect):
-            self._check(wanted, whole, (*self._place, "expect", number), WHOLE)
+        for number, expectation in enumerate(self._test.expect):
+            self._check(expectation, whole, (*self._place, "expect", number), WHOLE)
 
     def fail_as_whole(self, expected: str, happened: str) -> None:
         """Note that the conversation could not be held."""
@@ -80,9 +80,9 @@ class HeldConversation:
             recordings=tuple(recordings),
         )
 
-    def _check(self, wanted: Expectation, seen: Observation, place: Place, step: str) -> None:
-        for each in find_unmet(wanted, seen):
-            self._fail(place, step, each.expected, each.happened)
+    def _check(self, expectation: Expectation, seen: Observation, location: Place, step: str) -> None:
+        for unmet in find_unmet(expectation, seen):
+            self._fail(location, step, unmet.expected, unmet.happened)
 
-    def _fail(self, place: Place, step: str, expected: str, happened: str) -> None:
-        self.failures.append(Failure(self._file.where(place), step, expected, happened))
+    def _fail(self, location: Place, step: str, expected: str, happened: str) -> None:
+        self.failures.append(Failure(self._file.where(location), step, expected, happened))

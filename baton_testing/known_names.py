@@ -29,14 +29,14 @@ class KnownNames:
         """Return the names of these agents."""
         agents = files.all()
         declared = [tool for agent in agents for tool in agent.tools]
-        made = {name for agent in agents for name in (tool_name(ASK, agent.id), tool_name(TRANSFER, agent.id))}
+        made_tools = {name for agent in agents for name in (tool_name(ASK, agent.id), tool_name(TRANSFER, agent.id))}
         return cls(
             agents=frozenset(agent.id for agent in agents),
             mains=frozenset(agent.id for agent in agents if agent.main),
             tools=frozenset(
                 {tool.name for tool in declared if isinstance(tool, HttpTool | OpenApiTool | PythonTool)}
                 | {guardrail.name for agent in agents for guardrail in agent.guardrails}
-                | made
+                | made_tools
                 | set(BUILTIN_TOOLS)
             ),
             servers=frozenset(tool.name for tool in declared if isinstance(tool, McpServer)),
@@ -83,7 +83,7 @@ class KnownNames:
         return None if name in self.states else f"no workflow has a state {name!r}{_advise(name, self.states)}"
 
 
-def _advise(name: str, known: Collection[str]) -> str:
+def _advise(name: str, names: Collection[str]) -> str:
     """Return the end of a problem's text: the name that was probably meant, or all that there are."""
-    similar = similar_name(name, known)
-    return f" (did you mean {similar}?)" if similar else f". There are: {', '.join(sorted(known)) or 'none'}"
+    similar = similar_name(name, names)
+    return f" (did you mean {similar}?)" if similar else f". There are: {', '.join(sorted(names)) or 'none'}"

@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 
-def holds(found: Any, wanted: Any) -> bool:
-    """Return whether ``found`` has all that ``wanted`` has: of objects the named members, of lists all in order."""
-    if isinstance(wanted, dict):
-        return isinstance(found, dict) and all(name in found and holds(found[name], wanted[name]) for name in wanted)
-    if isinstance(wanted, list):
-        if not isinstance(found, list) or len(found) != len(wanted):
+def holds(actual: Any, expected: Any) -> bool:
+    """Return whether ``actual`` has all that ``expected`` has: of objects the named members, of lists all in order."""
+    if isinstance(expected, dict):
+        return isinstance(actual, dict) and all(
+            name in actual and holds(actual[name], expected[name]) for name in expected
+        )
+    if isinstance(expected, list):
+        if not isinstance(actual, list) or len(actual) != len(expected):
             return False
-        return all(holds(each, part) for each, part in zip(found, wanted, strict=True))
-    if isinstance(found, bool) is not isinstance(wanted, bool):
+        return all(holds(part_of_actual, part) for part_of_actual, part in zip(actual, expected, strict=True))
+    if isinstance(actual, bool) is not isinstance(expected, bool):
         return False
-    return bool(found == wanted)
+    return bool(actual == expected)

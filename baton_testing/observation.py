@@ -31,8 +31,10 @@ class Called:
     succeeded: bool
 
     def __str__(self) -> str:
-        given = self.arguments if isinstance(self.arguments, str) else json.dumps(self.arguments, ensure_ascii=False)
-        return f"{self.agent_id} called {self.tool} {given}"
+        arguments = (
+            self.arguments if isinstance(self.arguments, str) else json.dumps(self.arguments, ensure_ascii=False)
+        )
+        return f"{self.agent_id} called {self.tool} {arguments}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,7 @@ class Observation:
     @property
     def text(self) -> str:
         """All that agents said."""
-        return "\n".join(each.text for each in self.said)
+        return "\n".join(utterance.text for utterance in self.said)
 
     def transcript(self) -> Iterator[str]:
         """Yield the lines of the transcript."""
@@ -80,9 +82,9 @@ class Observation:
             yield f"  [{_short(str(call))} -> {_short(call.output or '')}{outcome}]"
         yield from (f"  [handed over to {agent}]" for agent in self.handoffs)
         yield from (f"  [workflow: {state}]" for state in self.workflow_states)
-        for said in self.said:
-            first, *others = said.text.splitlines() or [""]
-            yield f"  {said.name}: {first}"
+        for utterance in self.said:
+            first, *others = utterance.text.splitlines() or [""]
+            yield f"  {utterance.name}: {first}"
             yield from (f"    {line}" for line in others)
         yield from (f"  [may {tool} be called?]" for tool in self.approvals)
         yield from (f"  [closed: {reason}]" for reason in self.closings)
@@ -96,7 +98,7 @@ def combine(parts: list[Observation]) -> Observation:
     return Observation(
         whole.title,
         **{
-            name: tuple(each for part in parts for each in getattr(part, name))
+            name: tuple(record for part in parts for record in getattr(part, name))
             for name in (
                 "said",
                 "calls",

@@ -63,16 +63,16 @@ class PlayedUser:
         """Return the user's next message; None when the user is done. Raises ``ModelError``."""
         instructions = _PERSONA.format(done=DONE, persona=self.test.persona, goal=self.test.goal)
         prompts = [Prompt(Role.SYSTEM, instructions), Prompt(Role.USER, "(The conversation begins. Say something.)")]
-        for each in seen:
+        for observation in seen:
             # To the model that plays the user, the assistant is the one who asks.
-            prompts.append(Prompt(Role.ASSISTANT, each.title.removeprefix("say: ")))
-            prompts.append(Prompt(Role.USER, each.text or "(no answer)"))
+            prompts.append(Prompt(Role.ASSISTANT, observation.title.removeprefix("say: ")))
+            prompts.append(Prompt(Role.USER, observation.text or "(no answer)"))
         text = (await self._ask("persona", prompts, None)).strip()
         return None if not text or DONE in text else text
 
     async def verdict(self, seen: Sequence[Observation]) -> Verdict:
         """Return the judge's verdict. Raises ``ModelError``."""
-        transcript = "\n".join(line for each in seen for line in each.transcript())
+        transcript = "\n".join(line for observation in seen for line in observation.transcript())
         prompts = [Prompt(Role.SYSTEM, _JUDGE.format(judge=self.test.judge)), Prompt(Role.USER, transcript)]
         answer = await self._ask("judge", prompts, _VERDICT)
         try:

@@ -67,7 +67,10 @@ def check_functions(files: AgentFiles) -> None:
     """Import the functions that agents have as tools. Raises ``CannotRun`` with those that cannot be used."""
     from baton_local.project.shared_agents import unusable_functions
 
-    problems = [each.describe(_describe_problem(each.problem)) for each in unusable_functions(files)]
+    problems = [
+        unusable_function.describe(_describe_problem(unusable_function.problem))
+        for unusable_function in unusable_functions(files)
+    ]
     if problems:
         raise CannotRun("\n".join(dict.fromkeys(problems)))
 

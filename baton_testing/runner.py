@@ -106,8 +106,8 @@ class Runner:
 
 def _fail(file: ReadFile, number: int, problem: Exception) -> RunResult:
     trace = "".join(traceback.format_exception(problem)).rstrip()
-    place = file.where(("conversations", number))
-    return RunResult((Failure(place, WHOLE, "the conversation can be held", f"{problem!r}\n{trace}"),))
+    location = file.where(("conversations", number))
+    return RunResult((Failure(location, WHOLE, "the conversation can be held", f"{problem!r}\n{trace}"),))
 
 
 async def _follow(

@@ -30,19 +30,19 @@ class StubbedTools:
 
     async def offered(self, agent: AgentDefinition, scope: Scope) -> OfferedTools:
         permitted = [tool for tool in agent.tools if all(scope.has(name) for name in tool.required_permissions)]
-        asked = [tool for tool in permitted if self._is_asked(tool)]
-        found = OfferedTools()
-        if asked:
-            with_these = agent.model_copy(update={"tools": tuple(asked)})
-            if all(isinstance(tool, PythonTool) for tool in asked):
-                found = await self._real.offered(with_these, scope)
+        real_tools = [tool for tool in permitted if self._is_asked(tool)]
+        tools = OfferedTools()
+        if real_tools:
+            with_these = agent.model_copy(update={"tools": tuple(real_tools)})
+            if all(isinstance(tool, PythonTool) for tool in real_tools):
+                tools = await self._real.offered(with_these, scope)
             else:
                 async with real_time():
-                    found = await self._real.offered(with_these, scope)
-        offered = [self._apply_stub(tool) for tool in found.tools]
-        missing = list(found.missing)
+                    tools = await self._real.offered(with_these, scope)
+        offered = [self._apply_stub(tool) for tool in tools.tools]
+        missing = list(tools.missing)
         for definition in permitted:
-            if definition in asked:
+            if definition in real_tools:
                 continue
             stubs = self._find_stubs(definition)
             offered += stubs
@@ -55,7 +55,7 @@ class StubbedTools:
         self, agent: AgentDefinition, name: str, arguments: Mapping[str, Any], context: CallContext
     ) -> ToolResult:
         stub = self._stubs.get(name)
-        if stub is None and name not in self._reach and any(each.name == name for each in agent.guardrails):
+        if stub is None and name not in self._reach and any(guardrail.name == name for guardrail in agent.guardrails):
             self._note(f"The guardrail {name} was not asked: stub it under `tools`, or name it in `reach`.")
             raise ToolFailed("The test neither stubs nor reaches it.", is_outage=True)
         if stub is None:

@@ -44,11 +44,11 @@ class Watch:
     async def end(self, title: str, events: Sequence[Event], error: str | None) -> Observation:
         """Return the observation of the time since the last step."""
         milliseconds = self._own_time.milliseconds
-        calls = [each for each in await self._all_calls() if each.id not in self._calls]
-        self._calls.update(each.id for each in calls)
-        tasks = [each for each in await self._all_tasks() if each.id not in self._tasks]
-        self._tasks.update(each.id for each in tasks)
-        begun, returned = self._new_handoffs(await self._all_handoffs())
+        calls = [call for call in await self._all_calls() if call.id not in self._calls]
+        self._calls.update(call.id for call in calls)
+        tasks = [task for task in await self._all_tasks() if task.id not in self._tasks]
+        self._tasks.update(task.id for task in tasks)
+        targets, returned = self._new_handoffs(await self._all_handoffs())
         tokens, self._tokens = self._ports.model.tokens - self._tokens, self._ports.model.tokens
         states, self._states = self._ports.workflows.states[self._states :], len(self._ports.workflows.states)
         problems, self._problems = self._problems, []
@@ -56,8 +56,8 @@ class Watch:
             title=title,
             said=_list_said(events),
             calls=tuple(Called(c.agent_id, c.tool_name, c.input, c.output, c.succeeded) for c in calls),
-            consulted=tuple(each.agent_id for each in tasks),
-            handoffs=tuple(begun),
+            consulted=tuple(task.agent_id for task in tasks),
+            handoffs=tuple(targets),
             returns=returned,
             workflow_states=tuple(dict.fromkeys(states)),
             approvals=_approvals(events),
@@ -68,24 +68,24 @@ class Watch:
             tokens=tokens,
             milliseconds=milliseconds,
             sources=_list_sources(events),
-            runs=tuple(str(each.body.get("runId")) for each in events if each.type == "RUN_FINISHED"),
+            runs=tuple(str(event.body.get("runId")) for event in events if event.type == "RUN_FINISHED"),
         )
 
     def _new_handoffs(self, requests: Sequence[HandoffRequest]) -> tuple[list[str], int]:
-        begun, returned = [], 0
-        for each in reversed(requests):
-            if each.outcome is HandoffOutcome.REFUSED:
+        targets, returned = [], 0
+        for request in reversed(requests):
+            if request.outcome is HandoffOutcome.REFUSED:
                 continue
-            if each.id not in self._handoffs:
-                begun.append(each.target_agent_id)
-            if each.outcome is not None and self._handoffs.get(each.id) is None:
+            if request.id not in self._handoffs:
+                targets.append(request.target_agent_id)
+            if request.outcome is not None and self._handoffs.get(request.id) is None:
                 returned += 1
-            self._handoffs[each.id] = each.outcome
-        return begun, returned
+            self._handoffs[request.id] = request.outcome
+        return targets, returned
 
     def _new_closings(self) -> tuple[str, ...]:
-        ended = [ref for ref in self._ports.closings.started.values() if ref.thread_id == self._thread_id]
-        new, self._closed = ended[self._closed :], len(ended)
+        episode_refs = [ref for ref in self._ports.closings.started.values() if ref.thread_id == self._thread_id]
+        new, self._closed = episode_refs[self._closed :], len(episode_refs)
         return tuple(ref.reason.value for ref in new)
 
     async def _all_calls(self) -> Sequence[ToolCallRecord]:
@@ -112,7 +112,7 @@ def _list_said(events: Sequence[Event]) -> tuple[Said, ...]:
             texts[message_id] = []
         elif event.type == "TEXT_MESSAGE_CONTENT":
             texts[message_id].append(str(event.body["delta"]))
-    return tuple(Said(*speakers[each], "".join(pieces)) for each, pieces in texts.items() if pieces)
+    return tuple(Said(*speakers[message_id], "".join(pieces)) for message_id, pieces in texts.items() if pieces)
 
 
 def _list_sources(events: Sequence[Event]) -> tuple[Mapping[str, Any], ...]:
@@ -122,13 +122,13 @@ def _list_sources(events: Sequence[Event]) -> tuple[Mapping[str, Any], ...]:
 
 def _approvals(events: Sequence[Event]) -> tuple[str, ...]:
     outcomes = [event.body.get("outcome") or {} for event in events if event.type == "RUN_FINISHED"]
-    interrupts = [each for outcome in outcomes for each in outcome.get("interrupts") or ()]
-    return tuple(str((each.get("metadata") or {}).get("toolName")) for each in interrupts)
+    interrupts = [interrupt for outcome in outcomes for interrupt in outcome.get("interrupts") or ()]
+    return tuple(str((interrupt.get("metadata") or {}).get("toolName")) for interrupt in interrupts)
 
 
 def _result(events: Sequence[Event]) -> Any:
-    found = [event.body.get("result") for event in events if event.type == "RUN_FINISHED"]
-    return next((result for result in reversed(found) if result is not None), None)
+    results = [event.body.get("result") for event in events if event.type == "RUN_FINISHED"]
+    return next((result for result in reversed(results) if result is not None), None)
 
 
 def _error(events: Sequence[Event]) -> str | None:

@@ -21,8 +21,10 @@ class Source:
 
     def is_named(self, name: str) -> bool:
         """Return whether ``name`` is one of its names; upper and lower case are the same."""
-        wanted = name.casefold().strip()
-        return bool(wanted) and wanted in {each.casefold() for each in (self.id, self.title, self.url, self.file)}
+        folded_name = name.casefold().strip()
+        return bool(folded_name) and folded_name in {
+            label.casefold() for label in (self.id, self.title, self.url, self.file)
+        }
 
     def __str__(self) -> str:
         return self.title or self.file or self.url or self.id
@@ -68,17 +70,17 @@ def read_source(values: Mapping[str, Any]) -> Source:
 
 def read_retrieved(record: Mapping[str, Any]) -> tuple[Source, ...]:
     """Return the passages of documents in a Context Inspector's record, of all agents, the best first."""
-    found: list[tuple[float, Source]] = []
+    scored_sources: list[tuple[float, Source]] = []
     for block in record.get("blocks", ()):
         for item in block.get("items", ()):
             origin = item.get("source") or {}
             if origin.get("documentId"):
                 names = (origin["documentId"], item.get("title"), origin.get("url"))
-                found.append((float(item.get("score") or 0.0), Source(*(str(each or "") for each in names))))
-    found.sort(key=lambda each: -each[0])  # stable: equals stay in the order of the prompt
-    return tuple(source for _, source in found)
+                scored_sources.append((float(item.get("score") or 0.0), Source(*(str(name or "") for name in names))))
+    scored_sources.sort(key=lambda scored: -scored[0])  # stable: equals stay in the order of the prompt
+    return tuple(source for _, source in scored_sources)
 
 
 def with_files(sources: Sequence[Source], files: Mapping[str, str]) -> tuple[Source, ...]:
     """Return sources with the names of their files, which ``files`` has by document."""
-    return tuple(Source(each.id, each.title, each.url, files.get(each.id, "")) for each in sources)
+    return tuple(Source(source.id, source.title, source.url, files.get(source.id, "")) for source in sources)

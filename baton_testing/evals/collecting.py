@@ -46,22 +46,22 @@ class Wanted:
             return False
         if self.rating is None and not self.errors:
             return True
-        is_rated = any(each.rating == self.rating for each in turn.feedback or ())
+        is_rated = any(feedback.rating == self.rating for feedback in turn.feedback or ())
         return (self.rating is not None and is_rated) or (self.errors and turn.error_code is not None)
 
 
-async def collect(client: AsyncBaton, wanted: Wanted) -> AsyncIterator[dict[str, Any]]:
+async def collect(client: AsyncBaton, criteria: Wanted) -> AsyncIterator[dict[str, Any]]:
     """Yield a case for each wanted turn of the tenant, without personal data, the newest conversations first.
 
     Raises the client's errors.
     """
-    found = 0
+    count = 0
     looked_at = 0
-    async for thread in _threads(client, wanted):
+    async for thread in _threads(client, criteria):
         looked_at += 1
         if looked_at > MAX_THREADS:
             return
-        turns = [turn async for turn in client.threads.turns(thread.id, limit=100) if wanted.takes(turn)]
+        turns = [turn async for turn in client.threads.turns(thread.id, limit=100) if criteria.takes(turn)]
         if not turns:
             continue
         messages = await _messages(client, thread.id)
@@ -70,20 +70,20 @@ async def collect(client: AsyncBaton, wanted: Wanted) -> AsyncIterator[dict[str,
             if case is None:
                 continue
             yield await _redact(case)
-            found += 1
-            if found >= wanted.limit:
+            count += 1
+            if count >= criteria.limit:
                 return
 
 
-async def _threads(client: AsyncBaton, wanted: Wanted) -> AsyncIterator[Thread]:
-    has_error = True if wanted.errors and wanted.rating is None else None
-    has_feedback = True if wanted.rating is not None and not wanted.errors else None
+async def _threads(client: AsyncBaton, criteria: Wanted) -> AsyncIterator[Thread]:
+    has_error = True if criteria.errors and criteria.rating is None else None
+    has_feedback = True if criteria.rating is not None and not criteria.errors else None
     listed = client.threads.list(
         scope="tenant",
-        agent_id=wanted.agent,
+        agent_id=criteria.agent,
         has_error=has_error,
         has_feedback=has_feedback,
-        since=wanted.since,
+        since=criteria.since,
         limit=100,
     )
     async for thread in listed:
@@ -91,24 +91,26 @@ async def _threads(client: AsyncBaton, wanted: Wanted) -> AsyncIterator[Thread]:
 
 
 async def _messages(client: AsyncBaton, thread_id: str) -> list[Message]:
-    found: list[Message] = []
+    messages: list[Message] = []
     async for page in client.threads.messages(thread_id, roles=["user", "assistant"], limit=100).pages():
-        found = [*page.items, *found]  # pages go back in time
-        if len(found) >= MAX_MESSAGES:
+        messages = [*page.items, *messages]  # pages go back in time
+        if len(messages) >= MAX_MESSAGES:
             break
-    return found
+    return messages
 
 
 def _case(thread: Thread, turn: Turn, messages: Sequence[Message]) -> dict[str, Any] | None:
     """Return the case of a turn; None if its messages are not there, or it began without one."""
-    run = [each for each in messages if each.metadata.run_id == turn.run_id]
+    run = [message for message in messages if message.metadata.run_id == turn.run_id]
     if not run or run[0].role != "user":
         return None
-    before = [each for each in messages if each.role == "user" and each.metadata.ordinal < run[0].metadata.ordinal]
-    asked = [_text(each) for each in (*before, run[0])][-MAX_TURNS:]
-    if not all(asked):
+    before = [
+        message for message in messages if message.role == "user" and message.metadata.ordinal < run[0].metadata.ordinal
+    ]
+    questions = [_text(message) for message in (*before, run[0])][-MAX_TURNS:]
+    if not all(questions):
         return None  # a turn with files only cannot be asked again
-    reference = "\n".join(_text(each) for each in run if each.role == "assistant" and _text(each))
+    reference = "\n".join(_text(message) for message in run if message.role == "assistant" and _text(message))
     feedback = list(turn.feedback or ())
     metadata: dict[str, Any] = {"threadId": thread.id, "runId": turn.run_id, "agentId": turn.agent_id}
     if turn.error_code is not None:
@@ -117,14 +119,14 @@ def _case(thread: Thread, turn: Turn, messages: Sequence[Message]) -> dict[str, 
         metadata["rating"] = feedback[-1].rating
         if feedback[-1].comment:
             metadata["comment"] = feedback[-1].comment[:MAX_COMMENT]
-    left_out = [name for each in (*before, run[0]) for name in _files(each)]
+    left_out = [name for message in (*before, run[0]) for name in _files(message)]
     if left_out:
         metadata["filesLeftOut"] = len(left_out)
     tags = ["collected", *([f"feedback-{feedback[-1].rating}"] if feedback else [])]
     tags += ["error"] if turn.error_code is not None else []
     return {
         "name": f"{thread.id[:8]} {turn.run_id}"[:200],
-        "input": [text[:MAX_TEXT] for text in asked] if len(asked) > 1 else asked[0][:MAX_TEXT],
+        "input": [text[:MAX_TEXT] for text in questions] if len(questions) > 1 else questions[0][:MAX_TEXT],
         "agent": thread.agent_id,
         "expected": None,
         "reference": reference[:MAX_TEXT] or None,

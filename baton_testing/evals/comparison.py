@@ -59,8 +59,8 @@ class Comparison(Result):
     @property
     def verdict(self) -> Verdict:
         """The verdict by the share of runs that passed."""
-        found = next((each for each in self.differences if each.name == PASSED), None)
-        return found.verdict if found is not None else Verdict.NO_DIFFERENCE
+        passed = next((difference for difference in self.differences if difference.name == PASSED), None)
+        return passed.verdict if passed is not None else Verdict.NO_DIFFERENCE
 
 
 def compare(before: EvaluationRecord, after: EvaluationRecord) -> Comparison:
@@ -70,12 +70,12 @@ def compare(before: EvaluationRecord, after: EvaluationRecord) -> Comparison:
     shares = [(a.name, a.share, b.share) for a, b in pairs]
     judged = [(name, x, y) for name, x, y in shares if x is not None and y is not None]
     names = list(dict.fromkeys(score.metric for _, case in pairs for run in case.runs for score in run.scores))
-    found = [_difference(PASSED, [(x, y) for _, x, y in judged])]
-    found += [_difference(name, _values(pairs, name)) for name in names]
+    differences = [_difference(PASSED, [(x, y) for _, x, y in judged])]
+    differences += [_difference(name, _values(pairs, name)) for name in names]
     return Comparison(
         before=before.label,
         after=after.label,
-        differences=tuple(each for each in found if each is not None),
+        differences=tuple(difference for difference in differences if difference is not None),
         improved=tuple(name for name, x, y in judged if y > x),
         worsened=tuple(name for name, x, y in judged if y < x),
         unpaired=len({*old, *(case.name for case in after.cases)}) - len(judged),
@@ -83,12 +83,12 @@ def compare(before: EvaluationRecord, after: EvaluationRecord) -> Comparison:
 
 
 def _values(pairs: Sequence[tuple[CaseRecord, CaseRecord]], name: str) -> list[tuple[float, float]]:
-    found = []
+    pairs_of_scores = []
     for a, b in pairs:
         x, y = _mean(a, name), _mean(b, name)
         if x is not None and y is not None:
-            found.append((x, y))
-    return found
+            pairs_of_scores.append((x, y))
+    return pairs_of_scores
 
 
 def _mean(case: CaseRecord, name: str) -> float | None:

@@ -80,26 +80,26 @@ class Evaluation:
                 for _ in range(min(self.concurrency, self.total)):
                     workers.create_task(self._work(waiting))
         except BaseExceptionGroup as problems:
-            known = next((each for each in problems.exceptions if isinstance(each, CannotRun)), None)
-            if known is None:
+            exception = next((error for error in problems.exceptions if isinstance(error, CannotRun)), None)
+            if exception is None:
                 raise
-            raise known from None
+            raise exception from None
 
     def records(self) -> tuple[CaseRecord, ...]:
         """Return the cases with the runs that were done."""
         return tuple(
             CaseRecord(
-                name=each.case.name,
-                place=each.place,
-                tags=each.case.tags,
-                input=tuple(turn.say or ("approve" if turn.approve else "decline") for turn in each.case.input),
-                reference=each.case.reference,
-                metadata=each.case.metadata,
+                name=case.case.name,
+                place=case.place,
+                tags=case.case.tags,
+                input=tuple(turn.say or ("approve" if turn.approve else "decline") for turn in case.case.input),
+                reference=case.case.reference,
+                metadata=case.case.metadata,
                 runs=tuple(
                     self.done[number, attempt] for attempt in range(self.repeat) if (number, attempt) in self.done
                 ),
             )
-            for number, each in enumerate(self.cases)
+            for number, case in enumerate(self.cases)
         )
 
     async def _work(self, waiting: Iterator[tuple[int, int]]) -> None:

@@ -90,7 +90,7 @@ class JudgeModel:
         if 2 * len(grades) <= check.votes:
             return Score.not_judged(metric, failure)
         middle = median(grade for grade, _ in grades)
-        _, reason = min(grades, key=lambda each: abs(each[0] - middle))
+        _, reason = min(grades, key=lambda grade: abs(grade[0] - middle))
         return Score.graded(metric, middle / MAX_GRADE, check.threshold, reason)
 
     async def _grade(self, check: Judge, case: EvalCase, answer: Answer) -> tuple[int, str]:

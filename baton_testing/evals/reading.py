@@ -69,7 +69,7 @@ def read_datasets(paths: Sequence[Path], *, tags: Sequence[str] = (), check: Che
 
     Raises ``CannotRun`` with the problems of all files, and then also with those that ``check`` finds.
     """
-    found: list[ReadCase] = []
+    cases: list[ReadCase] = []
     problems: list[Problem] = []
     files = _files(paths)
     for path in files:
@@ -77,23 +77,23 @@ def read_datasets(paths: Sequence[Path], *, tags: Sequence[str] = (), check: Che
             if isinstance(each, Problem):
                 problems.append(each)
             else:
-                found.append(each)
-            if len(found) > MAX_CASES:
+                cases.append(each)
+            if len(cases) > MAX_CASES:
                 raise CannotRun(
                     f"{path}: a run has at most {MAX_CASES} cases. Choose some by --tag, or by fewer files."
                 )
             if len(problems) >= MAX_PROBLEMS:
                 raise CannotRun("\n".join([*map(str, problems), "There may be more problems."]))
-    problems += _repeated_names(found)
+    problems += _repeated_names(cases)
     if problems:
-        read = [*found, *{problem.rest.place: problem.rest for problem in problems if problem.rest}.values()]
+        read = [*cases, *{problem.rest.place: problem.rest for problem in problems if problem.rest}.values()]
         raise CannotRun("\n".join(_all_problems(files, problems, read, check)))
-    chosen = [each for each in found if not tags or set(tags) & set(each.case.tags)]
+    chosen = [case for case in cases if not tags or set(tags) & set(case.case.tags)]
     if not chosen:
-        known = ", ".join(sorted({tag for each in found for tag in each.case.tags})) or "none"
+        known = ", ".join(sorted({tag for case in cases for tag in case.case.tags})) or "none"
         names = ", ".join(map(str, paths))
         raise CannotRun(
-            f"{names}: no case has one of these tags. There are: {known}" if found else f"{names}: no cases"
+            f"{names}: no case has one of these tags. There are: {known}" if cases else f"{names}: no cases"
         )
     return chosen
 
@@ -112,8 +112,8 @@ def _all_problems(
 
 def unknown_names(cases: Sequence[ReadCase], known: KnownNames) -> Iterator[Problem]:
     """Yield the agents and tools that cases name, and that do not exist."""
-    for each in cases:
-        yield from (Problem(each.path, each.line, text) for text in _unknown_names(each, known))
+    for case in cases:
+        yield from (Problem(case.path, case.line, text) for text in _unknown_names(case, known))
 
 
 def check_names(cases: Sequence[ReadCase], known: KnownNames) -> None:
@@ -230,14 +230,14 @@ def _refuse_constant(name: str) -> Any:
 
 
 def _problems(problem: ValidationError) -> Iterator[str]:
-    for each in problem.errors(include_url=False):
-        place = [part for part in each["loc"] if part not in TYPES]
-        what = in_plain_words(each)
-        match each["type"]:
+    for error in problem.errors(include_url=False):
+        place = [part for part in error["loc"] if part not in TYPES]
+        what = in_plain_words(error)
+        match error["type"]:
             case "extra_forbidden":
                 what = unknown_field(place[-1], field_names(EvalCase))
             case "union_tag_invalid":
-                place, what = [*place, "type"], _unknown_type(str(each["ctx"]["tag"]))
+                place, what = [*place, "type"], _unknown_type(str(error["ctx"]["tag"]))
             case "union_tag_not_found":
                 place, what = [*place, "type"], f"is missing. There are: {', '.join(TYPES)}"
         field = ".".join(map(str, place))
@@ -271,11 +271,11 @@ def _is_inside(folder: Path, name: str) -> bool:
 
 def _repeated_names(cases: Sequence[ReadCase]) -> Iterator[Problem]:
     first: dict[str, ReadCase] = {}
-    for each in cases:
-        before = first.setdefault(each.case.name, each)
-        if before is not each:
-            text = f"name: {each.case.name!r} is the name of {before.place} as well. Rename one."
-            yield Problem(each.path, each.line, text)
+    for case in cases:
+        before = first.setdefault(case.case.name, case)
+        if before is not case:
+            text = f"name: {case.case.name!r} is the name of {before.place} as well. Rename one."
+            yield Problem(case.path, case.line, text)
 
 
 def _unknown_names(each: ReadCase, known: KnownNames) -> Iterator[str]:

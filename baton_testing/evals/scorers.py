@@ -47,17 +47,17 @@ class Scorers:
 
     def problems(self, cases: Sequence[ReadCase]) -> Iterator[Problem]:
         """Yield the problems of the functions that cases name."""
-        for each in cases:
-            for number, check in enumerate(each.case.checks):
+        for case in cases:
+            for number, check in enumerate(case.case.checks):
                 if isinstance(check, PythonScorer):
-                    found = self._find(each.path.parent, check)
+                    found = self._find(case.path.parent, check)
                     problem = found if isinstance(found, str) else _argument_problem(found, check)
                     if problem is not None:
-                        yield Problem(each.path, each.line, f"checks.{number}.{problem}")
+                        yield Problem(case.path, case.line, f"checks.{number}.{problem}")
 
     def check(self, cases: Sequence[ReadCase]) -> None:
         """Raise ``CannotRun`` with the functions that cannot be called."""
-        problems = [str(each) for each in self.problems(cases)]
+        problems = [str(problem) for problem in self.problems(cases)]
         if problems:
             raise CannotRun("\n".join(problems[:MAX_PROBLEMS]))
 
@@ -115,20 +115,23 @@ def _import(file: Path) -> ModuleType | str:
 
 def _argument_problem(function: Callable[..., Any], check: PythonScorer) -> str | None:
     parameters = inspect.signature(function).parameters.values()
-    if any(each.kind is each.POSITIONAL_ONLY for each in parameters):
+    if any(parameter.kind is parameter.POSITIONAL_ONLY for parameter in parameters):
         return f"function: {check.function} has parameters that cannot be given by name"
-    names = [each.name for each in parameters]
-    takes_all = any(each.kind is each.VAR_KEYWORD for each in parameters)
+    names = [parameter.name for parameter in parameters]
+    takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
     for name in check.arguments:
         if name in GIVEN or (name not in names and not takes_all):
-            similar = similar_name(name, [each for each in names if each not in GIVEN])
+            similar = similar_name(name, [name for name in names if name not in GIVEN])
             return f"arguments.{name}: {check.function} takes no such argument" + (
                 f" (did you mean {similar}?)" if similar else ""
             )
-    for each in parameters:
-        is_needed = each.default is each.empty and each.kind not in (each.VAR_KEYWORD, each.VAR_POSITIONAL)
-        if is_needed and each.name not in (*GIVEN, *check.arguments):
-            return f"arguments: {check.function} needs {each.name}"
+    for parameter in parameters:
+        is_needed = parameter.default is parameter.empty and parameter.kind not in (
+            parameter.VAR_KEYWORD,
+            parameter.VAR_POSITIONAL,
+        )
+        if is_needed and parameter.name not in (*GIVEN, *check.arguments):
+            return f"arguments: {check.function} needs {parameter.name}"
     return None
 
 
@@ -141,19 +144,19 @@ async def _call(function: Callable[..., Any], given: dict[str, Any]) -> Any:
 
 async def _call_in_thread(function: Callable[..., Any], given: dict[str, Any]) -> Any:
     """Call a function in a thread that nothing waits for: one that never ends would hold up the event loop's end."""
-    ended: Future[tuple[Any, BaseException | None]] = Future()
-    ended.set_running_or_notify_cancel()
+    future: Future[tuple[Any, BaseException | None]] = Future()
+    future.set_running_or_notify_cancel()
 
     def work() -> None:
         try:
-            ended.set_result((function(**given), None))
+            future.set_result((function(**given), None))
         except SystemExit as problem:
-            ended.set_result((None, RuntimeError(f"sys.exit({problem.code!r}) was called")))
+            future.set_result((None, RuntimeError(f"sys.exit({problem.code!r}) was called")))
         except BaseException as problem:  # noqa: BLE001 - the caller gets it, with its place
-            ended.set_result((None, problem))
+            future.set_result((None, problem))
 
     Thread(target=copy_context().run, args=(work,), name="scorer", daemon=True).start()
-    returned, problem = await asyncio.wrap_future(ended)
+    returned, problem = await asyncio.wrap_future(future)
     if problem is not None:
         raise problem
     return returned

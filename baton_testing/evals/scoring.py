@@ -55,7 +55,7 @@ def score(check: AnyCheck, case: EvalCase, answer: Answer) -> list[Score]:
             value = measure(answer.text, check.to if check.to is not None else str(case.expected))
             return [Score.graded(check.name or f"{check.type}.{check.measure}", value, check.threshold)]
         case Cites():
-            missing = [each for each in check.documents if not _has(answer.sources, each)]
+            missing = [document for document in check.documents if not _has(answer.sources, document)]
             value = 1 - len(missing) / len(check.documents)
             reason = f"not cited: {', '.join(missing)}. Sources: {_list(answer.sources)}" if missing else ""
             if any(_has(answer.retrieved or (), each) for each in missing):
@@ -176,7 +176,7 @@ def _call_problem(check: ToolCalled | ToolNotCalled | ToolOrder, answer: Answer)
 def _retrieval(check: Retrieves, answer: Answer, name: str) -> list[Score]:
     names = f"{name}.recall@{check.k}", f"{name}.precision@{check.k}"
     if answer.retrieved is None:
-        return [Score.not_judged(each, "the retrieved passages are not on record") for each in names]
+        return [Score.not_judged(name, "the retrieved passages are not on record") for name in names]
     recall, precision = recall_and_precision(answer.retrieved, check.documents, check.k)
     reason = f"retrieved: {_list(answer.retrieved[: check.k])}"
     return [

@@ -53,11 +53,11 @@ class Cassette:
             raise CannotRun(f"{path}: there is no cassette, so nothing is recorded: {again}.") from None
         except (OSError, ValueError) as problem:
             raise CannotRun(f"{path}: the cassette cannot be read ({problem}): {again}.") from None
-        found = content.get("format") if isinstance(content, dict) else None
-        if found != FORMAT:
+        version = content.get("format") if isinstance(content, dict) else None
+        if version != FORMAT:
             by = content.get("baton", "another version") if isinstance(content, dict) else "another program"
             raise CannotRun(
-                f"{path}: the cassette has format {found!r} (written by Baton {by}), and this version of Baton reads "
+                f"{path}: the cassette has format {version!r} (written by Baton {by}), and this version of Baton reads "
                 f"{FORMAT}: {again}; or use the version that wrote it."
             )
         try:
@@ -65,8 +65,8 @@ class Cassette:
                 ModelNames(content["models"]["default"], content["models"]["light"]),
                 {
                     name: [
-                        Recording(RenderedRequest(each["request"]), ModelAnswer.from_json(each["answer"]))
-                        for each in recordings
+                        Recording(RenderedRequest(recording["request"]), ModelAnswer.from_json(recording["answer"]))
+                        for recording in recordings
                     ]
                     for name, recordings in content["conversations"].items()
                 },
@@ -85,7 +85,8 @@ class Cassette:
             "baton": __version__,
             "models": {"default": self.names.default, "light": self.names.light},
             "conversations": {
-                name: [each.as_json() for each in recordings] for name, recordings in self.conversations.items()
+                name: [recording.as_json() for recording in recordings]
+                for name, recordings in self.conversations.items()
             },
         }
         unfinished = path.with_name(f".{path.name}.unfinished")

@@ -67,11 +67,11 @@ class AnsweringModel:
 
     def problems(self) -> list[str]:
         """Return, once, the reasons why the test cannot continue."""
-        found, self._model.problems = self._model.problems, []
+        problems, self._model.problems = self._model.problems, []
         if isinstance(self._model, ScriptedModel):
-            left = self._model.left()
-            return found or [f"Nobody asked for the answer {_shorten(each)}." for each in left]
-        return found
+            answers = self._model.left()
+            return problems or [f"Nobody asked for the answer {_shorten(answer)}." for answer in answers]
+        return problems
 
     async def aclose(self) -> None:
         """Close connections."""

@@ -39,7 +39,7 @@ class MeteredModel:
     @property
     def tokens(self) -> int:
         """All tokens so far."""
-        return sum(each.usage.total_tokens for each in self.spent)
+        return sum(usage.usage.total_tokens for usage in self.spent)
 
     def cost(self, prices: Prices) -> float | None:
         """Return the cost so far; None if a price or a usage is not known."""

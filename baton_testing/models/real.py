@@ -85,5 +85,5 @@ def read_settings(default: str | None = None) -> EndpointSettings:
     try:
         return EndpointSettings(**own)
     except ValidationError as problem:
-        wrong = (f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in problem.errors(include_input=False))
+        wrong = (f"{'.'.join(map(str, error['loc']))}: {error['msg']}" for error in problem.errors(include_input=False))
         raise CannotRun(f"A setting is wrong. {'; '.join(wrong)}.") from None

@@ -35,8 +35,8 @@ class RecordedModel:
     def __init__(self, recordings: Sequence[Recording], own_time: OwnTime | None = None) -> None:
         self._recordings = recordings
         self._by_key: dict[str, list[ModelAnswer]] = {}
-        for each in recordings:
-            self._by_key.setdefault(each.request.key, []).append(each.answer)
+        for recording in recordings:
+            self._by_key.setdefault(recording.request.key, []).append(recording.answer)
         self._played: Counter[str] = Counter()
         self._own_time = own_time or OwnTime()
         self.problems: list[str] = []
@@ -66,18 +66,20 @@ class RecordedModel:
 
     def _describe_difference(self, request: RenderedRequest) -> str:
         """Return the difference of a request from the nearest recorded one of those that were not played."""
-        unplayed = [each.request for each in self._recordings if not self._played[each.request.key]]
-        nearest = max(unplayed or [each.request for each in self._recordings], key=_likeness(request), default=None)
+        unplayed = [recording.request for recording in self._recordings if not self._played[recording.request.key]]
+        nearest = max(
+            unplayed or [recording.request for recording in self._recordings], key=_likeness(request), default=None
+        )
         if nearest is None:
             return "The cassette has no recording of this conversation. Record it: `baton test FILE -k NAME --record`."
         lines = difflib.unified_diff(nearest.lines, request.lines, "recorded", "now", n=2, lineterm="")
-        shown = list(lines)
-        if len(shown) > MAX_DIFF_LINES:
-            shown = [*shown[:MAX_DIFF_LINES], f"... and {len(shown) - MAX_DIFF_LINES} more lines"]
+        differences = list(lines)
+        if len(differences) > MAX_DIFF_LINES:
+            differences = [*differences[:MAX_DIFF_LINES], f"... and {len(differences) - MAX_DIFF_LINES} more lines"]
         return "\n".join(
             [
                 "This prompt was not recorded. If the change is wanted, record again with --record. The difference:",
-                *shown,
+                *differences,
             ]
         )
 

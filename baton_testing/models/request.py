@@ -36,7 +36,7 @@ class RenderedRequest:
         }
         offered = [
             {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
-            for tool in sorted(tools, key=lambda each: each.name)
+            for tool in sorted(tools, key=lambda tool: tool.name)
         ]
         return cls({"settings": chosen, "tools": offered, "messages": messages})
 

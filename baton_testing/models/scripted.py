@@ -40,8 +40,8 @@ class ScriptedModel:
 
     def left(self) -> list[ScriptedAnswer]:
         """Return the answers that nobody has asked for and somebody should have, and drop all."""
-        left, self._waiting = self._waiting, []
-        return [] if self._may_keep_some else left
+        answers, self._waiting = self._waiting, []
+        return [] if self._may_keep_some else answers
 
     async def stream(
         self,
@@ -53,7 +53,7 @@ class ScriptedModel:
     ) -> AsyncGenerator[ModelChunk, None]:
         """Yield the next answer for the agent or task that asks."""
         agent, task = settings.metadata.get("agent"), settings.metadata.get("task")
-        chosen = next((each for each in self._waiting if _is_for(each, agent, task)), None)
+        chosen = next((answer for answer in self._waiting if _is_for(answer, agent, task)), None)
         if chosen is not None:
             self._waiting.remove(chosen)
             answer = _answer(chosen)

@@ -32,9 +32,16 @@ def decisions(messages: Sequence[Json]) -> list[StoredDecision]:
 
     Whether an approved call succeeded does not matter.
     """
-    own = {str(call["id"]) for each in messages if each["role"] == "assistant" for call in each.get("toolCalls") or ()}
-    results = [each for each in messages if each["role"] == "tool" and str(each.get("toolCallId")) not in own]
-    return [_decision(each) for each in results]
+    own = {
+        str(call["id"])
+        for message in messages
+        if message["role"] == "assistant"
+        for call in message.get("toolCalls") or ()
+    }
+    results = [
+        message for message in messages if message["role"] == "tool" and str(message.get("toolCallId")) not in own
+    ]
+    return [_decision(result) for result in results]
 
 
 def waiting_message(messages: Sequence[Json]) -> Json | None:
@@ -42,7 +49,7 @@ def waiting_message(messages: Sequence[Json]) -> Json | None:
 
     Its model was not asked again: the run waited for a person.
     """
-    results = {str(each.get("toolCallId")) for each in messages if each["role"] == "tool"}
+    results = {str(message.get("toolCallId")) for message in messages if message["role"] == "tool"}
     for message in reversed(messages):
         if message["role"] == "assistant":
             calls = message.get("toolCalls") or ()

@@ -50,21 +50,21 @@ async def read_thread(client: httpx.AsyncClient, thread_id: str) -> StoredThread
     base = f"/v1/threads/{quote(thread_id, safe='')}"
     thread = await _get(client, base)
     messages = await _all(client, f"{base}/messages", roles="user,assistant,tool")
-    messages.sort(key=lambda each: each["metadata"]["ordinal"])
+    messages.sort(key=lambda message: message["metadata"]["ordinal"])
     tasks = [
-        await _get(client, f"{base}/tasks/{quote(each['taskId'])}") for each in await _all(client, f"{base}/tasks")
+        await _get(client, f"{base}/tasks/{quote(record['taskId'])}") for record in await _all(client, f"{base}/tasks")
     ]
     contexts: dict[str, Json] = {}
-    for run_id in dict.fromkeys(str(each["metadata"]["runId"]) for each in messages):
-        found = await _context(client, f"{base}/turns/{quote(run_id)}/context")
-        if found is not None:
-            contexts[run_id] = found
+    for run_id in dict.fromkeys(str(message["metadata"]["runId"]) for message in messages):
+        context = await _context(client, f"{base}/turns/{quote(run_id)}/context")
+        if context is not None:
+            contexts[run_id] = context
     return StoredThread(
         thread,
         messages,
-        sorted(await _all(client, f"{base}/tool-calls"), key=lambda each: str(each["calledAt"])),
-        sorted(tasks, key=lambda each: str(each["startedAt"])),
-        sorted(await _all(client, f"{base}/handoffs"), key=lambda each: str(each["startedAt"])),
+        sorted(await _all(client, f"{base}/tool-calls"), key=lambda record: str(record["calledAt"])),
+        sorted(tasks, key=lambda task: str(task["startedAt"])),
+        sorted(await _all(client, f"{base}/handoffs"), key=lambda record: str(record["startedAt"])),
         contexts,
         (await _get(client, "/v1/users/me"))["tenantId"],
     )
@@ -72,21 +72,21 @@ async def read_thread(client: httpx.AsyncClient, thread_id: str) -> StoredThread
 
 async def _all(client: httpx.AsyncClient, path: str, **params: Any) -> list[Json]:
     """Return the items of all pages."""
-    found: list[Json] = []
+    records: list[Json] = []
     cursor: str | None = None
     while True:
         page = await _get(client, path, limit=PAGE, **params, **({"cursor": cursor} if cursor else {}))
-        found += page["items"]
+        records += page["items"]
         cursor = page.get("nextCursor")
         if cursor is None:
-            return found
+            return records
 
 
 async def _context(client: httpx.AsyncClient, path: str) -> Json | None:
     """Return an inspector's record; None if there is none, or the token may not read it."""
     answer = await _answer(client, path)
-    found = answer.json() if answer.is_success else None
-    return found if isinstance(found, dict) and found.get("calls") and not found.get("cut") else None
+    context = answer.json() if answer.is_success else None
+    return context if isinstance(context, dict) and context.get("calls") and not context.get("cut") else None
 
 
 async def _get(client: httpx.AsyncClient, path: str, **params: Any) -> Json:
@@ -100,12 +100,12 @@ async def _get(client: httpx.AsyncClient, path: str, **params: Any) -> Json:
         advice = " Sign in as somebody who may read it, or set BATON_TOKEN." if is_refused else ""
         raise CannotRun(f"{answer.url} answered {answer.status_code}. {detail}{advice}")
     try:
-        found = answer.json()
+        body = answer.json()
     except ValueError:
-        found = None
-    if not isinstance(found, dict):
+        body = None
+    if not isinstance(body, dict):
         raise CannotRun(f"{answer.url} is not Baton: it answered no JSON object. Is the address right?")
-    return found
+    return body
 
 
 async def _answer(client: httpx.AsyncClient, path: str, **params: Any) -> httpx.Response:

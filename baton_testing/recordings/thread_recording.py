@@ -38,7 +38,7 @@ class Written:
     """Parts of the conversation that the test lacks, a sentence each."""
 
 
-def write_test(stored: StoredThread, place: AgentPlace, path: Path) -> Written:
+def write_test(stored: StoredThread, agent_place: AgentPlace, path: Path) -> Written:
     """Write the test of a conversation without personal data to ``path``, and its cassette next to it.
 
     The cassette is made by holding the conversation with the agents as they are now, who get the answers of then: it
@@ -48,7 +48,7 @@ def write_test(stored: StoredThread, place: AgentPlace, path: Path) -> Written:
         raise CannotRun(f"{path} is there already. Name another file: `baton test NEW.yaml --from {stored.id}`.")
     if not stored.messages:
         raise CannotRun(f"The conversation {stored.id} has no messages.")
-    agents = place.load()
+    agents = agent_place.load()
     test = ThreadTest(stored, agents)
     replayed = ReadFile(
         path, ConversationFile.model_validate(test.content(with_answers=True)), YamlDocument(path, {}, None)
@@ -59,14 +59,14 @@ def write_test(stored: StoredThread, place: AgentPlace, path: Path) -> Written:
     content = test.content(with_answers=False)
     text = yaml.dump(content, Dumper=_WithoutAliases, sort_keys=False, allow_unicode=True, width=110)
     left_out = test.left_out()
-    lacks = "".join(f"# Left out: {each}\n" for each in map(_on_one_line, left_out))
+    lacks = "".join(f"# Left out: {part}\n" for part in map(_on_one_line, left_out))
     path.write_text(HEAD.format(path=path) + lacks + text, encoding="utf-8")
     record([result])
     return Written(path, Cassette.path_for(path), result, tuple(left_out))
 
 
 def _on_one_line(text: str) -> str:
-    return "".join(each if each.isprintable() else " " for each in text)
+    return "".join(character if character.isprintable() else " " for character in text)
 
 
 class _WithoutAliases(yaml.SafeDumper):

@@ -34,30 +34,30 @@ class ThreadTest:
         permissions = sorted({name for agent in self.agents.all() for name in agent.required_permissions})
         test: Json = {"name": f"Thread {self.stored.id}", "agent": self._main()}
         test["steps"] = list(self._steps(with_answers=with_answers))
-        found: Json = {} if with_answers else {"model": "recorded"}
+        content: Json = {} if with_answers else {"model": "recorded"}
         begins_at = _moment(self.stored.messages[0]) if self.stored.messages else None
-        found |= {"begins_at": begins_at.isoformat()} if begins_at is not None else {}
-        zone = next(filter(None, (each["metadata"].get("timeZone") for each in self.stored.messages)), None)
+        content |= {"begins_at": begins_at.isoformat()} if begins_at is not None else {}
+        zone = next(filter(None, (message["metadata"].get("timeZone") for message in self.stored.messages)), None)
         is_named = zone is not None and is_time_zone(zone)
         where = {"time_zone": zone} if is_named else {}
-        found |= {"user": {"id": "ada", "tenant": self.stored.tenant_id, "permissions": permissions, **where}}
+        content |= {"user": {"id": "ada", "tenant": self.stored.tenant_id, "permissions": permissions, **where}}
         stubs = self._stubs()
-        return found | ({"tools": stubs} if stubs else {}) | {"conversations": [test]}
+        return content | ({"tools": stubs} if stubs else {}) | {"conversations": [test]}
 
     def _main(self) -> str:
         agent_id = self.stored.thread.get("agentId")
-        known = self.agents.get(str(agent_id))
-        return known.id if known is not None and known.main else self.agents.default_main().id
+        definition = self.agents.get(str(agent_id))
+        return definition.id if definition is not None and definition.main else self.agents.default_main().id
 
     def _steps(self, *, with_answers: bool) -> Iterator[Json]:
         before: datetime | None = None
         for run_id, messages in self._runs().items():
-            asked = messages[0]
-            at = _moment(asked)
+            first = messages[0]
+            at = _moment(first)
             if before is not None and at is not None and at - before >= LONG_PAUSE:
                 yield {"wait": f"{int((at - before).total_seconds() // 60)} minutes"}
             before = _moment(messages[-1]) or before
-            steps = [{"say": _text(asked)}] if asked["role"] == "user" else self._decisions(messages)
+            steps = [{"say": _text(first)}] if first["role"] == "user" else self._decisions(messages)
             yield from steps[:-1]
             step: Json = steps[-1]
             if with_answers:
@@ -74,15 +74,16 @@ class ThreadTest:
     def _decisions(self, messages: Sequence[Json]) -> list[Json]:
         """Return the decisions after which a run without a user's message continues, one for each tool."""
         decided = decisions(messages)
-        if len({(each.agrees, each.comment) for each in decided}) == 1:
+        if len({(decision.agrees, decision.comment) for decision in decided}) == 1:
             return [decided[0].step(about=True)]
-        return [each.step(about=each.tool) for each in {each.tool: each for each in decided}.values()] or [
-            {"approve": True}
-        ]
+        return [
+            decision.step(about=decision.tool)
+            for decision in {decision.tool: decision for decision in decided}.values()
+        ] or [{"approve": True}]
 
     def left_out(self) -> list[str]:
         """Return what the test lacks, a sentence each."""
-        found = [
+        parts = [
             f"The file {name} of {_text(message)[:60]!r} may hold personal data: name another one in its `files`."
             for message in self.stored.messages
             for name in _files(message)
@@ -91,14 +92,14 @@ class ThreadTest:
             if messages[0]["role"] != "tool":
                 continue
             decided = decisions(messages)
-            if any(is_client_call(each.call_id) for each in decided):
-                found.append("Results of the application's own tools cannot be given by a test.")
-            if any(each.is_late for each in decided):
-                found.append("A call was not decided in time; the test declines it.")
-            choices = {(each.tool, each.agrees) for each in decided}
+            if any(is_client_call(decision.call_id) for decision in decided):
+                parts.append("Results of the application's own tools cannot be given by a test.")
+            if any(decision.is_late for decision in decided):
+                parts.append("A call was not decided in time; the test declines it.")
+            choices = {(decision.tool, decision.agrees) for decision in decided}
             if len(choices) > len({tool for tool, _ in choices}):
-                found.append("Calls of one tool were decided differently; the test decides all of them like the last.")
-        return list(dict.fromkeys(found))
+                parts.append("Calls of one tool were decided differently; the test decides all of them like the last.")
+        return list(dict.fromkeys(parts))
 
     def _answers(self, run_id: str, messages: Sequence[Json]) -> Iterator[Json]:
         """Yield the answers of all models of a run, of each agent in its order."""
@@ -131,13 +132,15 @@ class ThreadTest:
     def _last_answer(self, call: Json, messages: Sequence[Json]) -> Json:
         """Return the answer after which an agent's model was not called again in a run."""
         if call["taskId"] is not None:
-            task = next((each for each in self.stored.tasks if each["taskId"] == call["taskId"]), None)
+            task = next((task for task in self.stored.tasks if task["taskId"] == call["taskId"]), None)
             return _answer(call["agentId"], str((task or {}).get("result") or "-"), ())
         waiting = waiting_message(messages)
         if waiting is not None and waiting["metadata"]["agentId"] == call["agentId"]:
             return _answer(call["agentId"], _text(waiting), waiting["toolCalls"])
-        said = [each for each in self._find_spoken(messages) if each["metadata"]["agentId"] == call["agentId"]]
-        return _answer(call["agentId"], _text(said[-1]) if said else "-", ())
+        answers = [
+            message for message in self._find_spoken(messages) if message["metadata"]["agentId"] == call["agentId"]
+        ]
+        return _answer(call["agentId"], _text(answers[-1]) if answers else "-", ())
 
     def _from_messages(self, messages: Sequence[Json]) -> Iterator[Json]:
         """Yield the answers that can be seen without the inspector, without calls of Baton's own tools."""
@@ -159,12 +162,16 @@ class ThreadTest:
 
     def _find_spoken(self, messages: Sequence[Json]) -> list[Json]:
         """Return the messages of agents, without the sentences that Baton says for them."""
-        return [each for each in messages if each["role"] == "assistant" and _text(each) and not self._is_fixed(each)]
+        return [
+            message
+            for message in messages
+            if message["role"] == "assistant" and _text(message) and not self._is_fixed(message)
+        ]
 
     def _is_fixed(self, message: Json) -> bool:
         agent = self.agents.get(str(message["metadata"].get("agentId")))
         sentences = (
-            text for each in self.agents.all() for of_locale in each.sentences.values() for text in of_locale.values()
+            text for agent in self.agents.all() for of_locale in agent.sentences.values() for text in of_locale.values()
         )
         return agent is not None and any(_fits(sentence, _text(message)) for sentence in sentences)
 
@@ -173,14 +180,16 @@ class ThreadTest:
             if call["runId"] == run_id and self._is_outside(call["toolName"]) and call["id"] not in self._refused():
                 yield {"tool": call["toolName"], "arguments": _arguments(call["input"])}
         waiting = waiting_message(messages)
-        for name in dict.fromkeys(each["function"]["name"] for each in (waiting or {}).get("toolCalls") or ()):
+        for name in dict.fromkeys(
+            tool_call["function"]["name"] for tool_call in (waiting or {}).get("toolCalls") or ()
+        ):
             yield {"approval": name}
-        consulted = list(dict.fromkeys(each["agentId"] for each in self.stored.tasks if each["runId"] == run_id))
+        consulted = list(dict.fromkeys(task["agentId"] for task in self.stored.tasks if task["runId"] == run_id))
         if consulted:
             yield {"consulted": consulted}
         for handoff in self._find_handoffs(messages):
             yield {"handoff": handoff["targetAgentId"]}
-        moves = [each.get("call", {}).get(ADVANCE) for each in self._answers(run_id, messages)]
+        moves = [answer.get("call", {}).get(ADVANCE) for answer in self._answers(run_id, messages)]
         for state in dict.fromkeys(move["state"] for move in moves if move and move.get("state")):
             yield {"workflow": state}
 
@@ -190,9 +199,9 @@ class ThreadTest:
         if begin is None or end is None:
             return []
         return [
-            each
-            for each in self.stored.handoffs
-            if each["outcome"] != "refused" and begin <= datetime.fromisoformat(each["startedAt"]) <= end
+            handoff
+            for handoff in self.stored.handoffs
+            if handoff["outcome"] != "refused" and begin <= datetime.fromisoformat(handoff["startedAt"]) <= end
         ]
 
     def _is_outside(self, name: str) -> bool:
@@ -220,9 +229,9 @@ class ThreadTest:
     def _refused(self) -> set[str]:
         """Return the ids of calls that were never made."""
         return {
-            str(each.get("toolCallId"))
-            for each in self.stored.messages
-            if each["role"] == "tool" and each["metadata"].get("outcome") == CallEnd.REFUSED
+            str(message.get("toolCallId"))
+            for message in self.stored.messages
+            if message["role"] == "tool" and message["metadata"].get("outcome") == CallEnd.REFUSED
         }
 
     def _new_stub(self, name: str) -> Json | None:

@@ -41,8 +41,8 @@ def _case(result: ConversationResult) -> TestCase:
     failing = result.failing
     if not result.passed and failing is not None:
         failures = [
-            f"{each.place} {each.step}\nexpected: {each.expected}\nhappened: {each.happened}"
-            for each in failing.failures
+            f"{failure.place} {failure.step}\nexpected: {failure.expected}\nhappened: {failure.happened}"
+            for failure in failing.failures
         ]
         message = f"{failing.failures[0].expected}: {failing.failures[0].happened}"
         failure = JUnitFailure(clean_for_xml(message)[:300], "expectation")

@@ -22,7 +22,7 @@ class Report:
     @property
     def failed(self) -> list[ConversationResult]:
         """The tests that failed."""
-        return [each for each in self.results if not each.passed]
+        return [result for result in self.results if not result.passed]
 
     @property
     def passed(self) -> bool:
@@ -32,10 +32,14 @@ class Report:
     @property
     def pass_hat(self) -> Mapping[int, float]:
         """The estimates of pass^k, by k, over the tests that were held more than once: see ``pass_hat_k``."""
-        repeated = [each for each in self.results if len(each.runs) > 1]
-        most = min((len(each.runs) for each in repeated), default=0)
+        repeated = [result for result in self.results if len(result.runs) > 1]
+        most = min((len(conversation_result.runs) for conversation_result in repeated), default=0)
         return {
-            k: sum(pass_hat_k(len(each.runs), each.passes, k) for each in repeated) / len(repeated)
+            k: sum(
+                pass_hat_k(len(conversation_result.runs), conversation_result.passes, k)
+                for conversation_result in repeated
+            )
+            / len(repeated)
             for k in range(1, most + 1)
         }
 
@@ -48,7 +52,7 @@ class Report:
             "notRun": self.not_run,
             "seconds": round(self.seconds, 3),
             "passHatK": {str(k): round(value, 4) for k, value in self.pass_hat.items()},
-            "conversations": [_as_json(each) for each in self.results],
+            "conversations": [_as_json(result) for result in self.results],
         }
 
 
@@ -70,7 +74,7 @@ def _as_json(result: ConversationResult) -> dict[str, Any]:
         "line": result.line,
         "name": result.name,
         "passed": result.passed,
-        "runs": [_run(each) for each in result.runs],
+        "runs": [_run(run) for run in result.runs],
     }
 
 
@@ -80,7 +84,7 @@ def _run(run: RunResult) -> dict[str, Any]:
         "tokens": run.tokens,
         "milliseconds": round(run.milliseconds, 1),
         "seconds": round(run.seconds, 3),
-        "failures": [_failure(each) for each in run.failures],
+        "failures": [_failure(failure) for failure in run.failures],
         "transcript": list(run.transcript) if run.failures else [],
         "notes": list(run.notes),
     }

@@ -50,8 +50,8 @@ class Terminal:
         transcript = run.transcript[-LINES_AROUND:]
         if len(transcript) < len(run.transcript):
             self._console.print(Text("    ...", style="dim"))
-        for each in transcript:
-            self._console.print(Text(f"    {make_printable(each)}", style="dim"))
+        for transcript_line in transcript:
+            self._console.print(Text(f"    {make_printable(transcript_line)}", style="dim"))
         for failure in run.failures:
             self._console.print(
                 Text(f"  {make_printable(failure.place)}  {make_printable(failure.step)}", style="bold")
@@ -75,4 +75,4 @@ def _diff_style(line: str) -> str:
 
 def make_printable(text: str) -> str:
     """Return text without characters that a terminal would obey."""
-    return "".join(each if each.isprintable() else " " for each in text)
+    return "".join(character if character.isprintable() else " " for character in text)

@@ -52,7 +52,7 @@ def _case(case: CaseRecord) -> dict[str, Any]:
         "runs": len(case.runs),
         "judged": len(case.judged),
         "passes": case.passes,
-        "metrics": {name: fmean(found) if found else None for name, found in values.items()},
+        "metrics": {name: fmean(scores) if scores else None for name, scores in values.items()},
         "reasons": reasons[:MAX_REASONS],
         "tags": list(case.tags),
     }

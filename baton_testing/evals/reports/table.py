@@ -93,18 +93,20 @@ def differences_table(comparison: Comparison) -> list[Text]:
     """Return the lines of the table of a comparison."""
     rows = [
         (
-            each.name,
-            f"{each.before:.3f}",
-            f"{each.after:.3f}",
-            f"{each.mean:+.3f}",
-            "-" if each.low is None or each.high is None else f"{each.low:+.3f} to {each.high:+.3f}",
-            f"{each.p_value:.3f}",
-            each.verdict.value,
+            difference.name,
+            f"{difference.before:.3f}",
+            f"{difference.after:.3f}",
+            f"{difference.mean:+.3f}",
+            "-"
+            if difference.low is None or difference.high is None
+            else f"{difference.low:+.3f} to {difference.high:+.3f}",
+            f"{difference.p_value:.3f}",
+            difference.verdict.value,
         )
-        for each in comparison.differences
+        for difference in comparison.differences
     ]
     heads = ("metric", "before", "after", "difference", "95% interval", "p", "")
-    return _aligned(heads, rows, [_STYLES[each.verdict] for each in comparison.differences])
+    return _aligned(heads, rows, [_STYLES[difference.verdict] for difference in comparison.differences])
 
 
 def _aligned(heads: Sequence[str], rows: Sequence[Sequence[str]], styles: Sequence[str]) -> list[Text]:

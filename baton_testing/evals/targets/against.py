@@ -99,7 +99,7 @@ def evaluate_apart(plan: Plan) -> EvaluationRecord:
     process.start()
     sender.close()
     try:
-        found = receiver.recv()
+        message = receiver.recv()
     except EOFError:
         raise CannotRun("--against: the other version was not evaluated: its process ended") from None
     finally:
@@ -108,9 +108,9 @@ def evaluate_apart(plan: Plan) -> EvaluationRecord:
             process.terminate()
         process.join()
         receiver.close()
-    if isinstance(found, str):
-        raise CannotRun(f"--against: {found}")
-    return EvaluationRecord.model_validate(found)
+    if isinstance(message, str):
+        raise CannotRun(f"--against: {message}")
+    return EvaluationRecord.model_validate(message)
 
 
 def _evaluate(plan: Plan, sender: Connection) -> None:

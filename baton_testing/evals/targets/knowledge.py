@@ -94,7 +94,7 @@ async def read_knowledge(
         return ProjectKnowledge()
     if len(files) > MAX_DOCUMENTS:
         raise CannotRun(f"{folder}: {len(files)} files are too many for one evaluation; at most {MAX_DOCUMENTS}.")
-    problems = [f"{each.file}: there is no agent {each.agent_id!r}" for each in files if each.agent_id not in agents]
+    problems = [f"{file.file}: there is no agent {file.agent_id!r}" for file in files if file.agent_id not in agents]
     ports = MemoryPorts()
     ports.clock = FakeClock(now - timedelta(days=1))
     ports.document_files = _Files()  # type: ignore[assignment]
@@ -106,14 +106,14 @@ async def read_knowledge(
     app = build(ports)
     names: dict[str, str] = {}
     for tenant in sorted(tenants):
-        for each in files if not problems else ():
-            names[each.document_id] = each.file.name
+        for file in files if not problems else ():
+            names[file.document_id] = file.file.name
             try:
-                problem = await _take(app, Scope(tenant, USER), each)
+                problem = await _take(app, Scope(tenant, USER), file)
             except (EmbedderUnavailable, WrongEmbeddings) as failure:
-                raise CannotRun(f"{each.file}: the embedding model failed: {failure.detail}") from None
+                raise CannotRun(f"{file.file}: the embedding model failed: {failure.detail}") from None
             if problem is not None:
-                problems.append(f"{each.file}: {problem}")
+                problems.append(f"{file.file}: {problem}")
     if embedder is not None:
         await embedder.aclose()
     if problems:
@@ -128,7 +128,7 @@ async def _take(app: App, scope: Scope, file: OwnedFile) -> str | None:
     if content_type not in MEDIA_TYPES:
         return "its ending is of no kind of document: .pdf .docx .pptx .xlsx .html .md .txt .csv"
     try:
-        asked = check_request(
+        request = check_request(
             name=name,
             content_type=content_type,
             size=len(body),
@@ -138,7 +138,7 @@ async def _take(app: App, scope: Scope, file: OwnedFile) -> str | None:
         )
     except InvalidRequest as refusal:
         return refusal.detail
-    document = await app.knowledge.documents.put(scope, file.agent_id, asked, body, source_id=SOURCE, etag=None)
+    document = await app.knowledge.documents.put(scope, file.agent_id, request, body, source_id=SOURCE, etag=None)
     ref = DocumentRef(scope.tenant_id, file.agent_id, document.id, document.latest.number)
     steps = app.knowledge.ingestion
     checked = await steps.check(ref)

@@ -34,8 +34,8 @@ class ProjectModels:
 
     async def aclose(self) -> None:
         """Close the connections."""
-        for each in self.real:
-            await each.aclose()
+        for model in self.real:
+            await model.aclose()
 
 
 def scripted_models(script: Path, judge: str | None) -> ProjectModels:

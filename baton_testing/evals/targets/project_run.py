@@ -63,7 +63,7 @@ class Plan:
     @property
     def asks_judge(self) -> bool:
         """Whether a case has a check by a judge."""
-        return any(isinstance(check, Judge) for each in self.cases for check in each.case.checks)
+        return any(isinstance(check, Judge) for case in self.cases for check in case.case.checks)
 
     def of_model(self, model: str | None) -> Plan:
         """Return the plan for agents with another model."""
@@ -75,15 +75,15 @@ def evaluate_project(plan: Plan, progress: Callable[[Evaluation], None]) -> Eval
     environment = dict(plan.place.environment)
     if not plan.is_scripted and plan.model is not None:
         environment["BATON_CHAT_MODEL"] = plan.model
-    place = replace(plan.place, environment=tuple(sorted(environment.items())))
-    with place.enter():
-        agents = place.load()
+    agent_place = replace(plan.place, environment=tuple(sorted(environment.items())))
+    with agent_place.enter():
+        agents = agent_place.load()
         check_names(plan.cases, KnownNames.of(agents))
         check_functions(agents)
         scorers = Scorers()
         scorers.check(plan.cases)
         prices = read_prices(os.environ.get(PRICES))
-        tenants = {each.case.user.tenant for each in plan.cases}
+        tenants = {case.case.user.tenant for case in plan.cases}
         now = SCRIPTED_DATE if plan.is_scripted else datetime.now(UTC)
         ids = frozenset(agent.id for agent in agents.all())
         make = (lambda: None) if plan.is_scripted else make_embedder

@@ -97,8 +97,8 @@ async def _take(conversation: Conversation, turn: Turn) -> Observation:
 
 
 def _retrieved(ports: ConversationPorts, last: Observation) -> tuple[Source, ...]:
-    found = [record for (_, _, run_id), record in ports.context_records.records.items() if run_id in last.runs]
-    return tuple(source for record in found for source in read_retrieved(record.body))
+    records = [record for (_, _, run_id), record in ports.context_records.records.items() if run_id in last.runs]
+    return tuple(source for record in records for source in read_retrieved(record.body))
 
 
 def _answer(
@@ -117,8 +117,8 @@ def _answer(
         calls=whole.calls,
         consulted=whole.consulted,
         handoffs=whole.handoffs,
-        sources=with_files([read_source(each) for each in last.sources if each.get("kind") == "document"], files),
+        sources=with_files([read_source(source) for source in last.sources if source.get("kind") == "document"], files),
         retrieved=with_files(retrieved, files),
         error="; ".join(reasons) or None,
-        transcript=tuple(line for each in seen for line in each.transcript()),
+        transcript=tuple(line for observation in seen for line in observation.transcript()),
     )

@@ -92,7 +92,7 @@ class _Run:
     async def hold(self) -> None:
         """Hold the cases."""
         plan = self.plan
-        asks_judge = any(isinstance(check, Judge) for each in plan.cases for check in each.case.checks)
+        asks_judge = any(isinstance(check, Judge) for case in plan.cases for check in case.case.checks)
         judging = _judging(plan.judge) if asks_judge else None
         if judging is not None:
             self.judge_name = judging.name

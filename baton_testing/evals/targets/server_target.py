@@ -64,7 +64,9 @@ class ServerTarget:
     async def _read(self, thread_id: str, case: ReadCase, answers: Sequence[MessageAnswer], seconds: float) -> Answer:
         stored = answers[-1].session_id
         threads = self.client.threads
-        calls = [_called(each) for each in await _first(aiter(threads.tool_calls(stored, limit=100)))][::-1]
+        calls = [_called(call_record) for call_record in await _first(aiter(threads.tool_calls(stored, limit=100)))][
+            ::-1
+        ]
         tasks: list[Task] = await _first(aiter(threads.tasks.list(stored, limit=100)))
         handoffs = await _first(aiter(threads.handoffs(stored, limit=100)))
         turns = await _first(aiter(threads.turns(stored, limit=100)))
@@ -73,7 +75,7 @@ class ServerTarget:
         seen = [
             _observation(str(turn.say), answer.messages) for turn, answer in zip(case.case.input, answers, strict=True)
         ]
-        last = [each for each in answers[-1].messages if each.role == "assistant"]
+        last = [message for message in answers[-1].messages if message.role == "assistant"]
         sources = [source for message in last for source in message.metadata.sources]
         return Answer(
             text=seen[-1].text,
@@ -81,14 +83,14 @@ class ServerTarget:
             answered_by=seen[-1].said[-1].agent_id if seen[-1].said else None,
             calls=tuple(calls),
             consulted=tuple(dict.fromkeys(task.agent_id for task in tasks)),
-            handoffs=tuple(each.target_agent_id for each in handoffs if each.outcome != "refused"),
-            sources=tuple(read_source(each) for each in sources if each.get("kind") == "document"),
+            handoffs=tuple(handoff.target_agent_id for handoff in handoffs if handoff.outcome != "refused"),
+            sources=tuple(read_source(source) for source in sources if source.get("kind") == "document"),
             retrieved=await self._retrieved(stored, answers[-1].run_id),
             tokens=sum(turn.usage.total_tokens for turn in turns),
             usd=None if None in costs else sum(cost for cost in costs if cost is not None),
             seconds=seconds,
             error=f"the run ended with {failed}" if failed is not None else None,
-            transcript=tuple(line for each in seen for line in each.transcript())
+            transcript=tuple(line for observation in seen for line in observation.transcript())
             + tuple(f"  [{call}]" for call in calls),
             thread_id=stored,
         )
@@ -104,11 +106,11 @@ class ServerTarget:
 
 def server_problems(cases: Sequence[ReadCase]) -> Iterator[Problem]:
     """Yield the problems of cases that only a project's own process can hold."""
-    for each in cases:
-        if any(turn.say is None or turn.files for turn in each.case.input):
-            yield Problem(each.path, each.line, "input: with --url, turns are messages without files")
-        if each.case.tools or each.case.reach:
-            yield Problem(each.path, each.line, "tools, reach: with --url, the server calls its own tools")
+    for case in cases:
+        if any(turn.say is None or turn.files for turn in case.case.input):
+            yield Problem(case.path, case.line, "input: with --url, turns are messages without files")
+        if case.case.tools or case.case.reach:
+            yield Problem(case.path, case.line, "tools, reach: with --url, the server calls its own tools")
 
 
 def check_for_server(cases: Sequence[ReadCase]) -> None:
@@ -119,12 +121,12 @@ def check_for_server(cases: Sequence[ReadCase]) -> None:
 
 
 async def _first(items: AsyncIterator[_T]) -> list[_T]:
-    found: list[_T] = []
-    async for each in items:
-        found.append(each)
-        if len(found) >= MAX_RECORDS:
+    records: list[_T] = []
+    async for item in items:
+        records.append(item)
+        if len(records) >= MAX_RECORDS:
             break
-    return found
+    return records
 
 
 def _called(call: ToolCallRecord) -> Called:
@@ -133,9 +135,9 @@ def _called(call: ToolCallRecord) -> Called:
 
 def _observation(title: str, messages: Sequence[Message]) -> Observation:
     said = tuple(
-        Said(each.metadata.agent_id or "", each.metadata.agent_name or "", _text(each))
-        for each in messages
-        if each.role == "assistant" and _text(each)
+        Said(message.metadata.agent_id or "", message.metadata.agent_name or "", _text(message))
+        for message in messages
+        if message.role == "assistant" and _text(message)
     )
     return Observation(f"say: {title}", said=said)
 

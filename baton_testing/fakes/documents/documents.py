@@ -83,20 +83,20 @@ class FakeDocuments:
                 for (tenant, agent, _), document in self.records.items()
                 if (tenant, agent) == (scope.tenant_id, agent_id) and document.deleted_at is None
             ),
-            key=lambda each: each[0],
+            key=lambda document: document[0],
             reverse=True,
         )
-        found = [each for each in listed if before is None or each[0] < before]
+        found = [document for document in listed if before is None or document[0] < before]
         more = encode_text(found[limit - 1][0]) if len(found) > limit else None
         return [document for _, document in found[:limit]], more
 
     async def remove(self, scope: Scope, document: Document) -> bool:
         await self._call(self.before_write)
-        place = scope.tenant_id, document.agent_id, document.id
-        stored = self.records.get(place)
+        key = scope.tenant_id, document.agent_id, document.id
+        stored = self.records.get(key)
         if stored is not None and stored.revision != document.revision:
             return False
-        self.records.pop(place, None)
+        self.records.pop(key, None)
         await self._call(self.after_write)
         return True
 

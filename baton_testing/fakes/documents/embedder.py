@@ -56,4 +56,4 @@ class FakeEmbedder:
         length = math.hypot(*places)
         if not length:  # words have cancelled each other out
             return (1.0,) + (0.0,) * (self.dimensions - 1)
-        return tuple(place / length for place in places)
+        return tuple(component / length for component in places)

@@ -51,36 +51,40 @@ class FakeSearchIndex:
             for view in document.views.values():
                 self._check(view.vector)
         of_owner = self.documents.setdefault(_owner(scope, index), {})
-        of_owner.update({each.id: replace(each, at=from_millis(to_millis(each.at))) for each in documents})
+        of_owner.update(
+            {document.id: replace(document, at=from_millis(to_millis(document.at))) for document in documents}
+        )
 
     async def search(self, scope: Scope, index: IndexName, query: SearchQuery) -> SearchResult:
         self.searches.append((scope, index, query))
         await self._answer()
         self._check(query.vector)
         readable = [
-            each
-            for each in self._choose(scope, index, query.filter)
-            if each.required_permission is None or scope.has(each.required_permission)
+            document
+            for document in self._choose(scope, index, query.filter)
+            if document.required_permission is None or scope.has(document.required_permission)
         ]
         candidates: dict[SearchClause, Sequence[Candidate]] = {
             clause: _best(_scores(clause, query, readable), query.candidates) for clause in dict.fromkeys(query.clauses)
         }
         for clause, lacking in missing_scores(query, candidates).items():
-            scored = {each.id: each.score for each in _scores(clause, query, readable)}
+            scored = {score.id: score.score for score in _scores(clause, query, readable)}
             candidates[clause] = with_added(candidates[clause], scored, lacking)
-        wanted = query.select_ids(candidates)
-        return SearchResult(candidates, {each.id: _drop_vectors(each) for each in readable if each.id in wanted})
+        ids = query.select_ids(candidates)
+        return SearchResult(
+            candidates, {document.id: _drop_vectors(document) for document in readable if document.id in ids}
+        )
 
     async def delete(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> int:
         await self._answer()
-        gone = [each.id for each in self._choose(scope, index, chosen)]
-        for each in gone:
-            del self.documents[_owner(scope, index)][each]
+        gone = [document.id for document in self._choose(scope, index, chosen)]
+        for document_id in gone:
+            del self.documents[_owner(scope, index)][document_id]
         return len(gone)
 
     async def list(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> AsyncIterator[IndexDocument]:
         await self._answer()
-        for document in sorted(self._choose(scope, index, chosen), key=lambda each: each.id):
+        for document in sorted(self._choose(scope, index, chosen), key=lambda document: document.id):
             yield _drop_vectors(document)
 
     async def count(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> int:
@@ -88,16 +92,16 @@ class FakeSearchIndex:
         return len(list(self._choose(scope, index, chosen)))
 
     def _choose(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> Iterator[IndexDocument]:
-        for each in self.documents.get(_owner(scope, index), {}).values():
+        for document in self.documents.get(_owner(scope, index), {}).values():
             if (
-                chosen.agent_id in (None, each.agent_id)
-                and chosen.thread_id in (None, each.thread_id)
-                and chosen.source_id in (None, each.source_id)
-                and (not chosen.kinds or each.kind in chosen.kinds)
-                and (chosen.since is None or each.at >= chosen.since)
-                and (chosen.until is None or each.at < chosen.until)
+                chosen.agent_id in (None, document.agent_id)
+                and chosen.thread_id in (None, document.thread_id)
+                and chosen.source_id in (None, document.source_id)
+                and (not chosen.kinds or document.kind in chosen.kinds)
+                and (chosen.since is None or document.at >= chosen.since)
+                and (chosen.until is None or document.at < chosen.until)
             ):
-                yield each
+                yield document
 
     def _check(self, vector: Vector | None) -> None:
         if vector is not None and len(vector) != self.dimensions:
@@ -119,8 +123,8 @@ def _drop_vectors(document: IndexDocument) -> IndexDocument:
 
 
 def _scores(clause: SearchClause, query: SearchQuery, documents: Sequence[IndexDocument]) -> list[Candidate]:
-    views = {each.id: each.views[clause.view] for each in documents if clause.view in each.views}
-    sources = {each.id: each.source_id for each in documents}
+    views = {document.id: document.views[clause.view] for document in documents if clause.view in document.views}
+    sources = {document.id: document.source_id for document in documents}
     if clause.signal is Signal.MEANING:
         if query.vector is None:
             return []
@@ -149,7 +153,7 @@ def _scores(clause: SearchClause, query: SearchQuery, documents: Sequence[IndexD
 
 
 def _best(candidates: list[Candidate], limit: int) -> list[Candidate]:
-    return sorted(candidates, key=lambda each: (-each.score, each.id))[:limit]
+    return sorted(candidates, key=lambda candidate: (-candidate.score, candidate.id))[:limit]
 
 
 def _codes(text: str, codes: Sequence[str]) -> list[str]:

@@ -43,15 +43,15 @@ class FakeEpisodes:
         session = (lease.scope.tenant_id, ref.thread_id, ref.number)
         if session in self._refs and self._refs[session][0] > lease.fence:
             raise LeaseLost
-        kept = replace(ref, ended_at=from_millis(to_millis(ref.ended_at)))
-        self._refs[session] = (lease.fence, kept, lease.scope.user_id)
+        episode_ref = replace(ref, ended_at=from_millis(to_millis(ref.ended_at)))
+        self._refs[session] = (lease.fence, episode_ref, lease.scope.user_id)
         # A row is written whole: what stood there before is gone.
         self._episodes.pop(session, None)
         self.failed.discard(session)
 
     async def get_ref(self, scope: Scope, thread_id: str, number: int) -> EpisodeRef | None:
-        known = self._refs.get((scope.tenant_id, thread_id, number))
-        return known[1] if known else None
+        stored_ref = self._refs.get((scope.tenant_id, thread_id, number))
+        return stored_ref[1] if stored_ref else None
 
     async def find(self, scope: Scope, episode_id: str) -> EpisodeRef | None:
         for (tenant_id, _, _), (_, ref, user_id) in self._refs.items():
@@ -85,11 +85,11 @@ class FakeEpisodes:
         if session not in self._refs:
             return None
         status = EpisodeStatus.FAILED if session in self.failed else EpisodeStatus.PENDING
-        known = self._episodes.get(session) or replace(
+        earlier = self._episodes.get(session) or replace(
             episode, status=status, summary=None, facts=(), parts=frozenset(), attempts=0
         )
         self._episodes[session] = replace(
-            known,
+            earlier,
             ref=self._refs[session][1],
             user_id=scope.user_id,
             agent_ids=episode.agent_ids,
@@ -103,71 +103,73 @@ class FakeEpisodes:
         self, scope: Scope, ref: EpisodeRef, summary: str | None, facts: Sequence[Fact]
     ) -> Episode | None:
         self._write()
-        known = self._find(scope, ref)
-        if known is not None and EpisodePart.SUMMARY not in known.parts:
+        episode = self._find(scope, ref)
+        if episode is not None and EpisodePart.SUMMARY not in episode.parts:
             added = {EpisodePart.SUMMARY} if facts else {EpisodePart.SUMMARY, EpisodePart.FACTS}
-            parts = known.parts - {EpisodePart.INDEX} | added
-            self._put(scope, replace(known, summary=summary, facts=tuple(facts), parts=parts))
+            parts = episode.parts - {EpisodePart.INDEX} | added
+            self._put(scope, replace(episode, summary=summary, facts=tuple(facts), parts=parts))
         return self._read((scope.tenant_id, ref.thread_id, ref.number))
 
     async def keep_facts(self, scope: Scope, ref: EpisodeRef, facts: Sequence[Fact]) -> Episode | None:
         self._write()
-        known = self._find(scope, ref)
-        if known is not None and EpisodePart.FACTS not in known.parts:
-            parts = known.parts - {EpisodePart.INDEX} | {EpisodePart.FACTS}
-            self._put(scope, replace(known, facts=tuple(facts), parts=parts))
+        episode = self._find(scope, ref)
+        if episode is not None and EpisodePart.FACTS not in episode.parts:
+            parts = episode.parts - {EpisodePart.INDEX} | {EpisodePart.FACTS}
+            self._put(scope, replace(episode, facts=tuple(facts), parts=parts))
         return self._read((scope.tenant_id, ref.thread_id, ref.number))
 
     async def supersede(
         self, scope: Scope, thread_id: str, number: int, fact_id: str, *, by: str, at: datetime
     ) -> None:
         self._write()
-        known = self._episodes.get((scope.tenant_id, thread_id, number))
-        if known is not None and known.user_id == scope.user_id:
+        episode = self._episodes.get((scope.tenant_id, thread_id, number))
+        if episode is not None and episode.user_id == scope.user_id:
             self._superseded.setdefault(fact_id, (from_millis(to_millis(at)), by))
 
     async def mark(self, scope: Scope, ref: EpisodeRef, part: EpisodePart) -> Episode | None:
         self._write()
-        known = self._find(scope, ref)
-        if known is not None:
-            self._put(scope, replace(known, parts=known.parts | {part}))
+        episode = self._find(scope, ref)
+        if episode is not None:
+            self._put(scope, replace(episode, parts=episode.parts | {part}))
         return self._read((scope.tenant_id, ref.thread_id, ref.number))
 
     async def complete(self, scope: Scope, ref: EpisodeRef) -> Episode | None:
         self._write()
-        known = self._find(scope, ref)
-        if known is None:
+        episode = self._find(scope, ref)
+        if episode is None:
             return None
-        self._put(scope, replace(known, status=EpisodeStatus.COMPLETE, attempts=known.attempts + 1))
+        self._put(scope, replace(episode, status=EpisodeStatus.COMPLETE, attempts=episode.attempts + 1))
         self.failed.discard((scope.tenant_id, ref.thread_id, ref.number))
         return self._read((scope.tenant_id, ref.thread_id, ref.number))
 
     async def fail(self, scope: Scope, ref: EpisodeRef) -> None:
         session = (scope.tenant_id, ref.thread_id, ref.number)
-        known = self._episodes.get(session)
-        if session in self._refs and (known is None or known.status is EpisodeStatus.PENDING):
+        episode = self._episodes.get(session)
+        if session in self._refs and (episode is None or episode.status is EpisodeStatus.PENDING):
             self.failed.add(session)
-            if known is not None:
-                self._put(scope, replace(known, status=EpisodeStatus.FAILED))
+            if episode is not None:
+                self._put(scope, replace(episode, status=EpisodeStatus.FAILED))
 
     async def of_user(self, scope: Scope, *, limit: int, cursor: str | None) -> tuple[Sequence[Episode], str | None]:
         before = decode_text(cursor) if cursor else None
-        found = [
+        sessions = [
             (_listed_at(episode), session)
             for session, episode in self._episodes.items()
             if (session[0], episode.user_id) == (scope.tenant_id, scope.user_id)
             and (before is None or _listed_at(episode) < before)
         ]
-        found.sort(reverse=True)
-        shown = [each for _, session in found[:limit] if (each := self._read(session)) is not None]
-        return shown, encode_text(found[limit - 1][0]) if len(found) > limit else None
+        sessions.sort(reverse=True)
+        episodes = [
+            read_episode for _, session in sessions[:limit] if (read_episode := self._read(session)) is not None
+        ]
+        return episodes, encode_text(sessions[limit - 1][0]) if len(sessions) > limit else None
 
     async def of_tenant(self, scope: Scope) -> AsyncIterator[Episode]:
-        sessions = [each for each in self._episodes if each[0] == scope.tenant_id]
-        for session in sorted(sessions, key=lambda each: _listed_at(self._episodes[each]), reverse=True):
-            shown = self._read(session)
-            if shown is not None:
-                yield shown
+        sessions = [episode for episode in self._episodes if episode[0] == scope.tenant_id]
+        for session in sorted(sessions, key=lambda session: _listed_at(self._episodes[session]), reverse=True):
+            read_episode = self._read(session)
+            if read_episode is not None:
+                yield read_episode
 
     def _find(self, scope: Scope, ref: EpisodeRef) -> Episode | None:
         return self._episodes.get((scope.tenant_id, ref.thread_id, ref.number))
@@ -176,15 +178,15 @@ class FakeEpisodes:
         self._episodes[scope.tenant_id, episode.ref.thread_id, episode.ref.number] = episode
 
     def _read(self, session: _Session) -> Episode | None:
-        known = self._episodes.get(session)
-        if known is None:
+        episode = self._episodes.get(session)
+        if episode is None:
             return None
         facts = [
             replace(fact, superseded_at=mark[0], superseded_by=mark[1]) if mark is not None else fact
-            for fact in known.facts
+            for fact in episode.facts
             for mark in (self._superseded.get(fact.id),)
         ]
-        return replace(known, facts=tuple(facts))
+        return replace(episode, facts=tuple(facts))
 
     def _write(self) -> None:
         self.writes += 1

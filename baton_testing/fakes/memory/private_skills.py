@@ -40,61 +40,67 @@ class FakePrivateSkills:
         self._kept: defaultdict[_Key, _Kept] = defaultdict(_Kept)
 
     async def save(self, scope: Scope, skill: Procedure, *, made_of: str) -> Procedure:
-        kept = self._kept[_key(scope, skill.agent_id, f"{USER_PREFIX}{skill.slug}")]
-        found = kept.skill
-        if found is not None and made_of in kept.made_of:
-            return found
-        kept.made_of.add(made_of)
-        if found is not None and found.status in IN_USE and found.draft == skill.draft:
-            return found
-        kept.version += 1
-        kept.skill = replace(
+        row = self._kept[_key(scope, skill.agent_id, f"{USER_PREFIX}{skill.slug}")]
+        procedure = row.skill
+        if procedure is not None and made_of in row.made_of:
+            return procedure
+        row.made_of.add(made_of)
+        if procedure is not None and procedure.status in IN_USE and procedure.draft == skill.draft:
+            return procedure
+        row.version += 1
+        row.skill = replace(
             skill,
             tenant_id=scope.tenant_id,
             created_by=scope.user_id,
             created_at=from_millis(to_millis(skill.created_at)),
-            version=kept.version,
+            version=row.version,
             scope=ProcedureScope.USER,
             status=ProcedureStatus.PRIVATE,
             source=None,
             decided_by=None,
             decided_at=None,
         )
-        return kept.skill
+        return row.skill
 
     async def get(self, scope: Scope, agent_id: str, skill_id: str) -> Procedure | None:
-        kept = self._kept.get(_key(scope, agent_id, skill_id))
-        return kept.skill if kept is not None else None
+        row = self._kept.get(_key(scope, agent_id, skill_id))
+        return row.skill if row is not None else None
 
     async def of_user(self, scope: Scope) -> Sequence[Procedure]:
         own = sorted(key for key in self._kept if key[:2] == (scope.tenant_id, scope.user_id))
         return [skill for key in own if (skill := self._kept[key].skill) is not None]
 
     async def in_use(self, scope: Scope, agent_id: str) -> Sequence[Procedure]:
-        return [each for each in await self.of_user(scope) if each.agent_id == agent_id and each.status in IN_USE]
+        return [
+            procedure
+            for procedure in await self.of_user(scope)
+            if procedure.agent_id == agent_id and procedure.status in IN_USE
+        ]
 
     async def offered(
         self, scope: Scope, agent_ids: Collection[str], *, limit: int, cursor: str | None
     ) -> tuple[Sequence[Procedure], str | None]:
         before = decode_text(cursor) if cursor else None
         offered = [
-            kept.skill
-            for key, kept in self._kept.items()
-            if key[0] == scope.tenant_id and key[2] in agent_ids and kept.skill is not None
+            row.skill
+            for key, row in self._kept.items()
+            if key[0] == scope.tenant_id and key[2] in agent_ids and row.skill is not None
         ]
-        found = {_listed_at(each): each for each in offered if each.status is ProcedureStatus.OFFERED}
-        listed = sorted((at for at in found if before is None or at < before), reverse=True)
+        procedures = {
+            _listed_at(procedure): procedure for procedure in offered if procedure.status is ProcedureStatus.OFFERED
+        }
+        listed = sorted((at for at in procedures if before is None or at < before), reverse=True)
         page = listed[:limit]
-        return [found[at] for at in page], encode_text(page[-1]) if len(listed) > limit else None
+        return [procedures[at] for at in page], encode_text(page[-1]) if len(listed) > limit else None
 
     async def change(
         self, scope: Scope, agent_id: str, skill_id: str, version: int, decision: SkillDecision
     ) -> Procedure:
-        kept, found = self._version(scope, agent_id, skill_id, version)
-        if decision.is_taken(found):
-            return found
-        kept.skill = _decide(found, decision)
-        return kept.skill
+        row, procedure = self._version(scope, agent_id, skill_id, version)
+        if decision.is_taken(procedure):
+            return procedure
+        row.skill = _decide(procedure, decision)
+        return row.skill
 
     async def share(
         self,
@@ -106,34 +112,34 @@ class FakePrivateSkills:
         *,
         replaces: int | None,
     ) -> SharedSkill:
-        kept, found = self._version(scope, agent_id, skill_id, version)
-        if decision.is_taken(found):
-            known = await self._procedures.get(scope, agent_id, found.slug, version=kept.shared_as)
-            if known is None:
+        row, procedure = self._version(scope, agent_id, skill_id, version)
+        if decision.is_taken(procedure):
+            earlier = await self._procedures.get(scope, agent_id, procedure.slug, version=row.shared_as)
+            if earlier is None:
                 raise UnknownProcedure
-            return SharedSkill(known, replaces)
-        decided = _decide(found, decision)
-        approved = await self._procedures.get_approved(scope, agent_id, found.slug)
+            return SharedSkill(earlier, replaces)
+        decided = _decide(procedure, decision)
+        approved = await self._procedures.get_approved(scope, agent_id, procedure.slug)
         if replaces != (approved.version if approved is not None else None):
             raise name_taken(approved)
-        shared = self._procedures.add_shared(scope, shared_version(found, decision))
-        kept.skill, kept.shared_as = decided, shared.version
+        shared = self._procedures.add_shared(scope, shared_version(procedure, decision))
+        row.skill, row.shared_as = decided, shared.version
         return SharedSkill(shared, replaces)
 
     async def remove(self, scope: Scope, agent_id: str, skill_id: str, version: int) -> Procedure:
-        kept, found = self._version(scope, agent_id, skill_id, version)
-        kept.skill = None
-        kept.made_of.clear()
+        row, procedure = self._version(scope, agent_id, skill_id, version)
+        row.skill = None
+        row.made_of.clear()
         at = from_millis(to_millis(self._clock.now()))
-        return replace(found, status=ProcedureStatus.RETIRED, decided_by=scope.user_id, decided_at=at)
+        return replace(procedure, status=ProcedureStatus.RETIRED, decided_by=scope.user_id, decided_at=at)
 
     def _version(self, scope: Scope, agent_id: str, skill_id: str, version: int) -> tuple[_Kept, Procedure]:
-        kept = self._kept.get(_key(scope, agent_id, skill_id))
-        if kept is None or kept.skill is None or kept.version < version:
+        row = self._kept.get(_key(scope, agent_id, skill_id))
+        if row is None or row.skill is None or row.version < version:
             raise UnknownProcedure
-        if kept.version != version:
+        if row.version != version:
             raise ProcedureChanged
-        return kept, kept.skill
+        return row, row.skill
 
 
 def _key(scope: Scope, agent_id: str, skill_id: str) -> _Key:

@@ -55,39 +55,41 @@ class FakeProcedures:
         for same in (newest, approved if edited_from is None else None):
             if same is not None and same.draft == procedure.draft and same.status in _IN_USE:
                 return same
-        kept = replace(
+        stored_procedure = replace(
             procedure,
             tenant_id=scope.tenant_id,
             created_at=from_millis(to_millis(procedure.created_at)),
             version=newest.version + 1 if newest is not None else 1,
         )
         if edited_from is not None and newest is not None and newest.status is ProcedureStatus.PENDING:
-            self._retire(name, newest, _approval(kept))
-        versions[kept.version] = kept
-        if kept.source is not None:
-            self._sources[name[0], kept.source.key] = (kept.id, kept.version)
-        return kept
+            self._retire(name, newest, _approval(stored_procedure))
+        versions[stored_procedure.version] = stored_procedure
+        if stored_procedure.source is not None:
+            self._sources[name[0], stored_procedure.source.key] = (stored_procedure.id, stored_procedure.version)
+        return stored_procedure
 
     async def get(
         self, scope: Scope, agent_id: str, procedure_id: str, *, version: int | None = None
     ) -> Procedure | None:
         name = _name(scope, agent_id, procedure_id)
         versions = self._versions.get(name, {})
-        found = versions.get(max(versions, default=0) if version is None else version)
-        return self._with_uses(name, found) if found is not None else None
+        procedure = versions.get(max(versions, default=0) if version is None else version)
+        return self._with_uses(name, procedure) if procedure is not None else None
 
     async def get_approved(self, scope: Scope, agent_id: str, procedure_id: str) -> Procedure | None:
         name = _name(scope, agent_id, procedure_id)
-        found = self._find_approved(name)
-        return self._with_uses(name, found) if found is not None else None
+        approved = self._find_approved(name)
+        return self._with_uses(name, approved) if approved is not None else None
 
     async def versions(
         self, scope: Scope, agent_id: str, procedure_id: str, *, limit: int, before: int | None = None
     ) -> Sequence[Procedure]:
         name = _name(scope, agent_id, procedure_id)
         versions = self._versions.get(name, {})
-        found = [each for _, each in sorted(versions.items()) if before is None or each.version < before]
-        return [self._with_uses(name, each) for each in reversed(found)][:limit]
+        procedures = [
+            procedure for _, procedure in sorted(versions.items()) if before is None or procedure.version < before
+        ]
+        return [self._with_uses(name, procedure) for procedure in reversed(procedures)][:limit]
 
     async def decide(
         self,
@@ -107,8 +109,8 @@ class FakeProcedures:
     ) -> Sequence[Procedure]:
         owner = (scope.tenant_id, "" if of is ProcedureScope.TENANT else agent_id)
         names = sorted(name for name in self._versions if name[0] == owner)
-        found = [self._find_approved(name) for name in names]
-        return [each for each in found if each is not None][:MAX_APPROVED]
+        procedures = [self._find_approved(name) for name in names]
+        return [procedure for procedure in procedures if procedure is not None][:MAX_APPROVED]
 
     async def of_agents(
         self,
@@ -120,26 +122,26 @@ class FakeProcedures:
         cursor: str | None,
     ) -> tuple[Sequence[Procedure], str | None]:
         before = decode_text(cursor) if cursor else None
-        found = {
-            _listed_at(each): self._with_uses(name, each)
+        procedures = {
+            _listed_at(version): self._with_uses(name, version)
             for name, versions in self._versions.items()
             if name[0] in {(scope.tenant_id, owner) for owner in (*agent_ids, "")}
-            for each in versions.values()
-            if each.status in statuses and (before is None or _listed_at(each) < before)
+            for version in versions.values()
+            if version.status in statuses and (before is None or _listed_at(version) < before)
         }
-        page = sorted(found, reverse=True)[:limit]
-        return [found[each] for each in page], encode_text(page[-1]) if len(found) > limit else None
+        page = sorted(procedures, reverse=True)[:limit]
+        return [procedures[position] for position in page], encode_text(page[-1]) if len(procedures) > limit else None
 
     async def forget_source(self, scope: Scope, agent_id: str, procedure_id: str, version: int) -> None:
         name = _name(scope, agent_id, procedure_id)
-        found = self._versions.get(name, {}).get(version)
-        if found is None or found.source is None:
+        procedure = self._versions.get(name, {}).get(version)
+        if procedure is None or procedure.source is None:
             return
-        self._sources.pop((name[0], found.source.key), None)
-        if found.status is ProcedureStatus.PENDING:
+        self._sources.pop((name[0], procedure.source.key), None)
+        if procedure.status is ProcedureStatus.PENDING:
             del self._versions[name][version]
         else:
-            self._versions[name][version] = replace(found, source=None)
+            self._versions[name][version] = replace(procedure, source=None)
 
     async def record_use(
         self, scope: Scope, agent_id: str, procedure_id: str, version: int, *, run_id: str, went_well: bool
@@ -156,26 +158,26 @@ class FakeProcedures:
     def add_shared(self, scope: Scope, version: Procedure) -> Procedure:
         """Save an approved version, and retire the one that it replaces."""
         name = _name(scope, version.agent_id, version.id)
-        kept = replace(version, version=max(self._versions[name], default=0) + 1)
-        self._retire(name, self._find_approved(name), _approval(kept))
-        self._versions[name][kept.version] = kept
-        return kept
+        procedure = replace(version, version=max(self._versions[name], default=0) + 1)
+        self._retire(name, self._find_approved(name), _approval(procedure))
+        self._versions[name][procedure.version] = procedure
+        return procedure
 
     def _find_approved(self, name: _Name) -> Procedure | None:
         versions = self._versions.get(name, {}).values()
-        return next((each for each in versions if each.status is ProcedureStatus.APPROVED), None)
+        return next((version for version in versions if version.status is ProcedureStatus.APPROVED), None)
 
     def _decide(
         self, name: _Name, version: int, decision: ProcedureDecision, read_as: ProcedureStatus | None = None
     ) -> Procedure:
         versions = self._versions.get(name, {})
-        found = versions.get(version)
-        if found is None:
+        procedure = versions.get(version)
+        if procedure is None:
             raise UnknownProcedure
-        if decision.is_taken(found):
-            return found
-        decided = decision.apply(found)
-        if decided is None or read_as not in (None, found.status):
+        if decision.is_taken(procedure):
+            return procedure
+        decided = decision.apply(procedure)
+        if decided is None or read_as not in (None, procedure.status):
             raise ProcedureChanged
         if decision.action is ProcedureAction.APPROVE:
             self._retire(name, self._find_approved(name), decision)

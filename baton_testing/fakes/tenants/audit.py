@@ -82,14 +82,14 @@ class FakeAuditLog:
         return found[start : start + limit], str(start + limit) if len(found) > start + limit else None
 
     def _shown(self, number: int) -> audit.AuditRecord:
-        kept = self.records[number]
+        audit_record = self.records[number]
         return audit.AuditRecord(
             id=str(number),
-            at=kept.at,
-            tenant_id=kept.scope.tenant_id,
-            user_id=kept.scope.user_id,
-            thread_id=kept.thread_id,
-            action=kept.action,
-            outcome=kept.outcome,
-            detail=kept.detail,
+            at=audit_record.at,
+            tenant_id=audit_record.scope.tenant_id,
+            user_id=audit_record.scope.user_id,
+            thread_id=audit_record.thread_id,
+            action=audit_record.action,
+            outcome=audit_record.outcome,
+            detail=audit_record.detail,
         )

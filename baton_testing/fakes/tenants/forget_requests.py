@@ -16,14 +16,18 @@ class FakeForgetRequests:
     requests: dict[tuple[str, str], ForgetRequest] = field(default_factory=dict)
 
     async def open(self, scope: Scope, request: ForgetRequest) -> ForgetRequest:
-        for known in self.requests.values():
-            is_same = (known.tenant_id, known.subject, known.thread_id) == (
+        for forget_request in self.requests.values():
+            is_same = (forget_request.tenant_id, forget_request.subject, forget_request.thread_id) == (
                 request.tenant_id,
                 request.subject,
                 request.thread_id,
             )
-            if is_same and known.user_id == request.user_id and known.is_running(request.requested_at):
-                return known
+            if (
+                is_same
+                and forget_request.user_id == request.user_id
+                and forget_request.is_running(request.requested_at)
+            ):
+                return forget_request
         self.requests[scope.tenant_id, request.id] = request
         return request
 
@@ -31,29 +35,29 @@ class FakeForgetRequests:
         return self.requests.get((scope.tenant_id, request_id))
 
     async def latest(self, scope: Scope, thread_id: str) -> ForgetRequest | None:
-        found = [
-            known
-            for (tenant_id, _), known in self.requests.items()
-            if tenant_id == scope.tenant_id and known.thread_id == thread_id
+        requests = [
+            request
+            for (tenant_id, _), request in self.requests.items()
+            if tenant_id == scope.tenant_id and request.thread_id == thread_id
         ]
-        return max(found, key=lambda known: known.requested_at, default=None)
+        return max(requests, key=lambda forget_request: forget_request.requested_at, default=None)
 
     async def latest_of_retention(self, scope: Scope) -> ForgetRequest | None:
-        found = [
-            known
-            for (tenant_id, _), known in self.requests.items()
-            if tenant_id == scope.tenant_id and known.subject is ForgetSubject.RETENTION
+        requests = [
+            request
+            for (tenant_id, _), request in self.requests.items()
+            if tenant_id == scope.tenant_id and request.subject is ForgetSubject.RETENTION
         ]
-        return max(found, key=lambda known: known.requested_at, default=None)
+        return max(requests, key=lambda forget_request: forget_request.requested_at, default=None)
 
     async def save(self, scope: Scope, request: ForgetRequest) -> None:
         self.requests[scope.tenant_id, request.id] = request
 
     async def cutoff(self, scope: Scope, thread_id: str) -> datetime | None:
         ends = [
-            known.cutoff_at or known.requested_at
-            for (tenant_id, _), known in self.requests.items()
+            request.cutoff_at or request.requested_at
+            for (tenant_id, _), request in self.requests.items()
             if tenant_id == scope.tenant_id
-            and (known.thread_id == thread_id or (known.thread_id is None and known.user_id == scope.user_id))
+            and (request.thread_id == thread_id or (request.thread_id is None and request.user_id == scope.user_id))
         ]
         return max(ends, default=None)

@@ -33,24 +33,24 @@ class FakeAgentDefinitions:
         if self._lists.get(scope.tenant_id, AgentList()).revision != after.revision:
             raise AgentsChanged
         entries = {**after.entries, version.agent_id: AgentEntry(version.number, size)}
-        made = self._lists[scope.tenant_id] = AgentList(after.revision + 1, entries)
-        kept = replace(version, created_at=from_millis(to_millis(version.created_at)))
-        self._versions[scope.tenant_id][version.agent_id, version.number] = kept
-        return made
+        agent_list = self._lists[scope.tenant_id] = AgentList(after.revision + 1, entries)
+        agent_version = replace(version, created_at=from_millis(to_millis(version.created_at)))
+        self._versions[scope.tenant_id][version.agent_id, version.number] = agent_version
+        return agent_list
 
     async def read(self, scope: Scope, wanted: Sequence[tuple[str, int]]) -> Sequence[AgentVersion]:
         self.versions_read += len(wanted)
         if self.fails is not None:
             raise self.fails
-        known = self._versions[scope.tenant_id]
-        return [known[key] for key in wanted if key in known]
+        versions = self._versions[scope.tenant_id]
+        return [versions[key] for key in wanted if key in versions]
 
     async def versions(
         self, scope: Scope, agent_id: str, *, limit: int, before: int | None = None
     ) -> Sequence[AgentVersion]:
-        found = [each for each in self._versions[scope.tenant_id].values() if each.agent_id == agent_id]
-        found = [each for each in found if before is None or each.number < before]
-        return sorted(found, key=lambda each: -each.number)[:limit]
+        versions = [version for version in self._versions[scope.tenant_id].values() if version.agent_id == agent_id]
+        versions = [version for version in versions if before is None or version.number < before]
+        return sorted(versions, key=lambda version: -version.number)[:limit]
 
 
 class FakeTenantLimits:

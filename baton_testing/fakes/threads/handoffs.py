@@ -26,14 +26,14 @@ class FakeHandoffs:
 
     async def put(self, lease: Lease, request: HandoffRequest) -> None:
         of_thread = self._kept[lease.scope.tenant_id, lease.thread_id]
-        place = (request.ordinal, request.number)
-        if place in of_thread and of_thread[place][0] > lease.fence:
+        position = (request.ordinal, request.number)
+        if position in of_thread and of_thread[position][0] > lease.fence:
             raise LeaseLost
         ended_at = from_millis(to_millis(request.ended_at)) if request.ended_at is not None else None
-        kept = replace(request, started_at=from_millis(to_millis(request.started_at)), ended_at=ended_at)
-        of_thread[place] = (lease.fence, kept)
+        handoff_request = replace(request, started_at=from_millis(to_millis(request.started_at)), ended_at=ended_at)
+        of_thread[position] = (lease.fence, handoff_request)
         began = "refused" if request.outcome is HandoffOutcome.REFUSED else "started"
-        once = Once(request.id, kept.started_at)
+        once = Once(request.id, handoff_request.started_at)
         await self._audit.record(
             lease.scope,
             "handoff",
@@ -44,17 +44,17 @@ class FakeHandoffs:
         )
 
     async def get(self, scope: Scope, thread_id: str, place: HandoffPlace) -> HandoffRequest | None:
-        kept = self._kept[scope.tenant_id, thread_id].get((place.ordinal, place.number))
-        return kept[1] if kept is not None else None
+        stored_request = self._kept[scope.tenant_id, thread_id].get((place.ordinal, place.number))
+        return stored_request[1] if stored_request is not None else None
 
     async def of_thread(
         self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
     ) -> tuple[Sequence[HandoffRequest], str | None]:
-        kept = self._kept[scope.tenant_id, thread_id]
-        requests = [kept[place][1] for place in sorted(kept, reverse=True)]
+        stored_requests = self._kept[scope.tenant_id, thread_id]
+        requests = [stored_requests[position][1] for position in sorted(stored_requests, reverse=True)]
         ids = [request.id for request in requests]
         if cursor is not None and cursor not in ids:
             raise InvalidRequest("cursor was not handed out by this list.")
         below = requests if cursor is None else requests[ids.index(cursor) + 1 :]
-        shown = below[:limit]
-        return shown, shown[-1].id if len(below) > limit else None
+        handoff_requests = below[:limit]
+        return handoff_requests, handoff_requests[-1].id if len(below) > limit else None

@@ -70,10 +70,10 @@ class Row:
         self.thread = replace(self.thread, run=None)
         self.owner, self.until, self.delivery = None, NEVER, None
 
-    def end_session(self, ended: EpisodeRef, first_ordinal: int, now: datetime) -> None:
+    def end_session(self, episode_ref: EpisodeRef, first_ordinal: int, now: datetime) -> None:
         self.thread = replace(
             self.thread,
-            episode=ended.number + 1,
+            episode=episode_ref.number + 1,
             episode_first_ordinal=first_ordinal,
         )
         self.check_at = now + CLOSING
@@ -238,12 +238,12 @@ class FakeLeases:
             row.check_at = None
 
     async def open_turn(self, lease: Lease, turn: TurnRecord) -> TurnRecord | None:
-        known = self.turns.setdefault((_key(lease), turn.message_id), turn)
-        return None if (known.fence, known.run_id) == (lease.fence, turn.run_id) else known
+        turn_record = self.turns.setdefault((_key(lease), turn.message_id), turn)
+        return None if (turn_record.fence, turn_record.run_id) == (lease.fence, turn.run_id) else turn_record
 
     async def reopen_turn(self, lease: Lease, turn: TurnRecord) -> None:
-        known = self.turns.get((_key(lease), turn.message_id))
-        if known is not None and known.fence > lease.fence:
+        turn_record = self.turns.get((_key(lease), turn.message_id))
+        if turn_record is not None and turn_record.fence > lease.fence:
             raise LeaseLost
         self.turns[_key(lease), turn.message_id] = turn
 

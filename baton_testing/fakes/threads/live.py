@@ -43,9 +43,9 @@ class FakeLiveRegistry:
         attached = self._attached[scope.tenant_id, thread_id]
         connections = {name: token_end for name, (token_end, end) in attached.items() if end > now}
         cancelled = (run_id for run_id, end in self._cancelled[scope.tenant_id, thread_id].items() if end > now)
-        asked = (lease for lease, end in self._asked[scope.tenant_id, thread_id].values() if end > now)
+        marks = (lease for lease, end in self._asked[scope.tenant_id, thread_id].values() if end > now)
         is_log_read = self._read.get((scope.tenant_id, thread_id), now) > now
-        return Live(connections, frozenset(cancelled), frozenset(asked), is_log_read)
+        return Live(connections, frozenset(cancelled), frozenset(marks), is_log_read)
 
     async def request_cancel(self, scope: Scope, thread_id: str, run_id: str) -> None:
         self._cancelled[scope.tenant_id, thread_id][run_id] = self._clock.now() + CANCEL_KEPT

@@ -43,14 +43,14 @@ class FakeRunRecords:
         steps[key] = (lease.fence, replace(step, ended_at=_millis(step.ended_at)))
 
     async def steps(self, scope: Scope, thread_id: str, message_id: str, *, first_ordinal: int) -> Sequence[RunStep]:
-        kept = sorted(self._steps[scope.tenant_id, thread_id].items())
-        return [step for (ordinal, _), (_, step) in kept if ordinal == first_ordinal and step.message_id == message_id]
+        rows = sorted(self._steps[scope.tenant_id, thread_id].items())
+        return [step for (ordinal, _), (_, step) in rows if ordinal == first_ordinal and step.message_id == message_id]
 
     async def put_call(self, lease: Lease, call: ToolCallRecord) -> None:
-        kept = replace(
+        stored_call = replace(
             call, called_at=_millis(call.called_at), duration=call.duration - call.duration % timedelta(milliseconds=1)
         )
-        _put(self._calls[_thread(lease)], lease, kept)
+        _put(self._calls[_thread(lease)], lease, stored_call)
 
     async def calls_of_run(
         self, scope: Scope, thread_id: str, run_id: str, *, first_ordinal: int
@@ -71,13 +71,13 @@ class FakeRunRecords:
         return _page([call for _, call in _in_order(self._calls[scope.tenant_id, thread_id])], limit, cursor)
 
     async def put_task(self, lease: Lease, task: Task) -> None:
-        kept = replace(
+        stored_task = replace(
             task,
             started_at=_millis(task.started_at),
             ended_at=_millis(task.ended_at) if task.ended_at is not None else None,
             messages=tuple(replace(message, timestamp=_millis(message.timestamp)) for message in task.messages),
         )
-        _put(self._tasks[_thread(lease)], lease, kept)
+        _put(self._tasks[_thread(lease)], lease, stored_task)
 
     async def tasks(
         self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
@@ -87,14 +87,14 @@ class FakeRunRecords:
 
     async def task(self, scope: Scope, thread_id: str, task_id: str) -> Task | None:
         tasks = self._tasks[scope.tenant_id, thread_id]
-        return next((task for (_, known), (_, task) in tasks.items() if known == task_id), None)
+        return next((task for (_, stored_id), (_, task) in tasks.items() if stored_id == task_id), None)
 
     async def put_remote_task(self, lease: Lease, task: RemoteTask) -> None:
         _put(self._remote[_thread(lease)], lease, task)
 
     async def remote_tasks(self, scope: Scope, thread_id: str, *, first_ordinal: int) -> Sequence[RemoteTask]:
-        kept = sorted(self._remote[scope.tenant_id, thread_id].items())
-        return [task for (ordinal, _), (_, task) in kept if ordinal == first_ordinal]
+        rows = sorted(self._remote[scope.tenant_id, thread_id].items())
+        return [task for (ordinal, _), (_, task) in rows if ordinal == first_ordinal]
 
 
 def _thread(lease: Lease) -> _Thread:
@@ -109,7 +109,7 @@ def _put(records: dict[_Key, tuple[int, R]], lease: Lease, record: R) -> None:
 
 
 def _in_order(records: Mapping[_Key, tuple[int, T]]) -> list[tuple[_Place, T]]:
-    placed = [((ordinal, _began(record), known), record) for (ordinal, known), (_, record) in records.items()]
+    placed = [((ordinal, _began(record), record_id), record) for (ordinal, record_id), (_, record) in records.items()]
     return sorted(placed, key=lambda one: one[0])
 
 
@@ -123,14 +123,14 @@ def _page(records: list[T], limit: int, cursor: str | None) -> tuple[list[T], st
     if cursor is not None and cursor not in ids:
         raise InvalidRequest("cursor was not handed out by this list.")
     below = records if cursor is None else records[: ids.index(cursor)]
-    shown: list[T] = []
+    records_of_page: list[T] = []
     size = 0
     for record in below[::-1][:limit]:
-        shown.append(record)
+        records_of_page.append(record)
         size += _size(record)
         if size >= PAGE_SIZE:
             break
-    return shown, shown[-1].id if len(below) > len(shown) else None
+    return records_of_page, records_of_page[-1].id if len(below) > len(records_of_page) else None
 
 
 def _size(record: ToolCallRecord | Task) -> int:

@@ -30,15 +30,15 @@ class FakeStreamLog:
 
     async def read(self, scope: Scope, thread_id: str, *, after: int, through: int | None = None) -> LogRead:
         log = self._logs[scope.tenant_id, thread_id]
-        found: deque[LogPiece] = deque()
+        pieces: deque[LogPiece] = deque()
         size = 0
         for first_seq in sorted(log, reverse=True):
             _, end, piece = log[first_seq]
             is_wanted = piece.last_seq > after and (through is None or first_seq <= through)
             if not is_wanted or end <= self._clock.now():
                 continue
-            if found and is_full(size, found[0].run_id, piece.run_id):
-                return LogRead(tuple(found), is_whole=False)
+            if pieces and is_full(size, pieces[0].run_id, piece.run_id):
+                return LogRead(tuple(pieces), is_whole=False)
             size += len(json.dumps(piece.events, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace"))
-            found.appendleft(piece)
-        return LogRead(tuple(found))
+            pieces.appendleft(piece)
+        return LogRead(tuple(pieces))

@@ -31,8 +31,8 @@ class FakeThreadStore(FakeLeases):
         if message.ordinal in messages and messages[message.ordinal][0] > lease.fence:
             raise LeaseLost
         stored_at = from_millis(to_millis(message.timestamp))
-        kept = replace(message, timestamp=stored_at, fence=lease.fence, summaries={})
-        messages[message.ordinal] = (lease.fence, kept)
+        stored_message = replace(message, timestamp=stored_at, fence=lease.fence, summaries={})
+        messages[message.ordinal] = (lease.fence, stored_message)
 
     async def put_messages(self, lease: Lease, messages: Sequence[StoredMessage]) -> None:
         for message in messages:
@@ -95,15 +95,15 @@ class FakeThreadStore(FakeLeases):
     async def recent_messages(
         self, scope: Scope, thread: Thread, *, token_budget: int, before: int | None = None, first_ordinal: int = 0
     ) -> Sequence[StoredMessage]:
-        found: list[StoredMessage] = []
+        messages: list[StoredMessage] = []
         for message in self._below(scope, thread, before)[::-1]:
             if message.ordinal < first_ordinal:
                 break
-            found.append(message)
+            messages.append(message)
             token_budget -= message.tokens
             if token_budget < 0:
                 break
-        return found[::-1]
+        return messages[::-1]
 
     async def read_messages(self, scope: Scope, thread: Thread, *, limit: int, before: int | None) -> Page:
         below = self._below(scope, thread, before)
@@ -120,17 +120,17 @@ class FakeThreadStore(FakeLeases):
         self, scope: Scope, thread_id: str, *, first_ordinal: int, below: int | None
     ) -> Sequence[StoredMessage]:
         messages = self._messages[scope.tenant_id, thread_id]
-        found: list[StoredMessage] = []
+        stored_messages: list[StoredMessage] = []
         ordinal = first_ordinal
         while ordinal in messages and (below is None or ordinal < below):
             message = messages[ordinal][1]
-            if found and message.run_id != found[0].run_id:
+            if stored_messages and message.run_id != stored_messages[0].run_id:
                 break
-            found.append(message)
+            stored_messages.append(message)
             if message.end is not None:
                 break
             ordinal += 1
-        return found
+        return stored_messages
 
     async def put_summary(self, scope: Scope, thread: Thread, *, ordinal: int, agent_id: str, summary: str) -> None:
         messages = self._messages[scope.tenant_id, thread.id]

@@ -19,7 +19,7 @@ class FakeTurnQueue:
     async def send(self, scope: Scope, message: Queued) -> None:
         if self.is_down:
             raise StoreUnavailable
-        if all(message.request_id != known.request_id for _, known in self.sent):
+        if all(message.request_id != earlier.request_id for _, earlier in self.sent):
             self.sent.append((scope, message))
 
     def bodies(self, scope: Scope, thread_id: str) -> list[str]:

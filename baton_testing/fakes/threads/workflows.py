@@ -28,32 +28,34 @@ class FakeWorkflows:
         scope = lease.scope
         key = (scope.tenant_id, scope.user_id, workflow.id)
         if key in self._of_users:
-            fence, known = self._of_users[key]
-            if known.thread_id == lease.thread_id and fence > lease.fence:
+            fence, earlier = self._of_users[key]
+            if earlier.thread_id == lease.thread_id and fence > lease.fence:
                 raise LeaseLost
             found = moved_from is not None and (moved_from.thread_id, to_millis(moved_from.updated_at))
-            if known.thread_id != lease.thread_id and found != (known.thread_id, to_millis(known.updated_at)):
-                raise WorkflowElsewhere(known.thread_id)
-        kept = replace(
+            if earlier.thread_id != lease.thread_id and found != (earlier.thread_id, to_millis(earlier.updated_at)):
+                raise WorkflowElsewhere(earlier.thread_id)
+        stored_workflow = replace(
             workflow,
             updated_at=from_millis(to_millis(workflow.updated_at)),
             expires_at=from_millis(to_millis(workflow.expires_at)),
         )
-        self._of_users[key] = (lease.fence, kept)
+        self._of_users[key] = (lease.fence, stored_workflow)
         self._offered.discard(key)
 
     async def find(self, scope: Scope, workflow_id: str) -> Workflow | None:
-        known = self._of_users.get((scope.tenant_id, scope.user_id, workflow_id))
-        return known[1] if known else None
+        row = self._of_users.get((scope.tenant_id, scope.user_id, workflow_id))
+        return row[1] if row else None
 
     async def unfinished(self, scope: Scope) -> Sequence[UnfinishedWorkflow]:
         now = self._clock.now()
-        found = [
+        workflows = [
             UnfinishedWorkflow(workflow, key in self._offered)
             for key, (_, workflow) in self._of_users.items()
             if key[:2] == (scope.tenant_id, scope.user_id) and workflow.is_unfinished(now)
         ]
-        return sorted(found, key=lambda each: (each.workflow.updated_at, each.workflow.id), reverse=True)
+        return sorted(
+            workflows, key=lambda unfinished: (unfinished.workflow.updated_at, unfinished.workflow.id), reverse=True
+        )
 
     async def mark_offered(self, scope: Scope, workflow_id: str) -> None:
         key = (scope.tenant_id, scope.user_id, workflow_id)
