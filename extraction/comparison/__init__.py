@@ -1,0 +1,1 @@
+"""A comparison of readers of documents on files that are difficult to read."""

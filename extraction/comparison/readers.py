@@ -1,0 +1,43 @@
+"""The readers that are compared, each as a function from a file to its text. They are imported when they are made."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+Reader = Callable[[Path], str]
+
+
+def baton_documents() -> Reader:
+    """Return the reader of this distribution, in the process of the caller."""
+    from baton_documents import read
+
+    return lambda file: read(file.read_bytes(), file.name).text
+
+
+def baton_documents_in_a_process() -> Reader:
+    """Return the reader of this distribution, in a process for each file."""
+    from baton_documents import read_in_process
+
+    return lambda file: read_in_process(file.read_bytes(), file.name).text
+
+
+def kreuzberg() -> Reader:
+    """Return Kreuzberg as it is set up by default (https://kreuzberg.dev)."""
+    module = importlib.import_module("kreuzberg")
+    return lambda file: str(module.extract_file_sync(str(file)).content)
+
+
+def markitdown() -> Reader:
+    """Return Microsoft's MarkItDown as it is set up by default."""
+    converter = importlib.import_module("markitdown").MarkItDown()
+    return lambda file: str(converter.convert(str(file)).text_content)
+
+
+READERS: Mapping[str, Callable[[], Reader]] = {
+    "baton-documents": baton_documents,
+    "baton-documents, in a process": baton_documents_in_a_process,
+    "kreuzberg": kreuzberg,
+    "markitdown": markitdown,
+}
