@@ -31,13 +31,13 @@ class OwnedFile:
 
         A document that was deleted keeps its id until the server has cleaned it up, for some minutes.
         """
-        place = f"{self.agent_id}/{self.relative}" + (f"/{times}" if times else "")
-        return f"doc_{hashlib.sha256(place.encode()).hexdigest()[:32]}"
+        key = f"{self.agent_id}/{self.relative}" + (f"/{times}" if times else "")
+        return f"doc_{hashlib.sha256(key.encode()).hexdigest()[:32]}"
 
 
-def no_such_agent(agent_id: str, known: Sequence[str]) -> str:
+def no_such_agent(agent_id: str, agent_ids: Sequence[str]) -> str:
     """Return what is wrong with a folder whose name is the id of no agent, with the id that it resembles."""
-    similar = get_close_matches(agent_id, sorted(known), n=1, cutoff=CLOSENESS)
+    similar = get_close_matches(agent_id, sorted(agent_ids), n=1, cutoff=CLOSENESS)
     advice = f"did you mean {similar[0]}?" if similar else "name the folder by the id of one"
     return f"there is no agent {agent_id!r} ({advice})"
 
@@ -47,11 +47,11 @@ def owned_files(folder: Path) -> list[OwnedFile]:
 
     Left out are hidden ones, what editors keep (``page.md~``), and links, which may lead out of the folder.
     """
-    found = []
+    files = []
     for file in sorted(folder.glob("*/**/*")):
         parts = file.relative_to(folder).parts
         is_left_out = any(part.startswith(".") or part.endswith("~") for part in parts)
         is_linked = any(folder.joinpath(*parts[:depth]).is_symlink() for depth in range(1, len(parts) + 1))
         if file.is_file() and not is_left_out and not is_linked:
-            found.append(OwnedFile(file, parts[0], "/".join(parts[1:])))
-    return found
+            files.append(OwnedFile(file, parts[0], "/".join(parts[1:])))
+    return files

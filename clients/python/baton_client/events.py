@@ -83,7 +83,7 @@ __all__ = [
 ]
 
 _EVENTS: TypeAdapter[Event] = TypeAdapter(Event)
-_TYPES = frozenset(each.value for each in EventType)
+_TYPES = frozenset(event_type.value for event_type in EventType)
 ESSENTIAL = frozenset({EventType.TEXT_MESSAGE_CONTENT, EventType.RUN_FINISHED, EventType.RUN_ERROR})
 """Events without which nobody knows what was said or how it ended. Others may have changed in a later server."""
 MAX_SHOWN = 200

@@ -45,8 +45,8 @@ def table_of(report: Mapping[str, Any]) -> list[str]:
 def _users(model: Mapping[str, Any]) -> str:
     users = [
         *(
-            {"chat": "default model", "light": "titles and summaries", "embedding": "search"}.get(each, each)
-            for each in model["uses"]
+            {"chat": "default model", "light": "titles and summaries", "embedding": "search"}.get(use, use)
+            for use in model["uses"]
         )
     ]
     for what, agents in (("agents", model["agents"]), ("fallback of", model["fallbackOf"])):
@@ -59,11 +59,11 @@ def _remark(check: Mapping[str, Any]) -> str:
     """Return what is worth knowing of a row: the remark, the error with its reason, and what was dropped."""
     error = ": ".join(filter(None, (check["error"], check["reason"])))
     dropped = f"not sent: {', '.join(check['dropped'])}" if check["dropped"] else None
-    found: Sequence[str | None] = (check["remark"], error, dropped)
-    return "; ".join(filter(None, found))
+    remarks: Sequence[str | None] = (check["remark"], error, dropped)
+    return "; ".join(filter(None, remarks))
 
 
 def _line(text: str, *, indent: str = "") -> str:
     """Return text on one line that a terminal only shows: endpoints write parts of it."""
-    shown = "".join(each if each.isprintable() else " " for each in text)
-    return f"{indent}{shown.rstrip()}"
+    line = "".join(character if character.isprintable() else " " for character in text)
+    return f"{indent}{line.rstrip()}"

@@ -19,7 +19,7 @@ def parts(content: Content) -> str | list[dict[str, Any]]:
     """Return the content as the server takes it."""
     if isinstance(content, str):
         return content
-    return [{"type": "text", "text": each} if isinstance(each, str) else dict(each) for each in content]
+    return [{"type": "text", "text": part} if isinstance(part, str) else dict(part) for part in content]
 
 
 @dataclass(frozen=True, slots=True)

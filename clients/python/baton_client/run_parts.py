@@ -71,9 +71,9 @@ class UploadedPart(TypedDict):
     metadata: NotRequired[dict[str, Any]]
 
 
-def sources_of(found: Iterable[Any] | None) -> list[Source]:
+def sources_of(raw_sources: Iterable[Any] | None) -> list[Source]:
     """Return sources as a server sent them. Tools name fields as they like, so that a wrong one refuses no answer."""
-    return [_source(each) for each in found or () if isinstance(each, dict)]
+    return [_source(raw_source) for raw_source in raw_sources or () if isinstance(raw_source, dict)]
 
 
 def _source(raw: dict[str, Any]) -> Source:

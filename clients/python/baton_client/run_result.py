@@ -38,10 +38,10 @@ class Interrupt:
     def arguments_by_name(self) -> dict[str, Any]:
         """The call's arguments; empty if they are no JSON object, such as those that are cut."""
         try:
-            found = json.loads(self.arguments)
+            values = json.loads(self.arguments)
         except ValueError:
             return {}
-        return found if isinstance(found, dict) else {}
+        return values if isinstance(values, dict) else {}
 
 
 @dataclass(slots=True)

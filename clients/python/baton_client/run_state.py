@@ -81,8 +81,8 @@ class RunState:
             case ToolCallStartEvent():
                 self._arguments[event.tool_call_id] = ""
             case ToolCallArgsEvent():
-                kept = self._arguments.get(event.tool_call_id, "")
-                self._arguments[event.tool_call_id] = (kept + event.delta)[:MAX_ARGUMENTS]
+                arguments = self._arguments.get(event.tool_call_id, "")
+                self._arguments[event.tool_call_id] = (arguments + event.delta)[:MAX_ARGUMENTS]
             case SubagentStartedEvent():
                 agent_id = metadata_of(event).get("agentId")
                 self.tasks.append(SubTask(event.subagent_run_id, agent_id=agent_id, agent_name=event.name))
@@ -122,7 +122,7 @@ class RunState:
         self._attempt = attempt
 
     def _message(self, message_id: str) -> SaidMessage | None:
-        return next((each for each in reversed(self.messages) if each.id == message_id), None)
+        return next((message for message in reversed(self.messages) if message.id == message_id), None)
 
     def _task_ended(self, task_id: str, status: TaskStatus, error: str | None = None) -> None:
         for task in self.tasks:
@@ -133,17 +133,17 @@ class RunState:
         del self.messages[self._begin[0] :]
         for message in event.messages:
             if message.role == "assistant" and isinstance(message.content, str):
-                said = SaidMessage(message.id, agent_name=message.name, text=message.content, is_complete=True)
-                self.messages.append(said)
+                said_message = SaidMessage(message.id, agent_name=message.name, text=message.content, is_complete=True)
+                self.messages.append(said_message)
 
     def _finished(self, event: RunFinishedEvent) -> None:
         outcome = _plain(event.outcome) or {}
         raw = [*(outcome.get("interrupts") or ()), *(metadata_of(event).get("clientTools") or ())]
-        self.interrupts = [self._interrupt(each) for each in raw if isinstance(each, Mapping)]
+        self.interrupts = [self._interrupt(interrupt) for interrupt in raw if isinstance(interrupt, Mapping)]
         self.answer = event.result
         # AG-UI's model of the event allows no other types.
         self.outcome = "interrupt" if self.interrupts else cast("Outcome", outcome.get("type") or "success")
-        self.usage += [ModelUsage.model_validate(_plain(each) or {}) for each in event.usage or ()]
+        self.usage += [ModelUsage.model_validate(_plain(usage) or {}) for usage in event.usage or ()]
 
     def _interrupt(self, raw: Mapping[str, Any]) -> Interrupt:
         call_id = raw.get("toolCallId")

@@ -30,18 +30,20 @@ def error_of(problem: Mapping[str, Any], *, status: int, retry_after: float | No
         retryable=bool(problem.get("retryable", status in {429, 502, 503, 504})),
         title=_text(problem.get("title")),
         request_id=_text(problem.get("requestId")) or None,
-        problems=[_problem(each) for each in errors if isinstance(each, Mapping)] if isinstance(errors, list) else (),
+        problems=[_problem(error) for error in errors if isinstance(error, Mapping)]
+        if isinstance(errors, list)
+        else (),
         retry_after=retry_after,
     )
 
 
 def error_of_run(message: str, code: str | None, metadata: Mapping[str, Any]) -> APIStatusError:
     """Return the error of a RUN_ERROR event."""
-    known = code or "internal_error"
+    error_code = code or "internal_error"
     seq, wait = metadata.get("seq"), metadata.get("retryAfter")
-    return _class(known, None)(
+    return _class(error_code, None)(
         message,
-        code=known,
+        code=error_code,
         retryable=bool(metadata.get("retryable", False)),
         request_id=_text(metadata.get("requestId")) or None,
         run_id=_text(metadata.get("runId")) or None,

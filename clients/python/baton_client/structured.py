@@ -27,7 +27,7 @@ def instance_of(kind: type[T], result: Any, *, outcome: str | None = None) -> T:
         return TypeAdapter(kind).validate_json(json.dumps(result))
     except ValidationError as problem:
         first = problem.errors(include_url=False, include_input=False)[0]
-        place = ".".join(map(str, first["loc"]))
+        location = ".".join(map(str, first["loc"]))
         name = getattr(kind, "__name__", str(kind))
-        reason = f"{place}: {first['msg']}" if place else first["msg"]
+        reason = f"{location}: {first['msg']}" if location else first["msg"]
         raise AnswerMismatchError(f"The answer does not fit {name}: {reason}") from problem

@@ -44,11 +44,13 @@ class ClientTool:
     def prepared(self, arguments: str) -> dict[str, Any]:
         """Return the function's arguments. Raises ``ValueError``, whose message explains the problem to the model."""
         try:
-            given = self.arguments.model_validate_json(arguments or "{}")
+            model = self.arguments.model_validate_json(arguments or "{}")
         except ValidationError as problem:
-            wrong = (f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in problem.errors(include_url=False))
+            wrong = (
+                f"{'.'.join(map(str, error['loc']))}: {error['msg']}" for error in problem.errors(include_url=False)
+            )
             raise ValueError("; ".join(wrong)) from problem
-        return {name: getattr(given, name) for name in type(given).model_fields}
+        return {name: getattr(model, name) for name in type(model).model_fields}
 
 
 @overload
@@ -67,26 +69,26 @@ def client_tool(
     Raises ``ConfigurationError`` if there is no description, or parameters cannot be given by name.
     """
     if function is None:
-        return lambda given: _tool(given, name, description)
+        return lambda decorated: _tool(decorated, name, description)
     return _tool(function, name, description)
 
 
 def _tool(function: Callable[..., Any], name: str | None, description: str | None) -> ClientTool:
-    known = name or function.__name__
+    tool_name = name or function.__name__
     purpose = description or inspect.getdoc(function)
     if not purpose:
-        raise ConfigurationError(f"Give {known} a docstring: the model learns from it what the tool does.")
+        raise ConfigurationError(f"Give {tool_name} a docstring: the model learns from it what the tool does.")
     hints = get_type_hints(function, include_extras=True)
     fields: dict[str, Any] = {}
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind not in {parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY}:
-            raise ConfigurationError(f"{known}: a tool's parameters have names; *args and **kwargs have none.")
+            raise ConfigurationError(f"{tool_name}: a tool's parameters have names; *args and **kwargs have none.")
         default = ... if parameter.default is parameter.empty else parameter.default
         fields[parameter.name] = (hints.get(parameter.name, Any), default)
-    arguments = create_model(known, __config__=ConfigDict(extra="forbid"), **fields)
+    arguments = create_model(tool_name, __config__=ConfigDict(extra="forbid"), **fields)
     schema = arguments.model_json_schema()
     schema.pop("title", None)
-    return ClientTool(known, purpose, {"properties": {}, **schema}, function, arguments)
+    return ClientTool(tool_name, purpose, {"properties": {}, **schema}, function, arguments)
 
 
 def as_payload(result: Any) -> Any:

@@ -45,16 +45,16 @@ class Upload:
 
         Raises ``ConfigurationError`` where they are missing or the file is empty, and ``OSError``.
         """
-        known = name or (content.name if isinstance(content, Path) else None)
-        if not known:
+        file_name = name or (content.name if isinstance(content, Path) else None)
+        if not file_name:
             raise ConfigurationError("Give the file a name: bytes have none.")
-        kind = content_type or content_type_of(known)
+        kind = content_type or content_type_of(file_name)
         if not kind:
-            raise ConfigurationError(f"Give the content type of {known}: its name does not tell it.")
+            raise ConfigurationError(f"Give the content type of {file_name}: its name does not tell it.")
         data = content.read_bytes() if isinstance(content, Path) else content
         if not data:
-            raise ConfigurationError(f"{known} is empty.")
-        return cls(known, kind, data)
+            raise ConfigurationError(f"{file_name} is empty.")
+        return cls(file_name, kind, data)
 
     @property
     def announced(self) -> dict[str, str | int]:

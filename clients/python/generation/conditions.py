@@ -35,7 +35,7 @@ def text() -> str:
     """Return the module."""
     table = {}
     classes = []
-    for condition in sorted(_conditions(), key=lambda each: each.code):
+    for condition in sorted(_conditions(), key=lambda condition: condition.code):
         name = KINDS.get(condition.code)
         if name is None:
             name = _name(condition.code)
@@ -48,13 +48,20 @@ def text() -> str:
 
 
 def _conditions() -> list[type[errors.BatonError]]:
-    found = {each for each in _below(errors.BatonError) if each.__module__.startswith(f"{errors.__name__}.")}
-    by_code = {each.code: each for each in sorted(found, key=lambda each: -len(each.__mro__))}
+    classes = {
+        error_class
+        for error_class in _below(errors.BatonError)
+        if error_class.__module__.startswith(f"{errors.__name__}.")
+    }
+    by_code = {
+        error_class.code: error_class
+        for error_class in sorted(classes, key=lambda error_class: -len(error_class.__mro__))
+    }
     return list(by_code.values())
 
 
 def _below(parent: type[errors.BatonError]) -> list[type[errors.BatonError]]:
-    return [each for child in parent.__subclasses__() for each in (child, *_below(child))]
+    return [descendant for child in parent.__subclasses__() for descendant in (child, *_below(child))]
 
 
 def _kind(status: int) -> str:

@@ -61,8 +61,8 @@ def answers(whole: dict[str, Any]) -> dict[str, Any]:
     what may be null may be absent.
     """
     schemas = whole["components"]["schemas"]
-    found: set[str] = set()
-    wanted = {
+    names: set[str] = set()
+    roots = {
         name
         for path, operations in whole["paths"].items()
         if path.startswith("/v1/") or path == "/health"
@@ -71,16 +71,16 @@ def answers(whole: dict[str, Any]) -> dict[str, Any]:
         if status < "300"
         for name in _references(answer)
     } | {"Problem"}
-    while wanted - found:
-        name = (wanted - found).pop()
-        found.add(name)
-        wanted |= _references(schemas[name])
-    kept = {
+    while roots - names:
+        name = (roots - names).pop()
+        names.add(name)
+        roots |= _references(schemas[name])
+    schemas_by_name = {
         name: _lenient(schemas[name], schemas)
-        for name in sorted(found)
+        for name in sorted(names)
         if "enum" not in schemas[name] and not name.startswith("Listing_")
     }
-    return {"openapi": whole["openapi"], "info": whole["info"], "paths": {}, "components": {"schemas": kept}}
+    return {"openapi": whole["openapi"], "info": whole["info"], "paths": {}, "components": {"schemas": schemas_by_name}}
 
 
 def _references(value: Any) -> set[str]:
@@ -92,7 +92,7 @@ def _references(value: Any) -> set[str]:
 
 def _lenient(value: Any, schemas: dict[str, Any]) -> Any:
     if isinstance(value, list):
-        return [_lenient(each, schemas) for each in value]
+        return [_lenient(item, schemas) for item in value]
     if not isinstance(value, dict):
         return value
     if "$ref" in value:
@@ -102,32 +102,32 @@ def _lenient(value: Any, schemas: dict[str, Any]) -> Any:
             return {"type": "string", **described}
         return {"$ref": f"#/components/schemas/{name}"}
     if value.get("type") == "object" and "properties" in value:
-        properties = {name: _property(each, schemas) for name, each in value["properties"].items()}
-        kept = {key: each for key, each in value.items() if key not in CHECKS | {"additionalProperties"}}
+        properties = {name: _property(field, schemas) for name, field in value["properties"].items()}
+        keywords = {key: content for key, content in value.items() if key not in CHECKS | {"additionalProperties"}}
         # An older server does not have what was added since; null is as good as nothing there.
         required = [name for name in value.get("required", []) if not _may_be_null(value["properties"][name])]
-        return kept | {"properties": properties, "required": required}
-    kept = {key: _lenient(each, schemas) for key, each in value.items() if key not in CHECKS}
-    if kept.get("type") == "string":
-        kept.pop("enum", None)
-    return kept
+        return keywords | {"properties": properties, "required": required}
+    keywords = {key: _lenient(content, schemas) for key, content in value.items() if key not in CHECKS}
+    if keywords.get("type") == "string":
+        keywords.pop("enum", None)
+    return keywords
 
 
 def _may_be_null(value: dict[str, Any]) -> bool:
-    return any(each.get("type") == "null" for each in value.get("anyOf", []))
+    return any(option.get("type") == "null" for option in value.get("anyOf", []))
 
 
 def _property(value: dict[str, Any], schemas: dict[str, Any]) -> Any:
-    kept = _lenient(value, schemas)
-    examples = [each for each in value.get("examples", []) if isinstance(each, str)]
-    if any(MOMENT.fullmatch(each) for each in examples):
-        return _with_moment(kept)
-    return kept
+    field = _lenient(value, schemas)
+    examples = [example for example in value.get("examples", []) if isinstance(example, str)]
+    if any(MOMENT.fullmatch(example) for example in examples):
+        return _with_moment(field)
+    return field
 
 
 def _with_moment(schema: dict[str, Any]) -> dict[str, Any]:
     if schema.get("type") == "string":
         return schema | {"format": "date-time"}
     if "anyOf" in schema:
-        return schema | {"anyOf": [_with_moment(each) for each in schema["anyOf"]]}
+        return schema | {"anyOf": [_with_moment(option) for option in schema["anyOf"]]}
     return schema

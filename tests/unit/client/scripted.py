@@ -45,7 +45,7 @@ class Script(httpx.BaseTransport):
 
     def sent(self, route: str) -> list[httpx.Request]:
         """Return the requests of a route."""
-        return [each for each in self.requests if f"{each.method} {each.url.path}" == route]
+        return [request for request in self.requests if f"{request.method} {request.url.path}" == route]
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         request.read()

@@ -167,12 +167,16 @@ def test_a_method_sends_what_the_server_understands(operation: str, openapi: dic
     [request] = script.requests
     assert request.method == method
     assert re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", path), request.url.path)
-    known = {each["name"]: each["schema"] for each in described.get("parameters", []) if each["in"] == "query"}
+    names = {
+        parameter["name"]: parameter["schema"]
+        for parameter in described.get("parameters", [])
+        if parameter["in"] == "query"
+    }
     components = {"components": openapi["components"]}
     for name, value in request.url.params.items():
-        types = {each.get("type") for each in known[name].get("anyOf", [known[name]])}
+        types = {option.get("type") for option in names[name].get("anyOf", [names[name]])}
         sent: Any = json.loads(value) if types & {"integer", "number", "boolean"} else value
-        jsonschema.validate(sent, {**known[name], **components})
+        jsonschema.validate(sent, {**names[name], **components})
     if "application/json" in request.headers.get("content-type", ""):
         schema = described["requestBody"]["content"]["application/json"]["schema"]
         jsonschema.validate(json.loads(request.content), {**schema, **components})
@@ -181,9 +185,9 @@ def test_a_method_sends_what_the_server_understands(operation: str, openapi: dic
 def test_answers_to_interrupts_are_as_the_server_takes_them(openapi: dict[str, Any]) -> None:
     script = Script()
     script.answer("*", httpx.Response(418, json={}))
-    given = [Answer.approval("i", approved=True), Answer("j", "cancelled")]
+    answers = [Answer.approval("i", approved=True), Answer("j", "cancelled")]
     with httpx.Client(transport=script) as http, pytest.raises(BatonError):
-        Baton("http://baton.test", token="t", http_client=http).runs.create(thread_id="t", answers=given)
+        Baton("http://baton.test", token="t", http_client=http).runs.create(thread_id="t", answers=answers)
     schema = openapi["paths"]["/v1/runs"]["post"]["requestBody"]["content"]["application/json"]["schema"]
     body = json.loads(script.requests[0].content)
     jsonschema.validate(body, {**schema, "components": openapi["components"]})

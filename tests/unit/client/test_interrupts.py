@@ -207,7 +207,7 @@ def test_a_result_is_sent_again_until_a_restarted_server_has_it(served: Served) 
     assert result.text == "It is blue."
     sent = [json.loads(request.content) for request in served.script.sent(RUNS)[1:]]
     assert len(sent) == 10
-    assert all(each == sent[0] for each in sent)
+    assert all(body == sent[0] for body in sent)
 
 
 def test_a_result_that_cannot_be_sent_comes_with_the_error_and_its_conversation(served: Served) -> None:

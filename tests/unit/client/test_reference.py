@@ -16,15 +16,17 @@ PAGE = ROOT / "docs" / "reference" / "python-client.md"
 
 def rows(thing: Any, name: str) -> Iterator[str]:
     """The rows of the page's table: each method with its parameters and its purpose."""
-    for each, method in inspect.getmembers(thing, inspect.isfunction if inspect.isclass(thing) else inspect.ismethod):
-        if each.startswith("_") or each in {"lines", "close"}:
+    for attribute, method in inspect.getmembers(
+        thing, inspect.isfunction if inspect.isclass(thing) else inspect.ismethod
+    ):
+        if attribute.startswith("_") or attribute in {"lines", "close"}:
             continue
         parameters = list(inspect.signature(method).parameters)
         purpose = (inspect.getdoc(method) or "").partition("\n\n")[0].replace("\n", " ")
-        yield f"| `{name}.{each}({', '.join(parameters)})` | {purpose} |"
-    for each, part in sorted(vars(thing).items()):
+        yield f"| `{name}.{attribute}({', '.join(parameters)})` | {purpose} |"
+    for attribute, part in sorted(vars(thing).items()):
         if isinstance(part, Resource):
-            yield from rows(part, f"{name}.{each}")
+            yield from rows(part, f"{name}.{attribute}")
 
 
 def written(title: str) -> list[str]:
@@ -40,18 +42,18 @@ def test_the_reference_has_every_method() -> None:
 
 def test_the_reference_has_every_error() -> None:
     errors = [
-        each
-        for each in vars(baton_client).values()
-        if inspect.isclass(each) and issubclass(each, baton_client.BatonError)
+        var for var in vars(baton_client).values() if inspect.isclass(var) and issubclass(var, baton_client.BatonError)
     ]
-    shown = [f"| `{each.__name__}` | {(inspect.getdoc(each) or '').partition(chr(10) * 2)[0]} |" for each in errors]
-    assert written("Errors") == [row.replace("\n", " ") for row in shown]
+    rows_expected = [
+        f"| `{error.__name__}` | {(inspect.getdoc(error) or '').partition(chr(10) * 2)[0]} |" for error in errors
+    ]
+    assert written("Errors") == [row.replace("\n", " ") for row in rows_expected]
 
 
 def methods(thing: Any) -> Iterator[Any]:
     """The public methods of a client and of its resources."""
-    for each, method in inspect.getmembers(thing, inspect.ismethod):
-        if not each.startswith("_"):
+    for name, method in inspect.getmembers(thing, inspect.ismethod):
+        if not name.startswith("_"):
             yield method
     for part in vars(thing).values():
         if isinstance(part, Resource):
@@ -73,4 +75,4 @@ def test_every_method_names_and_types_what_it_takes_and_returns() -> None:
             ]
     # Any JSON may be sent, and the parameters of lines are those of its address.
     allowed = {"Baton.request(json: 'Any' = None)", "Resource.lines(**params: 'Any')"}
-    assert [each for each in loose if each not in allowed] == []
+    assert [name for name in loose if name not in allowed] == []

@@ -43,11 +43,11 @@ def thread(**fields: object) -> httpx.Response:
 
 def test_an_answer_has_types_and_keeps_what_is_unknown(served: Served) -> None:
     served.script.answer(f"GET /v1/threads/{THREAD_ID}", thread())
-    found = served.client.threads.get(THREAD_ID)
-    assert found.created_at.year == 2026
-    assert found.model_extra == {"aNewField": {"of": "a later server"}}
-    assert found.http_response is not None
-    assert found.http_response.status == 200
+    answer = served.client.threads.get(THREAD_ID)
+    assert answer.created_at.year == 2026
+    assert answer.model_extra == {"aNewField": {"of": "a later server"}}
+    assert answer.http_response is not None
+    assert answer.http_response.status == 200
 
 
 def test_ids_of_a_host_are_one_part_of_the_path(served: Served) -> None:
@@ -257,7 +257,7 @@ def test_waiting_for_a_report_ends(served: Served) -> None:
         "residue": {},
     }
     done = running | {"status": "completed", "endedAt": "2026-11-01T10:00:00.000Z"}
-    answers = [httpx.Response(200, json=each) for each in (running, running, done)]
+    answers = [httpx.Response(200, json=report) for report in (running, running, done)]
     served.script.answer("*", *answers)
     assert served.client.users.wait_until_forgotten("r").status == "completed"
     served.script.answer("*", httpx.Response(200, json=running))

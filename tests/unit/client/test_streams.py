@@ -131,11 +131,11 @@ def test_a_program_can_drop_the_pieces_of_an_answer_that_begins_again(served: Se
     again = numbered([begun(), *spoken("All of it."), ended()], start=9, attempt=2)
     again[0]["metadata"]["previousSeq"] = 3
     served.script.answer(RUNS, stream(*first, *again))
-    shown: list[str] = []
+    pieces: list[str] = []
     with asked(served) as followed:
-        for piece in followed.texts(on_restart=shown.clear):
-            shown.append(piece)  # noqa: PERF402 - it is cleared meanwhile
-    assert shown == ["All of it."]
+        for piece in followed.texts(on_restart=pieces.clear):
+            pieces.append(piece)  # noqa: PERF402 - it is cleared meanwhile
+    assert pieces == ["All of it."]
 
 
 def test_messages_stand_for_events_that_the_log_no_longer_has(served: Served) -> None:

@@ -104,9 +104,9 @@ async def test_an_answer_that_is_text_has_no_value() -> None:
     async with client_of(app) as baton:
         answer = await baton.messages.create("Hello")
         run = await baton.runs.create("Hello")
-    for each in (answer, run, answer.messages[-1].metadata):
+    for owner in (answer, run, answer.messages[-1].metadata):
         with pytest.raises(NoStructuredAnswerError, match="Give the agent an answer_schema"):
-            each.result_as(Order)
+            owner.result_as(Order)
 
 
 async def test_an_invalid_answer_is_an_error_of_its_own(app: ServedApp) -> None:

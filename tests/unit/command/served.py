@@ -60,12 +60,16 @@ class ScriptedServer:
 
     def sent(self, request: str) -> list[httpx.Request]:
         """The requests of that method and path."""
-        return [each for each in self.requests if f"{each.method} {each.url.path}" == request]
+        return [
+            request_sent
+            for request_sent in self.requests
+            if f"{request_sent.method} {request_sent.url.path}" == request
+        ]
 
     def _answered(self, request: httpx.Request) -> httpx.Response:
         self.requests.append(request)
-        known = self.answers.get(f"{request.method} {request.url.path}")
-        if not known:
+        scripted = self.answers.get(f"{request.method} {request.url.path}")
+        if not scripted:
             return problem(404, "not_found", f"No {request.method} {request.url.path}.")
-        answer = known.pop(0) if len(known) > 1 else known[0]
+        answer = scripted.pop(0) if len(scripted) > 1 else scripted[0]
         return answer(request) if callable(answer) else answer

@@ -35,9 +35,9 @@ def known(server: ScriptedServer) -> None:
 def test_only_the_version_that_was_shown_is_replaced(server: ScriptedServer, folder: Path) -> None:
     known(server)
     server.answer("PUT /v1/agents/shop", answered(CHANGE))
-    ended = server.run("apply", str(folder), "--yes")
-    assert ended.exit_code == 0, ended.output
-    assert "- name: Stall" in ended.stdout
+    result = server.run("apply", str(folder), "--yes")
+    assert result.exit_code == 0, result.output
+    assert "- name: Stall" in result.stdout
     tried, sent = server.sent("PUT /v1/agents/shop")
     assert tried.url.params["dryRun"] == "true"
     assert sent.headers["if-match"] == '"3"'
@@ -47,34 +47,34 @@ def test_only_the_version_that_was_shown_is_replaced(server: ScriptedServer, fol
 def test_a_change_of_somebody_else_is_reported_and_kept(server: ScriptedServer, folder: Path) -> None:
     known(server)
     server.answer("PUT /v1/agents/shop", answered(CHANGE), problem(412, "agent_version_mismatch", "It is version 4."))
-    ended = server.run("apply", str(folder), "--yes")
-    assert ended.exit_code == 6
-    assert "agent shop: agent_version_mismatch: It is version 4." in ended.stderr
+    result = server.run("apply", str(folder), "--yes")
+    assert result.exit_code == 6
+    assert "agent shop: agent_version_mismatch: It is version 4." in result.stderr
 
 
 @pytest.mark.parametrize("options", [("--dry-run",), ("--dry-run", "--json"), ()])
 def test_nothing_is_sent_unless_it_is_wanted(server: ScriptedServer, folder: Path, options: tuple[str, ...]) -> None:
     server.answer("PUT /v1/agents/shop", answered(is_new=True))
-    ended = server.run("apply", str(folder), *options)
-    assert ended.exit_code == (0 if options else 2)
-    assert [each.url.params.get("dryRun") for each in server.requests] == ["true"]
+    result = server.run("apply", str(folder), *options)
+    assert result.exit_code == (0 if options else 2)
+    assert [request.url.params.get("dryRun") for request in server.requests] == ["true"]
 
 
 def test_a_folder_that_is_applied_already_changes_nothing(server: ScriptedServer, folder: Path) -> None:
     known(server)
     server.answer("PUT /v1/agents/shop", answered())
-    ended = server.run("apply", str(folder), "--json")
-    assert [step["action"] for step in json.loads(ended.stdout)["items"]] == ["none"]
-    assert ended.exit_code == 0
+    result = server.run("apply", str(folder), "--json")
+    assert [step["action"] for step in json.loads(result.stdout)["items"]] == ["none"]
+    assert result.exit_code == 0
 
 
 def test_broken_files_are_named_before_anything_is_sent(server: ScriptedServer, folder: Path) -> None:
     (folder / "agents" / "broken.yaml").write_text("id: [\nname: x")
     (folder / "agents" / "twin.yaml").write_text(AGENT)
-    ended = server.run("apply", str(folder), "--yes")
-    assert ended.exit_code == 2
-    assert "broken.yaml line 2" in ended.stderr
-    assert "the same id 'shop'" in ended.stderr
+    result = server.run("apply", str(folder), "--yes")
+    assert result.exit_code == 2
+    assert "broken.yaml line 2" in result.stderr
+    assert "the same id 'shop'" in result.stderr
     assert server.requests == []
 
 
@@ -89,7 +89,7 @@ def test_changed_content_is_a_version_of_the_same_document(server: ScriptedServe
     for text in ("Thirty days.", "Sixty days!!"):
         file.write_text(text)
         assert server.run("apply", str(folder), "--yes").exit_code == 0
-    first, second = (json.loads(each.content) for each in server.sent("POST /v1/agents/shop/documents"))
+    first, second = (json.loads(request.content) for request in server.sent("POST /v1/agents/shop/documents"))
     assert first["documentId"] == second["documentId"]
     assert first["sha256"] != second["sha256"]
 
@@ -103,8 +103,8 @@ def test_agents_that_ship_are_left_to_deployments_and_their_documents_are_applie
     server.answer("GET /v1/agents/shop/documents", listing())
     document = {"id": "d", "version": 1, "status": "waiting"}
     server.answer("POST /v1/agents/shop/documents", httpx.Response(200, json={"document": document, "upload": None}))
-    ended = server.run("apply", str(folder), "--yes")
-    assert ended.exit_code == 0, ended.output
-    assert "agent shop (ships with the deployment" in ended.stdout
-    assert "document shop/returns.md: version 1" in ended.stdout
+    result = server.run("apply", str(folder), "--yes")
+    assert result.exit_code == 0, result.output
+    assert "agent shop (ships with the deployment" in result.stdout
+    assert "document shop/returns.md: version 1" in result.stdout
     assert len(server.sent("PUT /v1/agents/shop")) == 1

@@ -42,16 +42,16 @@ def type_in(monkeypatch: pytest.MonkeyPatch, *messages: str, answers: tuple[str,
 
 def resumes(server: ScriptedServer) -> list[Any]:
     """The answers that were sent."""
-    return [found for each in server.sent("POST /v1/runs") if (found := json.loads(each.content).get("resume"))]
+    return [resume for request in server.sent("POST /v1/runs") if (resume := json.loads(request.content).get("resume"))]
 
 
 def test_a_chat_asks_once_with_the_arguments(server: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> None:
     typed = type_in(monkeypatch, "Refund it", answers=("y",))
     server.answer("POST /v1/runs", stream(*WAITS), stream(BEGUN, ENDED))
-    shown = server.run("chat").output
-    assert typed.asked == [f"May I use refund? [{CALL}] [y/N or a reason] "]
-    assert f"> calls {CALL}" in shown
-    assert "May I use refund?" not in shown
+    output = server.run("chat").output
+    assert typed.prompts == [f"May I use refund? [{CALL}] [y/N or a reason] "]
+    assert f"> calls {CALL}" in output
+    assert "May I use refund?" not in output
     assert resumes(server) == [[{"interruptId": "i", "status": "resolved", "payload": {"approved": True}}]]
 
 
@@ -91,23 +91,23 @@ def test_a_reopened_conversation_asks_with_the_arguments(
     waiting(server)
     server.answer("POST /v1/runs", stream(BEGUN, ENDED))
     assert f"> Shop calls {CALL}" in server.run("chat", "t").output
-    assert typed.asked == [f"May I use refund? [{CALL}] [y/N or a reason] "]
+    assert typed.prompts == [f"May I use refund? [{CALL}] [y/N or a reason] "]
 
 
 def test_a_shown_conversation_has_the_question_and_the_calls(server: ScriptedServer) -> None:
     waiting(server)
-    shown = server.run("threads", "show", "t").stdout
-    assert f"> Shop calls {CALL}" in shown
-    assert f"? May I use refund? [{CALL}]" in shown
+    output = server.run("threads", "show", "t").stdout
+    assert f"> Shop calls {CALL}" in output
+    assert f"? May I use refund? [{CALL}]" in output
 
 
 def test_a_followed_conversation_shows_the_question_with_the_arguments(server: ScriptedServer) -> None:
     waiting(server)
     events = [{**event, "metadata": {"seq": number}} for number, event in enumerate(WAITS, 8)]
     server.answer("GET /v1/threads/t/events", stream(*events))
-    shown = server.run("tail", "t", "--one-run").stdout
-    assert f"> calls {CALL}" in shown
-    assert f"? May I use refund? [{CALL}]" in shown
+    output = server.run("tail", "t", "--one-run").stdout
+    assert f"> calls {CALL}" in output
+    assert f"? May I use refund? [{CALL}]" in output
 
 
 def test_a_script_is_shown_what_waits_with_the_arguments(server: ScriptedServer) -> None:

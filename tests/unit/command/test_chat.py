@@ -55,9 +55,9 @@ def test_an_answer_is_shown_with_what_led_to_it(server: ScriptedServer) -> None:
         ENDED,
     ]
     server.answer("POST /v1/runs", stream(*events))
-    ended = server.run("chat", "-m", "Hi")
-    assert ended.exit_code == 0, ended.output
-    assert ended.stdout.splitlines() == [
+    result = server.run("chat", "-m", "Hi")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines() == [
         "  > Research is at work",
         "  > Research has answered",
         "  * Connecting you...",
@@ -70,11 +70,11 @@ def test_an_answer_is_shown_with_what_led_to_it(server: ScriptedServer) -> None:
 
 def test_each_line_of_the_input_is_a_message(server: ScriptedServer) -> None:
     server.answer("POST /v1/runs", stream(BEGUN, *said("Yes."), ENDED))
-    ended = server.run("chat", typed="One\n\nTwo\n")
-    bodies = [json.loads(each.content) for each in server.sent("POST /v1/runs")]
+    result = server.run("chat", typed="One\n\nTwo\n")
+    bodies = [json.loads(request.content) for request in server.sent("POST /v1/runs")]
     assert [body["messages"][0]["content"] for body in bodies] == ["One", "Two"]
     assert len({body["threadId"] for body in bodies}) == 1
-    assert ended.stdout == "Assistant: Yes.\n" * 2
+    assert result.stdout == "Assistant: Yes.\n" * 2
 
 
 def test_a_lost_connection_is_taken_up_without_a_repeat(server: ScriptedServer) -> None:
@@ -95,20 +95,20 @@ def test_a_lost_connection_is_taken_up_without_a_repeat(server: ScriptedServer) 
 
 def test_a_run_that_fails_is_an_error(server: ScriptedServer) -> None:
     server.answer("POST /v1/runs", stream(BEGUN, {"type": "RUN_ERROR", "message": "No model.", "code": "model_failed"}))
-    ended = server.run("chat", "-m", "Hi")
-    assert ended.exit_code == 1
-    assert ended.stderr == "baton: model_failed: No model.\n"
+    result = server.run("chat", "-m", "Hi")
+    assert result.exit_code == 1
+    assert result.stderr == "baton: model_failed: No model.\n"
 
 
 @pytest.mark.parametrize("options", [(), ("--json",)])
 def test_nothing_is_approved_by_nobody(server: ScriptedServer, options: tuple[str, ...]) -> None:
     schema = {"properties": {"approved": {}}}
-    asked = {"id": "i", "reason": "tool_approval", "message": "May I?", "responseSchema": schema}
-    outcome = {"type": "interrupt", "interrupts": [{**asked, "metadata": {"toolName": "delete_page"}}]}
+    interrupt = {"id": "i", "reason": "tool_approval", "message": "May I?", "responseSchema": schema}
+    outcome = {"type": "interrupt", "interrupts": [{**interrupt, "metadata": {"toolName": "delete_page"}}]}
     server.answer("POST /v1/runs", stream(BEGUN, {**ENDED, "outcome": outcome}))
-    ended = server.run("chat", "-m", "Hi", *options)
-    assert ended.exit_code == 1
-    assert "delete_page" in ended.stderr
+    result = server.run("chat", "-m", "Hi", *options)
+    assert result.exit_code == 1
+    assert "delete_page" in result.stderr
     assert len(server.sent("POST /v1/runs")) == 1
 
 
@@ -122,8 +122,8 @@ def test_a_conversation_is_followed_to_the_end_of_a_run(server: ScriptedServer) 
     server.answer("GET /v1/threads/t", httpx.Response(200, json={"id": "t", "lastSeq": 7}))
     messages = [{"id": "m", "role": "user", "content": "Hi"}]
     run_input = {"threadId": "t", "runId": "r", "state": {}, "messages": messages, "tools": [], "context": []}
-    asked = {**BEGUN, "input": {**run_input, "forwardedProps": {}}, "metadata": {"seq": 8}}
-    server.answer("GET /v1/threads/t/events", stream(asked, {**ENDED, "metadata": {"seq": 9}}))
+    begun_event = {**BEGUN, "input": {**run_input, "forwardedProps": {}}, "metadata": {"seq": 8}}
+    server.answer("GET /v1/threads/t/events", stream(begun_event, {**ENDED, "metadata": {"seq": 9}}))
     assert server.run("tail", "t", "--one-run").stdout == "You: Hi\n"
     assert server.requests[-1].url.params["after"] == "7"
 
@@ -131,14 +131,14 @@ def test_a_conversation_is_followed_to_the_end_of_a_run(server: ScriptedServer) 
 def test_a_token_that_expires_in_the_stream_is_reported_and_the_run_goes_on(server: ScriptedServer) -> None:
     expiry = {"type": "RUN_ERROR", "code": "token_expired", "message": "Come again.", "metadata": {}}
     server.answer("POST /v1/runs", stream(BEGUN, *said("One ")[:2], expiry))
-    ended = server.run("chat", "-m", "Hi")
-    assert ended.exit_code == 3
-    assert ended.stdout == "Assistant: One \n"
+    result = server.run("chat", "-m", "Hi")
+    assert result.exit_code == 3
+    assert result.stdout == "Assistant: One \n"
     assert len(server.requests) == 1
 
 
 def test_a_run_whose_first_event_never_came_is_asked_for_again(server: ScriptedServer) -> None:
     server.answer("POST /v1/runs", stream(), stream(BEGUN, *said("Yes."), ENDED))
     assert server.run("chat", "-m", "Hi").stdout == "Assistant: Yes.\n"
-    first, second = (json.loads(each.content) for each in server.sent("POST /v1/runs"))
+    first, second = (json.loads(request.content) for request in server.sent("POST /v1/runs"))
     assert first == second

@@ -21,10 +21,10 @@ THREAD = {"id": "t-1", "title": "Lisbon", "status": "active", "lastActivityAt": 
 
 def test_a_list_is_read_page_by_page(server: ScriptedServer) -> None:
     server.answer("GET /v1/threads", listing(THREAD, cursor="next"), listing({**THREAD, "id": "t-2"}))
-    ended = server.run("threads", "list", "--json")
-    assert [item["id"] for item in json.loads(ended.stdout)["items"]] == ["t-1", "t-2"]
-    assert [each.url.params.get("cursor") for each in server.requests] == [None, "next"]
-    assert ended.exit_code == 0
+    result = server.run("threads", "list", "--json")
+    assert [item["id"] for item in json.loads(result.stdout)["items"]] == ["t-1", "t-2"]
+    assert [request.url.params.get("cursor") for request in server.requests] == [None, "next"]
+    assert result.exit_code == 0
 
 
 def test_a_list_without_a_terminal_has_tabs(server: ScriptedServer) -> None:
@@ -35,14 +35,14 @@ def test_a_list_without_a_terminal_has_tabs(server: ScriptedServer) -> None:
 def test_what_a_server_says_does_not_control_the_terminal(server: ScriptedServer) -> None:
     title = "\x1b]0;owned\x07[bold red]x\u202e\x9b31m\r\n:smile:"
     server.answer("GET /v1/threads", listing({**THREAD, "title": title}))
-    shown = server.run("threads", "list").stdout
-    assert shown.split("\t")[1] == "]0;owned[bold red]x31m :smile:"
+    output = server.run("threads", "list").stdout
+    assert output.split("\t")[1] == "]0;owned[bold red]x31m :smile:"
     server.answer("GET /v1/threads/t-1", httpx.Response(200, json={**THREAD, "title": title}))
     server.answer("GET /v1/threads/t-1/messages", listing({"role": "user", "content": title}))
-    shown = server.run("threads", "show", "t-1").stdout
-    assert not {"\x1b", "\x07", "\x9b", "\u202e"} & set(shown)
-    assert "[bold red]" in shown
-    assert ":smile:" in shown
+    output = server.run("threads", "show", "t-1").stdout
+    assert not {"\x1b", "\x07", "\x9b", "\u202e"} & set(output)
+    assert "[bold red]" in output
+    assert ":smile:" in output
 
 
 @pytest.mark.parametrize(
@@ -59,11 +59,11 @@ def test_what_a_server_says_does_not_control_the_terminal(server: ScriptedServer
 )
 def test_an_error_is_one_line_and_a_code(server: ScriptedServer, answer: httpx.Response, code: int) -> None:
     server.answer("GET /v1/threads/t-1", answer)
-    ended = server.run("threads", "show", "t-1")
-    assert ended.exit_code == code
-    assert ended.stdout == ""
-    assert ended.stderr.startswith("baton: ")
-    assert ended.stderr.count("\n") == 1
+    result = server.run("threads", "show", "t-1")
+    assert result.exit_code == code
+    assert result.stdout == ""
+    assert result.stderr.startswith("baton: ")
+    assert result.stderr.count("\n") == 1
 
 
 def test_a_server_that_is_not_there_is_code_5(server: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,25 +73,25 @@ def test_a_server_that_is_not_there_is_code_5(server: ScriptedServer, monkeypatc
         raise httpx.ConnectError("refused", request=request)
 
     server.answer("GET /v1/threads", refused)
-    ended = server.run("threads", "list")
-    assert ended.exit_code == 5
-    assert "baton doctor" in ended.stderr
+    result = server.run("threads", "list")
+    assert result.exit_code == 5
+    assert "baton doctor" in result.stderr
 
 
 def test_nobody_is_asked_without_a_terminal(server: ScriptedServer) -> None:
-    ended = server.run("threads", "delete", "t-1")
-    assert ended.exit_code == 2
-    assert "--yes" in ended.stderr
+    result = server.run("threads", "delete", "t-1")
+    assert result.exit_code == 2
+    assert "--yes" in result.stderr
     assert server.requests == []
 
 
 def test_a_decision_is_on_the_version_that_was_read(server: ScriptedServer) -> None:
     address = "/v1/agents/a/procedures/p"
-    found = {"id": "p", "name": "P", "version": 2, "status": "pending"}
-    server.answer(f"GET {address}", httpx.Response(200, json=found))
+    procedure = {"id": "p", "name": "P", "version": 2, "status": "pending"}
+    server.answer(f"GET {address}", httpx.Response(200, json=procedure))
     server.answer(f"POST {address}/approve", problem(412, "procedure_version_mismatch"))
-    ended = server.run("procedures", "approve", "a", "p", "--yes")
-    assert ended.exit_code == 6
+    result = server.run("procedures", "approve", "a", "p", "--yes")
+    assert result.exit_code == 6
     [sent] = server.sent(f"POST {address}/approve")
     assert sent.headers["if-match"] == '"2-pending"'
 
@@ -117,20 +117,20 @@ def test_sessions_are_exported_without_a_last_line(server: ScriptedServer, tmp_p
 def test_what_is_left_of_a_forgotten_user_is_reported(server: ScriptedServer) -> None:
     request = {"requestId": "r", "status": "failed", "counts": {"messages": 3}, "residue": {"episodes": 1}}
     server.answer("DELETE /v1/users/ada/memory", httpx.Response(202, json=request))
-    ended = server.run("users", "forget", "ada", "--yes")
-    assert "left: 1 episodes" in ended.stdout
-    assert ended.exit_code == 1
+    result = server.run("users", "forget", "ada", "--yes")
+    assert "left: 1 episodes" in result.stdout
+    assert result.exit_code == 1
 
 
 def test_doctor_says_what_to_do(server: ScriptedServer) -> None:
     old = {"date": "Mon, 01 Jan 2024 00:00:00 GMT"}
     server.answer("GET /health", httpx.Response(200, json={"status": "ok", "version": "99.0.0"}, headers=old))
     server.answer("GET /v1/users/me", problem(401, "unauthorized"))
-    ended = server.run("doctor", "--json")
-    found = {check["name"]: check for check in json.loads(ended.stdout)["checks"]}
-    assert {name for name, check in found.items() if not check["ok"]} == {"clock", "versions", "token"}
-    assert all(check["advice"] for check in found.values() if not check["ok"])
-    assert "secret" not in ended.output
+    result = server.run("doctor", "--json")
+    checks = {check["name"]: check for check in json.loads(result.stdout)["checks"]}
+    assert {name for name, check in checks.items() if not check["ok"]} == {"clock", "versions", "token"}
+    assert all(check["advice"] for check in checks.values() if not check["ok"])
+    assert "secret" not in result.output
 
 
 def test_a_clock_that_differs_by_the_way_of_the_answer_is_that_of_the_server(server: ScriptedServer) -> None:
@@ -142,9 +142,9 @@ def test_a_clock_that_differs_by_the_way_of_the_answer_is_that_of_the_server(ser
 
 
 def test_a_state_that_conversations_do_not_have_is_refused_with_those_that_they_have(server: ScriptedServer) -> None:
-    ended = server.run("threads", "list", "--state", "foo")
-    assert ended.exit_code == 2
-    assert "waiting" in ended.stderr
+    result = server.run("threads", "list", "--state", "foo")
+    assert result.exit_code == 2
+    assert "waiting" in result.stderr
     assert server.requests == []
 
 
@@ -160,24 +160,24 @@ def test_an_upload_waits_until_documents_are_read(
     document = {"id": "d", "title": "Returns", "version": 1, "progress": 0, "status": "waiting"}
     states: list[dict[str, Any]] = [document, {**document, "status": "processing"}, {**document, "status": "ready"}]
     server.answer("POST /v1/agents/shop/documents", httpx.Response(200, json={"document": document, "upload": None}))
-    server.answer("GET /v1/agents/shop/documents/d", *(httpx.Response(200, json=each) for each in states))
-    ended = server.run("documents", "upload", "shop", str(tmp_path / "returns.md"), "--wait", "--json")
-    assert ended.exit_code == 0, ended.output
-    assert [each["status"] for each in json.loads(ended.stdout)["items"]] == ["ready"]
+    server.answer("GET /v1/agents/shop/documents/d", *(httpx.Response(200, json=state) for state in states))
+    result = server.run("documents", "upload", "shop", str(tmp_path / "returns.md"), "--wait", "--json")
+    assert result.exit_code == 0, result.output
+    assert [item["status"] for item in json.loads(result.stdout)["items"]] == ["ready"]
     broken = {**document, "status": "failed", "error": {"message": "It is encrypted."}}
     server.answer("GET /v1/agents/shop/documents/d", httpx.Response(200, json=broken))
-    ended = server.run("documents", "upload", "shop", str(tmp_path / "returns.md"), "--wait")
-    assert ended.exit_code == 1
-    assert "It is encrypted." in ended.stdout
+    result = server.run("documents", "upload", "shop", str(tmp_path / "returns.md"), "--wait")
+    assert result.exit_code == 1
+    assert "It is encrypted." in result.stdout
 
 
 def test_a_document_that_the_server_refuses_is_named(server: ScriptedServer, tmp_path: Path) -> None:
     (tmp_path / "setup.exe").write_bytes(b"MZ")
     refused = problem(422, "unsupported_document", "Documents are PDF (.pdf) files.")
     server.answer("POST /v1/agents/shop/documents", refused)
-    ended = server.run("documents", "upload", "shop", str(tmp_path / "setup.exe"))
-    assert ended.exit_code == 2
-    assert f"{tmp_path / 'setup.exe'}: unsupported_document: Documents are PDF (.pdf) files." in ended.stderr
+    result = server.run("documents", "upload", "shop", str(tmp_path / "setup.exe"))
+    assert result.exit_code == 2
+    assert f"{tmp_path / 'setup.exe'}: unsupported_document: Documents are PDF (.pdf) files." in result.stderr
 
 
 def test_doctor_tries_each_model_and_fails_if_agents_cannot_work_with_one(server: ScriptedServer) -> None:
@@ -187,7 +187,7 @@ def test_doctor_tries_each_model_and_fails_if_agents_cannot_work_with_one(server
     fine = server.run("doctor", "--models")
     assert fine.exit_code == 0
     assert "big (agents assistant)\n  text               yes\n" in fine.stdout
-    assert [json.loads(each.content) for each in server.sent("POST /v1/models/check")] == [
+    assert [json.loads(request.content) for request in server.sent("POST /v1/models/check")] == [
         {"model": "big"},
         {"model": "small"},
     ]
@@ -198,16 +198,16 @@ def test_doctor_tries_each_model_and_fails_if_agents_cannot_work_with_one(server
     assert "-> Choose another." in failed.stdout
     assert "Not usable as they are: big." in failed.stderr
     answered = json.loads(server.run("doctor", "--models", "--json").stdout)
-    assert [(each["name"], each["ok"]) for each in answered["models"]] == [("big", False), ("small", True)]
+    assert [(model["name"], model["ok"]) for model in answered["models"]] == [("big", False), ("small", True)]
     assert answered["ok"] is False
 
 
 def test_doctor_says_who_may_check_models(server: ScriptedServer) -> None:
     healthy(server)
     server.answer("GET /v1/models", problem(403, "forbidden"))
-    ended = server.run("doctor", "--models")
-    assert ended.exit_code == 3
-    assert "tenant:manage" in ended.stdout
+    result = server.run("doctor", "--models")
+    assert result.exit_code == 3
+    assert "tenant:manage" in result.stdout
     assert server.sent("POST /v1/models/check") == []
 
 
@@ -216,11 +216,11 @@ def test_doctor_goes_on_after_a_model_that_could_not_be_checked(server: Scripted
     healthy(server, *models)
     answers = iter([problem(429, "rate_limited", "Another check is running.")])
     server.answer("POST /v1/models/check", lambda request: next(answers, None) or reported(models, request, works=True))
-    ended = server.run("doctor", "--models")
-    assert ended.exit_code == 1
-    assert "big: not checked." in ended.stdout
-    assert "Another check is running." in ended.stdout
-    assert "small (titles and summaries)" in ended.stdout
+    result = server.run("doctor", "--models")
+    assert result.exit_code == 1
+    assert "big: not checked." in result.stdout
+    assert "Another check is running." in result.stdout
+    assert "small (titles and summaries)" in result.stdout
 
 
 def test_doctor_tries_no_model_without_being_asked_or_without_a_token(server: ScriptedServer) -> None:
@@ -244,7 +244,7 @@ def configured(name: str, **used: list[str]) -> dict[str, Any]:
 
 def reported(models: list[dict[str, Any]], request: httpx.Request, *, works: bool) -> httpx.Response:
     """A report of one of the models, whose tool calls work or not."""
-    [model] = [each for each in models if each["name"] == json.loads(request.content)["model"]]
+    [model] = [model for model in models if model["name"] == json.loads(request.content)["model"]]
     nothing: dict[str, Any] = {
         "works": True,
         "remark": None,
@@ -263,16 +263,16 @@ def reported(models: list[dict[str, Any]], request: httpx.Request, *, works: boo
 def test_a_broken_configuration_is_reported(server: ScriptedServer) -> None:
     server.folder.mkdir()
     (server.folder / "config.toml").write_text("profiles = [")
-    ended = server.run("threads", "list")
-    assert ended.exit_code == 2
-    assert "config.toml" in ended.stderr
+    result = server.run("threads", "list")
+    assert result.exit_code == 2
+    assert "config.toml" in result.stderr
 
 
 def test_options_that_take_no_value_show_none_in_the_help(capsys: pytest.CaptureFixture[str]) -> None:
     command = without_types_of_flags(get_command(command_line()))
     command.main(["threads", "list", "--help"], standalone_mode=False)
-    shown = capsys.readouterr().out
-    assert "--everybody" in shown
-    assert "--agent" in shown
-    assert "<bool>" not in shown
-    assert "<str>" in shown
+    output = capsys.readouterr().out
+    assert "--everybody" in output
+    assert "--agent" in output
+    assert "<bool>" not in output
+    assert "<str>" in output

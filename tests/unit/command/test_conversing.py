@@ -28,14 +28,14 @@ def shop(server: ScriptedServer) -> ScriptedServer:
 def converse(server: ScriptedServer, monkeypatch: pytest.MonkeyPatch, *messages: str) -> str:
     """Chat, and return what was shown."""
     monkeypatch.setattr("baton_client.command.chat.chat_input", lambda: Typed(*messages))
-    ended = server.run("chat")
-    assert ended.exit_code == 0, ended.output
-    return ended.output
+    result = server.run("chat")
+    assert result.exit_code == 0, result.output
+    return result.output
 
 
 def asked(server: ScriptedServer) -> list[tuple[str, str | None]]:
     """The conversation and the agent of each message."""
-    bodies = [json.loads(each.content) for each in server.sent("POST /v1/runs")]
+    bodies = [json.loads(request.content) for request in server.sent("POST /v1/runs")]
     return [(body["threadId"], body["forwardedProps"].get("agentId")) for body in bodies]
 
 
@@ -54,16 +54,16 @@ def test_another_agent_is_talked_to_in_another_conversation(
 
 
 def test_an_agent_that_does_not_exist_changes_nothing(shop: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    shown = converse(shop, monkeypatch, "One", "/agent nobody", "Two")
-    assert "No GET /v1/agents/nobody." in shown
+    output = converse(shop, monkeypatch, "One", "/agent nobody", "Two")
+    assert "No GET /v1/agents/nobody." in output
     assert len(set(asked(shop))) == 1
 
 
 def test_agents_are_listed_those_that_conversations_begin_with_first(
     shop: ScriptedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shown = converse(shop, monkeypatch, "/agent").splitlines()
-    assert [line.split("\t")[0] for line in shown if "\t" in line] == ["shop", "stock"]
+    output = converse(shop, monkeypatch, "/agent").splitlines()
+    assert [line.split("\t")[0] for line in output if "\t" in line] == ["shop", "stock"]
 
 
 def test_a_conversation_is_closed_and_the_next_message_begins_another_one(
@@ -88,8 +88,8 @@ def _closed(closed: list[str], thread_id: str) -> httpx.Response:
 
 
 def test_a_command_that_does_not_exist_is_named(shop: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    shown = converse(shop, monkeypatch, "/unknown")
-    assert "There is no command /unknown." in shown
+    output = converse(shop, monkeypatch, "/unknown")
+    assert "There is no command /unknown." in output
     assert shop.sent("POST /v1/runs") == []
 
 
@@ -121,7 +121,7 @@ def test_an_agents_definition_is_printed_as_its_file_has_it(server: ScriptedServ
 def test_a_lost_server_is_reported_once_and_the_answer_goes_on(
     server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said = [
+    events = [
         BEGUN,
         {"type": "TEXT_MESSAGE_START", "messageId": "m", "name": "Shop"},
         {"type": "TEXT_MESSAGE_CONTENT", "messageId": "m", "delta": "One "},
@@ -134,16 +134,16 @@ def test_a_lost_server_is_reported_once_and_the_answer_goes_on(
 
     def begin(request: httpx.Request) -> httpx.Response:
         thread_id = json.loads(request.content)["threadId"]
-        rest = [{**event, "metadata": {"seq": seq}} for seq, event in enumerate(said, 1)][3:]
+        rest = [{**event, "metadata": {"seq": seq}} for seq, event in enumerate(events, 1)][3:]
         server.answer(f"GET /v1/threads/{thread_id}/events", away, away, away, stream(*rest))
-        return stream(*said[:3])
+        return stream(*events[:3])
 
     async def at_once(seconds: float) -> None:
         pass
 
     monkeypatch.setattr("asyncio.sleep", at_once)
     server.answer("POST /v1/runs", begin)
-    ended = server.run("chat", "-m", "Hi")
-    assert ended.exit_code == 0, ended.output
-    assert ended.stderr.count("The server is away") == 1
-    assert "two" in ended.stdout
+    result = server.run("chat", "-m", "Hi")
+    assert result.exit_code == 0, result.output
+    assert result.stderr.count("The server is away") == 1
+    assert "two" in result.stdout

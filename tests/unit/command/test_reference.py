@@ -18,14 +18,14 @@ PAGE = ROOT / "docs" / "reference" / "command-line.md"
 def commands(command: Any, name: str) -> Iterator[str]:
     """The rows of the page's table: each command with its arguments and options."""
     if hasattr(command, "commands"):
-        for each, found in sorted(command.commands.items()):
-            yield from commands(found, f"{name} {each}")
+        for child, subcommand in sorted(command.commands.items()):
+            yield from commands(subcommand, f"{name} {child}")
         return
-    named = [each for each in command.params if each.name != "help"]
-    arguments = [each.name.upper() for each in named if each.param_type_name == "argument"]
-    options = [max(each.opts, key=len) for each in named if each.param_type_name == "option"]
+    named = [parameter for parameter in command.params if parameter.name != "help"]
+    arguments = [parameter.name.upper() for parameter in named if parameter.param_type_name == "argument"]
+    options = [max(parameter.opts, key=len) for parameter in named if parameter.param_type_name == "option"]
     purpose = (command.help or "").replace("|", "\\|")
-    yield f"| `{' '.join([name, *arguments])}` | {', '.join(f'`{each}`' for each in options)} | {purpose} |"
+    yield f"| `{' '.join([name, *arguments])}` | {', '.join(f'`{option}`' for option in options)} | {purpose} |"
 
 
 def test_the_reference_has_every_command_with_its_options() -> None:

@@ -38,10 +38,10 @@ def issuer(server: ScriptedServer) -> ScriptedServer:
 def test_signing_in_waits_for_the_user_and_keeps_the_token(issuer: ScriptedServer) -> None:
     pending = httpx.Response(400, json={"error": "authorization_pending"})
     issuer.answer("POST /token", pending, pending, httpx.Response(200, json=TOKENS))
-    ended = issuer.run(*LOGIN)
-    assert ended.exit_code == 0, ended.output
-    assert "ABCD" in ended.stderr
-    assert "fresh" not in ended.output
+    result = issuer.run(*LOGIN)
+    assert result.exit_code == 0, result.output
+    assert "ABCD" in result.stderr
+    assert "fresh" not in result.output
     [file] = issuer.folder.glob("tokens-*.json")
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert issuer.run("threads", "list").exit_code == 0
@@ -67,9 +67,9 @@ def test_a_token_that_the_server_refuses_is_renewed_once(issuer: ScriptedServer)
 def test_an_ended_sign_in_asks_for_another_one(issuer: ScriptedServer) -> None:
     issuer.answer("POST /token", httpx.Response(200, json={"access_token": "short", "expires_in": 1}))
     assert issuer.run(*LOGIN).exit_code == 0
-    ended = issuer.run("threads", "list")
-    assert ended.exit_code == 3
-    assert "baton login" in ended.stderr
+    result = issuer.run("threads", "list")
+    assert result.exit_code == 3
+    assert "baton login" in result.stderr
 
 
 def test_a_token_file_that_others_can_read_is_not_used(issuer: ScriptedServer) -> None:
@@ -77,14 +77,14 @@ def test_a_token_file_that_others_can_read_is_not_used(issuer: ScriptedServer) -
     assert issuer.run(*LOGIN).exit_code == 0
     [file] = issuer.folder.glob("tokens-*.json")
     file.chmod(0o644)
-    ended = issuer.run("threads", "list")
-    assert ended.exit_code == 2
-    assert "chmod 600" in ended.stderr
+    result = issuer.run("threads", "list")
+    assert result.exit_code == 2
+    assert "chmod 600" in result.stderr
 
 
 def test_tokens_never_travel_unencrypted(issuer: ScriptedServer) -> None:
-    ended = issuer.run(*LOGIN, "--issuer", "http://issuer.test")
-    assert ended.exit_code == 2
+    result = issuer.run(*LOGIN, "--issuer", "http://issuer.test")
+    assert result.exit_code == 2
     assert issuer.requests == []
 
 
@@ -92,10 +92,10 @@ def test_an_absent_command_says_where_it_comes_from() -> None:
     app = command_line()
     add_installed(app, [])
     for name in SERVER_COMMANDS:
-        ended = CliRunner().invoke(app, [name, "my-assistant", "--anything"])
-        assert ended.exit_code == 2
+        result = CliRunner().invoke(app, [name, "my-assistant", "--anything"])
+        assert result.exit_code == 2
         extra = "test" if name in {"test", "eval"} else "local"
-        assert f"pip install 'baton-conversations[{extra}]'" in ended.stderr
+        assert f"pip install 'baton-conversations[{extra}]'" in result.stderr
 
 
 def test_a_local_server_that_is_not_there_is_reported_by_its_address(server: ScriptedServer) -> None:
@@ -103,10 +103,10 @@ def test_a_local_server_that_is_not_there_is_reported_by_its_address(server: Scr
         raise httpx.ConnectError("refused", request=request)
 
     server.answer("POST /local/token", refused)
-    ended = server.run("--url", "http://127.0.0.1:8090", "login", "--local", "--user", "ada")
-    assert ended.exit_code == 5
-    assert "http://127.0.0.1:8090" in ended.stderr
-    assert "--url" in ended.stderr
+    result = server.run("--url", "http://127.0.0.1:8090", "login", "--local", "--user", "ada")
+    assert result.exit_code == 5
+    assert "http://127.0.0.1:8090" in result.stderr
+    assert "--url" in result.stderr
 
 
 def local_cloud(server: ScriptedServer, *lifetimes: float) -> None:
@@ -140,7 +140,7 @@ def test_a_local_sign_in_lasts_as_long_as_its_token_says_and_is_renewed_for_the_
     file.write_text(json.dumps({**stored, "expires_at": 0}))
     assert server.run("threads", "list").exit_code == 0
     assert number_of(server.requests[-1]) == 1
-    first, second = (json.loads(each.content) for each in server.sent("POST /local/token"))
+    first, second = (json.loads(request.content) for request in server.sent("POST /local/token"))
     assert first == second == {"tenant": "demo", "user": "grace", "permissions": ["agent:write"]}
 
 
@@ -155,30 +155,30 @@ def test_a_local_sign_in_at_what_is_no_local_cloud_any_more_says_so(server: Scri
     local_cloud(server, 1)
     assert server.run(*LOCAL).exit_code == 0
     server.answer("POST /local/token", problem(404, "not_found"))
-    ended = server.run("threads", "list")
-    assert ended.exit_code == 3
-    assert "`baton login --local`" in ended.stderr
+    result = server.run("threads", "list")
+    assert result.exit_code == 3
+    assert "`baton login --local`" in result.stderr
 
 
 def test_signing_in_without_a_client_id_names_the_way_of_a_local_cloud(server: ScriptedServer) -> None:
-    ended = server.run("login")
-    assert ended.exit_code == 2
-    assert "`baton login --local`" in ended.stderr
+    result = server.run("login")
+    assert result.exit_code == 2
+    assert "`baton login --local`" in result.stderr
 
 
 def test_a_token_that_a_local_cloud_does_not_sign_says_why(server: ScriptedServer) -> None:
     server.answer("POST /local/token", problem(422, "invalid_request", "user: this id is reserved"))
-    ended = server.run("login", "--local", "--user", "system")
-    assert ended.exit_code == 2
-    assert "this id is reserved" in ended.stderr
+    result = server.run("login", "--local", "--user", "system")
+    assert result.exit_code == 2
+    assert "this id is reserved" in result.stderr
 
 
 def test_the_token_of_one_server_is_not_sent_to_another_one(server: ScriptedServer) -> None:
     local_cloud(server, 3600)
     assert server.run(*LOCAL).exit_code == 0
-    ended = server.run("--url", "http://another.test", "threads", "list")
-    assert ended.exit_code == 3
-    assert [each.url.host for each in server.requests] == ["baton.test"]
+    result = server.run("--url", "http://another.test", "threads", "list")
+    assert result.exit_code == 3
+    assert [request.url.host for request in server.requests] == ["baton.test"]
 
 
 def test_a_project_names_the_server_and_the_token_in_its_env_file(
@@ -190,9 +190,9 @@ def test_a_project_names_the_server_and_the_token_in_its_env_file(
     monkeypatch.chdir(tmp_path / "agents")
     monkeypatch.delenv("BATON_TOKEN", raising=False)
     monkeypatch.setenv("BATON_URL", "http://set.test")
-    found = Environment.of_process().variables
-    assert (found["BATON_URL"], found["BATON_TOKEN"]) == ("http://set.test", "t")
-    assert found["PATH"] != "/nowhere"
+    variables = Environment.of_process().variables
+    assert (variables["BATON_URL"], variables["BATON_TOKEN"]) == ("http://set.test", "t")
+    assert variables["PATH"] != "/nowhere"
     monkeypatch.delenv("BATON_URL")
     assert Environment.of_process().variables["BATON_URL"] == "http://of-the-project.test"
 

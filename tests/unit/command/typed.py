@@ -13,15 +13,15 @@ class Typed:
     def __init__(self, *messages: str, answers: tuple[str, ...] = ()) -> None:
         self._messages = messages
         self._answers = iter(answers)
-        self.asked: list[str] = []
+        self.prompts: list[str] = []
         """The questions."""
 
     async def messages(self) -> AsyncIterator[str]:
         """Yield the messages."""
-        for each in self._messages:
-            yield each
+        for message in self._messages:
+            yield message
 
     async def ask(self, text: str) -> str:
         """Return the next answer."""
-        self.asked.append(text)
+        self.prompts.append(text)
         return next(self._answers)

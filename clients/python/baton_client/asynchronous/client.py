@@ -118,14 +118,14 @@ class AsyncBaton:
 
         ``headers`` are added. Closing the first client closes them all.
         """
-        known = self._transport.options
+        current = self._transport.options
         options = replace(
-            known,
-            timeout=known.timeout if timeout is None else checked_timeout(timeout),
-            max_retries=known.max_retries if max_retries is None else max_retries,
-            headers={**known.headers, **(headers or {})},
-            resume_seconds=known.resume_seconds if resume_seconds is None else resume_seconds,
-            time_zone=known.time_zone if time_zone is None else time_zone_of(time_zone),
+            current,
+            timeout=current.timeout if timeout is None else checked_timeout(timeout),
+            max_retries=current.max_retries if max_retries is None else max_retries,
+            headers={**current.headers, **(headers or {})},
+            resume_seconds=current.resume_seconds if resume_seconds is None else resume_seconds,
+            time_zone=current.time_zone if time_zone is None else time_zone_of(time_zone),
         )
         tokens = self._transport.tokens if token is None else AsyncTokens(token)
         other = object.__new__(type(self))
@@ -164,8 +164,8 @@ class AsyncBaton:
 
     async def health(self) -> Health:
         """Return whether the server is well. Needs no token."""
-        found: Health = await self._transport.value(Request(method="GET", path="/health"), Health)
-        return found
+        health: Health = await self._transport.value(Request(method="GET", path="/health"), Health)
+        return health
 
     async def aclose(self) -> None:
         """Close the connections, unless they are those of an ``http_client``."""

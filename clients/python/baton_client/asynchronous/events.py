@@ -94,11 +94,11 @@ class AsyncEvents:
                         if _is_expiry(received.event):
                             is_expired = True
                             break
-                        place = self._sequence.take(received.event)
-                        if place is Place.BEHIND_GAP:
+                        position = self._sequence.take(received.event)
+                        if position is Place.BEHIND_GAP:
                             behind_gap = received
                             break
-                        if place is Place.NEXT:
+                        if position is Place.NEXT:
                             if self.last > had:
                                 self._progress_at = time.monotonic()
                                 self._failures = 0

@@ -34,8 +34,8 @@ class AsyncPager(Generic[T]):
         request = self.request
         if cursor is not None:
             request = replace(request, params={**request.params, "cursor": cursor})
-        found: Page[T] = await self.transport.value(request, Page[self.item])  # type: ignore[name-defined]
-        return found
+        page: Page[T] = await self.transport.value(request, Page[self.item])  # type: ignore[name-defined]
+        return page
 
     async def pages(self) -> AsyncIterator[Page[T]]:
         """Yield every page."""

@@ -108,19 +108,19 @@ class AsyncRunStream:
         If a worker dies, another one answers from the beginning, so that the pieces before belong to no answer any
         more: ``on_restart`` is called then, for programs that have shown them. ``text`` has the new answer only.
         """
-        known: str | None = None
+        message_id: str | None = None
         async for event in self:
             if (
                 isinstance(event, RunStartedEvent)
-                and known is not None
+                and message_id is not None
                 and (metadata_of(event).get("attempt") or 1) > 1
             ):
-                known = None
+                message_id = None
                 if on_restart is not None:
                     on_restart()
             if isinstance(event, TextMessageContentEvent):
-                yield f"\n\n{event.delta}" if known not in {None, event.message_id} else event.delta
-                known = event.message_id
+                yield f"\n\n{event.delta}" if message_id not in {None, event.message_id} else event.delta
+                message_id = event.message_id
 
     async def result(self) -> RunResult:
         """Read what is left, and return what became of the run. Raises like iterating."""
@@ -156,7 +156,7 @@ class AsyncRunStream:
             if self.state.outcome is None:
                 self._is_over = True
                 return
-            answers = [answer for each in self.interrupts if (answer := await self._answer(each)) is not None]
+            answers = [answer for interrupt in self.interrupts if (answer := await self._answer(interrupt)) is not None]
             if not answers or self._input is None:
                 self._is_over = True
                 return
@@ -198,8 +198,8 @@ class AsyncRunStream:
     def _is_ours(self, event: AnyEvent) -> bool:
         """Whether an event is of the run, not of another one in the conversation."""
         run_id = metadata_of(event).get("runId")
-        wanted = self.run_id or self._wanted_run_id
-        return run_id is None or wanted is None or bool(run_id == wanted)
+        own_id = self.run_id or self._wanted_run_id
+        return run_id is None or own_id is None or bool(run_id == own_id)
 
     async def _answer(self, interrupt: Interrupt) -> Answer | None:
         """Return the answer that this program gives to what the run waits for; ``None`` if it has none."""

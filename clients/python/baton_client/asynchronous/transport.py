@@ -145,10 +145,10 @@ class AsyncTransport:
             await asyncio.sleep(seconds)
 
     def _unreachable(self, request: Request, problem: httpx.TransportError, attempts: int) -> APIConnectionError:
-        asked = f"{request.method} {request.path}"
+        operation = f"{request.method} {request.path}"
         if isinstance(problem, httpx.TimeoutException):
-            return APITimeoutError(f"{asked}: no answer in time ({attempts} attempts).")
-        return APIConnectionError(f"{asked}: {self.options.base_url} cannot be reached ({problem}).")
+            return APITimeoutError(f"{operation}: no answer in time ({attempts} attempts).")
+        return APIConnectionError(f"{operation}: {self.options.base_url} cannot be reached ({problem}).")
 
     async def _attempt(self, request: Request, read_seconds: float | None) -> httpx.Response:
         options = self.options
@@ -178,9 +178,9 @@ async def _json(response: httpx.Response) -> Any:
     try:
         return response.json()
     except ValueError as problem:
-        shown = response.headers.get("content-type", "no content type")
+        content_type = response.headers.get("content-type", "no content type")
         raise UnexpectedAnswerError(
-            f"The answer of {response.url} is not JSON ({shown}). Is base_url the address of Baton?"
+            f"The answer of {response.url} is not JSON ({content_type}). Is base_url the address of Baton?"
         ) from problem
 
 
@@ -198,8 +198,8 @@ async def _error(response: httpx.Response, advised: float | None) -> APIStatusEr
         except (httpx.TransportError, ValueError):
             problem = None
     await response.aclose()
-    known = problem if isinstance(problem, dict) else {}
-    return error_of(known, status=response.status_code, retry_after=advised)
+    details = problem if isinstance(problem, dict) else {}
+    return error_of(details, status=response.status_code, retry_after=advised)
 
 
 def _differs(request: Request, problem: ValidationError) -> str:

@@ -21,8 +21,8 @@ async def until(read: Callable[[], Any], is_done: Callable[[Any], bool], timeout
         value = await read()
         if is_done(value):
             return value
-        left = ends_at - time.monotonic()
-        if left <= 0:
+        seconds = ends_at - time.monotonic()
+        if seconds <= 0:
             raise APITimeoutError(f"The {what} was not ready after {timeout:g} s. The server still works on it.")
-        await asyncio.sleep(min(pause, left))
+        await asyncio.sleep(min(pause, seconds))
         pause = min(MOST_SECONDS, 1.5 * pause)

@@ -77,7 +77,7 @@ def _describe_code(functions: list[str]) -> list[str]:
     if not functions:
         return []
     answers = ["Its code answers, and not its model: run."] if "run" in functions else []
-    others = [one_line(each) for each in functions if each != "run"]
+    others = [one_line(function) for function in functions if function != "run"]
     return [*answers, *([f"Its functions: {', '.join(others)}."] if others else [])]
 
 

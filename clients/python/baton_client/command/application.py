@@ -36,15 +36,15 @@ SERVER_COMMANDS = {
 """Commands that the server's distribution adds."""
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
+def _show_version(is_requested: bool) -> None:
+    if is_requested:
         typer.echo(version("baton-client"))
         raise typer.Exit
 
 
 def _print_version() -> None:
     """Print the version of this command."""
-    _show_version(wanted=True)
+    _show_version(is_requested=True)
 
 
 def _options(
@@ -62,11 +62,11 @@ def _options(
 
 def command_line() -> typer.Typer:
     """Return the command line without the commands of other distributions."""
-    made = typer.Typer(name="baton", no_args_is_help=True, pretty_exceptions_enable=False)
-    made.callback()(_options)
+    application = typer.Typer(name="baton", no_args_is_help=True, pretty_exceptions_enable=False)
+    application.callback()(_options)
     for function in (login, logout, chat, tail, apply, doctor):
-        made.command(function.__name__)(function)
-    made.command("version")(_print_version)
+        application.command(function.__name__)(function)
+    application.command("version")(_print_version)
     for name, group in {
         "agents": agents,
         "threads": threads,
@@ -75,34 +75,36 @@ def command_line() -> typer.Typer:
         "users": users,
         "audit": audit,
     }.items():
-        made.add_typer(group, name=name)
-    return made
+        application.add_typer(group, name=name)
+    return application
 
 
-def add_installed(made: typer.Typer, found: list[EntryPoint]) -> None:
+def add_installed(application: typer.Typer, points: list[EntryPoint]) -> None:
     """Add commands of other distributions. One that cannot be loaded says so when it is called."""
-    names = {each.name for each in found}
-    for each in found:
+    names = {point.name for point in points}
+    for point in points:
         try:
-            command = each.load()
+            command = point.load()
         except Exception as problem:  # noqa: BLE001 - a broken distribution must not take the other commands along
-            _add_absent(made, each.name, f"`baton {each.name}` cannot be loaded: {problem}. Install its package again.")
+            _add_absent(
+                application, point.name, f"`baton {point.name}` cannot be loaded: {problem}. Install its package again."
+            )
             continue
         if isinstance(command, typer.Typer):
-            made.add_typer(command, name=each.name)
+            application.add_typer(command, name=point.name)
         else:
-            made.command(each.name)(command)
+            application.command(point.name)(command)
     for name, purpose in SERVER_COMMANDS.items():
         if name not in names:
             extra = "test" if name in {"test", "eval"} else "local"
             advice = (
                 f"`baton {name}` comes with the server. Install it by `pip install 'baton-conversations[{extra}]'`."
             )
-            _add_absent(made, name, advice, purpose)
+            _add_absent(application, name, advice, purpose)
 
 
-def _add_absent(made: typer.Typer, name: str, advice: str, purpose: str = "") -> None:
-    @made.command(
+def _add_absent(application: typer.Typer, name: str, advice: str, purpose: str = "") -> None:
+    @application.command(
         name,
         help=f"{purpose} (Not installed.)".strip(),
         context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
@@ -114,11 +116,11 @@ def _add_absent(made: typer.Typer, name: str, advice: str, purpose: str = "") ->
 
 def without_types_of_flags(command: Any) -> Any:
     """Return the command, whose help shows no type of options that take no value."""
-    for each in (*command.params, command.get_help_option(command.context_class(command))):
-        if getattr(each, "is_flag", False):
-            each.metavar = ""
-    for each in getattr(command, "commands", {}).values():
-        without_types_of_flags(each)
+    for parameter in (*command.params, command.get_help_option(command.context_class(command))):
+        if getattr(parameter, "is_flag", False):
+            parameter.metavar = ""
+    for parameter in getattr(command, "commands", {}).values():
+        without_types_of_flags(parameter)
     return command
 
 

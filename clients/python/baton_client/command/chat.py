@@ -93,17 +93,17 @@ class Chat:
         self._parts.append(prepared["part"])
         self._output.note(f"{file.name} goes with the next message.")
 
-    async def converse(self, given: ChatInput) -> None:
+    async def converse(self, keyboard: ChatInput) -> None:
         """Read messages and show answers until the input ends or the user leaves."""
-        self._input = given
-        if given.is_terminal:
+        self._input = keyboard
+        if keyboard.is_terminal:
             self._output.note(f"{HELP} Ctrl-C stops an answer, twice leaves.")
-        async for text in given.messages():
+        async for text in keyboard.messages():
             try:
                 if await self._said(text):
                     return
             except (BatonError, CommandError) as problem:
-                if not given.is_terminal:
+                if not keyboard.is_terminal:
                     raise
                 self._output.error(advice(problem))
 
@@ -130,8 +130,8 @@ class Chat:
                 await show_agents(self._session)
             case ["/agent", agent_id]:
                 address = path("/v1/agents/{agent_id}", agent_id=agent_id)
-                found = await self._session.connection.get(address)
-                self._begin_another(found["id"])
+                thread = await self._session.connection.get(address)
+                self._begin_another(thread["id"])
             case ["/end"]:
                 await self._session.connection.send(
                     "POST", path("/v1/threads/{thread_id}/close", thread_id=self._thread_id)
@@ -191,22 +191,23 @@ class Chat:
 
     async def _answer(self, interrupts: list[Json]) -> None:
         """Ask the user, and continue with the answers. Raises ``CommandError`` if nobody can be asked."""
-        given = self._input or chat_input()
-        if not given.is_terminal or self._output.is_json:
-            asked = "; ".join(question(each) for each in interrupts)
+        keyboard = self._input or chat_input()
+        if not keyboard.is_terminal or self._output.is_json:
+            queries = "; ".join(question(interrupt) for interrupt in interrupts)
             raise CommandError(
-                f"The conversation waits for a person: {asked} Answer by `baton chat {self._thread_id}` in a terminal."
+                f"The conversation waits for a person: {queries} "
+                f"Answer by `baton chat {self._thread_id}` in a terminal."
             )
         answers = []
-        for each in interrupts:
-            if "approved" not in str(each.get("responseSchema")):
-                self._output.note(f"{question(each)} This program cannot answer it, and gives the call up.")
-                answers.append(Answer(each["id"], "cancelled"))
+        for interrupt in interrupts:
+            if "approved" not in str(interrupt.get("responseSchema")):
+                self._output.note(f"{question(interrupt)} This program cannot answer it, and gives the call up.")
+                answers.append(Answer(interrupt["id"], "cancelled"))
                 continue
-            reply = (await given.ask(f"{question(each)} [y/N or a reason] ")).strip()
+            reply = (await keyboard.ask(f"{question(interrupt)} [y/N or a reason] ")).strip()
             is_agreed = reply.lower() in YES
             comment = None if is_agreed or reply.lower() in NO else reply
-            answers.append(Answer.approval(each["id"], is_agreed, comment=comment))
+            answers.append(Answer.approval(interrupt["id"], is_agreed, comment=comment))
         await self._run(self._asked(None, tuple(answers)))
 
     @contextmanager
@@ -243,8 +244,8 @@ class Chat:
         finally:
             loop.remove_signal_handler(signal.SIGINT)
             signal.signal(signal.SIGINT, before)
-            for each in stops:
-                each.cancel()
+            for stop in stops:
+                stop.cancel()
 
     def _wait_shown(self, problem: Exception) -> None:
         """Say that the server cannot be reached, which lasts until it can, or until this gives up."""

@@ -45,16 +45,16 @@ def read_profile(folder: Path, variables: Mapping[str, str], *, name: str | None
 
     Raises ``CommandError`` if the file is wrong, or has no profile of that name.
     """
-    wanted = name or variables.get("BATON_PROFILE") or DEFAULT_PROFILE
+    profile_name = name or variables.get("BATON_PROFILE") or DEFAULT_PROFILE
     profiles = read_profiles(folder)
-    if wanted not in profiles and wanted != DEFAULT_PROFILE and not (url or variables.get("BATON_URL")):
+    if profile_name not in profiles and profile_name != DEFAULT_PROFILE and not (url or variables.get("BATON_URL")):
         raise CommandError(
-            f"There is no profile {wanted!r} in {folder / 'config.toml'}. Make it by "
-            f"`baton --profile {wanted} --url ADDRESS login`.",
+            f"There is no profile {profile_name!r} in {folder / 'config.toml'}. Make it by "
+            f"`baton --profile {profile_name} --url ADDRESS login`.",
             ExitCode.USAGE,
         )
-    found = profiles.get(wanted, Profile(name=wanted))
-    return replace(found, url=checked_url(url or variables.get("BATON_URL") or found.url))
+    profile = profiles.get(profile_name, Profile(name=profile_name))
+    return replace(profile, url=checked_url(url or variables.get("BATON_URL") or profile.url))
 
 
 def read_profiles(folder: Path) -> dict[str, Profile]:
@@ -73,12 +73,12 @@ def write_profile(folder: Path, profile: Profile) -> None:
     """Store a profile in ``config.toml``, beside the others."""
     profiles = {**read_profiles(folder), profile.name: profile}
     lines = []
-    for each in profiles.values():
-        lines.append(f"[profiles.{json.dumps(each.name)}]")
-        fields = {"url": each.url, "issuer": each.issuer, "client_id": each.client_id, "scopes": each.scopes}
+    for other in profiles.values():
+        lines.append(f"[profiles.{json.dumps(other.name)}]")
+        fields = {"url": other.url, "issuer": other.issuer, "client_id": other.client_id, "scopes": other.scopes}
         # A JSON string is one of TOML, too.
         lines += [f"{name} = {json.dumps(value)}" for name, value in fields.items() if value is not None]
-        lines += [f"token_file = {str(each.token_file).lower()}", ""]
+        lines += [f"token_file = {str(other.token_file).lower()}", ""]
     folder.mkdir(parents=True, exist_ok=True)
     goal = folder / "config.toml"
     draft = folder / "config.toml.new"

@@ -65,15 +65,15 @@ class Connection:
         self, address: str, *, limit: int | None = None, page: int = PAGE_ITEMS, **params: Any
     ) -> list[Json]:
         """Return the first ``limit`` items of a list, or all, however many pages they are on."""
-        found: list[Json] = []
+        items: list[Json] = []
         cursor: str | None = None
         while True:
-            size = page if limit is None else min(page, limit - len(found))
+            size = page if limit is None else min(page, limit - len(items))
             answer = await self.get(address, limit=size, cursor=cursor, **params)
-            found += answer["items"]
+            items += answer["items"]
             cursor = answer.get("nextCursor")
-            if cursor is None or (limit is not None and len(found) >= limit):
-                return found
+            if cursor is None or (limit is not None and len(items) >= limit):
+                return items
 
     def lines(self, address: str, *, has_end: bool = True, **params: Any) -> AsyncIterator[Json]:
         """Yield the objects of an answer in JSON Lines, and of those that its last line asks for.

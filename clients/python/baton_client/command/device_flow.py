@@ -31,10 +31,10 @@ class Endpoints:
 async def issuer_of(http: httpx.AsyncClient, url: str) -> str:
     """Return who issues tokens for the server at ``url`` (RFC 9728). Raises ``CommandError`` if it does not say."""
     try:
-        found = await _json(await http.get(f"{url}/.well-known/oauth-protected-resource"))
+        metadata = await _json(await http.get(f"{url}/.well-known/oauth-protected-resource"))
     except CommandError:
-        found = {}
-    servers = found.get("authorization_servers")
+        metadata = {}
+    servers = metadata.get("authorization_servers")
     if not isinstance(servers, list) or not servers or not isinstance(servers[0], str):
         raise CommandError(
             f"{url} does not say who issues its tokens. Name the issuer by `baton login --issuer ADDRESS`; for a local "
@@ -47,8 +47,8 @@ async def issuer_of(http: httpx.AsyncClient, url: str) -> str:
 async def endpoints(http: httpx.AsyncClient, issuer: str) -> Endpoints:
     """Return the issuer's addresses, by OpenID Connect Discovery. Raises ``CommandError`` without the device flow."""
     _check_secure(issuer)
-    found = await _json(await http.get(f"{issuer.rstrip('/')}/.well-known/openid-configuration"))
-    device, token = found.get("device_authorization_endpoint"), found.get("token_endpoint")
+    configuration = await _json(await http.get(f"{issuer.rstrip('/')}/.well-known/openid-configuration"))
+    device, token = configuration.get("device_authorization_endpoint"), configuration.get("token_endpoint")
     if not isinstance(device, str) or not isinstance(token, str):
         raise CommandError(
             f"{issuer} does not offer the device flow. Get a token there in another way, and set BATON_TOKEN.",
@@ -60,27 +60,30 @@ async def endpoints(http: httpx.AsyncClient, issuer: str) -> Endpoints:
 
 
 async def sign_in(
-    http: httpx.AsyncClient, found: Endpoints, *, client_id: str, scopes: str, show: Callable[[str, str], None]
+    http: httpx.AsyncClient, addresses: Endpoints, *, client_id: str, scopes: str, show: Callable[[str, str], None]
 ) -> StoredTokens:
     """Return tokens once the user has agreed, at the address and by the code that ``show`` is called with.
 
     Raises ``CommandError`` if the user refuses, or takes too long.
     """
-    asked = await _json(await http.post(found.device, data={"client_id": client_id, "scope": scopes}))
-    code = asked.get("device_code")
+    authorization = await _json(await http.post(addresses.device, data={"client_id": client_id, "scope": scopes}))
+    code = authorization.get("device_code")
     if not isinstance(code, str):
-        raise CommandError(f"The issuer gave no device code: {asked.get('error', 'unknown answer')}.")
-    show(str(asked.get("verification_uri_complete") or asked.get("verification_uri")), str(asked.get("user_code")))
-    interval = _seconds(asked.get("interval"), DEFAULT_POLL_SECONDS)
-    deadline = time.monotonic() + _seconds(asked.get("expires_in"), 600)
+        raise CommandError(f"The issuer gave no device code: {authorization.get('error', 'unknown answer')}.")
+    show(
+        str(authorization.get("verification_uri_complete") or authorization.get("verification_uri")),
+        str(authorization.get("user_code")),
+    )
+    interval = _seconds(authorization.get("interval"), DEFAULT_POLL_SECONDS)
+    deadline = time.monotonic() + _seconds(authorization.get("expires_in"), 600)
     while time.monotonic() < deadline:
         await asyncio.sleep(interval)
         answer = await _json(
-            await http.post(found.token, data={"grant_type": GRANT, "device_code": code, "client_id": client_id})
+            await http.post(addresses.token, data={"grant_type": GRANT, "device_code": code, "client_id": client_id})
         )
         match answer.get("error"):
             case None:
-                return _tokens(answer, found.token, client_id, None)
+                return _tokens(answer, addresses.token, client_id, None)
             case "authorization_pending":
                 continue
             case "slow_down":
@@ -123,13 +126,13 @@ def _seconds(value: Any, default: float) -> float:
 
 async def _json(response: httpx.Response) -> dict[str, Any]:
     try:
-        found = response.json()
+        content = response.json()
     except ValueError:
-        found = None
+        content = None
     # RFC 6749 answers errors of these requests with 400 and a body.
-    if not isinstance(found, dict) or (response.status_code >= 400 and "error" not in found):
+    if not isinstance(content, dict) or (response.status_code >= 400 and "error" not in content):
         raise CommandError(f"{response.url} answered {response.status_code}, which is no answer of an OIDC issuer.")
-    return found
+    return content
 
 
 def _check_secure(address: str) -> None:

@@ -56,22 +56,22 @@ def doctor(
         async for check in _checks(session):
             checks.append(check)
             _show(session, check)
-        found: list[ModelCheck] = []
+        model_checks: list[ModelCheck] = []
         if models and all(check.ok for check in checks if check.name in NEEDED_FOR_MODELS):
             listed, check = await _models(session)
             checks.append(check)
             _show(session, check)
             for model in listed:
-                found.append(await checked(session, model))
+                model_checks.append(await checked(session, model))
                 if not session.output.is_json:
-                    for line in ("", *found[-1].lines):
+                    for line in ("", *model_checks[-1].lines):
                         session.output.line(line)
         wrong = [check for check in checks if not check.ok]
-        unusable = [each.name for each in found if not each.is_usable]
+        unusable = [model_check.name for model_check in model_checks if not model_check.is_usable]
         if session.output.is_json:
-            shown = [{name: value for name, value in asdict(check).items() if name != "code"} for check in checks]
-            of_models = {"models": [each.to_json() for each in found]} if models else {}
-            session.output.json({"ok": not wrong and not unusable, "checks": shown, **of_models})
+            lines = [{name: value for name, value in asdict(check).items() if name != "code"} for check in checks]
+            of_models = {"models": [model_check.to_json() for model_check in model_checks]} if models else {}
+            session.output.json({"ok": not wrong and not unusable, "checks": lines, **of_models})
         if wrong:
             raise CommandError(f"{len(wrong)} of {len(checks)} checks found a problem.", ExitCode(wrong[0].code))
         if unusable:
@@ -121,10 +121,10 @@ def _proxies(url: httpx.URL) -> Check:
     if proxy is None:
         return Check("proxy", ok=True, detail="none for this address")
     # Its user and password are nobody's business.
-    shown = httpx.URL(proxy).copy_with(username=None, password=None)
+    address = httpx.URL(proxy).copy_with(username=None, password=None)
     is_local = url.host in LOOPBACK
     todo = "Set NO_PROXY=127.0.0.1,localhost." if is_local else "If it breaks streams, put the host into NO_PROXY."
-    return Check("proxy", not is_local, f"{shown}", todo, ExitCode.UNREACHABLE)
+    return Check("proxy", not is_local, f"{address}", todo, ExitCode.UNREACHABLE)
 
 
 def _keyring(session: Session) -> Check:
@@ -172,8 +172,8 @@ async def _token(session: Session) -> Check:
         return Check("token", False, str(problem), todo, exit_code(problem))  # noqa: FBT003
     permissions = ", ".join(who.get("permissions") or []) or "none"
     detail = f"{who.get('userId')} of {who.get('tenantId')}; permissions: {permissions}; until {who.get('expiresAt')}"
-    left = _left_seconds(who.get("expiresAt"))
-    if left is not None and left < SOON_SECONDS and session.sign_in.is_variable:
+    seconds = _left_seconds(who.get("expiresAt"))
+    if seconds is not None and seconds < SOON_SECONDS and session.sign_in.is_variable:
         return Check("token", True, detail, "It expires soon: set BATON_TOKEN to a new one.")  # noqa: FBT003
     return Check("token", ok=True, detail=detail)
 
@@ -187,5 +187,5 @@ def _left_seconds(expires_at: object) -> float | None:
 
 def _release(text: str) -> tuple[int, ...]:
     """Return the first two numbers of a version: patches fit each other."""
-    found = re.match(r"(\d+)\.(\d+)", text)
-    return tuple(int(each) for each in found.groups()) if found else ()
+    match = re.match(r"(\d+)\.(\d+)", text)
+    return tuple(int(group) for group in match.groups()) if match else ()

@@ -62,9 +62,11 @@ def upload(
     async def command(session: Session) -> None:
         described = [(file, description(file)) for file in files]
         done = []
-        for file, each in described:
+        for file, record in described:
             try:
-                done.append(await upload_document(session, agent_id, file, each | ({"title": title} if title else {})))
+                done.append(
+                    await upload_document(session, agent_id, file, record | ({"title": title} if title else {}))
+                )
             except APIStatusError as problem:
                 raise CommandError(f"{file}: {advice(problem)}", exit_code(problem)) from problem
         if wait:
@@ -85,8 +87,8 @@ def delete(
 
     async def command(session: Session) -> None:
         address = path(DOCUMENTS + "/{document_id}", agent_id=agent_id, document_id=document_id)
-        found = await session.connection.get(address)
-        session.confirm(f"Delete {one_line(found['title'])} of {one_line(agent_id)}?", is_agreed=yes)
+        document = await session.connection.get(address)
+        session.confirm(f"Delete {one_line(document['title'])} of {one_line(agent_id)}?", is_agreed=yes)
         session.output.value(await session.connection.send("DELETE", address), ["Deleted."])
 
     run(context, command, as_json=as_json)
@@ -121,19 +123,19 @@ def search(
 async def _read(session: Session, agent_id: str, documents: list[Json]) -> list[Json]:
     """Wait until the server has read documents, or could not, and return them."""
     waiting = {document["id"] for document in documents if document.get("status") in IN_PROGRESS}
-    found = {document["id"]: document for document in documents}
+    by_id = {document["id"]: document for document in documents}
     with session.output.progress() as progress:
         task = progress.add_task("Reading", total=len(documents), completed=len(documents) - len(waiting))
         while waiting:
             for document_id in sorted(waiting):
                 address = path(DOCUMENTS + "/{document_id}", agent_id=agent_id, document_id=document_id)
-                found[document_id] = await session.connection.get(address)
-                if found[document_id].get("status") not in IN_PROGRESS:
+                by_id[document_id] = await session.connection.get(address)
+                if by_id[document_id].get("status") not in IN_PROGRESS:
                     waiting.remove(document_id)
                     progress.advance(task)
             if waiting:
                 await asyncio.sleep(POLL_SECONDS)
-    return [found[document["id"]] for document in documents]
+    return [by_id[document["id"]] for document in documents]
 
 
 async def upload_document(session: Session, agent_id: str, file: Path, announced: Json) -> Json:

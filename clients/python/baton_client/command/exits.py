@@ -73,7 +73,7 @@ def advice(problem: Exception) -> str:
         case APIConnectionError():
             return f"{text} `baton doctor` looks for the cause; `baton --url ADDRESS` or BATON_URL names the server."
         case APIStatusError() if problem.problems:
-            fields = "; ".join(f"{each.field}: {each.message}" for each in problem.problems)
+            fields = "; ".join(f"{problem.field}: {problem.message}" for problem in problem.problems)
             return f"{text} ({fields})"
         case _:
             return text

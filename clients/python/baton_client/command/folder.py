@@ -37,16 +37,16 @@ def read_folder(root: Path) -> Folder:
     agents: dict[str, AgentFile] = {}
     for file in sorted([*root.glob("agents/*.yaml"), *root.glob("agents/*.yml")]):
         try:
-            found = _agent(file)
+            agent_file = _agent(file)
         except CommandError as problem:
             problems.append(str(problem))
             continue
-        if found.agent_id in agents:
-            problems.append(f"{file} and {agents[found.agent_id].file} have the same id {found.agent_id!r}")
-        agents[found.agent_id] = found
+        if agent_file.agent_id in agents:
+            problems.append(f"{file} and {agents[agent_file.agent_id].file} have the same id {agent_file.agent_id!r}")
+        agents[agent_file.agent_id] = agent_file
     if problems:
         raise CommandError(f"{'; '.join(problems)}. Nothing was sent.", ExitCode.USAGE)
-    procedures = [each for each in owned_files(root / "procedures") if each.file.suffix == ".md"]
+    procedures = [owned_file for owned_file in owned_files(root / "procedures") if owned_file.file.suffix == ".md"]
     folder = Folder(list(agents.values()), owned_files(root / "documents"), procedures)
     if not (folder.agents or folder.documents or folder.procedures):
         shipped = " Agents in Python ship with a deployment: `baton deploy`." if any(root.glob("agents/*.py")) else ""
@@ -58,12 +58,12 @@ def read_folder(root: Path) -> Folder:
 def _agent(file: Path) -> AgentFile:
     text = file.read_bytes()
     try:
-        found = yaml.safe_load(text)
+        content = yaml.safe_load(text)
     except (yaml.YAMLError, UnicodeDecodeError) as problem:
         mark = getattr(problem, "problem_mark", None)
         where = f" line {mark.line + 1}" if mark else ""
         what = getattr(problem, "problem", None) or problem
         raise CommandError(f"{file}{where}: {what}") from problem
-    if not isinstance(found, dict) or not isinstance(found.get("id"), str):
+    if not isinstance(content, dict) or not isinstance(content.get("id"), str):
         raise CommandError(f"{file}: the field id is missing")
-    return AgentFile(file, found["id"], text)
+    return AgentFile(file, content["id"], text)

@@ -46,8 +46,8 @@ class Output:
 
     def part(self, text: object, *, style: str = "") -> None:
         """Print text without ending the line; ``end_parts`` does that. A terminal shows a word once it is whole."""
-        shown = plain(text)
-        self._show_part(self._wrap.add(shown, self.console.width) if self.console.is_terminal else shown, style)
+        printable = plain(text)
+        self._show_part(self._wrap.add(printable, self.console.width) if self.console.is_terminal else printable, style)
 
     def end_parts(self) -> None:
         """End the line that parts have begun."""

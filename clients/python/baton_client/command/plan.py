@@ -101,16 +101,16 @@ async def _documents(connection: Connection, agent_id: str, documents: list[Owne
     items: list[Json] = []
     if not is_new:
         items = await connection.items(path(AGENT + "/documents", agent_id=agent_id))
-    known = {item["id"]: item for item in items}
+    by_id = {item["id"]: item for item in items}
     steps = []
     for document in documents:
         announced = description(document.file)
-        found = known.get(document.document_id)
-        if found is None:
+        stored = by_id.get(document.document_id)
+        if stored is None:
             steps.append(Step("document", "create", document, [f"+ {announced['size']} bytes"]))
-        elif found["size"] != announced["size"] or found["status"] == "failed":
+        elif stored["size"] != announced["size"] or stored["status"] == "failed":
             steps.append(
-                Step("document", "change", document, [f"- {found['size']} bytes", f"+ {announced['size']} bytes"])
+                Step("document", "change", document, [f"- {stored['size']} bytes", f"+ {announced['size']} bytes"])
             )
         else:
             steps.append(Step("document", "compare", document, note="sent only if its content differs"))
@@ -131,13 +131,13 @@ async def _procedure(connection: Connection, procedure: OwnedFile, *, is_new: bo
 async def _newest_text(connection: Connection, agent_id: str, title: str) -> str:
     """Return the newest version of the procedure of that title; empty if there is none."""
     address = path(AGENT + "/procedures", agent_id=agent_id)
-    found = [item for item in await connection.items(address) if item["name"].casefold() == title.casefold()]
-    if not found:
+    procedures = [item for item in await connection.items(address) if item["name"].casefold() == title.casefold()]
+    if not procedures:
         return ""
-    newest = max(found, key=lambda item: int(item["version"]))
-    asked = path("/{procedure_id}/SKILL.md", procedure_id=newest["id"])
+    newest = max(procedures, key=lambda item: int(item["version"]))
+    file_address = path("/{procedure_id}/SKILL.md", procedure_id=newest["id"])
     try:
-        return await connection.text(address + asked, accept="text/markdown", version=newest["version"])
+        return await connection.text(address + file_address, accept="text/markdown", version=newest["version"])
     except NotFoundError:
         return ""
 

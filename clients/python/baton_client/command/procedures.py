@@ -62,8 +62,8 @@ def show(
     """Show a version of a procedure."""
 
     async def command(session: Session) -> None:
-        found = await _get(session, agent_id, procedure_id, version)
-        session.output.value(found, _lines(found))
+        procedure = await _get(session, agent_id, procedure_id, version)
+        session.output.value(procedure, _lines(procedure))
 
     run(context, command, as_json=as_json)
 
@@ -124,11 +124,11 @@ def export(
         texts: dict[Path, str] = {}
         for item in items:
             goal = folder / _folder_name(item) / "SKILL.md"
-            asked = path(PROCEDURE + "/SKILL.md", agent_id=agent_id, procedure_id=item["id"])
-            texts[goal] = await session.connection.text(asked, accept="text/markdown", version=item["version"])
-        kept = [str(goal) for goal, text in texts.items() if goal.exists() and goal.read_text() != text]
-        if kept:
-            raise CommandError(f"{kept[0]} exists with another text; nothing was written.", ExitCode.CONFLICT)
+            file_address = path(PROCEDURE + "/SKILL.md", agent_id=agent_id, procedure_id=item["id"])
+            texts[goal] = await session.connection.text(file_address, accept="text/markdown", version=item["version"])
+        conflicts = [str(goal) for goal, text in texts.items() if goal.exists() and goal.read_text() != text]
+        if conflicts:
+            raise CommandError(f"{conflicts[0]} exists with another text; nothing was written.", ExitCode.CONFLICT)
         for goal, text in texts.items():
             goal.parent.mkdir(parents=True, exist_ok=True)
             goal.write_text(text)
@@ -152,15 +152,15 @@ def _decide(
     as_json: bool,
 ) -> None:
     async def command(session: Session) -> None:
-        found = await _get(session, agent_id, procedure_id, version)
+        procedure = await _get(session, agent_id, procedure_id, version)
         if not is_agreed and not as_json:
-            for line in _lines(found):
+            for line in _lines(procedure):
                 session.output.line(line)
-        session.confirm(f"{decision.capitalize()} version {found['version']}?", is_agreed=is_agreed)
+        session.confirm(f"{decision.capitalize()} version {procedure['version']}?", is_agreed=is_agreed)
         address = path(PROCEDURE, agent_id=agent_id, procedure_id=procedure_id)
         # Only what was shown is decided on.
-        same = {"If-Match": f'"{found["version"]}-{found["status"]}"'}
-        decided: dict[str, Any] = {"version": found["version"]} | ({"reason": reason} if reason else {})
+        same = {"If-Match": f'"{procedure["version"]}-{procedure["status"]}"'}
+        decided: dict[str, Any] = {"version": procedure["version"]} | ({"reason": reason} if reason else {})
         if decision == "retire":
             answer = await session.connection.send("DELETE", address, headers=same, params=decided)
         else:
@@ -172,8 +172,8 @@ def _decide(
 
 async def _get(session: Session, agent_id: str, procedure_id: str, version: int | None) -> Json:
     address = path(PROCEDURE, agent_id=agent_id, procedure_id=procedure_id)
-    found: Json = await session.connection.get(address, version=version)
-    return found
+    procedure: Json = await session.connection.get(address, version=version)
+    return procedure
 
 
 def _lines(item: Json) -> list[str]:
@@ -188,5 +188,5 @@ def _lines(item: Json) -> list[str]:
 
 
 def _folder_name(item: Json) -> str:
-    name = "".join(each if each.isalnum() or each in "-_." else "-" for each in str(item["id"]))
+    name = "".join(character if character.isalnum() or character in "-_." else "-" for character in str(item["id"]))
     return name.strip(".") or "procedure"

@@ -15,10 +15,10 @@ def project_folder(start: Path) -> Path | None:
     """Return the folder of the project that ``start`` is in; ``None`` if it is in none."""
     for folder in (start.resolve(), *start.resolve().parents):
         try:
-            found = tomllib.loads((folder / PROJECT).read_text(encoding="utf-8"))
+            settings = tomllib.loads((folder / PROJECT).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             continue
-        if "baton" in found.get("tool", {}):
+        if "baton" in settings.get("tool", {}):
             return folder
     return None
 
@@ -33,14 +33,14 @@ def read_variables(folder: Path) -> dict[str, str]:
 
     try:
         # Not interpolated: a folder's file could put a secret of the shell into an address.
-        found = dotenv_values(file, encoding="utf-8", interpolate=False)
+        values = dotenv_values(file, encoding="utf-8", interpolate=False)
     except (OSError, ValueError) as problem:
         raise CommandError(f"{file} cannot be read: {problem}", ExitCode.USAGE) from problem
-    return {name: value for name, value in found.items() if value}
+    return {name: value for name, value in values.items() if value}
 
 
 def own_variables(start: Path) -> dict[str, str]:
     """Return the variables of the command in the ``.env`` of the project around ``start``. Raises ``CommandError``."""
     folder = project_folder(start)
-    found = read_variables(folder) if folder is not None else {}
-    return {name: value for name, value in found.items() if name.startswith("BATON_")}
+    values = read_variables(folder) if folder is not None else {}
+    return {name: value for name, value in values.items() if name.startswith("BATON_")}

@@ -87,7 +87,7 @@ class RunView:
             self._say("(This text was taken back.)")
             return
         for label in ("sources", "consulted"):
-            names = [_source_name(each) for each in metadata.get(label) or []]
+            names = [_source_name(source) for source in metadata.get(label) or []]
             if names:
                 self._say(f"{label.capitalize()}: {', '.join(dict.fromkeys(names))}")
         if metadata.get("finishReason") == "length":
@@ -160,8 +160,8 @@ class RunView:
         if self.outcome == "cancelled":
             self._say("(Stopped.)", "yellow")
         if self._asks:
-            for each in self.interrupts:
-                self._say(f"? {question(each)}", "yellow")
+            for interrupt in self.interrupts:
+                self._say(f"? {question(interrupt)}", "yellow")
 
     def _run_error(self, event: Json) -> None:
         self.end_line()

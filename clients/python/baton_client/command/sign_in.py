@@ -50,12 +50,14 @@ def login(
                     "At a local cloud, sign in by `baton login --local`.",
                     ExitCode.USAGE,
                 )
-            found = await endpoints(session.http, profile.issuer or await issuer_of(session.http, profile.url))
+            addresses = await endpoints(session.http, profile.issuer or await issuer_of(session.http, profile.url))
 
             def show(address: str, code: str) -> None:
                 session.output.note(f"Open {address} and enter the code {code}.")
 
-            tokens = await sign_in(session.http, found, client_id=profile.client_id, scopes=profile.scopes, show=show)
+            tokens = await sign_in(
+                session.http, addresses, client_id=profile.client_id, scopes=profile.scopes, show=show
+            )
         TokenStore(profile, session.environment.folder).write(tokens)
         write_profile(session.environment.folder, profile)
         answer = {"profile": profile.name, "url": profile.url, "signedIn": True}

@@ -13,8 +13,10 @@ def plain(text: object) -> str:
 
     An escape sequence loses the character that makes it one, so that the rest of it shows.
     """
-    shown = "" if text is None else str(text)
-    return "".join(each for each in shown.replace("\r\n", "\n") if each in "\n\t" or _is_shown(each))
+    content = "" if text is None else str(text)
+    return "".join(
+        character for character in content.replace("\r\n", "\n") if character in "\n\t" or _is_shown(character)
+    )
 
 
 def one_line(text: object, longest: int | None = None) -> str:

@@ -48,8 +48,8 @@ def list_(
     as_json: AsJson = False,
 ) -> None:
     """List conversations, the most recently active first."""
-    wanted = state.value if state else None
-    _list(context, as_json, limit, scope="tenant" if everybody else None, state=wanted, agentId=agent)
+    state_name = state.value if state else None
+    _list(context, as_json, limit, scope="tenant" if everybody else None, state=state_name, agentId=agent)
 
 
 @app.command()
@@ -137,7 +137,7 @@ def _lines(thread: Json, messages: list[Json]) -> list[str]:
         who = "You" if message.get("role") == "user" else message.get("name") or message.get("role")
         lines += ["", *message_lines(str(who), message)]
     if waiting := thread.get("interrupts"):
-        lines += ["", *(f"? {question(each)}" for each in waiting), f"Answer by `baton chat {thread['id']}`."]
+        lines += ["", *(f"? {question(interrupt)}" for interrupt in waiting), f"Answer by `baton chat {thread['id']}`."]
     return lines
 
 

@@ -46,11 +46,11 @@ class TokenStore:
         if not text:
             return None
         try:
-            found = StoredTokens(**json.loads(text))
+            tokens = StoredTokens(**json.loads(text))
         except (ValueError, TypeError):
             return None
         # No server gets the token of another one, whatever address a variable or a project names.
-        return found if found.url in {None, self.profile.url} else None
+        return tokens if tokens.url in {None, self.profile.url} else None
 
     def write(self, tokens: StoredTokens) -> None:
         """Keep tokens. Raises ``CommandError`` without a keyring."""
@@ -85,8 +85,8 @@ class TokenStore:
         return self.folder / f"tokens-{self.profile.name.replace('/', '_')}.json"
 
     def _read_keyring(self) -> str | None:
-        found: str | None = _keyring_call(keyring.get_password, SERVICE, self._account)
-        return found
+        token: str | None = _keyring_call(keyring.get_password, SERVICE, self._account)
+        return token
 
     def _read_file(self) -> str | None:
         try:
@@ -101,9 +101,9 @@ class TokenStore:
 
 def keyring_name() -> str | None:
     """Return the name of the keyring in use; ``None`` if there is none."""
-    found = keyring.get_keyring()
-    name = f"{type(found).__module__}.{type(found).__name__}"
-    return None if getattr(found, "priority", 1) <= 0 or ".fail." in name else name
+    backend = keyring.get_keyring()
+    name = f"{type(backend).__module__}.{type(backend).__name__}"
+    return None if getattr(backend, "priority", 1) <= 0 or ".fail." in name else name
 
 
 def _keyring_call(function: Any, *arguments: str) -> Any:

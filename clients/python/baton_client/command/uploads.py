@@ -19,10 +19,10 @@ BLOCK_BYTES = 256 * 1024
 
 def content_type(file: Path) -> str:
     """Return a file's type by its name. Raises ``CommandError`` if the name does not show it."""
-    found = content_type_of(file.name)
-    if found is None:
+    media_type = content_type_of(file.name)
+    if media_type is None:
         raise CommandError(f"{file}: the name does not tell the type. Give it an ending such as .pdf.", ExitCode.USAGE)
-    return found
+    return media_type
 
 
 def description(file: Path) -> Json:

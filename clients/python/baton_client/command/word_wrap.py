@@ -28,9 +28,9 @@ class WordWrap:
     def end(self, width: int) -> str:
         """Return what was held back. The next text begins a line."""
         word, self._word = self._word, ""
-        shown = self._placed(word, width) if word else ""
+        text = self._placed(word, width) if word else ""
         self._column = 0
-        return shown
+        return text
 
     def _may_wait(self, word: str, width: int) -> bool:
         """Return whether a word should be held back. Long ones, and scripts without spaces, are shown as they come."""

@@ -47,5 +47,5 @@ class Answered(Model):
 
         Raises ``NoStructuredAnswerError`` and ``AnswerMismatchError``.
         """
-        ended = getattr(getattr(self, "outcome", None), "type", None)
-        return instance_of(kind, getattr(self, "result", None), outcome=ended)
+        outcome = getattr(getattr(self, "outcome", None), "type", None)
+        return instance_of(kind, getattr(self, "result", None), outcome=outcome)

@@ -36,8 +36,8 @@ class Pager(Generic[T]):
         request = self.request
         if cursor is not None:
             request = replace(request, params={**request.params, "cursor": cursor})
-        found: Page[T] = self.transport.value(request, Page[self.item])  # type: ignore[name-defined]
-        return found
+        page: Page[T] = self.transport.value(request, Page[self.item])  # type: ignore[name-defined]
+        return page
 
     def pages(self) -> Iterator[Page[T]]:
         """Yield every page."""

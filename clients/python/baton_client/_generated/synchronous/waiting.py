@@ -22,8 +22,8 @@ def until(read: Callable[[], Any], is_done: Callable[[Any], bool], timeout: floa
         value = read()
         if is_done(value):
             return value
-        left = ends_at - time.monotonic()
-        if left <= 0:
+        seconds = ends_at - time.monotonic()
+        if seconds <= 0:
             raise APITimeoutError(f"The {what} was not ready after {timeout:g} s. The server still works on it.")
-        time.sleep(min(pause, left))
+        time.sleep(min(pause, seconds))
         pause = min(MOST_SECONDS, 1.5 * pause)

@@ -111,10 +111,10 @@ class AsyncDocuments(AsyncResource):
         async def read() -> Document:
             return await self.get(agent_id, document_id)
 
-        found: Document = await until(
+        last: Document = await until(
             read, lambda document: document.status not in IN_PROGRESS, timeout, f"document {document_id}"
         )
-        return found
+        return last
 
     def list(self, agent_id: str, *, limit: int | None = None) -> AsyncPager[Document]:
         """List an agent's documents."""

@@ -19,13 +19,13 @@ class AsyncSubTasks(AsyncResource):
 
     async def of_run(self, thread_id: str, run_id: str) -> Tasks:
         """Return the sub-tasks of one run, in the order in which they were begun."""
-        found = []
+        tasks = []
         async for task in self.list(thread_id, limit=100):
             if task.run_id == run_id:
-                found.append(task)
-            elif found:
+                tasks.append(task)
+            elif tasks:
                 break
-        return found[::-1]
+        return tasks[::-1]
 
     async def get(self, thread_id: str, task_id: str) -> TaskWithMessages:
         """Return one sub-task with its messages."""

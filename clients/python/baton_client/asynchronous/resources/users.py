@@ -35,10 +35,10 @@ class AsyncUsers(AsyncResource):
         async def read() -> ForgetRequest:
             return await self.forget_request(request_id)
 
-        ended: ForgetRequest = await until(
+        forget_request: ForgetRequest = await until(
             read, lambda request: request.ended_at is not None, timeout, f"request {request_id}"
         )
-        return ended
+        return forget_request
 
     def export(self, user_id: str, *, only_sessions: bool = False) -> AsyncIterator[dict[str, Any]]:
         """Yield everything that is kept about a user, record by record; ``me`` is the caller.

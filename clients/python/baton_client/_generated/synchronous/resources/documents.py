@@ -113,10 +113,10 @@ class Documents(Resource):
         def read() -> Document:
             return self.get(agent_id, document_id)
 
-        found: Document = until(
+        last: Document = until(
             read, lambda document: document.status not in IN_PROGRESS, timeout, f"document {document_id}"
         )
-        return found
+        return last
 
     def list(self, agent_id: str, *, limit: int | None = None) -> Pager[Document]:
         """List an agent's documents."""

@@ -52,6 +52,6 @@ class Episodes(Resource):
         ``time_zone`` is the one that the user was in then; without it the offsets of the messages' times count.
         """
         body = {"sessionId": session_id, "messages": [dict(message) for message in messages]}
-        ended = ended_at.isoformat() if ended_at else None
-        optional = given(agentId=agent_id, title=title, endedAt=ended, timeZone=time_zone)
+        end_time = ended_at.isoformat() if ended_at else None
+        optional = given(agentId=agent_id, title=title, endedAt=end_time, timeZone=time_zone)
         return self._post("/v1/episodes/import", ImportAnswer, body | optional)

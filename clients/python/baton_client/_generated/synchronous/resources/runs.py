@@ -43,14 +43,14 @@ class Runs(Resource):
         ``stream.interrupts``. ``time_zone`` is the user's, if not the client's. Leaving the block before the end stops
         the run, unless ``keep_running``.
         """
-        known = [each if isinstance(each, ClientTool) else client_tool(each) for each in tools]
+        client_tools = [tool if isinstance(tool, ClientTool) else client_tool(tool) for tool in tools]
         run_input = RunInput.of(
             message,
             thread_id=thread_id or str(uuid.uuid4()),
             message_id=message_id or str(uuid.uuid4()),
             agent_id=agent_id,
             answers=answers,
-            tools=known,
+            tools=client_tools,
             context=context or {},
             branch=branch,
             time_zone=self._zone(time_zone),
@@ -59,7 +59,7 @@ class Runs(Resource):
             self._transport,
             run_input,
             thread_id=run_input.thread_id,
-            tools=known,
+            tools=client_tools,
             approve=approve,
             keep_running=keep_running,
         )

@@ -21,13 +21,13 @@ class SubTasks(Resource):
 
     def of_run(self, thread_id: str, run_id: str) -> Tasks:
         """Return the sub-tasks of one run, in the order in which they were begun."""
-        found = []
+        tasks = []
         for task in self.list(thread_id, limit=100):
             if task.run_id == run_id:
-                found.append(task)
-            elif found:
+                tasks.append(task)
+            elif tasks:
                 break
-        return found[::-1]
+        return tasks[::-1]
 
     def get(self, thread_id: str, task_id: str) -> TaskWithMessages:
         """Return one sub-task with its messages."""

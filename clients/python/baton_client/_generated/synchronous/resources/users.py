@@ -37,10 +37,10 @@ class Users(Resource):
         def read() -> ForgetRequest:
             return self.forget_request(request_id)
 
-        ended: ForgetRequest = until(
+        forget_request: ForgetRequest = until(
             read, lambda request: request.ended_at is not None, timeout, f"request {request_id}"
         )
-        return ended
+        return forget_request
 
     def export(self, user_id: str, *, only_sessions: bool = False) -> Iterator[dict[str, Any]]:
         """Yield everything that is kept about a user, record by record; ``me`` is the caller.
