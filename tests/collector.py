@@ -91,11 +91,11 @@ def _parse(body: bytes) -> list[ReceivedSpan]:
             span_id=span.span_id.hex(),
             parent_id=span.parent_span_id.hex(),
             kind=span.kind,
-            attributes={each.key: _value(each.value) for each in span.attributes},
+            attributes={attribute.key: _value(attribute.value) for attribute in span.attributes},
             links=[(link.trace_id.hex(), link.span_id.hex()) for link in span.links],
             is_failed=span.status.code == 2,
             has_events=bool(span.events),
-            resource={each.key: _value(each.value) for each in of_resource.resource.attributes},
+            resource={attribute.key: _value(attribute.value) for attribute in of_resource.resource.attributes},
         )
         for of_resource in request.resource_spans
         for of_scope in of_resource.scope_spans

@@ -62,8 +62,8 @@ class LongUnitsFirst(LoadScopeScheduling):  # type: ignore[misc]
 
     def _split_scope(self, nodeid: str) -> str:
         for pattern, unit in UNITS.items():
-            if found := re.match(pattern, nodeid):
-                return found.expand(unit)
+            if match := re.match(pattern, nodeid):
+                return match.expand(unit)
         raise AssertionError(f"No unit for {nodeid}")
 
     def _assign_work_unit(self, node: WorkerController) -> None:

@@ -118,13 +118,13 @@ def main(words: list[str]) -> int:
 def copy_project(folder: Path) -> None:
     """Copy the files of the project as they are, and link what is installed."""
     listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, check=True)
-    for each in listed.stdout.decode().splitlines():
-        if (ROOT / each).is_file():
-            (folder / each).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / each, folder / each)
-    for each in LINKED:
-        if (ROOT / each).exists():
-            (folder / each).symlink_to(ROOT / each)
+    for line in listed.stdout.decode().splitlines():
+        if (ROOT / line).is_file():
+            (folder / line).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / line, folder / line)
+    for line in LINKED:
+        if (ROOT / line).exists():
+            (folder / line).symlink_to(ROOT / line)
 
 
 def is_found(folder: Path, mutation: Mutation) -> bool:

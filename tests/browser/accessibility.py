@@ -12,7 +12,7 @@ async def violations(page: Page) -> list[str]:
     await page.evaluate((web.SOURCES / "node_modules" / "axe-core" / "axe.min.js").read_text())
     found = await page.evaluate("axe.run('baton-chat')")
     return [
-        f"{each['id']}: {node['target']} {node['failureSummary']}"
-        for each in found["violations"]
-        for node in each["nodes"]
+        f"{violation['id']}: {node['target']} {node['failureSummary']}"
+        for violation in found["violations"]
+        for node in violation["nodes"]
     ]

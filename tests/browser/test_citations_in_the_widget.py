@@ -52,7 +52,7 @@ async def answer(harness: Harness, text: str = TEXT) -> None:
     """The answer, in pieces that divide a citation, with the sources that the server finds in it."""
     await harness.begin("What about returns?")
     half = text.index("[1]") + 2
-    sources = [dict(each) for each in select_answer_sources(text, [*PASSAGES[:2], CONSULTED])]
+    sources = [dict(answer_source) for answer_source in select_answer_sources(text, [*PASSAGES[:2], CONSULTED])]
     await harness.play(
         text_start("a-1", AGENT),
         text_content("a-1", text[:half]),

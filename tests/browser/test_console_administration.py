@@ -76,7 +76,7 @@ async def faults(console: Console) -> list[str]:
     """Return the problems that axe finds in the page."""
     await console.page.evaluate((web.SOURCES / "node_modules" / "axe-core" / "axe.min.js").read_text())
     found = await console.page.evaluate("axe.run('baton-console')")
-    return [f"{each['id']}: {place['html']}" for each in found["violations"] for place in each["nodes"]]
+    return [f"{violation['id']}: {node['html']}" for violation in found["violations"] for node in violation["nodes"]]
 
 
 async def write(console: Console, text: str) -> None:
@@ -172,7 +172,7 @@ async def test_of_two_administrators_the_later_one_keeps_both_definitions(
     await main.get_by_role("button", name="Save", exact=True).click()
     await expect(main.get_by_role("cell", name="ada")).to_be_visible()
     assert (await bob.read("/agents/tutor"))["systemPrompt"] == "Be brief.\nWait."
-    assert [each["createdBy"] for each in (await bob.read("/agents/tutor/versions"))["items"]] == ["ada", "bob", "bob"]
+    assert [item["createdBy"] for item in (await bob.read("/agents/tutor/versions"))["items"]] == ["ada", "bob", "bob"]
 
 
 async def test_what_is_too_large_or_not_permitted_any_more_stays_in_the_editor(
@@ -238,7 +238,7 @@ async def test_a_captured_procedure_is_reviewed_beside_its_task_approved_and_fol
     assert changed.json()["version"] == 2
     await main.get_by_role("button", name="Approve").click()
     await expect(main.get_by_role("alert")).to_contain_text("Version 1 was retired by bob since you read it")
-    assert [each["status"] for each in (await reviewer.read(path))["versions"]] == ["pending", "retired"]
+    assert [version["status"] for version in (await reviewer.read(path))["versions"]] == ["pending", "retired"]
 
     # Of two changes of one version, the later one meets the other, and both can be read.
     await main.get_by_role("link", name="2", exact=True).click()
@@ -349,4 +349,4 @@ async def test_a_pdf_is_uploaded_followed_found_and_deleted(
     await main.get_by_role("alertdialog").get_by_role("button", name="Delete").click()
     await expect(row.filter(has_text="<b>pumps.pdf")).to_have_count(0)
     left = (await new_user("bob", "document:write").read("/agents/assistant/documents"))["items"]
-    assert [each["name"] for each in left] == ["secret.md"]
+    assert [item["name"] for item in left] == ["secret.md"]

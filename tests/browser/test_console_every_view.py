@@ -46,7 +46,7 @@ def built() -> None:
 async def violations(page: Page) -> list[str]:
     """Return the problems that axe finds in the page."""
     found: dict[str, Any] = await page.evaluate("axe.run()")
-    return [f"{each['id']} {[node['html'] for node in each['nodes']]}" for each in found["violations"]]
+    return [f"{violation['id']} {[node['html'] for node in violation['nodes']]}" for violation in found["violations"]]
 
 
 async def test_every_view_shows_hostile_content_as_text_and_is_accessible_in_light_and_dark(

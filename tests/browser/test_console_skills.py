@@ -50,7 +50,7 @@ async def test_an_offered_skill_is_shared_in_the_place_of_an_approved_procedure(
     await main.get_by_role("alertdialog").get_by_role("button", name="Share", exact=True).click()
     await expect(main.get_by_role("alert")).to_contain_text("Version 1 of refund-policy is approved (by boss)")
     versions = (await boss.read(f"{PROCEDURES}/refund-policy"))["versions"]
-    assert [each["status"] for each in versions] == ["approved"]
+    assert [version["status"] for version in versions] == ["approved"]
 
     await main.get_by_role("button", name="Replace version 1").click()
     dialog = main.get_by_role("alertdialog")
@@ -59,7 +59,10 @@ async def test_an_offered_skill_is_shared_in_the_place_of_an_approved_procedure(
     await expect(page.get_by_role("status").filter(has_text="Shared as version 2")).to_be_visible()
     await expect(main.locator("procedure-review")).to_contain_text("Approved")
     versions = (await boss.read(f"{PROCEDURES}/refund-policy"))["versions"]
-    assert [(each["status"], each["createdBy"]) for each in versions] == [("approved", "boss"), ("retired", "boss")]
+    assert [(version["status"], version["createdBy"]) for version in versions] == [
+        ("approved", "boss"),
+        ("retired", "boss"),
+    ]
 
 
 async def test_an_offer_is_declined_and_its_maker_sees_why(

@@ -48,7 +48,7 @@ def headers_of_the_template() -> dict[str, str]:
         "Access-Control-Allow-Origin": ", ".join(config["CorsConfig"]["AccessControlAllowOrigins"]["Items"]),
         "X-Content-Type-Options": "nosniff",
         "Content-Security-Policy": security["ContentSecurityPolicy"]["ContentSecurityPolicy"],
-        **{each["Header"]: each["Value"] for each in config["CustomHeadersConfig"]["Items"]},
+        **{item["Header"]: item["Value"] for item in config["CustomHeadersConfig"]["Items"]},
     }
 
 
@@ -61,10 +61,10 @@ def uploaded() -> tuple[Release, dict[str, tuple[bytes, Mapping[str, str]]]]:
         s3 = boto3.client("s3", "us-east-1", aws_access_key_id="local", aws_secret_access_key="local")
         s3.create_bucket(Bucket=BUCKET)
         publish(release, s3, BUCKET)
-        for each in s3.list_objects_v2(Bucket=BUCKET)["Contents"]:
-            file = s3.get_object(Bucket=BUCKET, Key=each["Key"])
+        for content in s3.list_objects_v2(Bucket=BUCKET)["Contents"]:
+            file = s3.get_object(Bucket=BUCKET, Key=content["Key"])
             metadata = {"Content-Type": file["ContentType"], "Cache-Control": file["CacheControl"]}
-            files[each["Key"]] = (file["Body"].read(), metadata)
+            files[content["Key"]] = (file["Body"].read(), metadata)
         s3.close()
     return release, files
 

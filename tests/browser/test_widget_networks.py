@@ -35,9 +35,9 @@ async def widget(page: Page, network: LossyProxy, model: FaultModel, tmp_path: P
     """The widget behind the network, with the page's clock in the hands of the test."""
     await page.clock.install()
     with foreign_site(tmp_path, network.url) as site:
-        shown = Widget(page, site.url)
-        await shown.open()
-        yield shown
+        episode = Widget(page, site.url)
+        await episode.open()
+        yield episode
 
 
 async def test_a_server_that_is_gone_for_a_while_in_mid_answer_goes_on_with_it(

@@ -51,13 +51,13 @@ class AgentDefinitionsContract:
     async def test_of_changes_at_once_one_wins_and_nothing_of_the_others_is_kept(self, stores: Stores) -> None:
         versions = [made(stores, 1, agent_id=f"tutor-{number}") for number in range(4)]
         outcomes = await asyncio.gather(
-            *(stores.agent_definitions.append(stores.ada, each, 90, after=AgentList()) for each in versions),
+            *(stores.agent_definitions.append(stores.ada, version, 90, after=AgentList()) for version in versions),
             return_exceptions=True,
         )
-        won = [each for each in outcomes if isinstance(each, AgentList)]
+        won = [outcome for outcome in outcomes if isinstance(outcome, AgentList)]
         assert [await stores.agent_definitions.list(stores.ada)] == won
-        assert all(isinstance(each, AgentList | AgentsChanged) for each in outcomes)
-        kept = await stores.agent_definitions.read(stores.ada, [(each.agent_id, 1) for each in versions])
+        assert all(isinstance(outcome, AgentList | AgentsChanged) for outcome in outcomes)
+        kept = await stores.agent_definitions.read(stores.ada, [(version.agent_id, 1) for version in versions])
         assert [each.agent_id for each in kept] == list(won[0].entries)
 
     async def test_a_change_of_an_older_list_is_refused(self, stores: Stores) -> None:
@@ -73,9 +73,9 @@ class AgentDefinitionsContract:
         await stores.agent_definitions.append(
             stores.ada, made(stores, 1, agent_id="tutor-2"), 90, after=await stores.agent_definitions.list(stores.ada)
         )
-        assert [each.agent_id for each in await stores.agent_definitions.versions(stores.ada, "tutor", limit=9)] == [
-            "tutor"
-        ]
+        assert [
+            version.agent_id for version in await stores.agent_definitions.versions(stores.ada, "tutor", limit=9)
+        ] == ["tutor"]
         assert await stores.agent_definitions.list(stores.stranger) == AgentList()
         assert list(await stores.agent_definitions.versions(stores.stranger, "tutor", limit=10)) == []
         assert list(await stores.agent_definitions.read(stores.stranger, [("tutor", 1)])) == []

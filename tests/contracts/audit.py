@@ -28,7 +28,7 @@ async def pages(stores: Stores, limit: int, scope: Scope | None = None, **wanted
     found, cursor = [], None
     while True:
         records, cursor = await stores.audit.of_tenant(scope or stores.ada, wanted, limit=limit, cursor=cursor)
-        found.append([each.detail["number"] for each in records])
+        found.append([record.detail["number"] for record in records])
         if cursor is None:
             return found
 

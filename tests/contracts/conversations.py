@@ -150,7 +150,7 @@ class ChangeContract:
     async def test_it_comes_back_whole_before_and_after_the_commit(self, stores: Stores) -> None:
         lease = await stores.acquire(new_thread_id())
         conversation = handed_over(stores, lease)
-        ended = replace(
+        task = replace(
             handoff(stores, lease),
             number=1,
             context_mode=ContextMode.FORKED,
@@ -164,7 +164,7 @@ class ChangeContract:
         ).end(HandoffOutcome.FAILED, stores.clock.now())
         change = ConversationChange(
             conversation,
-            handoffs=(handoff(stores, lease), ended),
+            handoffs=(handoff(stores, lease), task),
             workflows=(workflow(stores, lease), replace(workflow(stores, lease), id="w2", data={})),
             moved_from=replace(workflow(stores, lease), thread_id=new_thread_id(), data={}),
             offered_id="w3",

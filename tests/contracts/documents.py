@@ -148,8 +148,8 @@ class DocumentStoreContract:
     async def test_many_are_read_at_once(self, rooms: DocumentRooms) -> None:
         documents = [await rooms.documents.create(rooms.ada, new_document()) for _ in range(3)]
         ids = [document.id for document in documents]
-        found = await rooms.documents.get_many(rooms.ada, "knowledge", [*ids, *ids, f"doc_{'0' * 32}"])
-        assert found == {document.id: document for document in documents}
+        many = await rooms.documents.get_many(rooms.ada, "knowledge", [*ids, *ids, f"doc_{'0' * 32}"])
+        assert many == {document.id: document for document in documents}
         assert await rooms.documents.get_many(rooms.ada, "knowledge", []) == {}
 
     async def test_documents_are_listed_by_pages_newest_first_without_deleted_ones(self, rooms: DocumentRooms) -> None:

@@ -196,14 +196,14 @@ class EpisodeContract:
             stores.clock.advance(60)
         await stored(stores, scope=stores.bob)
         await begun(stores)
-        shown: list[Episode] = []
+        episodes: list[Episode] = []
         cursor = None
         for size in (2, 2, 1):
             page, cursor = await stores.episodes.of_user(stores.ada, limit=2, cursor=cursor)
             assert len(page) == size
-            shown += page
+            episodes += page
         assert cursor is None
-        assert shown == mine[::-1]
+        assert episodes == mine[::-1]
         assert (await stores.episodes.of_user(stores.stranger, limit=2, cursor=None))[0] == []
         with pytest.raises(InvalidRequest):
             await stores.episodes.of_user(stores.ada, limit=2, cursor="nonsense")

@@ -43,9 +43,9 @@ class Erasing:
 
     async def trace(self, scope: Scope, thread_id: str) -> ThreadTrace:
         """The remains of a thread."""
-        found = await self.erasure.trace(scope, thread_id)
-        assert found is not None
-        return found
+        traces = await self.erasure.trace(scope, thread_id)
+        assert traces is not None
+        return traces
 
     async def bury(self, scope: Scope, thread_id: str) -> ThreadTrace:
         """Put a tombstone in the thread's place, and return it."""
@@ -72,7 +72,7 @@ class ErasureContract:
         assert set(await erasing.threads(erasing.ada)) == {first, second}
         assert await erasing.threads(erasing.bob) == [other]
         assert await erasing.threads(erasing.stranger) == [foreign]
-        assert [each.id for each in await erasing.erasure.forks(erasing.ada, first)] == [fork]
+        assert [fork.id for fork in await erasing.erasure.forks(erasing.ada, first)] == [fork]
         assert list(await erasing.erasure.forks(erasing.ada, second)) == []
 
     async def test_a_thread_id_with_uploads_only_is_listed_until_it_is_swept(self, erasing: Erasing) -> None:

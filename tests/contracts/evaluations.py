@@ -63,15 +63,15 @@ class EvaluationContract:
     async def test_pages_go_back_in_time(self, store: EvaluationStore, clock: FakeClock) -> None:
         ada, _ = _tenants()
         evaluations = [made(clock, number) for number in range(5)]
-        for each in reversed(evaluations):
-            await store.put(ada, each)
-        found: list[EvaluationEntry] = []
+        for evaluation in reversed(evaluations):
+            await store.put(ada, evaluation)
+        evaluation_entries: list[EvaluationEntry] = []
         cursor, pages = None, 0
         while pages == 0 or cursor is not None:
             page, cursor = await store.page(ada, limit=2, cursor=cursor)
-            found += page
+            evaluation_entries += page
             pages += 1
-        assert found == [each.entry for each in evaluations]
+        assert evaluation_entries == [evaluation.entry for evaluation in evaluations]
         assert pages == 3
         for wrong in ("no cursor", encode_text("EVAL#")):
             with pytest.raises(InvalidRequest):

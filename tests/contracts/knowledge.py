@@ -159,7 +159,7 @@ class KnowledgeContract:
         places = {code: f"manual@1#{number}" for number, code in enumerate(FACTS)}
         late = {}
         for question, codes in QUESTIONS:
-            found = [each.id for each in (await search.search(reader, "knowledge", question, limit=5)).chunks]
+            found = [chunk.id for chunk in (await search.search(reader, "knowledge", question, limit=5)).chunks]
             if not {places[code] for code in codes} <= set(found):
                 late[question] = found
         assert late == {}
@@ -177,8 +177,8 @@ class KnowledgeContract:
     ) -> None:
         mark = uuid.uuid4().hex[:8]
         records = FakeDocuments()
-        for number, each in enumerate(documents):
-            await _shelve(index, records, Scope(f"{each.tenant}-{mark}", "librarian"), each, number)
+        for number, document in enumerate(documents):
+            await _shelve(index, records, Scope(f"{document.tenant}-{mark}", "librarian"), document, number)
         reader = Scope(f"{tenant}-{mark}", "ada", permissions)
         query = "green paint"
         ports = FakePorts(search=index, documents=records, embedder=EMBEDDER)
@@ -186,13 +186,13 @@ class KnowledgeContract:
         found = await search.find(reader, agent, query, EMBEDDER.vector(query) if with_vector else None)
         cited = [each.source.citation for each in found if each.source.citation is not None]
         assert {(each.document_id, each.version) for each in cited} == {
-            (f"doc-{number}", each.active)
-            for number, each in enumerate(documents)
-            if each.readable(reader, agent, tenant) and each.active in each.indexed
+            (f"doc-{number}", document.active)
+            for number, document in enumerate(documents)
+            if document.readable(reader, agent, tenant) and document.active in document.indexed
         }
         assert len(cited) == len(found)
         assert all(each.agent_id == agent for each in cited)
-        for name in {each.tenant for each in documents}:
+        for name in {document.tenant for document in documents}:
             await index.delete(Scope(f"{name}-{mark}", "librarian"), IndexName.KNOWLEDGE, SearchFilter())
 
 

@@ -144,8 +144,8 @@ class MessageContract:
     async def test_a_summary_of_a_message_that_is_gone_leaves_nothing(self, stores: Stores) -> None:
         thread = await _conversation(stores, [1])
         await stores.store.put_summary(stores.ada, thread, ordinal=7, agent_id="assistant", summary="All of it.")
-        found = await stores.store.run_messages(stores.ada, thread.id, first_ordinal=7, below=None)
-        assert list(found) == []
+        messages = await stores.store.run_messages(stores.ada, thread.id, first_ordinal=7, below=None)
+        assert list(messages) == []
 
     async def test_a_new_thread_has_no_recent_messages(self, stores: Stores) -> None:
         lease = await stores.acquire(new_thread_id())

@@ -71,7 +71,7 @@ class PipelineQueueContract:
         in_order = await found("")
         assert sorted(run.tenant_id for run in in_order) == sorted(tenants)
         assert {run.tenant_id: run for run in in_order} == oldest
-        for place, run in enumerate(in_order):
-            assert await found(run.tenant_id) == in_order[place + 1 :] + in_order[: place + 1]
+        for index, run in enumerate(in_order):
+            assert await found(run.tenant_id) == in_order[index + 1 :] + in_order[: index + 1]
         assert await found("", limit=2) == in_order[:2]
         assert await found(in_order[-1].tenant_id, limit=1) == in_order[:1]

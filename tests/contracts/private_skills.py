@@ -197,7 +197,7 @@ class PrivateSkillRaces:
     """Rules for several writers at once."""
 
     async def test_one_workflow_makes_one_skill(self, stores: Stores) -> None:
-        made = await asyncio.gather(*(save(stores, f"By {each}.") for each in range(3)))
+        made = await asyncio.gather(*(save(stores, f"By {index}.") for index in range(3)))
         assert len({(each.version, each.draft) for each in made}) == 1
 
     async def test_a_skill_is_shared_once(self, stores: Stores) -> None:

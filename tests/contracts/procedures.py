@@ -259,7 +259,7 @@ class ProcedureRaces:
 
     async def test_one_source_makes_one_version_at_once(self, stores: Stores) -> None:
         made = await asyncio.gather(
-            *(stores.procedures.put(stores.ada, procedure(stores, f"By {each}.", source=SOURCE)) for each in range(3))
+            *(stores.procedures.put(stores.ada, procedure(stores, f"By {index}.", source=SOURCE)) for index in range(3))
         )
         assert len({(each.version, each.draft) for each in made}) == 1
 
@@ -293,7 +293,10 @@ class ProcedureRaces:
     async def test_a_change_of_what_has_changed_is_refused(self, stores: Stores) -> None:
         await stores.procedures.put(stores.ada, procedure(stores))
         both = await asyncio.gather(
-            *(stores.procedures.put(stores.ada, procedure(stores, f"By {each}."), edited_from=1) for each in range(2)),
+            *(
+                stores.procedures.put(stores.ada, procedure(stores, f"By {index}."), edited_from=1)
+                for index in range(2)
+            ),
             return_exceptions=True,
         )
         assert [type(each) for each in both if isinstance(each, Exception)] == [ProcedureChanged]
@@ -324,10 +327,7 @@ class ProcedureRaces:
         await stores.procedures.put(stores.ada, procedure(stores))
         uses = [f"r{number % 4}" for number in range(8)]
         counted = await asyncio.gather(
-            *(
-                stores.procedures.record_use(stores.ada, "assistant", ID, 1, run_id=each, went_well=True)
-                for each in uses
-            )
+            *(stores.procedures.record_use(stores.ada, "assistant", ID, 1, run_id=use, went_well=True) for use in uses)
         )
         assert counted.count(True) == 4
         found = await stores.procedures.get(stores.ada, "assistant", ID)
@@ -405,7 +405,7 @@ async def decide(
 
 async def statuses(stores: Stores) -> list[ProcedureStatus]:
     """The statuses of all versions, newest first."""
-    return [each.status for each in await stores.procedures.versions(stores.ada, "assistant", ID, limit=100)]
+    return [version.status for version in await stores.procedures.versions(stores.ada, "assistant", ID, limit=100)]
 
 
 async def listed(

@@ -399,11 +399,11 @@ async def all_calls(stores: Stores, thread_id: str, *, limit: int = 100) -> list
 
 async def all_tasks(stores: Stores, thread_id: str, *, limit: int = 100) -> list[Task]:
     """The thread's tasks, page by page."""
-    found: list[Task] = []
+    tasks: list[Task] = []
     cursor = None
     while True:
         page, cursor = await stores.records.tasks(stores.ada, thread_id, limit=limit, cursor=cursor)
         assert len(page) == limit or cursor is None
-        found += page
+        tasks += page
         if cursor is None:
-            return found
+            return tasks

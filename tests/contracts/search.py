@@ -271,7 +271,7 @@ class SearchContract:
             await index.put(scope, EPISODES, [document("same", text)])
         for scope, text in ((ada, "green"), (bob, "red"), (stranger, "blue")):
             result = await index.search(scope, EPISODES, query("green red blue"))
-            assert [each.views["turn"].text for each in result.documents.values()] == [text]
+            assert [document.views["turn"].text for document in result.documents.values()] == [text]
         assert await index.delete(bob, EPISODES, EVERYTHING) == 1
         assert [await index.count(scope, EPISODES, EVERYTHING) for scope in (ada, bob, stranger)] == [1, 0, 1]
 
@@ -357,7 +357,7 @@ class SearchContract:
             SearchFilter("y", "t1", "t1-0", ("message",), day[0], day[1]),
             SearchFilter(agent_id="z"),
         ):
-            expected = sorted(each.id for each in documents if matches(each, chosen))
+            expected = sorted(document.id for document in documents if matches(document, chosen))
             result = await index.search(ada, EPISODES, replace(query("green"), filter=chosen))
             assert sorted(ids(result)) == expected
             assert sorted(ids(result, MEANING)) == expected
@@ -365,7 +365,7 @@ class SearchContract:
             assert await index.count(ada, EPISODES, chosen) == len(expected)
         gone = SearchFilter(thread_id="t1", kinds=("fact",))
         assert await index.delete(ada, EPISODES, gone) == 6
-        left = sorted(each.id for each in documents if not matches(each, gone))
+        left = sorted(document.id for document in documents if not matches(document, gone))
         assert await listed(index, ada, EPISODES) == left
         result = await index.search(ada, EPISODES, query("green"))
         assert sorted(ids(result)) == left
@@ -630,9 +630,9 @@ class World:
                 chosen = SearchFilter(agent_id=agent)
                 expected = {each.id: each for each in owned.values() if matches(each, chosen)}
                 readable = {
-                    each.id: each.views["turn"].text
-                    for each in expected.values()
-                    if each.required_permission is None or scope.has(each.required_permission)
+                    document.id: document.views["turn"].text
+                    for document in expected.values()
+                    if document.required_permission is None or scope.has(document.required_permission)
                 }
                 # The words of every owner are asked for.
                 everybody = " ".join(("green", *self.tenants, *USERS))

@@ -189,8 +189,8 @@ class LiveContract:
         thread_id, end = new_thread_id(), stores.clock.now() + timedelta(hours=1)
         await stores.turn(thread_id)
         watchers = {f"L0SM9cOFvHcCIh{number}=": end for number in range(count)}
-        for each in watchers:
-            await stores.live.attach(stores.ada, thread_id, each, end)
+        for watcher in watchers:
+            await stores.live.attach(stores.ada, thread_id, watcher, end)
         lease = await stores.acquire(thread_id, message_id="m2", run_id="r2")
         assert (lease.thread.known_watchers, lease.thread.live_changes) == (None, count)
         known = Watchers(count, watchers)

@@ -122,9 +122,9 @@ class FoundMessageContract:
         thread = await stores.store.get_thread(stores.ada, thread_id)
         branch = thread.continued_from(0)
         for each in (thread, branch):
-            found = await stores.store.find_message(stores.ada, each, "r2-1")
-            assert found is not None
-            assert (found.id, found.ordinal, found.text) == ("r2-1", 3, "a2")
+            message = await stores.store.find_message(stores.ada, each, "r2-1")
+            assert message is not None
+            assert (message.id, message.ordinal, message.text) == ("r2-1", 3, "a2")
         assert await stores.store.find_message(stores.ada, thread, "r9-1") is None
         lease = await stores.acquire(thread_id, message_id="m3", run_id="r3")
         await stores.store.put_message(lease, said(lease))
@@ -135,9 +135,9 @@ class FoundMessageContract:
         many = [said(lease, f"{index}", index=index) for index in range(110)]
         await stores.commit(lease, *many, answered(lease, index=110))
         thread = await stores.store.get_thread(stores.ada, lease.thread_id)
-        found = await stores.store.find_message(stores.ada, thread, many[3].id)
-        assert found is not None
-        assert found.ordinal == 3
+        message = await stores.store.find_message(stores.ada, thread, many[3].id)
+        assert message is not None
+        assert message.ordinal == 3
 
 
 class FeedbackContract:

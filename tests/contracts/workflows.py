@@ -151,14 +151,14 @@ class WorkflowContract:
             await stores.workflows.put(lease, replace(workflow(stores, lease), thread_id=new_thread_id()))
 
     async def test_the_unfinished_ones_are_listed_with_the_one_changed_last_first(self, stores: Stores) -> None:
-        made: list[Workflow] = []
+        workflows: list[Workflow] = []
         for number, status in enumerate(WorkflowStatus):
             lease = await stores.acquire(new_thread_id())
             one = replace(workflow(stores, lease), id=f"w{number}", status=status)
             await stores.workflows.put(lease, one)
-            made.append(one)
+            workflows.append(one)
             stores.clock.advance(1)
-        assert [each.workflow for each in await stores.workflows.unfinished(stores.ada)] == [made[1], made[0]]
+        assert [each.workflow for each in await stores.workflows.unfinished(stores.ada)] == [workflows[1], workflows[0]]
 
     async def test_an_expired_one_is_listed_no_more(self, stores: Stores) -> None:
         lease = await stores.acquire(new_thread_id())

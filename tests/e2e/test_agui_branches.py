@@ -50,9 +50,9 @@ console.log(JSON.stringify(told));
 
 async def pressed(folder: Path, version: str, kind: str, user: User, thread_id: str) -> list[list[str]]:
     """The page after each press of a button."""
-    found = re.search(r"<!-- agent -->\n```js\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    assert found is not None
-    code = found[1].replace("@ag-ui/client", f"ag-ui-client-{version}") + DRIVER
+    match = re.search(r"<!-- agent -->\n```js\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    assert match is not None
+    code = match[1].replace("@ag-ui/client", f"ag-ui-client-{version}") + DRIVER
     with tempfile.TemporaryDirectory(dir=folder) as beside:
         script = Path(beside) / "page.mjs"
         script.write_text(code)

@@ -35,8 +35,8 @@ async def test_sessions_and_documents_that_come_at_once_wait_for_each_other(demo
 async def _imported(http: httpx.AsyncClient, number: int) -> str:
     times = ("2026-03-01T09:00:00Z", "2026-03-01T09:00:05Z")
     messages = [
-        {"id": f"m{place}", "role": role, "content": f"Boat {number} is in the harbour.", "timestamp": at}
-        for place, (role, at) in enumerate(zip(("user", "assistant"), times, strict=True))
+        {"id": f"m{index}", "role": role, "content": f"Boat {number} is in the harbour.", "timestamp": at}
+        for index, (role, at) in enumerate(zip(("user", "assistant"), times, strict=True))
     ]
     answer = await http.post("/episodes/import", json={"sessionId": f"s-{number}", "messages": messages})
     return f"/episodes/{answer.raise_for_status().json()['episodeId']}"

@@ -40,7 +40,7 @@ async def test_the_clients_run_the_tool_and_go_on(client: AgUiClient, alice: Use
     assert asked["messages"][-1]["content"] == "Painted."
     assert "Cart with 3 items" in str(asked["messages"])
     stored = await alice.read(f"/threads/{thread_id}/messages", roles="user,assistant,tool")
-    assert [essence(each)["role"] for each in stored["items"]] == ["user", "assistant", "tool", "assistant"]
+    assert [essence(item)["role"] for item in stored["items"]] == ["user", "assistant", "tool", "assistant"]
 
 
 async def test_the_clients_bring_several_results_at_once(client: AgUiClient, alice: User, model: FaultModel) -> None:
@@ -82,7 +82,7 @@ async def test_another_tab_sees_the_call_after_a_reload_and_answers_it(waiting: 
         await elsewhere.send("answer", **answer, payload="Something else")
         assert (await elsewhere.until_end())[0]["runId"] == run[0]["runId"]
     records = (await alice.read(f"/threads/{thread_id}/audit"))["items"]
-    assert [each["outcome"] for each in records if each["action"] == "tool.client"] == ["succeeded"]
+    assert [record["outcome"] for record in records if record["action"] == "tool.client"] == ["succeeded"]
 
 
 async def test_a_refused_offer_stores_nothing(socket: SocketClient, alice: User) -> None:

@@ -93,7 +93,7 @@ async def test_a_specialist_is_left_and_its_workflow_continued_over_http(alice: 
     check_problem(await alice.post(f"/threads/{thread_id}/continue", body), 409, "handoff_in_progress")
 
     handoffs = (await alice.read(f"/threads/{thread_id}/handoffs"))["items"]
-    assert [(each["sourceAgentId"], each["targetAgentId"], each["outcome"]) for each in handoffs] == [
+    assert [(handoff["sourceAgentId"], handoff["targetAgentId"], handoff["outcome"]) for handoff in handoffs] == [
         ("foreman", "joiner", None),
         ("foreman", "joiner", "exited"),
     ]

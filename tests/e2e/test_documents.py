@@ -71,9 +71,13 @@ async def test_a_deleted_document_and_everything_of_it_is_removed(
 
     async def left() -> list[str]:
         s3 = client("s3", cloud.environment["AWS_ENDPOINT_URL_S3"])
-        found = s3.list_object_versions(Bucket=cloud.environment["BATON_BUCKET"], Prefix=f"{tenant}/~documents/")
+        object_versions = s3.list_object_versions(
+            Bucket=cloud.environment["BATON_BUCKET"], Prefix=f"{tenant}/~documents/"
+        )
         s3.close()
-        objects = [each["Key"] for each in [*found.get("Versions", []), *found.get("DeleteMarkers", [])]]
+        objects = [
+            each["Key"] for each in [*object_versions.get("Versions", []), *object_versions.get("DeleteMarkers", [])]
+        ]
         return objects + [item["SK"] for item in cloud.items(tenant) if document_id in item["SK"]]
 
     assert await eventually(left, lambda found: found == []) == []

@@ -21,9 +21,9 @@ SECONDS = 60
 def objects_of(cloud: RunningCloud, tenant: str) -> list[str]:
     """The keys of all versions of the tenant's objects."""
     s3 = client("s3", cloud.environment["AWS_ENDPOINT_URL_S3"])
-    found = s3.list_object_versions(Bucket=cloud.environment["BATON_BUCKET"], Prefix=f"{tenant}/")
+    object_versions = s3.list_object_versions(Bucket=cloud.environment["BATON_BUCKET"], Prefix=f"{tenant}/")
     s3.close()
-    return [each["Key"] for each in [*found.get("Versions", []), *found.get("DeleteMarkers", [])]]
+    return [each["Key"] for each in [*object_versions.get("Versions", []), *object_versions.get("DeleteMarkers", [])]]
 
 
 async def completed(user: User, request_id: str) -> dict[str, Any]:

@@ -78,7 +78,7 @@ async def test_the_last_answer_of_a_fork_is_merged_into_its_parent_once(alice: U
     assert (message["content"], message["metadata"]["agentId"]) == ("From the fork", "impatient")
     assert (await alice.post(f"/threads/{fork_id}/merge", {})).json()["messages"] == [message]
     assert (await alice.messages(parent_id))[-1] == message
-    assert [each["content"] for each in await alice.messages(parent_id)] == ["Hello", "Hello", "From the fork"]
+    assert [message["content"] for message in await alice.messages(parent_id)] == ["Hello", "Hello", "From the fork"]
     records = (await alice.read(f"/threads/{parent_id}/audit"))["items"]
-    [record] = [each for each in records if each["action"] == "thread.merge"]
+    [record] = [record for record in records if record["action"] == "thread.merge"]
     assert (record["outcome"], record["detail"]["forkThreadId"]) == ("merged", fork_id)

@@ -73,7 +73,7 @@ async def test_a_conversation_of_several_turns(line: str, alice: User, model: Fa
     assert (first["message"], first["state"], second["message"]) == ("One two three.", "completed", "Four.")
     assert steps == ["The agent is working.", "Assistant is answering."]
     messages = await alice.messages(first["thread_id"])
-    assert [each["content"] for each in messages] == ["Count", "One two three.", "On", "Four."]
+    assert [message["content"] for message in messages] == ["Count", "One two three.", "On", "Four."]
 
 
 async def test_an_approval_is_asked_and_given(line: str, alice: User, model: FaultModel) -> None:
@@ -162,7 +162,7 @@ async def test_a_repeated_call_finds_the_answer_when_its_server_was_killed(
         again = structured(await client.call_tool("assistant", {"message": "Tell me"}, meta=meta))
     assert (again["message"], again["state"]) == ("Found again.", "completed")
     messages = await alice.messages(again["thread_id"])
-    assert [each["content"] for each in messages if each["content"]] == ["Tell me", "Found again."]
+    assert [message["content"] for message in messages if message["content"]] == ["Tell me", "Found again."]
 
 
 @pytest.mark.nightly

@@ -55,12 +55,12 @@ async def test_a_tenant_makes_an_agent_talks_to_it_and_deletes_it(
     assert (await author.request("DELETE", "/agents/tutor")).status_code == 204
     check_problem(await author.get("/agents/tutor"), 404, "unknown_agent")
     versions = (await author.read("/agents/tutor/versions"))["items"]
-    assert [(each["version"], each["isDeletion"], each["restores"]) for each in versions] == [
+    assert [(version["version"], version["isDeletion"], version["restores"]) for version in versions] == [
         (4, True, None),
         (3, False, 1),
         (2, False, None),
         (1, False, None),
     ]
     records = (await new_user("auditor", "audit:read").read("/audit", action="agent.write"))["items"]
-    assert [each["outcome"] for each in records] == ["deleted", "restored", "changed", "created", "denied"]
+    assert [record["outcome"] for record in records] == ["deleted", "restored", "changed", "created", "denied"]
     assert "question" not in str(records)

@@ -31,7 +31,7 @@ the reading process imports, which each reading checks."""
 
 _CONTEXT = multiprocessing.get_context("forkserver")
 _READERS = ("html.page", "pdf.pdf", "sheets.xlsx", "slides.pptx", "text.markdown", "word.docx")
-_CONTEXT.set_forkserver_preload([f"baton_documents.{each}" for each in _READERS])
+_CONTEXT.set_forkserver_preload([f"baton_documents.{reader}" for reader in _READERS])
 
 
 @dataclass(frozen=True)

@@ -34,10 +34,10 @@ class FakeEvaluations:
             raise InvalidRequest("cursor was not handed out by this list.")
         listed = [each.entry for (tenant, _), each in self._kept.items() if tenant == scope.tenant_id]
         newest = sorted(listed, key=lambda each: each.id, reverse=True)
-        found = [
+        sources = [
             each for each in newest if (before is None or each.id < before) and each.expires_at > self._clock.now()
         ]
-        return found[:limit], encode_text(found[limit - 1].id) if len(found) > limit else None
+        return sources[:limit], encode_text(sources[limit - 1].id) if len(sources) > limit else None
 
     async def remove(self, scope: Scope, evaluation_id: str) -> None:
         self._kept.pop((scope.tenant_id, evaluation_id), None)

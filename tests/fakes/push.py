@@ -25,8 +25,8 @@ class FakePushConfigs:
 
     async def put(self, scope: Scope, thread_id: str, config: PushConfig) -> None:
         key = (scope.tenant_id, thread_id, config.root, config.id)
-        others = [each for known, each in self.configs.items() if known[:2] == key[:2] and known != key]
-        if sum(each.root == config.root for each in others) >= MAX_CONFIGS:
+        others = [config for known, config in self.configs.items() if known[:2] == key[:2] and known != key]
+        if sum(push_config.root == config.root for push_config in others) >= MAX_CONFIGS:
             raise InvalidRequest(f"A task has at most {MAX_CONFIGS} push notification configurations.")
         for oldest in room_for(config, others):
             await self.delete(scope, thread_id, oldest.root, oldest.id)
@@ -37,12 +37,12 @@ class FakePushConfigs:
         return found if found is not None and self._is_shown(scope, found) else None
 
     async def of_task(self, scope: Scope, thread_id: str, root: str) -> Sequence[PushConfig]:
-        found = [each for each in await self.of_thread(scope, thread_id) if each.root == root]
-        return sorted(found, key=lambda config: config.id)
+        configs = [config for config in await self.of_thread(scope, thread_id) if config.root == root]
+        return sorted(configs, key=lambda config: config.id)
 
     async def of_thread(self, scope: Scope, thread_id: str) -> Sequence[PushConfig]:
         place = (scope.tenant_id, thread_id)
-        kept = [each for key, each in self.configs.items() if key[:2] == place and self._is_shown(scope, each)]
+        kept = [config for key, config in self.configs.items() if key[:2] == place and self._is_shown(scope, config)]
         return [each.without_secrets for each in kept]
 
     async def delete(self, scope: Scope, thread_id: str, root: str, config_id: str) -> None:

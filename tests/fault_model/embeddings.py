@@ -36,8 +36,8 @@ def embeds(
             return base64.b64encode(array("f", vector).tobytes()).decode() if as_base64 else vector
 
         data: list[Json] = [
-            {"object": "embedding", "index": place, "embedding": written(numbers(text, dimensions))}
-            for place, text in enumerate(asked["input"])
+            {"object": "embedding", "index": index, "embedding": written(numbers(text, dimensions))}
+            for index, text in enumerate(asked["input"])
         ]
         body = {"object": "list", "model": asked["model"], "data": change(data), "usage": {}}
         await exchange.respond(200, json.dumps(body).encode(), content_type)

@@ -65,10 +65,10 @@ def watched(count: int, longest_seconds: float) -> None:
 
 def summed(happened: Counter[str]) -> Counter[str]:
     """Return the summary: events, and the faults of each service."""
-    found: Counter[str] = Counter()
+    counter: Counter[str] = Counter()
     for name, count in happened.items():
-        found[_in_words(name)] += count
-    return found
+        counter[_in_words(name)] += count
+    return counter
 
 
 def summary() -> list[str]:

@@ -68,7 +68,7 @@ class AbleModel:
                 yield call
             reason = FinishReason.TOOL_CALLS
         elif prompts[-1].role is Role.TOOL:
-            yield TextDelta(" and ".join(str(each.content) for each in prompts if each.role is Role.TOOL))
+            yield TextDelta(" and ".join(str(prompt.content) for prompt in prompts if prompt.role is Role.TOOL))
         elif ability is Ability.STRUCTURED_ANSWER:
             yield TextDelta(json.dumps({"city": "Paris", "days": 3}))
         else:

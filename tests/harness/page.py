@@ -49,4 +49,4 @@ def offered(harness: Harness, time: int = -1) -> list[str]:
 def prompt_text(said: Said) -> list[tuple[str, str]]:
     """The results of calls in a run's events, with how they ended."""
     results = [event.body for event in said.events if event.type == "TOOL_CALL_RESULT"]
-    return [(each["content"], each["metadata"]["outcome"]) for each in results]
+    return [(result["content"], result["metadata"]["outcome"]) for result in results]

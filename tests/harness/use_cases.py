@@ -12,9 +12,9 @@ from tests.fakes.ports import FakePorts
 def use_cases() -> Iterator[str]:
     """The path of each one from an ``App``, such as ``turns`` and ``knowledge.documents``."""
     yield from properties(App)
-    for group, made in vars(build(FakePorts())).items():
-        if type(made).__module__.startswith("baton.composition."):
-            yield from (f"{group}.{name}" for name in properties(type(made)))
+    for group, ports in vars(build(FakePorts())).items():
+        if type(ports).__module__.startswith("baton.composition."):
+            yield from (f"{group}.{name}" for name in properties(type(ports)))
 
 
 def properties(owner: type) -> list[str]:

@@ -24,19 +24,19 @@ def metrics_of(alarm: dict[str, Any]) -> list[dict[str, Any]]:
     """The metrics that an alarm looks at, directly or in a formula."""
     if "MetricName" in alarm:
         return [alarm]
-    return [each["MetricStat"]["Metric"] for each in alarm["Metrics"] if "MetricStat" in each]
+    return [metric["MetricStat"]["Metric"] for metric in alarm["Metrics"] if "MetricStat" in metric]
 
 
 def dimensions_of(metric: dict[str, Any]) -> dict[str, Any]:
     """Name -> value; empty for a metric of the whole account."""
-    return {each["Name"]: each["Value"] for each in metric.get("Dimensions", [])}
+    return {dimension["Name"]: dimension["Value"] for dimension in metric.get("Dimensions", [])}
 
 
 def anchor_of(alarm: dict[str, Any]) -> str:
     """The section of the runbook that the alarm's description names."""
-    found = RUNBOOK.search(alarm["AlarmDescription"])
-    assert found, alarm["AlarmDescription"]
-    return found[1]
+    match = RUNBOOK.search(alarm["AlarmDescription"])
+    assert match, alarm["AlarmDescription"]
+    return match[1]
 
 
 def condition_of(alarm: dict[str, Any]) -> str:

@@ -163,7 +163,7 @@ def test_only_traffic_that_moves_step_by_step_is_rolled_back_by_alarms() -> None
     for name, item in with_alarms.items():
         noun = name.removesuffix("FunctionDeploymentGroup")
         by_canary = resolver(template, HttpDeployment=CANARY).resolve(item)
-        rung = {each["Name"] for each in by_canary["Alarms"]}
+        rung = {alarm["Name"] for alarm in by_canary["Alarms"]}
         assert by_canary["Enabled"] is True
         assert rung == {f"{noun}VersionErrorsAlarm", "RestErrorsAlarm"}
         assert resolver(template, HttpDeployment=CANARY, RollbackOnAlarms="false").resolve(item) == {}
@@ -183,7 +183,7 @@ def dashboard() -> list[dict[str, Any]]:
     """The dashboard's graphs."""
     template = read_template()
     body = resolver(template).resolve(template["Resources"]["Overview"]["Properties"]["DashboardBody"])
-    return [each["properties"] for each in json.loads(body)["widgets"]]
+    return [widget["properties"] for widget in json.loads(body)["widgets"]]
 
 
 def test_the_dashboard_is_made_if_it_is_requested(source: Stack) -> None:
@@ -202,7 +202,7 @@ def test_the_dashboard_shows_only_metrics_that_exist(source: Stack) -> None:
                 assert metric in known
                 assert dimensions == ["service", SERVICE, "stack", "baton-test"]
             elif namespace != "AWS/ES":  # which has a domain's name
-                names = {each.split(".")[0] for each in dimensions[1::2]}
+                names = {dimension.split(".")[0] for dimension in dimensions[1::2]}
                 assert names & set(source.resources) or not dimensions or "baton-test-rest" in names
 
 

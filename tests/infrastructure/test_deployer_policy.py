@@ -22,7 +22,7 @@ def actions() -> set[str]:
 def test_every_service_of_the_template_is_granted_and_no_other(stack: Stack) -> None:
     types = [item["Type"].split("::") for item in stack.resources.values()]
     services = {parts[1] for parts in types if parts[0] == "AWS"}
-    needed = {SERVICES.get(each, each.lower()) for each in services} | {"cloudformation", "sts"}
+    needed = {SERVICES.get(service, service.lower()) for service in services} | {"cloudformation", "sts"}
     assert {action.partition(":")[0] for action in actions()} == needed
 
 
@@ -34,7 +34,7 @@ def test_it_reads_no_conversation() -> None:
     data = ("dynamodb:GetItem", "dynamodb:Query", "dynamodb:Scan", "es:ESHttpGet", "es:ESHttpPost", "s3:GetObject")
     readable = [each for each in data for action in actions() if fnmatchcase(each, action)]
     assert readable == ["s3:GetObject"]
-    [files] = [each for each in STATEMENTS if "s3:GetObject" in each["Action"]]
+    [files] = [statement for statement in STATEMENTS if "s3:GetObject" in statement["Action"]]
     allowed = ("aws-sam-cli-managed", "widgetbucket", "bucket-*/~settings/")
     assert [each for each in files["Resource"] if not any(part in each for part in allowed)] == []
 
@@ -46,7 +46,7 @@ def test_roles_are_passed_to_the_services_that_the_template_trusts(stack: Stack)
         for statement in role["AssumeRolePolicyDocument"]["Statement"]
         for service in as_list(statement["Principal"]["Service"])
     }
-    [passing] = [each for each in STATEMENTS if "iam:PassRole" in each["Action"]]
+    [passing] = [statement for statement in STATEMENTS if "iam:PassRole" in statement["Action"]]
     assert trusted <= set(passing["Condition"]["StringEquals"]["iam:PassedToService"])
 
 

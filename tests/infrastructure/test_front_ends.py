@@ -32,7 +32,7 @@ def refusals(source: Stack, **parameters: str) -> list[str]:
         name
         for name, rule in source.template["Rules"].items()
         if intrinsics.resolve(rule["RuleCondition"])
-        and not all(intrinsics.resolve(each["Assert"]) for each in rule["Assertions"])
+        and not all(intrinsics.resolve(assertion["Assert"]) for assertion in rule["Assertions"])
     ]
 
 

@@ -36,7 +36,7 @@ BROKEN = ["{0},", ",{0}", "{0},,{1}", "{0} {1}", "{0};{1}", "{0}, ,{1}", "https:
 def deployable(source: Stack, name: str, value: str) -> bool:
     """Whether CloudFormation takes the parameter: a pattern is for the text, that of a list for each of its entries."""
     parameter = source.template["Parameters"][name]
-    entries = [each.strip() for each in value.split(",")] if parameter["Type"] == "CommaDelimitedList" else [value]
+    entries = [part.strip() for part in value.split(",")] if parameter["Type"] == "CommaDelimitedList" else [value]
     return all(re.fullmatch(parameter["AllowedPattern"], entry) for entry in entries)
 
 

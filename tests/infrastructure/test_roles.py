@@ -105,7 +105,9 @@ WITHOUT_SETTINGS = {"ForgettingFunction"}
 
 @pytest.mark.parametrize("function", sorted(set(ALLOWED) - WITHOUT_SETTINGS))
 def test_a_function_may_read_the_settings_and_nothing_else_for_it(stack: Stack, function: str) -> None:
-    statements = [each for each in stack.statements(stack.role_of(function)) if "s3:GetObject" in each["Action"]]
+    statements = [
+        statement for statement in stack.statements(stack.role_of(function)) if "s3:GetObject" in statement["Action"]
+    ]
     places = [place for statement in statements for place in statement["Resource"]]
     assert SETTINGS_PLACE in places or {"Fn::Sub": "${Bucket.Arn}/*"} in places
     if function in ("AuthorizerFunction", "SweeperFunction"):
@@ -119,7 +121,9 @@ def test_no_function_can_change_the_settings(stack: Stack) -> None:
     writes = set(statement["Action"])
     for function in stack.functions:
         role = stack.role_of(function)
-        everywhere = [each for each in stack.statements(role) if {"Fn::Sub": "${Bucket.Arn}/*"} in each["Resource"]]
+        everywhere = [
+            statement for statement in stack.statements(role) if {"Fn::Sub": "${Bucket.Arn}/*"} in statement["Resource"]
+        ]
         if any(writes & set(each["Action"]) for each in everywhere):
             assert role in refused
     assert writes >= {"s3:PutObject", "s3:DeleteObject", "s3:DeleteObjectVersion"}
@@ -128,10 +132,10 @@ def test_no_function_can_change_the_settings(stack: Stack) -> None:
 @pytest.mark.parametrize("function", ["TurnsFunction", "StreamsFunction"])
 def test_agents_headers_refer_to_secrets_of_this_stage_and_of_their_own_folders(stack: Stack, function: str) -> None:
     places = [
-        place
+        part
         for statement in stack.statements(stack.role_of(function))
-        for place in text(statement["Resource"]).split('"')
-        if place.endswith("/*") and ("secretsmanager" in place or ":ssm:" in place)
+        for part in text(statement["Resource"]).split('"')
+        if part.endswith("/*") and ("secretsmanager" in part or ":ssm:" in part)
     ]
     ends = {place.rpartition(":")[2] for place in places} - {KEYS_OF_PROVIDERS}
     folders = {"baton/${Stage}/tools/*", "baton/${Stage}/agents/*"}
@@ -327,7 +331,7 @@ def test_functions_that_read_secrets_decrypt_them_with_the_accounts_key_and_no_o
     readers = {
         role
         for role in map(stack.role_of, stack.functions)
-        if any("secretsmanager:GetSecretValue" in each["Action"] for each in stack.statements(role))
+        if any("secretsmanager:GetSecretValue" in statement["Action"] for statement in stack.statements(role))
     }
     assert set(referred(policy["Roles"])) == readers
     (statement,) = policy["PolicyDocument"]["Statement"]

@@ -86,7 +86,11 @@ def distributions(modules: Iterable[str]) -> set[str]:
 def with_dependencies(requirements: Iterable[Requirement]) -> set[str]:
     """The names of packages and of all that they need, as far as the lock file keeps it."""
     found: set[tuple[str, str]] = set()
-    waiting = [(canonicalize_name(each.name), extra) for each in requirements for extra in ("", *each.extras)]
+    waiting = [
+        (canonicalize_name(requirement.name), extra)
+        for requirement in requirements
+        for extra in ("", *requirement.extras)
+    ]
     while waiting:
         package = waiting.pop()
         if package not in found:

@@ -53,8 +53,8 @@ def findings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     assert result.stdout, result.stderr
     found: dict[str, list[str]] = {name: [] for name in templates}
     names = {str(path): name for name, path in templates.items()}
-    for each in json.loads(result.stdout):
-        found[names[each["Filename"]]].append(f"{each['Rule']['Id']} {each['Message']}")
+    for load in json.loads(result.stdout):
+        found[names[load["Filename"]]].append(f"{load['Rule']['Id']} {load['Message']}")
     return found
 
 
@@ -157,7 +157,9 @@ def test_pages_of_any_origin_load_the_widget_over_tls(stack: Stack) -> None:
 
 def test_the_console_is_served_only_if_it_is_requested_and_has_an_issuer(stack: Stack) -> None:
     assert stack.template["Parameters"]["ServeConsole"]["Default"] == "false"
-    needed = [list(referred(each["Assert"])) for each in stack.template["Rules"]["ConsoleIdentity"]["Assertions"]]
+    needed = [
+        list(referred(assertion["Assert"])) for assertion in stack.template["Rules"]["ConsoleIdentity"]["Assertions"]
+    ]
     assert needed == [["ConsoleIssuer"], ["ConsoleClientId"]]
     parts = {name: item for name, item in stack.resources.items() if name.startswith("Console")}
     assert set(parts) == {"ConsoleHeaders", "ConsoleApiHeaders", "ConsolePage"}
@@ -177,8 +179,12 @@ def test_the_console_and_its_api_have_one_origin_and_nothing_of_the_api_is_kept(
     managed_without_caching = "4135ea2d-6df8-44a3-9df3-4b5a84be39ad"
     assert api["CachePolicyId"] == managed_without_caching
     assert set(api["AllowedMethods"]) >= {"GET", "POST", "PUT", "PATCH", "DELETE"}
-    assert {403, 404, 500, 503} <= {each["ErrorCode"] for each in config["CustomErrorResponses"]}
-    assert {each["ErrorCachingMinTTL"] for each in config["CustomErrorResponses"]} == {0}
+    assert {403, 404, 500, 503} <= {
+        custom_error_response["ErrorCode"] for custom_error_response in config["CustomErrorResponses"]
+    }
+    assert {
+        custom_error_response["ErrorCachingMinTTL"] for custom_error_response in config["CustomErrorResponses"]
+    } == {0}
 
 
 def console_policy(stack: Stack, **parameters: str) -> dict[str, str]:
@@ -192,7 +198,7 @@ def console_policy(stack: Stack, **parameters: str) -> dict[str, str]:
 
 
 def directives(policy: str) -> dict[str, str]:
-    pairs = (each.split(maxsplit=1) for each in policy.split(";"))
+    pairs = (part.split(maxsplit=1) for part in policy.split(";"))
     return {name: " ".join(value.split()) for name, value in pairs}
 
 

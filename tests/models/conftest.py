@@ -34,13 +34,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if isinstance(item, pytest.Function) and item.nodeid.startswith(FOLDER):
             variants[item.nodeid.partition("[")[0]].append(item)
-    leave_out(config, items, (item for name, each in variants.items() for item in _left_out(name, each)))
+    leave_out(config, items, (item for name, variant in variants.items() for item in _left_out(name, variant)))
 
 
 def _left_out(name: str, variants: list[pytest.Function]) -> list[pytest.Function]:
     if not hasattr(variants[0], "callspec"):
         return []
-    parameter = next((each for each in ENDPOINT_PARAMETERS if each in variants[0].callspec.indices), None)
+    parameter = next(
+        (
+            endpoint_parameter
+            for endpoint_parameter in ENDPOINT_PARAMETERS
+            if endpoint_parameter in variants[0].callspec.indices
+        ),
+        None,
+    )
     endpoints = len({item.callspec.indices[parameter] for item in variants}) if parameter else 0
     if endpoints <= MANY:
         return []

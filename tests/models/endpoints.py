@@ -106,7 +106,10 @@ UNKNOWN_CHAT = (*GATEWAYS, *(endpoint.unknown() for endpoint in (*CHAT, *GATEWAY
 
 def named(endpoints: tuple[Endpoint, ...]) -> dict[str, Any]:
     """Return the arguments of ``pytest.mark.parametrize`` for a parameter ``endpoint``."""
-    ids = [f"{'converse' if each.address == BEDROCK else each.address.split('/')[2]}-{each.id}" for each in endpoints]
+    ids = [
+        f"{'converse' if endpoint.address == BEDROCK else endpoint.address.split('/')[2]}-{endpoint.id}"
+        for endpoint in endpoints
+    ]
     return {"argnames": "endpoint", "argvalues": endpoints, "ids": ids}
 
 

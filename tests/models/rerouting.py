@@ -22,7 +22,7 @@ class Rerouted(httpx.AsyncHTTPTransport):
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send the request to the stand-in for its path."""
-        action = next(each for each in self._names if request.url.path.endswith(each))
+        action = next(name for name in self._names if request.url.path.endswith(name))
         path = f"/{self._names[action]}/v1{action}"
         request.url = request.url.copy_with(scheme="http", host="127.0.0.1", port=self._port, path=path)
         return await super().handle_async_request(request)

@@ -69,7 +69,7 @@ def shared_state() -> dict[str, Any]:
     return {
         "events of the AWS session": sum(1 for _ in handlers(emitter)),
         "default session of boto3": str(getattr(sys.modules.get("boto3"), "DEFAULT_SESSION", None)),
-        **{f"log {each.name}": [len(each.handlers), len(each.filters), each.level] for each in loggers},
+        **{f"log {logger.name}": [len(logger.handlers), len(logger.filters), logger.level] for logger in loggers},
         "signals": [str(signal.getsignal(number)) for number in sorted(signal.valid_signals())],
         "variables": dict(os.environ),
         "warnings": [str(each) for each in warnings.filters],
@@ -95,14 +95,14 @@ def handlers(emitter: Any) -> Iterator[Any]:
 def functions_of_libraries() -> dict[str, int]:
     """Return every function of the loaded modules and their classes: one that differs later was replaced."""
     found: dict[str, int] = {}
-    for module in [each for each in sys.modules.values() if isinstance(each, ModuleType)]:
+    for module in [module for module in sys.modules.values() if isinstance(module, ModuleType)]:
         for name, value in list(vars(module).items()):
             if isinstance(value, type) and value.__module__ == module.__name__:
                 places: Mapping[str, object] = {f"{name}.{key}": each for key, each in list(vars(value).items())}
             else:
                 places = {name: value}
             functions = {key: each for key, each in places.items() if isinstance(each, FunctionType)}
-            found |= {f"{module.__name__}.{key}": id(each) for key, each in functions.items()}
+            found |= {f"{module.__name__}.{key}": id(function) for key, function in functions.items()}
     return found
 
 
@@ -113,7 +113,7 @@ def main() -> None:
     start(models)
     after, now = shared_state(), functions_of_libraries()
     changed = {name: [before[name], after[name]] for name in before if before[name] != after[name]}
-    replaced = sorted(name for name, each in functions.items() if now.get(name) != each)
+    replaced = sorted(name for name, function in functions.items() if now.get(name) != function)
     json.dump(changed | ({"functions": replaced} if replaced else {}), sys.stdout)
 
 

@@ -79,15 +79,15 @@ class Keys:
 @pytest.fixture
 async def make(stand_ins: StandIns) -> AsyncIterator[Make]:
     """Makes clients of the stand-ins."""
-    made: list[BedrockChatModel] = []
+    models: list[BedrockChatModel] = []
 
     def of(keys: Keys | None = None, **options: Any) -> BedrockChatModel:
         connection = BedrockConnection("eu-west-1", lambda: keys or Keys(), endpoint=stand_ins.url)
-        made.append(BedrockChatModel(connection, **{"backoff_seconds": 0.0} | options))
-        return made[-1]
+        models.append(BedrockChatModel(connection, **{"backoff_seconds": 0.0} | options))
+        return models[-1]
 
     yield of
-    for model in made:
+    for model in models:
         await model.aclose()
 
 
@@ -116,7 +116,7 @@ class Talk:
         assert isinstance(end, Finished)
         self.prompts.append(Prompt(Role.ASSISTANT, said, tool_calls=tuple(calls), provider_parts=end.provider_parts))
         results = [Prompt(Role.TOOL, f"{call.name} done", tool_call_id=call.id) for call in calls]
-        self.prompts += [replace(each, ends_prefix=each is results[-1]) for each in results]
+        self.prompts += [replace(result, ends_prefix=result is results[-1]) for result in results]
         return said, calls, end
 
     async def ask(self, tools: Sequence[ToolSpec] = TOOLS) -> list[ModelChunk]:
@@ -154,7 +154,7 @@ async def test_thinking_stays_valid_through_a_turn_with_five_calls_notes_and_a_l
     said, calls, _ = await talk.round()
     assert (calls, bool(said)) == ([], True)
     assert stand_ins.journal.refused == []
-    sent = [str(each.body["messages"]).count("reasoningContent") for each in stand_ins.journal.requests]
+    sent = [str(request.body["messages"]).count("reasoningContent") for request in stand_ins.journal.requests]
     assert sent[:6] == [0, 1, 2, 3, 4, 5]
     assert await talk.say("Hello") == "You said: Hello"
     assert "reasoningContent" not in str(stand_ins.journal.requests[-1].body)
@@ -311,10 +311,10 @@ async def test_filters_are_reported_as_such(make: Make, text: str) -> None:
 async def test_a_guardrail_stops_an_answer_before_a_word_of_it(make: Make) -> None:
     talk = Talk(make(guardrail=Guardrail("gr1abc", "1")), CLAUDE)
     talk.prompts.append(Prompt(Role.USER, "filter this"))
-    said: list[ModelChunk] = []
+    chunks: list[ModelChunk] = []
     with pytest.raises(ContentFiltered):
-        said += await talk.ask()
-    assert said == []
+        chunks += await talk.ask()
+    assert chunks == []
     talk.prompts.pop()
     assert await talk.say("Hello") == "You said: Hello"
 

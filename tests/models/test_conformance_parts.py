@@ -103,7 +103,7 @@ async def test_thinking_of_an_earlier_turn_is_sent_to_models_that_bind_it_no_mor
         await talk.say(f"{CALLS} 2 times")
         talk.prompts[1] = Prompt(Role.SYSTEM, "Today is Friday.")  # each turn says it again
         await talk.say("Hello")
-    sent = [json.dumps(each.body) for each in stand_ins.journal.requests]
+    sent = [json.dumps(request.body) for request in stand_ins.journal.requests]
     kind = '"reasoningContent"' if endpoint is CLAUDE else '"type": "reasoning"'
     assert [body.count(kind) for body in sent] == [0, 1, 2, 0]
     assert stand_ins.journal.refused == []

@@ -45,18 +45,18 @@ Make = Callable[..., OpenAIChatModel]
 @pytest.fixture
 async def make(stand_ins: StandIns) -> AsyncIterator[Make]:
     """Makes clients of real addresses, which the stand-ins of these names answer."""
-    made: list[OpenAIChatModel] = []
+    models: list[OpenAIChatModel] = []
 
     def of(host: str, address: str | None = None, chat: str = "plain", **options: Any) -> OpenAIChatModel:
         transport = Rerouted(stand_ins, {"/responses": host, "/chat/completions": chat})
         base_url = address or ADDRESSES[host]
-        made.append(
+        models.append(
             OpenAIChatModel(api_key="a-key", base_url=base_url, backoff_seconds=0.0, transport=transport, **options)
         )
-        return made[-1]
+        return models[-1]
 
     yield of
-    for model in made:
+    for model in models:
         await model.aclose()
 
 

@@ -70,7 +70,7 @@ def test_a_request_that_is_not_openais_is_refused(stand_ins: StandIns, fields: J
     response = chat(stand_ins, "plain", **({"messages": [user()]} | fields))
     assert response.status_code == 400
     assert reason in response.text
-    assert [each.refusal is not None for each in stand_ins.journal.requests] == [True]
+    assert [request.refusal is not None for request in stand_ins.journal.requests] == [True]
 
 
 ROLES = [user("one"), user("two")]

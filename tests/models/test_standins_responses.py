@@ -145,7 +145,7 @@ def test_an_answer_that_is_too_long_is_incomplete(stand_ins: StandIns) -> None:
 
 def test_mantle_counts_the_calls_of_each_answer_from_nought(stand_ins: StandIns) -> None:
     calls = [items(respond(stand_ins, "mantle", "use the tool add", tools=[tool()])) for _ in range(2)]
-    assert [[call["call_id"] for call in each] for each in calls] == [["call_0"], ["call_0"]]
+    assert [[call["call_id"] for call in call] for call in calls] == [["call_0"], ["call_0"]]
 
 
 def test_an_answer_has_the_form_that_was_asked_for(stand_ins: StandIns) -> None:

@@ -82,7 +82,7 @@ def read_result(result: RunResult) -> None:
     assert_type(result.usage, list[ModelUsage])
     assert_type(result.result_as(Verdict), Verdict)
     assert_type(result.sources[0].title, str | None)
-    assert_type(sum(each.input_tokens for each in result.usage), int)
+    assert_type(sum(usage.input_tokens for usage in result.usage), int)
     match result.outcome:
         case "success" | "cancelled" | "interrupt" | "none":
             pass

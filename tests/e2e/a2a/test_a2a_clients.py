@@ -39,7 +39,7 @@ async def test_a_conversation_of_several_turns(
     whole = await client.last_of(alice, "get", task_id=second["taskId"])
     assert (whole["state"], whole["history"], whole["artifacts"]) == ("completed", ["On", "Four."], ["Four."])
     messages = await alice.messages(first["contextId"])
-    assert [each["content"] for each in messages] == ["Count", "One two three.", "On", "Four."]
+    assert [message["content"] for message in messages] == ["Count", "One two three.", "On", "Four."]
 
 
 async def test_a_handoff_shows_and_the_specialist_goes_on(

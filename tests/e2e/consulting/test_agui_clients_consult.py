@@ -41,7 +41,7 @@ async def test_the_client_follows_tools_and_sub_agents_also_one_that_fails(
     assert heard.last.endswith("Five, and it will rain.")
     assert len(heard.of_type("TOOL_CALL_RESULT")) == 3
 
-    tasks = {each["taskId"]: each["status"] for each in (await alice.read(f"/threads/{thread_id}/tasks"))["items"]}
+    tasks = {item["taskId"]: item["status"] for item in (await alice.read(f"/threads/{thread_id}/tasks"))["items"]}
     started, finished, failed = (events_of(heard, f"SUBAGENT_{what}") for what in ("STARTED", "FINISHED", "ERROR"))
     assert sorted(tasks.values()) == ["completed", "failed"]
     assert {each["subagentRunId"] for each in started} == tasks.keys()
@@ -82,7 +82,7 @@ async def test_the_client_is_asked_and_its_answer_goes_on(client: AgUiClient, al
     assert "TOOL_CALL_RESULT" in resumed.types
     said = [message for message in resumed.messages if message["role"] == "assistant" and message.get("content")]
     stored = [message for message in await alice.messages(thread_id) if message["role"] == "assistant"]
-    assert [essence(each) for each in said] == [essence(each) for each in stored]
+    assert [essence(message) for message in said] == [essence(each) for each in stored]
     [call] = (await alice.read(f"/threads/{thread_id}/tool-calls"))["items"]
     assert call["succeeded"]
 

@@ -73,7 +73,7 @@ async def calls_of(user: User, thread_id: str) -> list[Json]:
 async def approvals_of(user: User, thread_id: str) -> list[tuple[str, str]]:
     """The answers in the thread with their users, oldest first."""
     records = (await user.read(f"/threads/{thread_id}/audit"))["items"]
-    return [(each["userId"], each["outcome"]) for each in records if each["action"] == "tool.approve"][::-1]
+    return [(record["userId"], record["outcome"]) for record in records if record["action"] == "tool.approve"][::-1]
 
 
 def results(run: list[Json]) -> list[str]:
@@ -150,7 +150,7 @@ async def test_a_connection_that_comes_later_learns_what_is_waited_for(waiting: 
     async with alice.connect() as elsewhere:
         await elsewhere.send("resume", threadId=waiting.thread_id, after=waiting.run[-1]["metadata"]["seq"])
         snapshot = await elsewhere.receive()
-    assert [each["id"] for each in snapshot["metadata"]["resume"]["interrupts"]] == [waiting.interrupt_id]
+    assert [interrupt["id"] for interrupt in snapshot["metadata"]["resume"]["interrupts"]] == [waiting.interrupt_id]
 
 
 @pytest.mark.parametrize(
@@ -223,7 +223,7 @@ async def test_a_run_with_two_questions_goes_on_when_both_are_answered(
     thread_id = new_id()
     waiting = Waiting(thread_id, await socket.say("Count twice", thread_id=thread_id, agentId="careful"))
     assert [call["toolName"] for call in await calls_of(alice, thread_id)] == ["add"]
-    first, second = (each["id"] for each in waiting.interrupts)
+    first, second = (interrupt["id"] for interrupt in waiting.interrupts)
     await socket.send("answer", threadId=thread_id, interruptId=first, status="resolved", payload=APPROVED)
     await socket.send("answer", threadId=thread_id, interruptId=second, status="cancelled")
     run = await socket.until_end()

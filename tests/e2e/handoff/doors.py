@@ -115,7 +115,7 @@ def texts(events: Sequence[Json]) -> list[tuple[str, str]]:
     for event in events:
         if event["type"] == "TEXT_MESSAGE_CONTENT":
             words[event["messageId"]] += event["delta"]
-    return [(names[message_id], said) for message_id, said in words.items()]
+    return [(names[message_id], word) for message_id, word in words.items()]
 
 
 def shown_state(events: Sequence[Json]) -> Json:

@@ -26,5 +26,5 @@ async def test_a_skill_is_made_by_a_client_of_either_line(client: AgUiClient, ad
         await check_agrees(heard, ada, thread_id)
     assert steps == STATES
     assert heard.last == "Great, your 'Slack Alert' skill is now active."
-    notices = [each["activityType"] for each in heard.messages if each["role"] == "activity"]
+    notices = [message["activityType"] for message in heard.messages if message["role"] == "activity"]
     assert notices == ["handoff", "return"]

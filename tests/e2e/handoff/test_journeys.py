@@ -135,7 +135,7 @@ async def test_without_the_permission_the_main_agent_stays(door: Door, new_demo_
         heard = await denied.say("could you help me automate my weekly report as a skill?", thread_id)
         assert heard.last == "You don't have permission to create skills. Can I help with something else?"
         assert (await denied.say("What is 2 + 2?", thread_id)).said == [(MAIN, "2 + 2 = 4")]
-        denials = [each for each in denied.user.cloud.audits(denied.user.tenant) if each.get("outcome") == "denied"]
+        denials = [audit for audit in denied.user.cloud.audits(denied.user.tenant) if audit.get("outcome") == "denied"]
         assert len(denials) == 2
 
 

@@ -57,7 +57,9 @@ async def test_a_maker_of_skills_replaces_nothing_and_reaches_nobody_else(
     assert any("Only you can use it until it is shared." in each for each in reported)
 
     versions = (await boss.read(f"{PROCEDURES}/{procedure_id}"))["versions"]
-    assert [(each["version"], each["status"], each["decidedBy"]) for each in versions] == [(1, "approved", "boss")]
+    assert [(version["version"], version["status"], version["decidedBy"]) for version in versions] == [
+        (1, "approved", "boss")
+    ]
     for user in (victim, boss):
         prompt = await prompt_of(boss, user, "please refund my order")
         assert "Refund only with a receipt." in prompt
@@ -66,7 +68,7 @@ async def test_a_maker_of_skills_replaces_nothing_and_reaches_nobody_else(
         for path in ("/skills", PROCEDURES):
             assert "PWNED" not in (await user.get(path)).text
         matched = await user.post(f"{PROCEDURES}/match", {"query": "refund my order"})
-        assert [each["id"] for each in matched.json()["items"]] == [procedure_id]
+        assert [item["id"] for item in matched.json()["items"]] == [procedure_id]
         assert (await user.get(f"{PROCEDURES}/user.refunds")).status_code == 404
     for path in ("/procedures?status=offered", "/procedures?status=pending", "/procedures?status=approved"):
         assert "PWNED" not in (await boss.get(path)).text
@@ -81,7 +83,7 @@ async def test_a_maker_of_skills_replaces_nothing_and_reaches_nobody_else(
     # For its maker the approved one still comes first, and what is theirs is theirs to read and to take along.
     prompt = await prompt_of(boss, mallory, "please refund my order")
     assert "Refund only with a receipt." in prompt
-    assert [each["id"] for each in (await mallory.read("/skills"))["items"]] == [procedure_id, "user.refunds"]
+    assert [item["id"] for item in (await mallory.read("/skills"))["items"]] == [procedure_id, "user.refunds"]
     assert "PWNED" in (await mallory.get("/users/me/export")).text
     assert "PWNED" not in (await victim.get("/users/me/export")).text
 
@@ -111,11 +113,11 @@ async def test_a_skill_is_followed_by_others_once_it_is_shared(boss: User, mallo
     followed = await prompt_of(boss, victim, "please refund my order")
     assert "I am following the skill **Refunds**" in followed
     acts = (await boss.read("/audit", limit=100))["items"][::-1]
-    found = [(each["action"], each["outcome"], each["userId"]) for each in acts if "efunds" in str(each["detail"])]
+    found = [(act["action"], act["outcome"], act["userId"]) for act in acts if "efunds" in str(act["detail"])]
     assert found == [
         ("skill.activate", "active", "mallory"),
         ("skill.offer", "offered", "mallory"),
         ("procedure.share", "approved", "boss"),
     ]
-    [record] = [each for each in acts if each["action"] == "procedure.share" and each["outcome"] == "approved"]
+    [record] = [act for act in acts if act["action"] == "procedure.share" and act["outcome"] == "approved"]
     assert record["detail"]["userId"] == "mallory"

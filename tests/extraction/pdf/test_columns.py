@@ -192,8 +192,8 @@ def test_rows_between_rules_are_lines() -> None:
 
     def draw(canvas: Canvas) -> None:
         for number, row in enumerate(rows):
-            for place, cell in enumerate(row):
-                canvas.drawString(60 + 120 * place, 700 - 18 * number, cell)
+            for index, cell in enumerate(row):
+                canvas.drawString(60 + 120 * index, 700 - 18 * number, cell)
             canvas.line(60, 695 - 18 * number, 400, 695 - 18 * number)
 
     (block,) = pdf.extract(drawn(draw), 1, 1).blocks
@@ -228,8 +228,8 @@ VOCABULARY = f"{HARBOUR} {PARKING} {CONCERT} {NOTICE}".lower().split()
 def prose(random: Random, letters: int) -> list[str]:
     """Lines as full as so many letters let them be."""
     words = random.choices(VOCABULARY, k=random.randint(30, 120))
-    for place in range(0, len(words), random.randint(6, 14)):
-        words[place] = words[place].capitalize()
+    for index in range(0, len(words), random.randint(6, 14)):
+        words[index] = words[index].capitalize()
     return wrap(" ".join(words), letters)
 
 

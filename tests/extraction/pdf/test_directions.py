@@ -190,7 +190,7 @@ def test_letters_that_are_two_for_pdfium(letter: str) -> None:
 
 def vertical(column: str, x: float) -> list[tuple[float, float, str]]:
     """The letters of a column, each placed by itself."""
-    return [(x, 700.0 - SIZE * place, letter) for place, letter in enumerate(column)]
+    return [(x, 700.0 - SIZE * index, letter) for index, letter in enumerate(column)]
 
 
 def test_turned_words_on_a_page_from_the_right() -> None:

@@ -54,7 +54,7 @@ def test_a_form_that_a_program_has_filled_in() -> None:
 
 def with_widgets(*widgets: bytes, content: bytes = b"BT /F 12 Tf 60 700 Td (Name:) Tj ET") -> bytes:
     """A page with fields that have no appearances."""
-    objects = {10 + number: b"<</Type/Annot/Subtype/Widget%s>>" % each for number, each in enumerate(widgets)}
+    objects = {10 + number: b"<</Type/Annot/Subtype/Widget%s>>" % widget for number, widget in enumerate(widgets)}
     numbers = b" ".join(b"%d 0 R" % number for number in objects)
     return one_page(
         content, objects=objects, page=b"/Annots[%s]" % numbers, catalog=b"/AcroForm<</Fields[%s]>>" % numbers

@@ -23,15 +23,15 @@ def urlset(*urls: str) -> bytes:
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
 def test_the_addresses_of_a_sitemap_in_their_order(pack: type[bytes]) -> None:
-    found = read_sitemap(pack(urlset("https://a.example/1", "https://a.example/2?x=1&amp;y=2")), limit=10)
-    assert found.urls == ["https://a.example/1", "https://a.example/2?x=1&y=2"]
-    assert (found.sitemaps, found.is_complete) == ([], True)
+    sitemap = read_sitemap(pack(urlset("https://a.example/1", "https://a.example/2?x=1&amp;y=2")), limit=10)
+    assert sitemap.urls == ["https://a.example/1", "https://a.example/2?x=1&y=2"]
+    assert (sitemap.sitemaps, sitemap.is_complete) == ([], True)
 
 
 def test_the_sitemaps_of_an_index() -> None:
     body = f"<sitemapindex {NAMESPACE}><sitemap><loc>https://a.example/s1.xml</loc></sitemap></sitemapindex>"
-    found = read_sitemap(body.encode(), limit=10)
-    assert (found.urls, found.sitemaps) == ([], ["https://a.example/s1.xml"])
+    sitemap = read_sitemap(body.encode(), limit=10)
+    assert (sitemap.urls, sitemap.sitemaps) == ([], ["https://a.example/s1.xml"])
 
 
 def test_addresses_of_extensions_are_no_pages() -> None:
@@ -43,8 +43,8 @@ def test_addresses_of_extensions_are_no_pages() -> None:
 
 
 def test_a_long_sitemap_is_taken_up_to_the_limit() -> None:
-    found = read_sitemap(urlset(*(f"https://a.example/{n}" for n in range(11))), limit=10)
-    assert (len(found.urls), found.is_complete) == (10, False)
+    sitemap = read_sitemap(urlset(*(f"https://a.example/{n}" for n in range(11))), limit=10)
+    assert (len(sitemap.urls), sitemap.is_complete) == (10, False)
 
 
 LAUGHS = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
@@ -103,7 +103,7 @@ def test_a_bomb_is_not_decompressed(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_whatever_a_server_sends_is_a_sitemap_or_none(body: bytes) -> None:
     try:
-        found = read_sitemap(body, limit=3)
+        sitemap = read_sitemap(body, limit=3)
     except DocumentRefused:
         return
-    assert len(found.urls) <= 3
+    assert len(sitemap.urls) <= 3

@@ -236,7 +236,7 @@ def test_what_is_declared_is_decoded_and_one_damaged_byte_changes_nothing_else(
     text, label = pair
     repeated = f"{text}\n" * data.draw(st.integers(1, 4))
     assert decode_text(encoded(repeated, label), MediaType("text/plain", label)) == repeated
-    place = data.draw(st.sampled_from([place for place, char in enumerate(repeated) if char == "\n"]))
+    place = data.draw(st.sampled_from([index for index, char in enumerate(repeated) if char == "\n"]))
     body = encoded(repeated[:place], label) + b"\xff" + encoded(repeated[place:], label)
     damaged = decode_text(body, MediaType("text/plain", label))
     assert (damaged[:place], damaged[-len(repeated) + place :]) == (repeated[:place], repeated[place:])

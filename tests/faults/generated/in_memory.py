@@ -92,10 +92,10 @@ class Port:
         """The whole list is one call."""
 
         async def all_of_it() -> list[Any]:
-            return [each async for each in pages()]
+            return [page async for page in pages()]
 
-        for each in await self._called(name, all_of_it)():
-            yield each
+        for document in await self._called(name, all_of_it)():
+            yield document
 
     def _called(self, name: str, method: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Awaitable[Any]]:
         async def call(*args: Any, **kwargs: Any) -> Any:

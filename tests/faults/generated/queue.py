@@ -73,7 +73,7 @@ class Queue:
     def hide(self, handle: str, seconds: float) -> bool:
         """Change when a record is to be seen again; False if it has been seen already, or given to somebody else."""
         now = self.loop.time()
-        record = next((each for each in self.records if each.handle == handle and each.visible_at > now), None)
+        record = next((record for record in self.records if record.handle == handle and record.visible_at > now), None)
         if record is None:
             return False
         record.visible_at = now + seconds

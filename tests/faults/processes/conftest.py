@@ -65,6 +65,6 @@ async def killed_workers(
     They are those that tests of this run look at, and one at least.
     """
     parameters = [item.callspec.params for item in request.session.items if hasattr(item, "callspec")]
-    pairs = {(each["stage"], each["way"]) for each in parameters if {"stage", "way"} <= each.keys()}
+    pairs = {(parameter["stage"], parameter["way"]) for parameter in parameters if {"stage", "way"} <= parameter.keys()}
     async with killed(pairs or {(STAGES[0], WAYS[0])}, ada, gated_model, table_proxy) as conversations:
         yield conversations

@@ -54,7 +54,7 @@ async def killed(
         for conversation in conversations.values():
             await conversation.viewer.send("m-1", f"{conversation.stage}/{conversation.way}")
         async with asyncio.timeout(120):
-            await asyncio.gather(*(each.at_stage() for each in conversations.values()))
+            await asyncio.gather(*(conversation.at_stage() for conversation in conversations.values()))
         assert await asyncio.to_thread(ada.cloud.kill_workers) == 2
         for conversation in conversations.values():
             conversation.let_go()
@@ -63,7 +63,7 @@ async def killed(
         for conversation in conversations.values():
             assert conversation.recovery is not None
             conversation.recovery.cancel()
-        await asyncio.wait([each.recovery for each in conversations.values() if each.recovery])
+        await asyncio.wait([conversation.recovery for conversation in conversations.values() if conversation.recovery])
 
 
 def prepared(stage: str, way: str, viewer: Viewer, model: GatedModel, proxy: TableProxy) -> Conversation:

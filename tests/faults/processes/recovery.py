@@ -202,11 +202,11 @@ async def measure(rounds: int) -> dict[str, list[float]]:
         for _ in range(rounds):
             answers.is_over = False
             ones = [Waiting() for _ in range(CONVERSATIONS)]
-            clients = [(each, over_websocket(place, each)) for each in ones]
+            clients = [(one, over_websocket(place, one)) for one in ones]
             results["WebSocket"] += await killed(clients, lambda: cloud.kill_workers(1))
             with web_app(cloud.environment) as (url, process):
                 ones = [Waiting() for _ in range(CONVERSATIONS)]
-                clients = [(each, over_sse(place, each, url, follows=n % 2 == 0)) for n, each in enumerate(ones)]
+                clients = [(one, over_sse(place, one, url, follows=n % 2 == 0)) for n, one in enumerate(ones)]
                 results["SSE"] += await killed(clients, process.kill)
             answers.is_over = True
             await asyncio.sleep(3)  # whatever still answers comes to its end

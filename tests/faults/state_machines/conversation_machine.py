@@ -306,13 +306,13 @@ class ConversationMachine(RuleBasedStateMachine):
 
     async def messages(self, thread: Thread) -> list[StoredMessage]:
         """All of the thread's, in order and without gaps."""
-        found: list[StoredMessage] = []
+        messages: list[StoredMessage] = []
         before: int | None = thread.next_ordinal
         while before:
             page = await self.stores.store.read_messages(self.stores.ada, thread, limit=100, before=before)
-            found, before = [*page.messages, *found], page.next_before
-        assert [message.ordinal for message in found] == list(range(thread.next_ordinal))
-        return found
+            messages, before = [*page.messages, *messages], page.next_before
+        assert [message.ordinal for message in messages] == list(range(thread.next_ordinal))
+        return messages
 
     def any_thread(self, data: st.DataObject) -> int:
         return data.draw(st.sampled_from(sorted(self.screens)), "thread")

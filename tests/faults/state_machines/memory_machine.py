@@ -177,7 +177,7 @@ class MemoryMachine(RuleBasedStateMachine):
                 ]
                 # Whatever fails, the state machine goes on, and another run comes later.
                 problems = [each for each in await asyncio.gather(*running, return_exceptions=True) if each]
-                assert all(isinstance(each, BatonError | Episode) for each in problems), problems
+                assert all(isinstance(problem, BatonError | Episode) for problem in problems), problems
             self.trouble.end()
             episode = await self.steady.ports.episodes.get(self.owners[at], self.ids[at], number)
             if episode is None or episode.missing or episode.status is not EpisodeStatus.COMPLETE:
@@ -267,9 +267,9 @@ class MemoryMachine(RuleBasedStateMachine):
                 continue
             thread = await ports.store.get_thread(owner, thread_id)
             page = await ports.store.read_messages(owner, thread, limit=500, before=None)
-            kept = [(each.id, each.text) for each in page.messages if each.role is Role.USER]
+            kept = [(message.id, message.text) for message in page.messages if message.role is Role.USER]
             assert kept == list(said.items())
-            answers = [each.text for each in page.messages if each.role is Role.ASSISTANT]
+            answers = [message.text for message in page.messages if message.role is Role.ASSISTANT]
             assert answers == list(said.values())
         for at, number in self.sessions:
             ref = await ports.episodes.get_ref(self.owners[at], self.ids[at], number)

@@ -172,9 +172,9 @@ class OneWriter(RuleBasedStateMachine):
     def reopen_turn(self, data: st.DataObject) -> None:
         lease = self.any_worker(data).lease
         wanted = turn(lease)
-        known = self.turns.get(wanted.message_id)
+        turn_record = self.turns.get(wanted.message_id)
         answer = self.do(self.stores.store.reopen_turn(lease, wanted))
-        if known is not None and known.fence > lease.fence:
+        if turn_record is not None and turn_record.fence > lease.fence:
             assert answer is LeaseLost
         else:
             assert answer is None
@@ -259,10 +259,10 @@ class OneWriter(RuleBasedStateMachine):
         number = data.draw(st.sampled_from(sorted(self.workers)), "worker")
         worker = self.workers[number]
         lease = worker.lease
-        ended = ended_session(lease.thread, lease.thread.next_ordinal, EndReason.TIMEOUT, self.stores.clock.now())
+        episode_ref = ended_session(lease.thread, lease.thread.next_ordinal, EndReason.TIMEOUT, self.stores.clock.now())
         if worker.commits is not None:
             return
-        answer = self.do(self.stores.store.close(lease, last_seq=lease.first_seq, ended=ended))
+        answer = self.do(self.stores.store.close(lease, last_seq=lease.first_seq, ended=episode_ref))
         if not self.holds(worker):
             assert answer is LeaseLost
             return
@@ -270,7 +270,7 @@ class OneWriter(RuleBasedStateMachine):
         del self.workers[number]  # it does nothing under this lease any more
         self.holder = self.run = None
         self.status, self.last_seq = ThreadStatus.CLOSED, lease.first_seq
-        if ended is not None:
+        if episode_ref is not None:
             self.episode, self.since = self.episode + 1, len(self.committed)
 
     def waiting(self) -> PendingInterrupts:

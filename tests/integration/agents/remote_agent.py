@@ -52,18 +52,18 @@ class RemoteAgent:
 
     def app(self, base: Callable[[], str]) -> ASGIApp:
         """Serve it at ``base()``, which is asked when the first request comes."""
-        made: list[ASGIApp] = []
+        apps: list[ASGIApp] = []
 
         async def serve(scope: Scope, receive: Receive, send: Send) -> None:
-            if not made:
-                made.append(self._made(self.rpc_base or base()))
+            if not apps:
+                apps.append(self._made(self.rpc_base or base()))
             headers = {name.decode(): value.decode() for name, value in scope["headers"]}
             self.requests.append((scope["path"], headers))
             if self.required_header is not None and headers.get(self.required_header[0]) != self.required_header[1]:
                 await send({"type": "http.response.start", "status": 401, "headers": []})
                 await send({"type": "http.response.body", "body": b"Who are you?"})
                 return
-            await made[0](scope, receive, send)
+            await apps[0](scope, receive, send)
 
         return serve
 

@@ -188,7 +188,7 @@ async def test_a_file_that_is_not_there_or_too_long_stays_an_address(
     with served(files) as base:
         address = base + path
         chunks = await listen(client, defined(serve(RemoteAgent())), a_task(f"link {address}"))
-    [file] = [each.attachment for each in chunks if is_file(each)]
+    [file] = [chunk.attachment for chunk in chunks if is_file(chunk)]
     assert file == Attachment("card.json", None, url=address)
 
 

@@ -125,12 +125,12 @@ async def test_a_stream_that_ends_too_early_is_followed_by_looks_at_the_task(
 ) -> None:
     agent = RogueAgent(rogue.events(rogue.chunk("One "), then="end"))
     url = publish(agent.app)
-    heard: list[AgentChunk] = []
+    agent_chunks: list[AgentChunk] = []
     async with aclosing(client.stream(defined(url), a_task("Hello"))) as chunks:
         async for piece in chunks:
-            heard.append(piece)
+            agent_chunks.append(piece)
             agent.behaviour = rogue.result(rogue.task("completed", "One ", "two."))
-    assert heard == [AgentStarted("t1"), TextDelta("One "), TextDelta("two."), AgentDone()]
+    assert agent_chunks == [AgentStarted("t1"), TextDelta("One "), TextDelta("two."), AgentDone()]
     assert agent.calls == ["message/stream", "tasks/get"]
 
 

@@ -67,7 +67,7 @@ async def test_a_question_a_form_and_a_sign_in_go_on_in_one_task(client: RemoteA
         chunks = await listen(client, agent, asked)
         assert waits(chunks).remote_task_id == remote
         if message == "form":
-            assert [each for each in chunks if isinstance(each, AgentData)] == [
+            assert [chunk for chunk in chunks if isinstance(chunk, AgentData)] == [
                 AgentData({"type": "object", "properties": {"seats": {"type": "integer"}}})
             ]
         else:
@@ -96,14 +96,14 @@ async def test_its_running_task_is_followed_by_the_next_worker_and_sent_nothing_
     assert progress == "Looking it up"
     assert started is not None
     remote = RemoteTask(task.task_id, agent.id, started.remote_task_id, started.known)
-    heard: list[AgentChunk] = []
+    agent_chunks: list[AgentChunk] = []
     async with aclosing(client.stream(agent, replace(task, follows=remote))) as chunks:
         async for chunk in chunks:
-            heard.append(chunk)
+            agent_chunks.append(chunk)
             if chunk == TextDelta("Half "):
                 await listen(client, agent, a_task("open one"))
-    assert text_of(heard) == "Half and half."
-    assert heard[-1] == AgentDone()
+    assert text_of(agent_chunks) == "Half and half."
+    assert agent_chunks[-1] == AgentDone()
 
 
 async def test_its_task_is_stopped(client: RemoteAgents, agent: AgentDefinition) -> None:

@@ -28,9 +28,9 @@ def built(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def s3(moto_server: str) -> Iterator[S3Client]:
-    made: S3Client = client("s3", moto_server)
-    yield made
-    made.close()
+    s3_client: S3Client = client("s3", moto_server)
+    yield s3_client
+    s3_client.close()
 
 
 @pytest.fixture
@@ -55,9 +55,9 @@ def build(folder: Path, entry: str) -> Path:
 def stored(s3: S3Client, bucket: str) -> dict[str, tuple[str, str]]:
     """Key -> type and caching."""
     found = {}
-    for each in s3.list_objects_v2(Bucket=bucket)["Contents"]:
-        head = s3.head_object(Bucket=bucket, Key=each["Key"])
-        found[each["Key"]] = (head["ContentType"].partition(";")[0], head["CacheControl"])
+    for content in s3.list_objects_v2(Bucket=bucket)["Contents"]:
+        head = s3.head_object(Bucket=bucket, Key=content["Key"])
+        found[content["Key"]] = (head["ContentType"].partition(";")[0], head["CacheControl"])
     return found
 
 

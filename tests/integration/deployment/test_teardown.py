@@ -62,7 +62,10 @@ def stage(aws: str, tmp_path: Path) -> Iterator[Stage]:
 
 def physical(account: Account, stack: str) -> dict[str, str]:
     found = account.client("cloudformation").list_stack_resources(StackName=stack)["StackResourceSummaries"]
-    return {each["LogicalResourceId"]: each["PhysicalResourceId"] for each in found}
+    return {
+        stack_resource_summary["LogicalResourceId"]: stack_resource_summary["PhysicalResourceId"]
+        for stack_resource_summary in found
+    }
 
 
 def looked_at(stage: Stage) -> Teardown:
@@ -152,7 +155,7 @@ def test_the_stack_goes_and_its_data_stays_until_it_is_named(stage: Stage) -> No
     lines: list[str] = []
     tear_down(later, ["table", "bucket", "secrets"], answering(stage.stack), lines.append)
     assert names["Table"] not in tables()
-    assert names["Bucket"] not in [each["Name"] for each in account.client("s3").list_buckets()["Buckets"]]
+    assert names["Bucket"] not in [bucket["Name"] for bucket in account.client("s3").list_buckets()["Buckets"]]
     assert "DeletedDate" in account.client("secretsmanager").describe_secret(SecretId=f"{stage.stack}/model-key")
     assert f"Deleted {names['Bucket']}" in lines
 

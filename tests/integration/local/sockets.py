@@ -35,9 +35,9 @@ T = TypeVar("T")
 async def eventually(look: Callable[[], T | None]) -> T:
     """Look from a thread until there is something, at most 10 s: for what happens after a client has left."""
     async with asyncio.timeout(10):
-        while not (found := await asyncio.to_thread(look)):  # noqa: ASYNC110  another thread or process makes it true
+        while not (thread := await asyncio.to_thread(look)):  # noqa: ASYNC110  another thread or process makes it true
             await asyncio.sleep(0.02)
-        return found
+        return thread
 
 
 def management(cloud: LocalCloud) -> Any:

@@ -125,9 +125,9 @@ async def test_a_connection_can_be_described_and_deleted(cloud: LocalCloud) -> N
     api = management(cloud)
     async with open_socket(cloud) as socket:
         target = (await exchange(socket, "fail"))["connectionId"]
-        found = await asyncio.to_thread(api.get_connection, ConnectionId=target)
-        assert found["Identity"]["SourceIp"] == "127.0.0.1"
-        assert datetime.now(UTC) - timedelta(minutes=1) < found["ConnectedAt"] <= found["LastActiveAt"]
+        thread = await asyncio.to_thread(api.get_connection, ConnectionId=target)
+        assert thread["Identity"]["SourceIp"] == "127.0.0.1"
+        assert datetime.now(UTC) - timedelta(minutes=1) < thread["ConnectedAt"] <= thread["LastActiveAt"]
         await asyncio.to_thread(api.delete_connection, ConnectionId=target)
         with pytest.raises(ConnectionClosed) as closed:
             await socket.recv()

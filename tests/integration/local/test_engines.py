@@ -95,7 +95,9 @@ def machines() -> Iterator[Any]:
             stepfunctions = client("stepfunctions", engine.start())
             machine = StateMachineDefinition("m", arn, Path(), {})
             engine.create_state_machines = lambda: create_state_machine(stepfunctions, machine, SUCCEEDS)
-            return lambda: [each["name"] for each in stepfunctions.list_state_machines()["stateMachines"]]
+            return lambda: [
+                state_machine["name"] for state_machine in stepfunctions.list_state_machines()["stateMachines"]
+            ]
 
         yield start
 
@@ -131,7 +133,7 @@ def test_objects_outlive_moto_in_their_folder(tmp_path: Path) -> None:
     engine.stop()
 
     s3 = client("s3", engine.start())
-    assert [found["Key"] for found in s3.list_objects_v2(Bucket="bucket")["Contents"]] == ["a/ü"]
+    assert [content["Key"] for content in s3.list_objects_v2(Bucket="bucket")["Contents"]] == ["a/ü"]
     kept = s3.get_object(Bucket="bucket", Key="a/ü")
     assert (kept["Body"].read(), kept["ContentType"], kept["Metadata"]) == (b"one\ntwo", "text/plain", {"k": "v"})
     s3.close()
@@ -246,7 +248,7 @@ def test_opensearch_keeps_its_data_is_restarted_and_leaves_nothing_behind(
     url = engine.start()
     try:
         call("PUT", "/kept")  # an index builds every analyser
-        [java] = [each for each in psutil.Process().children(recursive=True) if _serves(each, tmp_path)]
+        [java] = [child for child in psutil.Process().children(recursive=True) if _serves(child, tmp_path)]
         java.kill()
         assert restarted.wait(120)
         assert list(call("GET", "/kept")) == ["kept"]

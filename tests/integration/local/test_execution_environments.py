@@ -28,7 +28,7 @@ def make(tmp_path: Path) -> Iterator[Make]:
         functions = BuiltFunctions(tmp_path, default_cache_dir(), print)
     except host.HostProblem as problem:
         pytest.skip(str(problem))
-    made: list[BuiltFunction] = []
+    built_functions: list[BuiltFunction] = []
 
     def function(
         source: str, *, timeout: float = PATIENCE_SECONDS, log_level: str = "INFO", **layers: str
@@ -49,12 +49,12 @@ def make(tmp_path: Path) -> Iterator[Make]:
             layers=tuple(layers),
             log_level=log_level,
         )
-        made.append(functions.make(definition, {}))
-        return made[-1]
+        built_functions.append(functions.make(definition, {}))
+        return built_functions[-1]
 
     yield function
-    for each in made:
-        each.end()
+    for built_function in built_functions:
+        built_function.end()
 
 
 def ask(function: BuiltFunction, event: Any = None) -> Any:

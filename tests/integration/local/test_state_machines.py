@@ -158,7 +158,7 @@ def test_a_capture_that_is_settled_ends_with_its_step(cloud: LocalCloud, stepfun
     found, called = captured(stepfunctions, cloud, f"ends-{step}-0")
     assert found["status"] == "SUCCEEDED"
     at = STEPS.index(step) + 1
-    assert [called[each] for each in STEPS] == [1] * at + [0] * (len(STEPS) - at)
+    assert [called[step] for step in STEPS] == [1] * at + [0] * (len(STEPS) - at)
 
 
 @pytest.mark.parametrize("step", ["detect", "announce"])

@@ -17,16 +17,16 @@ SECRET = "sk-very-secret-key"
 @pytest.fixture
 async def make_model(fault_model: FaultModel) -> AsyncIterator[Callable[..., OpenAIChatModel]]:
     """Makes the product's chat model talk to the fault model, without waiting between its attempts."""
-    made: list[OpenAIChatModel] = []
+    models: list[OpenAIChatModel] = []
 
     def make(**options: object) -> OpenAIChatModel:
         arguments = {"api_key": SECRET, "base_url": fault_model.base_url, "backoff_seconds": 0.0} | options
         model = OpenAIChatModel(**arguments)  # type: ignore[arg-type]
-        made.append(model)
+        models.append(model)
         return model
 
     yield make
-    for model in made:
+    for model in models:
         await model.aclose()
 
 

@@ -58,7 +58,7 @@ async def test_no_more_than_four_breakpoints_are_set(make_model: MakeModel, faul
     prompts = [Prompt(Role.USER, str(number), ends_prefix=True) for number in range(9)]
     await ask(make_model(cache_hints=CacheHints.BREAKPOINTS), KEYED, *prompts)
     contents = [message["content"] for message in fault_model.bodies[0]["messages"]]
-    assert [place for place, content in enumerate(contents) if isinstance(content, list)] == [0, 1, 7, 8]
+    assert [index for index, content in enumerate(contents) if isinstance(content, list)] == [0, 1, 7, 8]
 
 
 @pytest.mark.parametrize(

@@ -175,10 +175,10 @@ async def test_tools_are_offered_only_when_they_are_given(harness: Harness) -> N
 
 async def test_a_failure_in_the_middle_keeps_what_was_said(harness: Harness) -> None:
     harness.will_break_after("One ", "two ")
-    heard: list[ModelChunk] = []
+    chunks: list[ModelChunk] = []
     with pytest.raises(ModelUnavailable):
-        await listen(harness, heard)
-    assert heard == [TextDelta("One "), TextDelta("two ")]
+        await listen(harness, chunks)
+    assert chunks == [TextDelta("One "), TextDelta("two ")]
 
 
 async def test_a_failure_before_the_first_word_is_a_model_error(harness: Harness) -> None:

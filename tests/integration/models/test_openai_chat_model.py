@@ -240,8 +240,8 @@ async def test_a_stream_that_one_listener_leaves_does_not_disturb_the_others(
     model: OpenAIChatModel, fault_model: FaultModel
 ) -> None:
     fault_model.script(fault.endless())
-    left = asyncio.create_task(ask(model))
+    task = asyncio.create_task(ask(model))
     await fault_model.wait_until(lambda server: len(server.requests) == 1)
     others = asyncio.gather(*(ask(model, SETTINGS, Prompt(Role.USER, f"number {n}")) for n in range(20)))
-    left.cancel()
+    task.cancel()
     assert [text_of(chunks) for chunks in await others] == [f"number {n}" for n in range(20)]

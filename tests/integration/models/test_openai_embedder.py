@@ -27,16 +27,16 @@ MakeEmbedder = Callable[..., OpenAIEmbedder]
 async def make_embedder(fault_model: FaultModel) -> AsyncIterator[MakeEmbedder]:
     """Makes an embedder for the fault model, without waiting between its attempts."""
     fault_model.otherwise = embeds(DIMENSIONS)
-    made: list[OpenAIEmbedder] = []
+    embedders: list[OpenAIEmbedder] = []
 
     def make(model: str = "local-model", dimensions: int = DIMENSIONS, **options: Any) -> OpenAIEmbedder:
         given = {"api_key": SECRET, "base_url": fault_model.base_url, "backoff_seconds": 0.0, "counter": WordCounter()}
         embedder = OpenAIEmbedder(model, dimensions, **(given | options))
-        made.append(embedder)
+        embedders.append(embedder)
         return embedder
 
     yield make
-    for embedder in made:
+    for embedder in embedders:
         await embedder.aclose()
 
 

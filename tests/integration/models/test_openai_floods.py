@@ -104,7 +104,7 @@ async def test_an_endpoint_that_sends_no_answer_but_no_end_either_fails(
     fault_model.script(*floods)
     text, reported = await ask_until_error(model)
     assert (text, type(reported)) == ("", error)
-    assert all(each.sent < fault.HUNDRED_MEGABYTES for each in floods)
+    assert all(flood.sent < fault.HUNDRED_MEGABYTES for flood in floods)
     assert await floods[0].is_left()
 
 

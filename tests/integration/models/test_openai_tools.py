@@ -102,10 +102,10 @@ async def test_a_stream_that_breaks_in_a_call_after_text_gives_out_the_text_only
     model: OpenAIChatModel, fault_model: FaultModel
 ) -> None:
     fault_model.script(fault.breaks_in_a_call(ONE_WORD))
-    heard: list[ModelChunk] = []
+    chunks: list[ModelChunk] = []
     with pytest.raises(ModelUnavailable):
-        await call_tools(model, heard=heard)
-    assert heard == [TextDelta(ONE_WORD)]
+        await call_tools(model, heard=chunks)
+    assert chunks == [TextDelta(ONE_WORD)]
 
 
 async def test_an_endpoint_that_takes_no_tools_refuses(model: OpenAIChatModel, fault_model: FaultModel) -> None:

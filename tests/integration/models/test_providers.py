@@ -85,7 +85,7 @@ async def test_another_provider_answers_for_one_that_fails(
     models = declared(monkeypatch, fault_model, other={"baseUrl": other.base_url})
     await ask(models, "fault-1", "other/large")
     assert len(fault_model.requests) == 3  # with its retries
-    assert [each.body["model"] for each in other.requests] == ["large"]
+    assert [request.body["model"] for request in other.requests] == ["large"]
 
 
 async def test_a_circuit_that_is_open_costs_no_request_before_the_fallback(

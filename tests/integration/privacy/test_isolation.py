@@ -39,7 +39,7 @@ async def said(world: World, scope: Scope, turns: int) -> str:
 
 def everything_of(world: World, threads: set[str]) -> tuple[list[dict[str, Any]], list[str], list[str]]:
     """The items, object versions and documents that belong to the threads, in order."""
-    items = [item for item in world.items() if any(each in repr(item) for each in threads)]
+    items = [item for item in world.items() if any(thread in repr(item) for thread in threads)]
     versions = [key for key in world.versions() if key.split("/")[1] in threads]
     documents = [each for of_owner in world.search.documents.values() for each in of_owner if each in threads]
     return sorted(items, key=lambda item: (item["PK"], item["SK"])), sorted(versions), sorted(documents)

@@ -139,7 +139,7 @@ class Conversations:
     def said(self, session: str) -> list[str]:
         """Return what was said in a conversation."""
         found = httpx.get(f"{self.url}/v1/threads/{session}/messages", headers=self._headers())
-        return [each["content"] for each in found.raise_for_status().json()["items"]]
+        return [item["content"] for item in found.raise_for_status().json()["items"]]
 
     def _headers(self) -> dict[str, str]:
         wanted = {"tenant": "demo", "user": "ada"}

@@ -136,7 +136,7 @@ def test_the_command_migrates_and_reindexes(deployment: dict[str, str], layout: 
     made = run("migrate")
     assert made.returncode == 0, made.stderr
     assert [state["version"] for state in json.loads(made.stdout)] == [layout.version_name(i, 1) for i in IndexName]
-    assert [each["copied"] for each in json.loads(run("reindex", "knowledge").stdout)] == [0]
+    assert [load["copied"] for load in json.loads(run("reindex", "knowledge").stdout)] == [0]
     down = run("migrate", BATON_SEARCH_URL="http://127.0.0.1:9")
     assert (down.returncode, down.stdout) == (1, "")
     assert "SearchUnavailable" in down.stderr

@@ -70,7 +70,9 @@ def used(asked: set[tuple[str, str]], *names: str) -> set[Grant]:
     documents = roles(searching())
     requests = [Asked("", role, action, place) for role in names for action, place in sorted(asked)]
     decisions = decide(requests, documents)
-    assert [str(each) for each, decision in zip(requests, decisions, strict=True) if decision.result != "Allowed"] == []
+    assert [
+        str(request) for request, decision in zip(requests, decisions, strict=True) if decision.result != "Allowed"
+    ] == []
     return set().union(*(decision.uses for decision in decisions))
 
 

@@ -103,10 +103,10 @@ async def test_a_run_that_is_killed_is_made_good_by_another(new_world: Callable[
     begun = world.number
     await world.run(ref)
     writes = world.number - begun
-    for place in range(1, writes + 1, 4):
+    for index in range(1, writes + 1, 4):
         world = new_world()
         ref = await replaced(world)
-        world.kill_at, world.dies_before = world.number + place, dies_before
+        world.kill_at, world.dies_before = world.number + index, dies_before
         with contextlib.suppress(Killed):
             await world.run(ref)
         await world.run(ref)

@@ -23,11 +23,11 @@ async def test_what_a_tenant_does_is_spread_over_the_partitions_of_its_lists(on_
 async def test_a_page_reads_a_few_entries_of_each_partition(on_dynamodb_local: Engine) -> None:
     stores = on_dynamodb_local.stores()
     await _begun(stores, 300)
-    asked: Counter[str] = Counter()
+    counter: Counter[str] = Counter()
     read: list[int] = []
 
     def count(parsed: dict[str, Any], model: Any, **_: Any) -> None:
-        asked[model.name] += 1
+        counter[model.name] += 1
         read.append(len(parsed.get("Items", ())))
 
     events = on_dynamodb_local.table.client.meta.events
@@ -38,8 +38,8 @@ async def test_a_page_reads_a_few_entries_of_each_partition(on_dynamodb_local: E
         events.unregister("after-call.dynamodb", count)
     assert len(threads) == 20
     assert cursor is not None
-    assert asked["BatchGetItem"] == 1
-    assert asked["Query"] <= 2 * keys.LISTING_SHARDS
+    assert counter["BatchGetItem"] == 1
+    assert counter["Query"] <= 2 * keys.LISTING_SHARDS
     assert sum(read) <= 2 * keys.LISTING_SHARDS * 10
 
 

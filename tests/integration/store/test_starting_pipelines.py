@@ -40,7 +40,7 @@ class Machine:
     def started(self) -> list[str]:
         """The names of the executions."""
         found = self.client.list_executions(stateMachineArn=self.arn)["executions"]  # type: ignore[attr-defined]
-        return [each["name"] for each in found]
+        return [execution["name"] for execution in found]
 
     async def end(self) -> None:
         """End all runs, as the last step of each does."""
@@ -52,13 +52,13 @@ class Machine:
 @pytest.fixture
 def machine(moto_server: str) -> Iterator[Machine]:
     stepfunctions = client("stepfunctions", moto_server)
-    made = stepfunctions.create_state_machine(
+    state_machine = stepfunctions.create_state_machine(
         name=f"pipeline-{new_thread_id()}",
         definition=json.dumps({"StartAt": "Nothing", "States": {"Nothing": {"Type": "Pass", "End": True}}}),
         roleArn=f"arn:aws:iam::{ACCOUNT}:role/pipeline",
     )
-    yield Machine(stepfunctions, made["stateMachineArn"])
-    stepfunctions.delete_state_machine(stateMachineArn=made["stateMachineArn"])
+    yield Machine(stepfunctions, state_machine["stateMachineArn"])
+    stepfunctions.delete_state_machine(stateMachineArn=state_machine["stateMachineArn"])
     stepfunctions.close()
 
 

@@ -30,10 +30,10 @@ async def test_a_search_without_matches_ends_each_page_after_a_bounded_number_of
     stores.clock.advance(3_600)
     for _ in range(50):
         await stores.acquire(new_thread_id())
-    asked: Counter[str] = Counter()
+    counter: Counter[str] = Counter()
 
     def count(model: Any, **_: Any) -> None:
-        asked[model.name] += 1
+        counter[model.name] += 1
 
     events = on_dynamodb_local.table.client.meta.events
     events.register("after-call.dynamodb", count)
@@ -43,9 +43,9 @@ async def test_a_search_without_matches_ends_each_page_after_a_bounded_number_of
         events.unregister("after-call.dynamodb", count)
     assert not found
     assert cursor is not None
-    assert set(asked) == {"Query", "BatchGetItem"}
-    assert asked["Query"] <= 3 * keys.LISTING_SHARDS
-    assert asked["BatchGetItem"] == 2
+    assert set(counter) == {"Query", "BatchGetItem"}
+    assert counter["Query"] <= 3 * keys.LISTING_SHARDS
+    assert counter["BatchGetItem"] == 2
     pages = await listed(stores, limit=5, query=ThreadQuery(min_tokens=100))
     assert [each for ids in pages for each in ids] == [wanted]
 

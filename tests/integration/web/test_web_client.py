@@ -43,7 +43,9 @@ def test_the_javascript_client_asks_for_nothing_that_the_api_does_not_have() -> 
         raise AssertionError
 
     described = {
-        (method.upper(), re.sub(r"\{\w+\}", "{}", path)): {each["name"] for each in operation.get("parameters", ())}
+        (method.upper(), re.sub(r"\{\w+\}", "{}", path)): {
+            parameter["name"] for parameter in operation.get("parameters", ())
+        }
         for path, item in create_app(unused).openapi()["paths"].items()  # type: ignore[arg-type, return-value]
         for method, operation in item.items()
     }

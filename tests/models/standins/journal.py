@@ -126,7 +126,7 @@ class Journal:
     def wait_for_hangup(self, seconds: float = 10) -> bool:
         """Wait in this thread until a client has left; returns False after ``seconds``."""
         with self._changed:
-            return self._changed.wait_for(lambda: any(each.hung_up for each in self.requests), seconds)
+            return self._changed.wait_for(lambda: any(request.hung_up for request in self.requests), seconds)
 
 
 def newest(requests: Iterable[Received], count: int = 20) -> list[Json]:

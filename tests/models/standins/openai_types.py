@@ -35,8 +35,8 @@ def wrong_type(request: Any, body: object) -> tuple[str, str] | None:
     except ValidationError as error:
         # The error of an iterable's item knows no path above it. A union has errors for each of its members: those
         # whose own words do not fit, such as another role, say nothing.
-        others = {each["loc"][:2] for each in error.errors() if each["type"] == "literal_error"}
-        details = [each for each in error.errors() if each["loc"][:2] not in others] or error.errors()
+        others = {error["loc"][:2] for error in error.errors() if error["type"] == "literal_error"}
+        details = [error for error in error.errors() if error["loc"][:2] not in others] or error.errors()
         return ".".join(str(step) for step in details[0]["loc"]), details[0]["msg"]
     return None
 

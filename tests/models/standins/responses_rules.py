@@ -88,7 +88,7 @@ def _settings(host: Host, body: Json) -> Iterator[Refusal]:
             yield refused(f"'{field}' needs a stored response, or drops input.", field, "unsupported_parameter")
     effort = (body.get("reasoning") or {}).get("effort")
     if effort is not None and (not host.reasons or effort not in host.efforts):
-        supported = ", ".join(f"'{each}'" for each in host.efforts)
+        supported = ", ".join(f"'{effort}'" for effort in host.efforts)
         yield refused(
             f"Unsupported value: '{effort}' is not supported with this model. Supported values are: {supported}.",
             "reasoning.effort",
@@ -120,7 +120,7 @@ def _tools(body: Json) -> Iterator[Refusal]:
         yield refused(f"Invalid 'tools': array too long. Got {len(tools)}.", "tools", "array_above_max_length")
     for at, tool in enumerate(tools):
         path = f"tools[{at}]"
-        if not TOOL_NAME.fullmatch(tool["name"]) or tool["name"] in [each["name"] for each in tools[:at]]:
+        if not TOOL_NAME.fullmatch(tool["name"]) or tool["name"] in [tool["name"] for tool in tools[:at]]:
             yield refused(f"Invalid '{path}.name': string does not match pattern.", f"{path}.name", "invalid_value")
         schema = tool["parameters"] or {}
         if schema.get("type") != "object" or "properties" not in schema or not _fits_strict(schema, tool["strict"]):

@@ -30,10 +30,10 @@ def unsigned(request: Request, body: bytes, keys: dict[str, str]) -> Refusal | N
     """Return why a request's signature is refused; ``keys`` are the secret keys by access key."""
     if request.headers.get("authorization", "").startswith("Bearer "):
         return None  # a Bedrock API key
-    given = _AUTHORIZATION.fullmatch(request.headers.get("authorization", ""))
-    if given is None:
+    match = _AUTHORIZATION.fullmatch(request.headers.get("authorization", ""))
+    if match is None:
         return aws_error("MissingAuthenticationTokenException", "Missing Authentication Token", 403)
-    access_key, _, _, service, names, signature = given.groups()
+    access_key, _, _, service, names, signature = match.groups()
     if request.headers.get("x-amz-security-token") == EXPIRED_TOKEN:
         return aws_error("ExpiredTokenException", "The security token included in the request is expired", 403)
     if access_key not in keys:
@@ -42,7 +42,7 @@ def unsigned(request: Request, body: bytes, keys: dict[str, str]) -> Refusal | N
         message = f"Credential should be scoped to correct service: 'bedrock', not {service}."
         return aws_error("InvalidSignatureException", message, 403)
     hashed = request.headers.get("x-amz-content-sha256", hashlib.sha256(body).hexdigest())
-    if hashed != hashlib.sha256(body).hexdigest() or signature != _signature(request, body, keys, given):
+    if hashed != hashlib.sha256(body).hexdigest() or signature != _signature(request, body, keys, match):
         message = "The request signature we calculated does not match the signature you provided."
         return aws_error("InvalidSignatureException", message, 403)
     if "host" not in names.split(";") or "x-amz-date" not in names.split(";"):

@@ -72,7 +72,7 @@ def _turn(messages: Sequence[Message]) -> tuple[Message, list[str]]:
         first = next(at for at, message in enumerate(talk) if at >= start and message.role is Role.TOOL)
         asked = [message for message in talk[start:first] if message.role is Role.USER]
     texts = "\n".join(message.text for message in asked)
-    attachments = tuple(each for message in asked for each in message.attachments)
+    attachments = tuple(attachment for message in asked for attachment in message.attachments)
     return Message(Role.USER, texts, attachments), results
 
 
@@ -136,9 +136,9 @@ def _text(question: Question, asked: Message, results: Sequence[str]) -> str:
         return " ".join(f"w{number}" for number in range(int(words[1])))
     if "say nothing" in said.casefold():
         return ""
-    if found := _FIND.search(said):
+    if match := _FIND.search(said):
         lines = [line for message in question.messages for line in message.text.splitlines()]
-        return f"Found: {[line[:QUOTED] for line in lines if found[1].casefold() in line.casefold()]}"
+        return f"Found: {[line[:QUOTED] for line in lines if match[1].casefold() in line.casefold()]}"
     if asked.attachments:
         return _received(asked)
     if missing := [name for name, _ in _wanted(said)[0]]:

@@ -53,16 +53,16 @@ def read_text(answer: Answer, *responses: StreamResponse) -> str:
 
 @given(WORDS, st.data())
 def test_every_word_is_reported_once_however_often_the_task_is_shown(words: list[str], data: st.DataObject) -> None:
-    answer, heard = Answer(None), ""
+    answer, text = Answer(None), ""
     for index, word in enumerate(words):
-        heard += read_text(answer, piece(word, append=index > 0 or data.draw(st.booleans())))
+        text += read_text(answer, piece(word, append=index > 0 or data.draw(st.booleans())))
         known = data.draw(st.integers(0, index + 1))
-        heard += read_text(answer, StreamResponse(task=task(TaskState.TASK_STATE_WORKING, *words[:known])))
+        text += read_text(answer, StreamResponse(task=task(TaskState.TASK_STATE_WORKING, *words[:known])))
     final = task(
         TaskState.TASK_STATE_COMPLETED, *words, said=message("".join(words)) if data.draw(st.booleans()) else None
     )
-    heard += read_text(answer, StreamResponse(task=final))
-    assert heard == "".join(words)
+    text += read_text(answer, StreamResponse(task=final))
+    assert text == "".join(words)
     assert answer.done() == AgentDone()
 
 
@@ -166,9 +166,9 @@ def test_a_form_that_is_asked_again_comes_again() -> None:
 
 def test_data_beyond_the_limit_becomes_text_that_is_cut() -> None:
     said = Message(message_id="m1", role=Role.ROLE_AGENT, parts=[Part(data=Value(string_value="x" * 500_000))])
-    heard = read_text(Answer(None), status(TaskState.TASK_STATE_COMPLETED, said))
-    assert heard.startswith('[Data, of which this is the beginning: "xxx')
-    assert len(heard) < 40_000
+    text = read_text(Answer(None), status(TaskState.TASK_STATE_COMPLETED, said))
+    assert text.startswith('[Data, of which this is the beginning: "xxx')
+    assert len(text) < 40_000
 
 
 @pytest.mark.parametrize("field", ["task_id", "context_id"])
@@ -205,8 +205,8 @@ def test_an_answer_in_countless_pieces_is_given_up() -> None:
 
 def test_a_sign_in_is_asked_of_the_user_and_the_task_waits() -> None:
     answer = Answer(None)
-    asked = read_text(answer, status(TaskState.TASK_STATE_AUTH_REQUIRED, message("Open https://login.example.")))
-    assert asked == "Open https://login.example."
+    text = read_text(answer, status(TaskState.TASK_STATE_AUTH_REQUIRED, message("Open https://login.example.")))
+    assert text == "Open https://login.example."
     assert answer.done() == AgentDone("t", needs_sign_in=True)
 
 

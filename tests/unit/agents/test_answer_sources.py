@@ -117,11 +117,11 @@ NUMBERED = tuple({**source, "number": number, "excerpt": "E"} for number, source
 def shortly(sources: Sequence[Mapping[str, Any]]) -> list[Any]:
     """The cited numbers with the texts of their places as offsets, and the consulted documents' chunks."""
     cited = [
-        (each.get("number"), *((place["start"], place["end"]) for place in each.get("places", ())))
-        for each in sources
-        if each["kind"] == "document" and "isConsulted" not in each
+        (source.get("number"), *((place["start"], place["end"]) for place in source.get("places", ())))
+        for source in sources
+        if source["kind"] == "document" and "isConsulted" not in source
     ]
-    return cited + [each["chunk"] for each in sources if "isConsulted" in each]
+    return cited + [source["chunk"] for source in sources if "isConsulted" in source]
 
 
 @pytest.mark.parametrize(
@@ -156,8 +156,10 @@ def test_an_answer_that_cites_only_numbers_that_nothing_has_lists_its_documents_
 
 
 def test_only_cited_passages_have_an_excerpt() -> None:
-    assert [each["excerpt"] for each in select_answer_sources("Quick [3] (Guide, Start).", NUMBERED)] == ["E", "E"]
-    assert not any("excerpt" in each for each in select_answer_sources("Quick.", NUMBERED))
+    assert [
+        answer_source["excerpt"] for answer_source in select_answer_sources("Quick [3] (Guide, Start).", NUMBERED)
+    ] == ["E", "E"]
+    assert not any("excerpt" in answer_source for answer_source in select_answer_sources("Quick.", NUMBERED))
 
 
 def test_places_are_those_in_the_text_that_the_user_sees() -> None:

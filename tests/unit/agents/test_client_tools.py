@@ -72,7 +72,7 @@ async def test_a_message_over_the_queue_offers_the_same() -> None:
     harness = Harness()
     socket = Socketed(harness)
     harness.model.script(Answer.calling(paint()), "It is red.")
-    tools = [{"name": each.name, "description": each.description, "parameters": each.parameters} for each in PAGE.tools]
+    tools = [{"name": tool.name, "description": tool.description, "parameters": tool.parameters} for tool in PAGE.tools]
     await socket.send("message", messageId="m1", content="Make it red.", tools=tools)
     await socket.work()
     (interrupt,) = socket.received()[-1]["outcome"]["interrupts"]

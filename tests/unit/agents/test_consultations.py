@@ -409,9 +409,15 @@ async def test_files_of_a_remote_answer_are_kept_and_become_sources_of_the_answe
         "[File: b, https://b.example/b]",
         "[File: c.mp3, audio/mpeg]",
     ]
-    sources = [each for each in of_type(said, "TEXT_MESSAGE_END")[-1]["metadata"]["sources"] if each["kind"] == "file"]
-    assert [(each["title"], each["isKept"]) for each in sources] == [("a.pdf", True), ("b", False), ("c.mp3", False)]
-    assert [each["url"] for each in sources[1:]] == ["https://b.example/b", None]
+    sources = [
+        source for source in of_type(said, "TEXT_MESSAGE_END")[-1]["metadata"]["sources"] if source["kind"] == "file"
+    ]
+    assert [(source["title"], source["isKept"]) for source in sources] == [
+        ("a.pdf", True),
+        ("b", False),
+        ("c.mp3", False),
+    ]
+    assert [source["url"] for source in sources[1:]] == ["https://b.example/b", None]
     files = harness.files.of_thread(harness.ada, harness.thread_id)
     assert await files.read(sources[0]["id"]) == b"body"
 
@@ -522,10 +528,10 @@ async def test_a_kept_file_has_a_fresh_address_whenever_its_message_is_read(harn
     harness.model.script(Answer.calling(ask("web_research")), "See the file.")
     said = await harness.say()
     served = Served(harness)
-    (source,) = [each for each in last_sources(said) if each["kind"] == "file"]
+    (source,) = [last_source for last_source in last_sources(said) if last_source["kind"] == "file"]
     harness.files.bodies.clear()
     items, _ = await served.items(f"/threads/{harness.thread_id}/messages")
-    shown = [each for each in items[-1]["metadata"]["sources"] if each["kind"] == "file"]
+    shown = [source for source in items[-1]["metadata"]["sources"] if source["kind"] == "file"]
     assert source["url"] == f"https://files.invalid/{source['id']}?download"
     assert shown == [{**source, "url": None}], "it no longer exists"
 

@@ -37,7 +37,9 @@ def with_weather(assistant: AgentDefinition) -> Harness:
 
 
 def given_back(harness: Harness, request: int) -> list[ProviderParts]:
-    return [each.provider_parts for each in harness.model.asked[request].prompts if each.provider_parts is not None]
+    return [
+        prompt.provider_parts for prompt in harness.model.asked[request].prompts if prompt.provider_parts is not None
+    ]
 
 
 # Parts
@@ -72,7 +74,7 @@ async def test_parts_survive_a_pause_for_an_approval_and_are_served_to_nobody() 
     stored = await harness.store.read_messages(
         harness.ada, await harness.store.get_thread(harness.ada, harness.thread_id), limit=50, before=None
     )
-    assert [each.provider_parts for each in stored.messages if each.tool_calls] == [signed]
+    assert [message.provider_parts for message in stored.messages if message.tool_calls] == [signed]
     for message in stored.messages:
         assert "reasoning" not in message.as_ag_ui().model_dump_json()
     assert "reasoning" not in str([event.body for event in said.events])
@@ -162,7 +164,7 @@ async def test_text_that_was_thinking_is_taken_back_and_not_stored() -> None:
     said = await harness.say()
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
     stored = await harness.store.read_messages(harness.ada, thread, limit=50, before=None)
-    assert [each.text for each in stored.messages] == ["Hello", "Hello."]
+    assert [message.text for message in stored.messages] == ["Hello", "Hello."]
     ends = [event.body["metadata"].get("takenBack", False) for event in said.events if event.type == "TEXT_MESSAGE_END"]
     assert ends in ([False], [True, False])  # the text may not have been shown yet
 
@@ -261,7 +263,7 @@ async def test_an_answer_of_nothing_does_not_shorten_the_prompts_of_other_conver
 
 
 def questions(harness: Harness, request: int) -> list[str]:
-    return [str(each.content) for each in harness.model.asked[request].prompts if each.role is Role.USER]
+    return [str(prompt.content) for prompt in harness.model.asked[request].prompts if prompt.role is Role.USER]
 
 
 @pytest.mark.parametrize("error", [ModelUnavailable(), ContentFiltered()])
@@ -274,7 +276,7 @@ async def test_a_question_that_failed_is_readable_but_in_no_later_prompt(error: 
     assert questions(harness, 2) == ["first", "third"]
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
     stored = await harness.store.read_messages(harness.ada, thread, limit=50, before=None)
-    assert [each.text for each in stored.messages] == ["first", "One.", "second", "third", "Three."]
+    assert [message.text for message in stored.messages] == ["first", "One.", "second", "third", "Three."]
 
 
 async def test_a_thread_whose_first_question_failed_goes_on() -> None:
@@ -302,5 +304,5 @@ async def test_of_a_filtered_exchange_only_the_calls_stay() -> None:
     asked = harness.model.asked[2].prompts
     assert "first" not in str(asked)
     assert "Bad wo" not in str(asked)
-    assert [len(each.tool_calls) for each in asked if each.role is Role.ASSISTANT] == [1]
+    assert [len(prompt.tool_calls) for prompt in asked if prompt.role is Role.ASSISTANT] == [1]
     assert "Sunny in Oslo." in str(asked)

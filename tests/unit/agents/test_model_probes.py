@@ -237,7 +237,7 @@ def test_every_model_is_listed_once_with_those_who_use_it() -> None:
         ),
     ]
     models = list_configured_models(agents, SERVERS, default_model="big", light_model="small", embedding_model="embed")
-    assert [(each.name, each.kind, each.uses, each.agents, each.fallback_of) for each in models] == [
+    assert [(model.name, model.kind, model.uses, model.agents, model.fallback_of) for model in models] == [
         ("big", ModelKind.CHAT, (ModelUse.CHAT,), ("assistant", "tutor"), ()),
         ("small", ModelKind.CHAT, (ModelUse.LIGHT,), (), ("assistant",)),
         ("own/spare", ModelKind.CHAT, (), ("writer",), ("assistant",)),
@@ -269,7 +269,7 @@ class StrictEndpoint(httpx.AsyncBaseTransport):
             return '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'
         if "response_format" in body:
             return "response_format is not supported"
-        if any(not isinstance(each["content"], str) for each in messages):
+        if any(not isinstance(message["content"], str) for message in messages):
             return "Unsupported content part type: image_url"
         return None
 

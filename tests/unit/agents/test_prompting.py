@@ -31,7 +31,7 @@ async def teach(harness: Harness, name: str, *steps: str) -> None:
 
 def notes(harness: Harness) -> list[str]:
     """Return the last prompt of the model behind its agent's own, but for the day."""
-    reported = [each for each in harness.model.asked[-1].contents if each[0] == "system"]
+    reported = [content for content in harness.model.asked[-1].contents if content[0] == "system"]
     assert reported[-1][1].startswith("Today is ")
     return [str(content) for _, content in reported[1:-1]]
 

@@ -125,7 +125,7 @@ def test_what_it_collects_makes_a_skill(agent: AgentDefinition) -> None:
 
 def test_the_main_agent_hands_over_to_it_and_its_workflow_makes_a_skill(agent: AgentDefinition) -> None:
     main = AgentFiles.load(ROOT / "agents").default_main()
-    [handoff] = [each for each in main.handoffs if each.agent == agent.id]
+    [handoff] = [handoff for handoff in main.handoffs if handoff.agent == agent.id]
     assert handoff.context_mode is ContextMode.SUMMARY
     assert handoff.reason
     assert agent.workflow is not None

@@ -14,7 +14,7 @@ APPROVED = {"approved": True}
 
 def resume(served: Served, *interrupts: dict[str, Any], payload: Any = APPROVED) -> dict[str, Any]:
     """The body that answers interrupts."""
-    answers = [{"interruptId": each["id"], "status": "resolved", "payload": payload} for each in interrupts]
+    answers = [{"interruptId": interrupt["id"], "status": "resolved", "payload": payload} for interrupt in interrupts]
     nothing: dict[str, Any] = {"messages": [], "tools": [], "context": [], "state": {}, "forwardedProps": {}}
     return {"threadId": served.harness.thread_id, "runId": "r-2", "resume": answers} | nothing
 

@@ -210,12 +210,12 @@ class Sweep:
         names = re.findall(r"{(\w+)}", route)
         threads = list(self.harness.threads.values())
         there: list[tuple[str, ...]] = []
-        others: list[tuple[str, ...]] = [(each,) for each in WRONG_IDS]
+        others: list[tuple[str, ...]] = [(wrong_id,) for wrong_id in WRONG_IDS]
         match names:
             case []:
                 return [route], []
             case ["thread_id"]:
-                there = [(each,) for each in threads]
+                there = [(thread,) for thread in threads]
             case ["user_id"]:
                 there = [(each,) for each in ("me", "ada", "bob")]
             case ["request_id"]:
@@ -223,11 +223,18 @@ class Sweep:
                 there = [(begun["requestId"],)]
             case ["agent_id"]:
                 there = [
-                    (each,) for each in ("tutor", "left", *(each.id for each in self.harness.shipped_agents.all()))
+                    (each,)
+                    for each in (
+                        "tutor",
+                        "left",
+                        *(shipped_agent.id for shipped_agent in self.harness.shipped_agents.all()),
+                    )
                 ]
             case ["agent_id", "number"]:
                 there = [(agent_id, each) for agent_id in ("tutor", "left", "assistant") for each in ("1", "2", "3")]
-                others = [(each, "1") for each in WRONG_IDS] + [("tutor", each) for each in WRONG_NUMBERS]
+                others = [(wrong_id, "1") for wrong_id in WRONG_IDS] + [
+                    ("tutor", wrong_number) for wrong_number in WRONG_NUMBERS
+                ]
             case ["agent_id", "document_id" | "source_id" | "procedure_id" as kind]:
                 made = {
                     "document_id": self.harness.documents_made,
@@ -235,22 +242,22 @@ class Sweep:
                     "procedure_id": self.harness.procedures_made,
                 }
                 there = [("assistant", each) for each in made[kind]]
-                others = [("assistant", each) for each in WRONG_IDS]
+                others = [("assistant", wrong_id) for wrong_id in WRONG_IDS]
             case ["episode_id"]:
                 episodes = (await client.get("/v1/episodes", params={"limit": 100})).json()["items"]
-                there = [(each["id"],) for each in episodes]
+                there = [(episode["id"],) for episode in episodes]
             case ["evaluation_id"]:
                 listed = await client.get("/v1/evaluations", params={"limit": 100})
-                there = [(each["id"],) for each in listed.json().get("items", [])]
+                there = [(item["id"],) for item in listed.json().get("items", [])]
             case ["thread_id", "branch_id"]:
-                there = [(each, "b0") for each in threads]
-                others = [(threads[0], each) for each in WRONG_IDS]
+                there = [(thread, "b0") for thread in threads]
+                others = [(threads[0], wrong_id) for wrong_id in WRONG_IDS]
             case ["thread_id", "run_id" | "task_id" as kind]:
                 lists, field = {"run_id": ("turns", "runId"), "task_id": ("tasks", "taskId")}[kind]
                 for thread_id in threads:
                     listed = await client.get(f"/v1/threads/{quote(thread_id, safe='')}/{lists}", params={"limit": 100})
-                    there += [(thread_id, each[field]) for each in listed.json().get("items", [])]
-                others = [(threads[0], each) for each in WRONG_IDS]
+                    there += [(thread_id, item[field]) for item in listed.json().get("items", [])]
+                others = [(threads[0], wrong_id) for wrong_id in WRONG_IDS]
             case _:
                 raise AssertionError(f"{route} has a path parameter of a new kind: tell the sweep its values.")
         filled = [[_filled(route, dict(zip(names, each, strict=True))) for each in some] for some in (there, others)]

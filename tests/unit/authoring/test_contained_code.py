@@ -146,9 +146,9 @@ async def test_an_exit_in_a_task_of_a_tool_fails_the_call() -> None:
 
 async def test_an_exit_in_a_task_that_nobody_awaits_ends_nothing() -> None:
     async def run(context: RunContext, message: str) -> str:
-        begun = asyncio.create_task(exit_in_a_task(context, message))
-        await asyncio.wait([begun])
-        begun.exception()
+        task = asyncio.create_task(exit_in_a_task(context, message))
+        await asyncio.wait([task])
+        task.exception()
         return "Goodbye."
 
     assert (await running(run).say()).text == "Goodbye."
@@ -193,7 +193,7 @@ class TestBlocking:
             return "Done."
 
         assert (await running(run).say()).text == "Done."
-        [record] = [each for each in caplog.records if "has blocked" in each.message]
+        [record] = [record for record in caplog.records if "has blocked" in record.message]
         first = run.__code__.co_firstlineno
         assert record.__dict__["agent"] == "assistant"
         assert record.__dict__["seconds"] == 3.0
@@ -219,7 +219,7 @@ class TestBlocking:
             return "Done."
 
         assert (await running(run, compute).say()).text == "Done."
-        found = [each.__dict__ for each in caplog.records if "has blocked" in each.message]
+        found = [record.__dict__ for record in caplog.records if "has blocked" in record.message]
         assert sorted(each["seconds"] for each in found) == [1.0, 2.0, 2.0]
         assert {each["agent"] for each in found} == {"assistant"}
 

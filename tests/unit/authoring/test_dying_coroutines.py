@@ -88,7 +88,9 @@ class Worker:
         said, texts = await self._insist("say"), []
         while True:
             assert said.finished is not None
-            texts += [each.text for each in said.finished.messages if each.role.value == "assistant" and each.text]
+            texts += [
+                message.text for message in said.finished.messages if message.role.value == "assistant" and message.text
+            ]
             outcome = said.last["outcome"]
             if outcome["type"] != "interrupt":
                 return texts

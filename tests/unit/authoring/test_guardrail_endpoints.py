@@ -176,7 +176,9 @@ def test_a_wrong_guardrail_is_refused(wrong: dict[str, Any], what: str) -> None:
     agent, problems = check_agent(
         ASSISTANT.model_dump(mode="json", exclude_defaults=True) | {"guardrails": [POLICY | wrong]}
     )
-    found = [each.what for each in problems] + ([each.what for each in tenant_problems(agent)] if agent else [])
+    found = [problem.what for problem in problems] + (
+        [tenant_problem.what for tenant_problem in tenant_problems(agent)] if agent else []
+    )
     assert any(what in text for text in found), found
 
 
@@ -185,9 +187,11 @@ def test_a_tool_and_a_guardrail_have_different_names() -> None:
     _, problems = check_agent(
         ASSISTANT.model_dump(mode="json", exclude_defaults=True) | {"guardrails": [POLICY], "tools": [tool]}
     )
-    assert ["policy" in each.what for each in problems] == [True]
+    assert ["policy" in problem.what for problem in problems] == [True]
 
 
 def test_a_tenants_guardrail_has_no_secret_of_the_deployment() -> None:
     agent = AgentDefinition.model_validate(ASSISTANT.model_dump() | {"guardrails": [POLICY]})
-    assert [each.place for each in tenant_problems(agent)] == [("guardrails", 0, "headers", "Authorization")]
+    assert [tenant_problem.place for tenant_problem in tenant_problems(agent)] == [
+        ("guardrails", 0, "headers", "Authorization")
+    ]

@@ -323,7 +323,7 @@ class TestInput:
 
         monkeypatch.setattr(harness.store, "commit", noted)
         await harness.say("m1", "Are dragons real?")
-        assert [made.messages_may_change for made in commits] == [replacement is not None]
+        assert [commit.messages_may_change for commit in commits] == [replacement is not None]
 
     async def test_a_replaced_question_is_also_that_of_a_specialist(self) -> None:
         expert = Agent("expert", "Know.")

@@ -180,11 +180,11 @@ class TestTools:
         harness = coded(agent, answers=(replace(asks, parts=parts), "Done.", "Fine."))
         said = await harness.say("m1", "Pay.")
         await harness.say("m2", "Well?")
-        assert [json.loads(each) for each in shown_arguments(said)] == [arguments]
+        assert [json.loads(shown_argument) for shown_argument in shown_arguments(said)] == [arguments]
         assert said.finished is not None
         inspected = await harness.context(said.finished.messages[0].run_id)
         assert "Rufus" not in str((said.events, harness.model.asked, await recorded(harness), inspected))
-        [asked] = [each for each in said.finished.messages if each.tool_calls]
+        [asked] = [message for message in said.finished.messages if message.tool_calls]
         assert ("Rufus" not in str(asked), asked.provider_parts) == (True, None)
 
     @pytest.mark.parametrize("euros", ["Rufus", 1])

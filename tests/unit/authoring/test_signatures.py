@@ -83,14 +83,14 @@ LONG = "Refund an order.\n\nOnly for orders that were paid."
 
 @pytest.mark.parametrize("function", [in_lines, google, sphinx, numpy], ids=lambda function: function.__name__)
 def test_docstrings_of_every_style_say_what_a_tool_and_its_parameters_are(function: Any) -> None:
-    found = read_docstring(function)
-    assert (found.description, dict(found.parameters)) == (LONG, TEXTS)
+    docstring = read_docstring(function)
+    assert (docstring.description, dict(docstring.parameters)) == (LONG, TEXTS)
 
 
 def test_a_docstring_of_one_line_may_say_it_too() -> None:
-    found = read_docstring(refund)
-    assert found.description == "Refund an order."
-    assert dict(found.parameters) == {name: f"{text}." for name, text in TEXTS.items()}
+    docstring = read_docstring(refund)
+    assert docstring.description == "Refund an order."
+    assert dict(docstring.parameters) == {name: f"{text}." for name, text in TEXTS.items()}
 
 
 def test_other_words_with_a_colon_belong_to_the_description() -> None:

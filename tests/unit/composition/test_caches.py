@@ -271,7 +271,7 @@ async def test_only_secrets_that_were_used_last_are_searched_for(monkeypatch: py
 
 
 def test_each_cache_of_the_library_is_in_the_table() -> None:
-    tested = {str(Path(str(each.module.__file__)).relative_to(LIBRARY)) for each in CACHES}
+    tested = {str(Path(str(cache.module.__file__)).relative_to(LIBRARY)) for cache in CACHES}
     assert tested.isdisjoint(SIMPLE)
     named = {name for name, tree in modules() if any(map(names_cache, ast.walk(tree)))}
     assert named == tested | SIMPLE

@@ -32,9 +32,9 @@ def test_a_file_is_yaml_with_comments(tmp_path: Path) -> None:
     path = path_of(stage(tmp_path))
     assert path.name == "settings.dev.yaml"
     path.write_text(GOOD)
-    found = read_settings_file(path)
-    assert found is not None
-    assert [issuer.audience for issuer in found.document.token_issuers] == ["baton"]
+    settings_file = read_settings_file(path)
+    assert settings_file is not None
+    assert [issuer.audience for issuer in settings_file.document.token_issuers] == ["baton"]
     [check] = check_settings_file(stage(tmp_path))
     assert (check.outcome, "1 issuers" in check.detail) == (Outcome.FINE, True)
 
@@ -102,9 +102,9 @@ def test_what_were_parameters_becomes_a_file(tmp_path: Path) -> None:
     }
     path = path_of(stage(tmp_path))
     path.write_text(from_parameters(parameters))
-    found = read_settings_file(path)
-    assert found is not None
-    assert found.document == check_document(
+    settings_file = read_settings_file(path)
+    assert settings_file is not None
+    assert settings_file.document == check_document(
         {
             "version": 1,
             "tokenIssuers": [{"issuer": "https://login.acme.example/", "audience": "baton"}],

@@ -116,9 +116,9 @@ def test_the_error_of_the_guide_is_the_one_that_is_reported(tmp_path: Path) -> N
     (tmp_path / "support.py").write_text(wrong.replace("# agents/support.py\n", ""))
     with pytest.raises(AgentFileError) as refusal:
         AgentFiles.load(tmp_path)
-    said = re.search(r"```text\nagents/support.py:\d+: (.*)\n```", GUIDE)
-    assert said is not None
-    assert str(refusal.value).partition(": ")[2] == said[1]
+    match = re.search(r"```text\nagents/support.py:\d+: (.*)\n```", GUIDE)
+    assert match is not None
+    assert str(refusal.value).partition(": ")[2] == match[1]
 
 
 def test_the_reference_is_made_of_the_docstrings() -> None:

@@ -27,9 +27,9 @@ def test_no_docstring_has_lost_the_constant_that_it_documents(folder: str) -> No
     # Linters take a text on a separate line for a comment.
     modules = list((ROOT / folder).rglob("*.py"))
     lost = {
-        str(module.relative_to(ROOT)): found.group().strip()
+        str(module.relative_to(ROOT)): match.group().strip()
         for module in modules
-        for found in BELOW_NOTHING.finditer(module.read_text())
+        for match in BELOW_NOTHING.finditer(module.read_text())
     }
     assert modules
     assert not lost

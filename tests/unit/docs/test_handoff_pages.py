@@ -120,7 +120,7 @@ async def test_the_snippet_on_forks_branches() -> None:
 async def test_the_examples_of_events_have_the_fields_of_those_that_are_sent() -> None:
     harness = HandoffHarness(transfer(), Answer(("Name?",)), advancing("BUILD", name="Box"), Answer(("Building.",)))
     runs = [await harness.say(), await harness.say("m2", "Box"), await harness.exit()]
-    sent = {_kind(event.body): _fields(event.body) for said in runs for event in said.events if _is_shown(event)}
+    sent = {_kind(event.body): _fields(event.body) for run in runs for event in run.events if _is_shown(event)}
 
     shown = [json.loads(block.text) for block in blocks(EVENTS) if block.language == "json"]
     assert {_kind(example): _fields(example) for example in shown} == sent

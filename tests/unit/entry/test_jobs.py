@@ -36,7 +36,7 @@ async def hang(number: int) -> int:
 @given(st.lists(st.sampled_from([work, fail, hang]), max_size=6))
 def test_the_other_jobs_are_done_and_each_failure_is_counted(kinds: list[Callable[[int], Awaitable[int]]]) -> None:
     done: list[int] = []
-    found: Counter[Metric] = Counter()
+    counter: Counter[Metric] = Counter()
 
     async def noted(number: int) -> int:
         result = await kinds[number](number)
@@ -48,14 +48,14 @@ def test_the_other_jobs_are_done_and_each_failure_is_counted(kinds: list[Callabl
         failing = {METRICS[number]: 1 for number, kind in enumerate(kinds) if kind is not work}
         expected = Counter(failing)
         expected[Metric.INTERNAL_FAULTS] += sum(kind is fail and number % 2 == 0 for number, kind in enumerate(kinds))
-        with counting(found.update):
+        with counting(counter.update):
             if failing:
                 with pytest.raises(JobsFailed) as raised:
                     await run_jobs(jobs)
                 assert len(raised.value.exceptions) == len(failing)
             else:
                 assert await run_jobs(jobs) == {str(number): number for number in range(len(kinds))}
-        assert found == +expected
+        assert counter == +expected
 
     loop = VirtualTimeLoop()
     loop.run_until_complete(run())

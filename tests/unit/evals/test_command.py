@@ -25,7 +25,7 @@ def test_a_new_projects_cases_pass_and_are_summed_up(project: Project, tmp_path:
     assert [len(case.runs) for case in record.cases] == [2, 2, 2]
     returns = next(case for case in record.cases if case.name == "A question about returns")
     assert "30 days" in returns.runs[0].answer
-    assert [each.metric for each in returns.runs[0].scores] == ["contains", "tool_not_called"]
+    assert [score.metric for score in returns.runs[0].scores] == ["contains", "tool_not_called"]
 
 
 def test_a_case_that_fails_shows_the_reason_and_decides_by_the_share(project: Project) -> None:

@@ -43,7 +43,7 @@ def test_a_comparison_the_other_way_round_has_the_opposite_verdict(
 @given(outcomes)
 def test_nothing_differs_from_itself(cases: list[list[bool]]) -> None:
     found = compare(record(*cases), record(*cases))
-    assert {each.verdict for each in found.differences} == {Verdict.NO_DIFFERENCE}
+    assert {difference.verdict for difference in found.differences} == {Verdict.NO_DIFFERENCE}
     assert (found.improved, found.worsened, found.unpaired) == ((), (), 0)
 
 

@@ -78,7 +78,7 @@ def test_all_problems_of_all_files_are_reported_at_once(tmp_path: Path) -> None:
     path = _written(tmp_path, {"input": "x"}, GOOD, GOOD)
     with pytest.raises(CannotRun) as raised:
         read_datasets([path])
-    assert [each.split(": ")[0] for each in str(raised.value).splitlines()] == [f"{path}:1", f"{path}:3"]
+    assert [line.split(": ")[0] for line in str(raised.value).splitlines()] == [f"{path}:1", f"{path}:3"]
     assert f"is the name of {path}:2 as well" in str(raised.value)
 
 
@@ -103,7 +103,7 @@ def test_sizes_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_cases_are_chosen_by_tags(tmp_path: Path) -> None:
     path = _written(tmp_path, {**GOOD, "tags": ["a", "b"]}, {**GOOD, "name": "Other", "tags": ["c"]})
-    assert [each.case.name for each in read_datasets([path], tags=["b"])] == ["A case"]
+    assert [dataset.case.name for dataset in read_datasets([path], tags=["b"])] == ["A case"]
     with pytest.raises(CannotRun, match=r"no case has one of these tags\. There are: a, b, c"):
         read_datasets([path], tags=["d"])
 
@@ -129,5 +129,5 @@ def test_the_schema_accepts_the_examples() -> None:
 
 def _written(folder: Path, *lines: str | dict[str, Any]) -> Path:
     path = folder / "cases.jsonl"
-    path.write_text("".join(f"{each if isinstance(each, str) else json.dumps(each)}\n" for each in lines))
+    path.write_text("".join(f"{line if isinstance(line, str) else json.dumps(line)}\n" for line in lines))
     return path

@@ -33,7 +33,7 @@ def test_every_check_is_listed_with_its_fields(name: str) -> None:
 
 def test_every_option_is_listed() -> None:
     commands = get_command(app).commands  # type: ignore[attr-defined]
-    options = [opt for each in commands.values() for parameter in each.params for opt in parameter.opts]
+    options = [opt for command in commands.values() for parameter in command.params for opt in parameter.opts]
     assert [opt for opt in options if opt.startswith("--") and f"`{opt}`" not in PAGE] == []
 
 

@@ -83,7 +83,7 @@ def test_a_problem_that_quotes_a_data_set_sends_nothing_to_the_terminal(project:
     ran = run(project, str(saved(project, {**CASES[0], "input": asked})))
     assert ran.code == 2
     assert "hostile" in ran.errors
-    assert all(each.isprintable() or each == "\n" for each in ran.errors)
+    assert all(error.isprintable() or error == "\n" for error in ran.errors)
 
 
 def test_the_version_to_compare_with_is_a_folder_a_revision_or_a_model(tmp_path: Path) -> None:

@@ -132,7 +132,7 @@ def test_a_function_that_blocks_its_thread_holds_up_neither_other_scores_nor_the
     results = tmp_path / "results.json"
     run(project, str(path), "--json", str(results))
     record = EvaluationRecord.model_validate_json(results.read_text())
-    scores = [[(each.metric, each.passed) for each in case.runs[0].scores] for case in record.cases]
+    scores = [[(score.metric, score.passed) for score in case.runs[0].scores] for case in record.cases]
     assert scores == [[("hangs", None), ("contains", True)]] * 2
 
 
@@ -176,7 +176,7 @@ def test_scorers_of_a_project_are_metrics_beside_others(project: Project, tmp_pa
     assert (ran.code, ran.errors) == (1, "")
     assert "very_brief: 0.111 is below 0.5; 9 words" in ran.output
     record = EvaluationRecord.model_validate_json(results.read_text())
-    assert [each.metric for each in record.cases[0].runs[0].scores] == ["brief", "very_brief", "contains"]
+    assert [score.metric for score in record.cases[0].runs[0].scores] == ["brief", "very_brief", "contains"]
 
 
 def test_a_scorer_that_is_not_there_is_reported_before_anything_runs(project: Project) -> None:

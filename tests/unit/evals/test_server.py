@@ -156,7 +156,7 @@ async def test_results_are_published_as_numbers_and_reasons() -> None:
     body = make_request(found, summarise(found)) | {"beganAt": served.harness.clock.now().isoformat()}
     published = await client_of(served, "boss", "agent:write").evaluations.publish(body)
     assert (published.passed, published.runs, published.cases) == (pytest.approx(2 / 3), 4, 3)
-    assert [each.name for each in published.details.cases] == ["case 0", "case 1", "case 2"]
+    assert [case.name for case in published.details.cases] == ["case 0", "case 1", "case 2"]
     assert "transcript" not in json.dumps(body)
 
 

@@ -93,7 +93,7 @@ class Embeddings(httpx2.AsyncBaseTransport):
         texts = json.loads(await request.aread())["input"]
         if any("CRASH" in text for text in texts):
             return httpx2.Response(self._status, json={"error": {"message": "invalid text"}})
-        data = [{"index": place, "embedding": [1.0, 0.0]} for place in range(len(texts))]
+        data = [{"index": index, "embedding": [1.0, 0.0]} for index in range(len(texts))]
         return httpx2.Response(200, json={"data": data, "usage": {}})
 
 

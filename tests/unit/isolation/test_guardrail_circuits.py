@@ -117,7 +117,7 @@ async def test_a_tool_that_fails_for_one_tenant_is_called_for_another() -> None:
         asked = len(tenants.endpoint.requests)
         tenants.model.script(Answer.calling(ToolCall(str(uuid.uuid4()), "lookup", '{"word": "a"}')), "Sorry.")
         await tenants.ask(tenant, "Look")
-        return len([each for each in tenants.endpoint.requests[asked:] if each.url.path == "/lookup"])
+        return len([request for request in tenants.endpoint.requests[asked:] if request.url.path == "/lookup"])
 
     assert [await look("acme") for _ in range(6)] == [1, 1, 1, 1, 1, 0]
     assert await look("globex") == 1

@@ -64,7 +64,7 @@ def refuses_once(words: str, message: str) -> Callable[[Body], httpx2.Response |
     refused: list[str] = []
 
     def rule(request: Body) -> httpx2.Response | None:
-        if not any(words in each for each in strings(request)):
+        if not any(words in string for string in strings(request)):
             return None
         shape = json.dumps(request)
         if refused and refused[-1] != shape:
@@ -234,5 +234,5 @@ class TestFactsOfAModel:
         await tenants.ask("globex", "THINK")
         model: Any = tenants.model
         callers = (("acme", "ada"), ("acme", "bob"), ("globex", "ada"), ("initech", "ada"))
-        known = [model._calls._profiles.of(tenants.default_model, ModelCaller(*each)) for each in callers]
+        known = [model._calls._profiles.of(tenants.default_model, ModelCaller(*caller)) for caller in callers]
         assert [profile.thinks_first for profile in known] == [True, False, True, False]

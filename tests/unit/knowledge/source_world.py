@@ -84,5 +84,5 @@ class World:
     def contents(self, path: str) -> list[str]:
         """The stored contents of a document, version by version."""
         document = self.alive()[path]
-        places = sorted(place for place in self.files.bodies if place[2] == document.id)
+        places = sorted(body for body in self.files.bodies if body[2] == document.id)
         return [self.files.bodies[place]["original"].decode() for place in places]

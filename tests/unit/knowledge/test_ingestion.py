@@ -187,21 +187,21 @@ async def writes_of_a_run() -> int:
 
 @pytest.mark.parametrize("when", ["before", "after"])
 async def test_a_run_that_is_killed_at_any_write_is_made_good_by_another(when: str) -> None:
-    for place in range(1, await writes_of_a_run() + 1):
+    for index in range(1, await writes_of_a_run() + 1):
         pipeline = Pipeline()
         first = await pipeline.create()
         await pipeline.upload(first, text_of(3, "Bolts"))
         await pipeline.run(first)
         second = await pipeline.replace(first)
         await pipeline.upload(second, text_of(5, "Nuts"))
-        setattr(pipeline.writes, f"kill_{when}", pipeline.writes.count + place)
+        setattr(pipeline.writes, f"kill_{when}", pipeline.writes.count + index)
         with contextlib.suppress(Killed):
             await pipeline.run(second)
         document = await pipeline.get(first)
         assert document is not None
         assert document.active is not None
         whole = len(pipeline.indexed()[f"{first.document_id}@{document.active.number}"])
-        assert whole == document.active.chunks, f"the version in use is in the index as a whole, killed at {place}"
+        assert whole == document.active.chunks, f"the version in use is in the index as a whole, killed at {index}"
         await pipeline.run(second)
         document = await pipeline.get(first)
         assert document is not None
@@ -526,17 +526,17 @@ async def test_a_document_that_ends_while_it_is_looked_at_stays_as_it_is(
 ) -> None:
     ref = await pipeline.create()
     await pipeline.upload(ref, text_of(3, "Bolts"))
-    ended: list[Document] = []
+    documents: list[Document] = []
 
     async def end_now() -> None:
         await end(pipeline, ref)
-        ended.append(await pipeline.existing(ref))
+        documents.append(await pipeline.existing(ref))
 
     pipeline.ingestions = EndingIngestions(end_now)
     pipeline.use(pipeline.documents, pipeline.files, pipeline.index)
     pipeline.clock.advance(UPLOAD_WAIT.total_seconds())
     assert await pipeline.app.knowledge.ingestion_starts.resume(seconds=10) == 0
-    assert [await pipeline.existing(ref)] == ended
+    assert [await pipeline.existing(ref)] == documents
 
 
 async def test_documents_that_began_after_their_engine_wait_as_ever(pipeline: Pipeline) -> None:

@@ -58,7 +58,7 @@ class Library:
 
     async def texts(self, query: str = QUESTION, *, limit: int = 10) -> list[str]:
         found = await self.knowledge.search(ADA, "knowledge", query, limit=limit)
-        return [each.text for each in found.chunks]
+        return [chunk.text for chunk in found.chunks]
 
 
 def cited(found: FoundItem) -> Citation:
@@ -152,8 +152,8 @@ async def test_scores_keep_the_order_of_what_is_found(library: Library) -> None:
         await learn(library, ADA, "knowledge", f"How is the pump started? The pump number {number} by hand.")
     await learn(library, ADA, "knowledge", f"{'Boats are green and slow. ' * 9} See PN-173 of Nováková.")
     found = (await library.knowledge.search(ADA, "knowledge", "How is the pump PN-173 started?", limit=40)).chunks
-    assert "PN-173" in " ".join(each.text for each in found[:5])
-    scores = [each.score for each in found]
+    assert "PN-173" in " ".join(chunk.text for chunk in found[:5])
+    scores = [chunk.score for chunk in found]
     assert scores == sorted(scores, reverse=True)
     assert all(0 <= score <= 1 for score in scores)
 

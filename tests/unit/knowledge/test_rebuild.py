@@ -29,7 +29,7 @@ class Sources:
     async def sources(self, index: IndexName, tenant_id: str | None = None) -> AsyncIterator[IndexedSource]:
         for (name, tenant, user), documents in self.search.documents.items():
             if name is index and tenant == tenant_id:
-                for source in sorted({each.source_id for each in documents.values()}):
+                for source in sorted({document.source_id for document in documents.values()}):
                     yield IndexedSource(tenant, user, source, 1, 0)
 
 
@@ -72,7 +72,9 @@ class World:
             self.ingestions.rebuilds.remove(ref)
 
     async def is_sound(self) -> bool:
-        return all([(await self.check.verify(each.scope.tenant_id, [AGENT])).is_sound for each in self.pipelines])
+        return all(
+            [(await self.check.verify(pipeline.scope.tenant_id, [AGENT])).is_sound for pipeline in self.pipelines]
+        )
 
 
 async def test_a_lost_index_is_rebuilt_and_the_records_stay_as_they_are() -> None:
@@ -172,8 +174,8 @@ async def test_a_rebuild_that_is_killed_is_made_good_by_another() -> None:
     begun = world.pipelines[0].writes.count
     await world.run_pipelines()
     writes = world.pipelines[0].writes.count - begun
-    for place in range(1, writes + 1):
-        world = await lost(place)
+    for index in range(1, writes + 1):
+        world = await lost(index)
         with pytest.raises(Killed):
             await world.run_pipelines()
         world.ingestions.rebuilds.clear()

@@ -478,7 +478,7 @@ async def test_each_tenant_has_its_turn_before_another_has_a_second_one(world: W
         for number in range(sources):
             await world.create(scope=Scope(tenant, "eve"), urls=[f"{SITE}/{tenant}/{number}"])
     await world.refresh()
-    for place in range(0, len(begun), source_refresh.CONCURRENT):
-        turn = begun[place : place + source_refresh.CONCURRENT]
-        waiting = set(begun[place:])
+    for index in range(0, len(begun), source_refresh.CONCURRENT):
+        turn = begun[index : index + source_refresh.CONCURRENT]
+        waiting = set(begun[index:])
         assert len(set(turn)) == min(len(turn), len(waiting)), begun

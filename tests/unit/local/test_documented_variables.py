@@ -138,7 +138,7 @@ def seen(stack: Stack) -> Seen:
 
 def receivers(stack: Stack, name: str) -> set[str]:
     """The functions that the template gives the variable, or all of them."""
-    given = {each.name for each in stack.functions.values() if name in each.variables}
+    given = {function.name for function in stack.functions.values() if name in function.variables}
     return given or set(stack.functions)
 
 

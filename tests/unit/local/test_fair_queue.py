@@ -17,7 +17,7 @@ def received(queue: FifoQueue, count: int) -> list[str]:
     groups = []
     for _ in range(count):
         messages, _ = queue.receive(1, now=1.0)
-        groups += [each.group for each in messages]
+        groups += [message.group for message in messages]
     return groups
 
 
@@ -35,4 +35,4 @@ def test_a_group_comes_once_in_an_answer_even_if_its_messages_stay_visible() -> 
     queue = FifoQueue(RULES)
     queue.send(message("acme#1"), now=0.0)
     messages, _ = queue.receive(10, now=1.0, visibility=0.0)
-    assert [each.group for each in messages] == ["acme#1"]
+    assert [message.group for message in messages] == ["acme#1"]

@@ -64,7 +64,7 @@ def test_warnings_of_functions_are_kept_by_a_function_that_logs_warnings(capfd: 
         for call in ast.walk(ast.parse(path.read_text()))
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "Logger"
     ]
-    own = [call for call in made if "child" not in {each.arg for each in call.keywords}]
+    own = [call for call in made if "child" not in {keyword.arg for keyword in call.keywords}]
     assert own
     assert {ast.unparse(call) for call in own} == {"Logger(use_rfc3339=True)"}
     Logger(service="levels", use_rfc3339=True).warning("Kept")

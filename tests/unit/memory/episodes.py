@@ -32,14 +32,14 @@ def said(texts: Sequence[str], at: datetime = MARCH) -> list[EpisodeMessage]:
     """Return messages of the user and the assistant in turn, a minute apart."""
     return [
         EpisodeMessage(
-            f"m{place}",
-            place,
-            Role.ASSISTANT if place % 2 else Role.USER,
+            f"m{index}",
+            index,
+            Role.ASSISTANT if index % 2 else Role.USER,
             text,
-            at + timedelta(minutes=place),
-            "assistant" if place % 2 else None,
+            at + timedelta(minutes=index),
+            "assistant" if index % 2 else None,
         )
-        for place, text in enumerate(texts)
+        for index, text in enumerate(texts)
     ]
 
 

@@ -51,7 +51,7 @@ def built(search: FakeSearchIndex, embedder: FakeEmbedder) -> AgentMemory:
 
 async def prompt(agent: AgentDefinition, found: Found, tokens: Sequence[int]) -> AssembledContext:
     """Return the prompt of an agent that has a history of messages with these tokens."""
-    history = [message(ordinal, each) for ordinal, each in enumerate(tokens)]
+    history = [message(ordinal, token) for ordinal, token in enumerate(tokens)]
     current = StoredMessage(f"m{len(tokens)}", Role.USER, QUESTION, len(tokens), "now", NOON, 8)
     search = MemorySearch(ADA, QUESTION, agent_id=agent.id, found=found)
     memory = replace(built(FakeSearchIndex(), FakeEmbedder()), counter=WordCounter())
@@ -70,13 +70,13 @@ async def test_an_item_is_recalled_or_stands_in_the_history_of_the_same_prompt(
     memory = {"max_working_memory_tokens": budget, "retrieved_tokens": 200, "episodic_top_k": 20, "retrieved": place}
     items = tuple(map(said_here, sorted(found)))
     made = await prompt(shipped_agents.agent(memory=memory), Found(QUESTION, episodes=Retrieval(items)), tokens)
-    shown = {f"m{len(tokens)}", *(each.id for exchange in made.included for each in exchange.messages)}
+    shown = {f"m{len(tokens)}", *(message.id for exchange in made.included for message in exchange.messages)}
     for item in made.recalled.episodes.items:
         if item.included:
             assert item.id not in shown
         elif item.reason == "already in the message history":
             assert item.id in shown
-    assert all(each in made.prompts for each in made.recalled.prompts)
+    assert all(prompt in made.prompts for prompt in made.recalled.prompts)
 
 
 async def test_an_agent_without_history_sees_only_the_message_and_what_was_recalled() -> None:
@@ -84,11 +84,11 @@ async def test_an_agent_without_history_sees_only_the_message_and_what_was_recal
     await remember(search, embedder, ADA, "The pump is started by hand.")
     asked = MemorySearch(ADA, QUESTION)
     made = await built(search, embedder).prompt_for(shipped_agents.agent(), asked)
-    assert [each.role for each in made.prompts] == [Role.SYSTEM, Role.CONTEXT, Role.USER]
+    assert [prompt.role for prompt in made.prompts] == [Role.SYSTEM, Role.CONTEXT, Role.USER]
     assert "started by hand" in str(made.prompts[1].content)
     assert made.prompts[2].content == QUESTION
     without = await built(search, embedder).prompt_for(shipped_agents.agent(), replace(asked, with_episodes=False))
-    assert [each.role for each in without.prompts] == [Role.SYSTEM, Role.USER]
+    assert [prompt.role for prompt in without.prompts] == [Role.SYSTEM, Role.USER]
 
 
 async def test_an_agent_that_takes_over_searches_its_own_knowledge_and_nothing_else_again() -> None:

@@ -15,7 +15,7 @@ from tests.unit.memory.episodes import MARCH, episode, fact, said
 
 
 def texts(number: int) -> list[str]:
-    return [f"text {place}" for place in range(number)]
+    return [f"text {index}" for index in range(number)]
 
 
 def test_a_message_is_searched_alone_after_the_one_before_and_with_those_around() -> None:
@@ -84,7 +84,10 @@ def test_only_redacted_words_are_indexed() -> None:
 
 def test_ids_are_the_same_each_time_and_differ_between_episodes_and_kinds() -> None:
     def ids(name: str) -> list[str]:
-        return [each.id for each in episode_documents(episode(name), said(texts(3)), "summary", [fact("m0", "fact")])]
+        return [
+            episode_document.id
+            for episode_document in episode_documents(episode(name), said(texts(3)), "summary", [fact("m0", "fact")])
+        ]
 
     assert ids("1") == ids("1")
     assert len({*ids("1"), *ids("2")}) == 10

@@ -60,11 +60,11 @@ async def test_matches_are_ordered_by_scores_that_are_comparable_between_episode
 ) -> None:
     for name, texts in (("bike", BIKE), ("boat", BOAT)):
         await store(index, episode(name), texts)
-    found = (await search.search(ADA, "blue paint", limit=5)).episodes
-    for each in found:
-        scores = [match.score for match in each.matches]
+    points = (await search.search(ADA, "blue paint", limit=5)).episodes
+    for point in points:
+        scores = [match.score for match in point.matches]
         assert scores == sorted(scores, reverse=True)
-    assert [each.score for each in found] == sorted((each.score for each in found), reverse=True)
+    assert [point.score for point in points] == sorted((point.score for point in points), reverse=True)
 
 
 async def test_a_session_that_talks_about_it_more_than_once_ranks_higher(

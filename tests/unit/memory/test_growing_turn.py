@@ -42,7 +42,7 @@ def grown(rounds: int, words: int) -> list[list[Prompt]]:
 
 def changes(asked: list[list[Prompt]]) -> list[int]:
     """The calls whose prompt does not begin with the previous one."""
-    return [place for place in range(1, len(asked)) if asked[place][: len(asked[place - 1])] != asked[place - 1]]
+    return [index for index in range(1, len(asked)) if asked[index][: len(asked[index - 1])] != asked[index - 1]]
 
 
 def test_the_history_gives_way_in_strides() -> None:

@@ -59,20 +59,20 @@ def messages_of(turn: Turn, first: int) -> list[StoredMessage]:
     """The stored messages of a turn; a token is a word."""
 
     def message(role: Role, words: int, **fields: object) -> StoredMessage:
-        ordinal = first + len(made)
+        ordinal = first + len(messages)
         text = f"{ordinal} " + "word " * words
         plain = StoredMessage(f"m{ordinal}", role, text, ordinal, f"r{first}", NOON, words + 5, agent_id=AGENT)
         return replace(plain, **fields)  # type: ignore[arg-type]
 
-    made: list[StoredMessage] = []
-    made.append(message(Role.USER, turn.question))
+    messages: list[StoredMessage] = []
+    messages.append(message(Role.USER, turn.question))
     if turn.results:
         calls = tuple(ToolCall(f"c{first}.{number}", "look", "{}") for number, _ in enumerate(turn.results))
-        made.append(message(Role.ASSISTANT, 0, content="", tool_calls=calls))
+        messages.append(message(Role.ASSISTANT, 0, content="", tool_calls=calls))
         for call, words in zip(calls, turn.results, strict=True):
-            made.append(message(Role.TOOL, words, is_tool_result=True, tool_call_id=call.id))
-    made.append(message(Role.ASSISTANT, turn.answer))
-    return made
+            messages.append(message(Role.TOOL, words, is_tool_result=True, tool_call_id=call.id))
+    messages.append(message(Role.ASSISTANT, turn.answer))
+    return messages
 
 
 @dataclass
@@ -143,7 +143,7 @@ def test_a_prompt_stays_within_its_budget_and_holds_whole_exchanges(
     said: list[Turn], tokens: int, whole: int | None, summarised: bool
 ) -> None:
     talker = speaker(tokens, whole_tool_results=whole)
-    for place, each in enumerate(play(talker, said, summarised=summarised)):
+    for index, each in enumerate(play(talker, said, summarised=summarised)):
         context = each.context
         assert context.tokens <= tokens or not context.included
         history = context.prompts[context.head : context.current_from]
@@ -152,7 +152,7 @@ def test_a_prompt_stays_within_its_budget_and_holds_whole_exchanges(
         answered = [prompt.tool_call_id for prompt in history if prompt.role is Role.TOOL]
         assert called == answered, "calls keep their results"
         ordinals = [message.ordinal for exchange in context.included for message in exchange.messages]
-        assert ordinals == list(range(ordinals[0], ordinals[-1] + 1)) if ordinals else place >= 0
+        assert ordinals == list(range(ordinals[0], ordinals[-1] + 1)) if ordinals else index >= 0
 
 
 @given(st.lists(turns, max_size=40), budgets, masks, st.booleans())
@@ -176,7 +176,7 @@ def test_strides_are_rare(said: list[Turn]) -> None:
     """A turn takes up to 27 of about 560 tokens: a stride frees a third of them, for a dozen turns at least."""
     for summarised in (False, True):
         windows = [each.window.first_ordinal for each in play(speaker(600), said, summarised=summarised)]
-        moves = [place for place, (old, new) in enumerate(itertools.pairwise(windows)) if old != new]
+        moves = [index for index, (old, new) in enumerate(itertools.pairwise(windows)) if old != new]
         assert moves
         assert all(later - earlier >= 6 for earlier, later in itertools.pairwise(moves))
 
@@ -235,7 +235,7 @@ def test_a_stride_without_a_summary_keeps_the_old_one() -> None:
 
 
 def test_masking_old_results_is_enough_where_they_take_the_room() -> None:
-    messages = [message for place in range(6) for message in messages_of(Turn(1, (200,), 1), 4 * place)]
+    messages = [message for index in range(6) for message in messages_of(Turn(1, (200,), 1), 4 * index)]
     stored = split_exchanges(messages)
     room = sum(exchange.tokens for exchange in stored) - 1
     moved = slide(stored, HistoryWindow(AGENT), WindowRules(room, whole_results=2))

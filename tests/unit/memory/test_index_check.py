@@ -36,8 +36,8 @@ class Stored:
     """Stored a moment ago, so that no list shows them yet."""
 
     async def of_tenant(self, scope: Scope) -> AsyncIterator[Episode]:
-        for each in self.episodes if scope.tenant_id == TENANT else ():
-            yield each
+        for index_document in self.episodes if scope.tenant_id == TENANT else ():
+            yield index_document
 
     async def find(self, scope: Scope, episode_id: str) -> EpisodeRef | None:
         for each in (*self.episodes, *self.unlisted):

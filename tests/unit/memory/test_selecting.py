@@ -304,7 +304,7 @@ def followed(*matches: ProcedureMatch, memory: MemorySettings = MEMORY, follows:
 
 
 def names(procedures: Sequence[Procedure]) -> list[str]:
-    return [each.draft.name for each in procedures]
+    return [procedure.draft.name for procedure in procedures]
 
 
 def test_a_procedure_whose_trigger_matches_comes_before_similar_ones() -> None:

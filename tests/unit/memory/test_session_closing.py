@@ -129,7 +129,7 @@ async def test_the_model_is_given_the_date_of_every_message(harness: Harness) ->
     await run(harness)
     shown = json.loads(str(harness.model.asked[0].prompts[1].content))["messages"]
     today = harness.clock.now()
-    assert [(each["n"], each["date"], each["weekday"], each["role"]) for each in shown[:2]] == [
+    assert [(message["n"], message["date"], message["weekday"], message["role"]) for message in shown[:2]] == [
         (1, today.date().isoformat(), f"{today:%A}", "user"),
         (2, today.date().isoformat(), f"{today:%A}", "assistant"),
     ]
@@ -144,7 +144,7 @@ async def test_days_are_the_users_until_their_time_zone_changes(harness: Harness
     harness.model.script("A summary.", facts(stated("Ada has an appointment.", on="no day", sources=[3])))
     episode = await run(harness)
     shown = json.loads(str(harness.model.asked[0].prompts[1].content))["messages"]
-    assert [(each["date"], each["weekday"]) for each in shown] == [
+    assert [(message["date"], message["weekday"]) for message in shown] == [
         *[("2026-11-20", "Friday")] * 4,
         *[("2026-11-21", "Saturday")] * 2,
     ]
@@ -339,7 +339,7 @@ async def test_a_worker_may_die_at_every_write(harness: Harness) -> None:
         harness.episodes.dies_at = None
         episode = await run(harness)
         redacted = await harness.episodes.redactions(harness.ada, harness.thread_id, first_ordinal=0, end_ordinal=9)
-        indexed = sorted(each.kind for each in await documents(harness, source_id=episode.ref.id))
+        indexed = sorted(document.kind for document in await documents(harness, source_id=episode.ref.id))
         result = (episode.summary, episode.missing, dict(redacted), [kind for kind in indexed if kind != "fact"])
         expected.append(result)
         assert result == expected[0], f"after a death at write {at}"

@@ -530,7 +530,7 @@ class Sweeping:
         handler = self.handler(monkeypatch)
         with pytest.raises(ExceptionGroup) as raised:
             await asyncio.to_thread(handler, {}, Context())
-        assert [type(each) for each in raised.value.exceptions] == [StoreUnavailable]
+        assert [type(exception) for exception in raised.value.exceptions] == [StoreUnavailable]
         assert self.done == [name for name in self.JOBS if name != self.failing]
 
 

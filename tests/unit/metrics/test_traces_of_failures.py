@@ -90,7 +90,7 @@ def sample(name: str) -> dict[str, Any]:
 
 
 def traces(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
-    return [each for each in caplog.records if each.levelno >= logging.WARNING and each.getMessage() in LINES]
+    return [record for record in caplog.records if record.levelno >= logging.WARNING and record.getMessage() in LINES]
 
 
 def invoke(module: ModuleType, event: dict[str, Any]) -> Any:
@@ -148,8 +148,8 @@ def test_every_other_failure_is_an_error_with_its_stack_trace_and_is_counted(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     invoke(broken(monkeypatch, path, event, failure), sample(event))
-    errors = [each for each in traces(caplog) if each.levelname == "ERROR"]
-    assert failure in [each.exc_info[1] for each in errors if each.exc_info]
+    errors = [trace for trace in traces(caplog) if trace.levelname == "ERROR"]
+    assert failure in [error.exc_info[1] for error in errors if error.exc_info]
     assert counts(capsys.readouterr().out)["InternalFaults"] == len(errors)
 
 
@@ -192,7 +192,7 @@ def test_a_request_that_is_none_leaves_a_line(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     invoke(function(monkeypatch, "http/app.py", {}), {})
-    assert [each.getMessage() for each in traces(caplog)] == ["invocation failed"]
+    assert [trace.getMessage() for trace in traces(caplog)] == ["invocation failed"]
 
 
 def reported() -> Iterator[str]:

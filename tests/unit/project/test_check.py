@@ -93,7 +93,7 @@ def test_problems_are_sorted_by_file_and_line(project: Project) -> None:
     edited(project.agents / "orders.yaml", "id: orders", "id: orders\nmian: true\nnmae: x")
     edited(project.agents / "assistant.yaml", "main: true", "main: 3")
     _, problems = examined(project)
-    assert [(each.file, each.field) for each in problems] == [
+    assert [(problem.file, problem.field) for problem in problems] == [
         ("agents/assistant.yaml", "main"),
         ("agents/orders.yaml", "mian"),
         ("agents/orders.yaml", "nmae"),
@@ -164,7 +164,7 @@ def test_all_of_tools_and_servers_and_remote_agents_is_reached(project: Project)
     )
     agents, problems = examined(project)
     assert agents == ["assistant", "orders", "partner"]
-    assert [(each.file, each.field) for each in problems] == [
+    assert [(problem.file, problem.field) for problem in problems] == [
         ("agents/orders.yaml", "tools.0"),
         ("agents/orders.yaml", "tools.1"),
         ("agents/orders.yaml", "tools.2"),

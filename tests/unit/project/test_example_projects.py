@@ -102,7 +102,7 @@ def test_support_in_yaml_has_the_files_of_support_in_python(path: str) -> None:
 def test_support_in_yaml_is_tested_by_the_conversations_of_support_in_python() -> None:
     names = ("support", "support-yaml")
     tests = [read_yaml((FOLDER / name / "tests/support.yaml").read_text()).values for name in names]
-    in_python, in_yaml = (each["conversations"] for each in tests)
+    in_python, in_yaml = (test["conversations"] for test in tests)
     assert in_python == in_yaml
 
 

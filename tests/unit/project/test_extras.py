@@ -113,7 +113,7 @@ def closure(extra: str) -> set[str]:
             continue
         found[name] = found.get(name, frozenset()) | extras
         try:
-            needed = [Requirement(each) for each in importlib.metadata.requires(name) or ()]
+            needed = [Requirement(text) for text in importlib.metadata.requires(name) or ()]
         except PackageNotFoundError:
             continue
         left += [
@@ -131,7 +131,7 @@ def size(name: str) -> int:
         files = importlib.metadata.files(name) or ()
     except PackageNotFoundError:
         return 0
-    return sum(place.stat().st_size for each in files if (place := Path(str(each.locate()))).is_file())
+    return sum(place.stat().st_size for file in files if (place := Path(str(file.locate()))).is_file())
 
 
 @pytest.mark.parametrize(

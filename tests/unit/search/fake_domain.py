@@ -36,5 +36,5 @@ class FakeDomain:
         else:
             assert request.method == "GET", request.path
             prefix = name.removesuffix("*")
-            return web.json_response({name: each for name, each in self.indices.items() if name.startswith(prefix)})
+            return web.json_response({name: index for name, index in self.indices.items() if name.startswith(prefix)})
         return web.json_response({"acknowledged": True})

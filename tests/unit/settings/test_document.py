@@ -45,8 +45,8 @@ def issuers(number: int) -> list[dict[str, str]]:
     """So many issuers, each about as long as one of Microsoft Entra."""
     tenant = "/00000000-0000-0000-0000-{:012d}/v2.0"
     return [
-        {"issuer": f"https://login.microsoftonline.com{tenant.format(each)}", "audience": f"api://{each:036d}"}
-        for each in range(number)
+        {"issuer": f"https://login.microsoftonline.com{tenant.format(index)}", "audience": f"api://{index:036d}"}
+        for index in range(number)
     ]
 
 

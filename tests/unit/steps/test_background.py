@@ -61,13 +61,13 @@ async def test_unexpected_failures_in_the_background_are_counted_and_none_is_los
     lost: list[object] = []
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(lambda _, context: lost.append(context))
-    found: Counter[Metric] = Counter()
-    with counting(found.update):
+    counter: Counter[Metric] = Counter()
+    with counting(counter.update):
         in_background(fail(error), "work")
         await asyncio.sleep(2)
     gc.collect()
     loop.set_exception_handler(None)
-    assert (dict(found), lost) == (expected, [])
+    assert (dict(counter), lost) == (expected, [])
 
 
 def ending(error: BaseException | None) -> Callable[[Emit], Awaitable[str]]:

@@ -47,7 +47,7 @@ def test_a_failure_shows_the_step_what_was_expected_and_what_happened(project: P
 
 def test_only_conversations_that_are_named_are_held(project: Project) -> None:
     report = run(project, "-k", "greeting", "--json").report
-    assert [each["name"] for each in report["conversations"]] == ["A greeting needs no specialist"]
+    assert [conversation["name"] for conversation in report["conversations"]] == ["A greeting needs no specialist"]
 
 
 def test_a_name_that_no_conversation_has_is_reported_with_those_that_there_are(project: Project) -> None:
@@ -72,7 +72,10 @@ def test_ctrl_c_ends_with_a_report_of_what_was_held(project: Project) -> None:
     saved(project, {"conversations": [{"name": "First", "steps": [HELLO]}]}, "a")
     ran = run(project, "--json")
     assert ran.code == 130
-    assert ([each["name"] for each in ran.report["conversations"]], ran.report["notRun"]) == (["First"], 2)
+    assert ([conversation["name"] for conversation in ran.report["conversations"]], ran.report["notRun"]) == (
+        ["First"],
+        2,
+    )
     assert not ran.report["ok"]
 
 
@@ -208,4 +211,4 @@ def test_editors_get_a_schema_that_the_files_fit(project: Project) -> None:
     paths = [project.folder / "tests" / "orders.yaml", *ROOT.glob("examples/projects/*/tests/*.yaml")]
     validator = Draft202012Validator(schema)
     problems = {str(path): list(validator.iter_errors(YamlDocument.read(path).values)) for path in paths}
-    assert {path: found for path, found in problems.items() if found} == {}
+    assert {path: problem for path, problem in problems.items() if problem} == {}

@@ -249,7 +249,7 @@ def test_what_nobody_has_thought_of_fails_one_conversation_only(
     monkeypatch.setattr("baton_testing.conversation.Conversation.close", failing)
     talks = [{"name": "One", "steps": [{"close": True}]}, {"name": "Two", "steps": [{"say": "Hi", "answers": ["Hi."]}]}]
     report = run(project, saved(project, {"conversations": talks}), "--json").report
-    assert [each["passed"] for each in report["conversations"]] == [False, True]
+    assert [conversation["passed"] for conversation in report["conversations"]] == [False, True]
     assert "ZeroDivisionError" in report["conversations"][0]["runs"][0]["failures"][0]["happened"]
 
 

@@ -41,4 +41,4 @@ def test_every_option_is_reported() -> None:
 
 def test_the_examples_are_files_that_can_be_read() -> None:
     examples = re.findall(r"^```yaml\n(.*?)^```$", HOW_TO, re.DOTALL | re.MULTILINE)
-    assert len([ConversationFile.model_validate(yaml.safe_load(each)) for each in examples]) == 3
+    assert len([ConversationFile.model_validate(yaml.safe_load(example)) for example in examples]) == 3

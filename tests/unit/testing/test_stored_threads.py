@@ -62,12 +62,12 @@ async def stored(served: Served, *permissions: str) -> StoredThread:
 
 
 async def made(project: Project, served: Served, *permissions: str) -> Written:
-    place = AgentPlace.of(project.folder, project.agents, project.tools, project.environment())
+    agent_place = AgentPlace.of(project.folder, project.agents, project.tools, project.environment())
     found = await stored(served, *permissions)
 
     def write() -> Written:
-        with place.enter():
-            return write_test(found, place, project.folder / "tests" / "complaint.yaml")
+        with agent_place.enter():
+            return write_test(found, agent_place, project.folder / "tests" / "complaint.yaml")
 
     return await asyncio.to_thread(write)
 
@@ -161,8 +161,8 @@ async def refunded(project: Project, *answers: dict[str, object], content: objec
     said = await harness.say("m1", content)
     interrupts = said.last["outcome"]["interrupts"]
     decided = [
-        InterruptAnswer(each["id"], AnswerStatus.RESOLVED, payload, "ada")
-        for each, payload in zip(interrupts, answers, strict=True)
+        InterruptAnswer(interrupt["id"], AnswerStatus.RESOLVED, payload, "ada")
+        for interrupt, payload in zip(interrupts, answers, strict=True)
     ]
     await harness.turns.run(harness.ada, answer_request(harness.thread_id, decided), lambda event: None, seconds=20)
     return Served(harness)

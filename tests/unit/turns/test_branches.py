@@ -91,7 +91,7 @@ async def test_open_tabs_learn_what_to_drop_and_what_to_show() -> None:
     assert before[1] == ("", "One.")
     assert branch_of(said) == {"branchId": "b4", "from": "m2", "regenerate": True, "after": page.messages[1].id}
     assert started["metadata"]["messageId"] == "w1"
-    assert [(each["id"], each["content"]) for each in started["input"]["messages"]] == [("m2", "Second")]
+    assert [(message["id"], message["content"]) for message in started["input"]["messages"]] == [("m2", "Second")]
     first = await harness.say("m9", "Other", branch=edit("m1"))
     assert branch_of(first) == {"branchId": "b6", "from": "m1", "regenerate": False, "after": None}
 
@@ -212,7 +212,7 @@ async def test_tabs_learn_of_a_selected_branch_and_a_repetition_says_nothing() -
     seq = (await harness.store.get_thread(harness.ada, harness.thread_id)).last_seq
     assert await select(harness, "b2") == seq + 1
     assert await select(harness, "b2") == seq + 1
-    reported = [each for each in harness.connections.events("tab") if each.get("name") == "branch_selected"]
+    reported = [event for event in harness.connections.events("tab") if event.get("name") == "branch_selected"]
     assert [(each["value"]["branchId"], each["metadata"]["seq"]) for each in reported] == [("b2", seq + 1)]
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
     replay = await harness.replays.after(harness.ada, thread, seq)

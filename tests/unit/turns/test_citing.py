@@ -42,18 +42,18 @@ async def with_passages(**fields: Any) -> Harness:
 
 def last(said: Said) -> dict[str, Any]:
     """The metadata of the last text's end."""
-    metadata: dict[str, Any] = [each.body for each in said.events if each.type == "TEXT_MESSAGE_END"][-1]["metadata"]
+    metadata: dict[str, Any] = [event.body for event in said.events if event.type == "TEXT_MESSAGE_END"][-1]["metadata"]
     return metadata
 
 
 def cited(said: Said) -> list[tuple[Any, str, list[str]]]:
     """Number, title and cited texts of the documents that the last answer rests on, by number."""
-    shown = [each for each in last(said)["sources"] if each["kind"] == "document"]
+    shown = [source for source in last(said)["sources"] if source["kind"] == "document"]
     assert said.finished is not None
     text = said.finished.messages[-1].text
     found = [
-        (each["number"], each["title"], [text[place["start"] : place["end"]] for place in each.get("places", ())])
-        for each in shown
+        (source["number"], source["title"], [text[place["start"] : place["end"]] for place in source.get("places", ())])
+        for source in shown
     ]
     return sorted(found, key=lambda each: each[0])
 
@@ -75,7 +75,9 @@ async def test_passages_of_the_prompt_are_numbered_and_an_answer_cites_them_by_n
     assert '\n[2] 2026-03-14: source "Price list", section "May": ' in prompt
     assert said.text == "Free [1], rising [2]."
     assert cited(said) == [(1, "Handbook", ["[1]"]), (2, "Price list", ["[2]"])]
-    places = {each["title"]: (each["page"], each["section"], each["excerpt"]) for each in last(said)["sources"]}
+    places = {
+        source["title"]: (source["page"], source["section"], source["excerpt"]) for source in last(said)["sources"]
+    }
     assert places == {"Handbook": (3, None, RETURNS), "Price list": (None, "May", PRICES)}
     assert said.finished is not None
     assert list(said.finished.messages[-1].sources) == last(said)["sources"]
@@ -110,8 +112,8 @@ async def test_a_text_before_a_call_lists_what_it_cites_and_nothing_else() -> No
     harness = await with_passages(assistant=ASSISTANT.model_copy(update={"sub_agents": ("shop",)}), others=(SHOP,))
     harness.model.script(Answer.calling(ask("shop"), text="Free [1], I look further."), "It is.", "Done.")
     said = await harness.say(content=QUESTION)
-    first, *_ = (each.body["metadata"] for each in said.events if each.type == "TEXT_MESSAGE_END")
-    assert [(each["number"], each["title"]) for each in first["sources"]] == [(1, "Handbook")]
+    first, *_ = (event.body["metadata"] for event in said.events if event.type == "TEXT_MESSAGE_END")
+    assert [(source["number"], source["title"]) for source in first["sources"]] == [(1, "Handbook")]
 
 
 # Consulted agents
@@ -137,7 +139,7 @@ async def test_answers_of_agents_that_are_asked_at_once_come_with_numbers_of_one
     assert 'Shop says so [3]. Odd (5).\n\n(It cites [3] "Shop rules", page 7.)' in prompt
     assert 'Bank says so [4][4].\n\n(It cites [4] "Bank rules", page 7.)' in prompt
     assert cited(said) == [(1, "Handbook", ["[1]"]), (3, "Shop rules", ["[3]"]), (4, "Bank rules", ["[4]"])]
-    assert {each["title"]: each["agentId"] for each in last(said)["sources"] if each["kind"] == "document"} == {
+    assert {source["title"]: source["agentId"] for source in last(said)["sources"] if source["kind"] == "document"} == {
         "Handbook": "assistant",
         "Shop rules": "shop",
         "Bank rules": "bank",
@@ -258,8 +260,8 @@ def moved(summary: str = "Returns.") -> ToolCall:
 async def test_numbers_go_on_where_a_specialist_goes_on_in_the_same_run() -> None:
     leaving = Answer.calling(moved("As [1] says."), text="Free [1].")
     harness, said = await handed_over("summary", leaving, "Mine [3].")
-    ends = [each.body["metadata"]["sources"] for each in said.events if each.type == "TEXT_MESSAGE_END"]
-    assert [[(each["number"], each["title"]) for each in sources] for sources in ends if sources] == [
+    ends = [event.body["metadata"]["sources"] for event in said.events if event.type == "TEXT_MESSAGE_END"]
+    assert [[(source["number"], source["title"]) for source in sources] for sources in ends if sources] == [
         [(1, "Handbook")],
         [(3, "Shop rules")],
     ]
@@ -286,7 +288,7 @@ async def test_an_answer_that_is_merged_from_a_fork_has_its_places_in_the_whole_
     assert said.text == "Mine [1].\n\nSo it is [1]."
     assert said.finished is not None
     message = said.finished.messages[-1]
-    places = [place for each in message.sources for place in each.get("places", ())]
+    places = [place for source in message.sources for place in source.get("places", ())]
     assert [message.text[place["start"] : place["end"]] for place in places] == ["[1]", "[1]"]
 
 

@@ -67,7 +67,7 @@ async def test_the_result_is_reported_to_the_model_and_the_answer_goes_on(harnes
     assert call_results(harness) == ["It is red now."]
     (call,) = await painted(harness)
     assert (call.output, call.succeeded, call.input) == ("It is red now.", True, {"colour": "red"})
-    (audited,) = [each for each in harness.audit.records if each.action == "tool.client"]
+    (audited,) = [record for record in harness.audit.records if record.action == "tool.client"]
     assert (audited.outcome, audited.detail["tool"]) == ("succeeded", "paint")
 
 
@@ -112,7 +112,7 @@ async def test_an_agent_may_take_neither(field: str, tools: int, prompts: int) -
 async def test_own_calls_are_made_while_the_page_and_a_person_are_waited_for(harness: Harness) -> None:
     interrupts = await waiting(harness, delete("home"), paint(), replace(delete("x"), name="look", arguments="{}"))
     assert [called.name for called in harness.tools.calls] == ["look"]
-    assert [each["reason"] for each in interrupts] == ["tool_approval", "client_tool"]
+    assert [interrupt["reason"] for interrupt in interrupts] == ["tool_approval", "client_tool"]
     approval, call = interrupts
     assert (await answer(harness, result(call))).finished is None
     harness.model.script("Both.")
@@ -146,7 +146,7 @@ async def test_the_model_learns_of_a_call_that_came_to_nothing(
     (interrupt,) = await waiting(harness)
     harness.model.script("A pity.")
     assert prompt_text(await answer(harness, given(interrupt))) == [prompt_as]
-    assert [each.outcome for each in harness.audit.records if each.action == "tool.client"] == [audited]
+    assert [record.outcome for record in harness.audit.records if record.action == "tool.client"] == [audited]
 
 
 async def test_a_result_that_comes_too_late_counts_as_none(harness: Harness) -> None:
@@ -229,7 +229,9 @@ async def test_a_worker_that_takes_a_message_over_offers_the_same_tools_and_cont
     assert offered(harness, 1) == offered(harness, 0)
     assert harness.model.asked[1].prompts == harness.model.asked[0].prompts
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
-    assert [each["reason"] for each in shown_interrupts(thread.open_interrupts)] == ["client_tool"]
+    assert [shown_interrupt["reason"] for shown_interrupt in shown_interrupts(thread.open_interrupts)] == [
+        "client_tool"
+    ]
 
 
 async def test_a_tool_with_the_name_of_the_agents_own_is_refused_and_nothing_is_stored(harness: Harness) -> None:
@@ -296,7 +298,7 @@ async def test_results_that_come_with_a_message_are_reported_with_it(harness: Ha
         "context",
         "user",
     ]
-    assert [each.outcome for each in harness.audit.records if each.action == "tool.client"] == ["succeeded"]
+    assert [record.outcome for record in harness.audit.records if record.action == "tool.client"] == ["succeeded"]
     await harness.say("m3", "More?")
     assert call_results(harness) == ["It is red now.", NOT_CARRIED_OUT]
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)

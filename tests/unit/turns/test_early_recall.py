@@ -40,7 +40,7 @@ async def remembering() -> AgentMemory:
 
 def episodes(found: MemorySearch) -> list[str]:
     items: tuple[FoundItem, ...] = found.found.episodes.items
-    return [each.text for each in items]
+    return [item.text for item in items]
 
 
 def searches(memory: AgentMemory) -> int:

@@ -194,7 +194,9 @@ async def test_a_queued_message_reaches_its_run_by_three_functions() -> None:
 
     def note(frame: FrameType, event: str, _: Any) -> None:
         if event == "call" and frame.f_code is RunExecution.execute.__code__ and not ways:
-            ways.append([each.f_code.co_qualname for each in callers(frame) if LIBRARY in each.f_code.co_filename])
+            ways.append(
+                [caller.f_code.co_qualname for caller in callers(frame) if LIBRARY in caller.f_code.co_filename]
+            )
 
     await socket.send("message", messageId="m1", content="Hello")
     sys.setprofile(note)

@@ -42,7 +42,9 @@ async def test_a_call_that_needs_approval_ends_the_run_with_a_question(harness: 
     assert interrupt["expiresAt"] > "2"
     assert interrupt["metadata"] == {"toolName": "delete", "arguments": '{"page": "home"}'}
     assert harness.tools.calls == []
-    assert [each.as_ag_ui().metadata for each in (await stored(harness)).open_interrupts] == [interrupt["metadata"]]
+    assert [open_interrupt.as_ag_ui().metadata for open_interrupt in (await stored(harness)).open_interrupts] == [
+        interrupt["metadata"]
+    ]
 
 
 async def stored(harness: Harness) -> Thread:

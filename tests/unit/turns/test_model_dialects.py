@@ -73,7 +73,7 @@ async def test_thoughts_in_other_marks_are_neither_shown_nor_stored_nor_sent_bac
     assert "SECRET" not in events
     body = {"message": "And now?", "sessionId": deployment.harness.thread_id}
     again = (await deployment.served.post("/messages", body)).raise_for_status().json()
-    assert [said["content"] for said in again["messages"] if said["role"] == "assistant"] == ["Hello."]
+    assert [message["content"] for message in again["messages"] if message["role"] == "assistant"] == ["Hello."]
     assert "SECRET" not in json.dumps(deployment.endpoint.bodies)
 
 

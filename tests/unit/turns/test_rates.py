@@ -111,9 +111,9 @@ async def test_no_more_requests_over_http_wait_for_a_conversation_than_runs_are_
     goes_on.set()
     assert [said.types[-1] for said in await asyncio.gather(*running)] == ["RUN_FINISHED"] * 2
     assert not [
-        each
-        for (_, counter), each in harness.activity.counts.items()
-        if counter.kind is CounterKind.WAITS and each.places
+        count
+        for (_, counter), count in harness.activity.counts.items()
+        if counter.kind is CounterKind.WAITS and count.places
     ]
 
 

@@ -242,7 +242,7 @@ async def test_a_consulted_agent_gets_its_knowledge_and_nothing_of_the_users_con
     assert "What a cat is called is up to her." in everything
     assert "Miso" not in everything
     calls = (await context(harness))["calls"]
-    assert [each["agentId"] for each in calls] == ["assistant", "expert", "assistant"]
+    assert [call["agentId"] for call in calls] == ["assistant", "expert", "assistant"]
     assert calls[1]["taskId"] is not None
 
 
@@ -343,7 +343,7 @@ async def consulted(*, says: str, answer: str) -> list[tuple[str, str]]:
     await learn(harness, harness.ada, "expert", PUMP.text, chunk=PUMP)
     harness.model.script(Answer.calling(call("ask_expert", message=QUESTION)), says, answer)
     said = await harness.say(content=QUESTION)
-    return [(each["kind"], each["agentId" if each["kind"] == "document" else "id"]) for each in sources(said)]
+    return [(source["kind"], source["agentId" if source["kind"] == "document" else "id"]) for source in sources(said)]
 
 
 async def test_an_answer_names_the_documents_that_consulted_agents_cite() -> None:
@@ -569,7 +569,7 @@ async def test_a_long_message_is_compared_with_many_triggers_beside_the_event_lo
     for text in ("Hello", "Hello " * 3000):
         await harness.app.memory.agent_memory.search(ASSISTANT, MemorySearch(harness.ada, text, procedures))
     here = threading.get_ident()
-    assert [each == here for each in noted.threads] == [True, False]
+    assert [thread == here for thread in noted.threads] == [True, False]
 
 
 def with_deadline(harness: Harness, milliseconds: float) -> None:

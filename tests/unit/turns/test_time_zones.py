@@ -152,7 +152,7 @@ async def test_a_specialist_and_a_consulted_agent_have_the_same_day() -> None:
     may = Scope("acme", "ada", frozenset({"cave:enter"}))
     await harness.say("m1", "Get me the help desk", scope=may, time_zone=VIENNA)
     _, *agents = harness.model.asked
-    assert [str(asked.contents[0][1]) for asked in agents] == ["Help.", "Hush.", "Help."]
+    assert [str(agent.contents[0][1]) for agent in agents] == ["Help.", "Hush.", "Help."]
     assert {day_of(harness, place) for place in (1, 2, 3)} == {IN_VIENNA}
 
 

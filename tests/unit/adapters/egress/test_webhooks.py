@@ -67,16 +67,16 @@ async def test_a_receiver_that_is_not_there_may_come_back() -> None:
 
 @pytest.mark.parametrize("status", [200, 302, 410, 500])
 async def test_the_status_is_what_counts(status: int) -> None:
-    asked: list[httpx.Request] = []
+    requests: list[httpx.Request] = []
 
     def answer(request: httpx.Request) -> httpx.Response:
-        asked.append(request)
+        requests.append(request)
         return httpx.Response(status, headers={"Location": "https://elsewhere.example/"}, content=b"x" * 10_000_000)
 
     hooks = HttpWebhooks(lambda: DEPLOYED, lambda seconds: httpx.AsyncClient(transport=httpx.MockTransport(answer)))
     assert await hooks.post("https://client.example/hook", b"{}", {"X-A2A-Notification-Token": "t"}) == status
-    assert [(each.method, str(each.url)) for each in asked] == [("POST", "https://client.example/hook")]
-    assert asked[0].headers["X-A2A-Notification-Token"] == "t"
+    assert [(request.method, str(request.url)) for request in requests] == [("POST", "https://client.example/hook")]
+    assert requests[0].headers["X-A2A-Notification-Token"] == "t"
 
 
 class OneText:

@@ -67,4 +67,4 @@ async def ask(
 
 
 def text(chunks: Sequence[ModelChunk]) -> str:
-    return "".join(each.text for each in chunks if isinstance(each, TextDelta))
+    return "".join(chunk.text for chunk in chunks if isinstance(chunk, TextDelta))

@@ -84,7 +84,9 @@ async def test_a_whole_answer_needs_no_reason_to_stop_and_no_content_type(kind: 
 
 
 async def test_the_types_of_events_may_be_their_names_only() -> None:
-    body = "".join(f"event: {each['type']}\ndata: {json.dumps({**each, 'type': None})}\n\n" for each in RESPONSES)
+    body = "".join(
+        f"event: {response['type']}\ndata: {json.dumps({**response, 'type': None})}\n\n" for response in RESPONSES
+    )
     assert responses_endpoint.text_of(await said(body, api="responses")) == "Hello you."
 
 

@@ -43,7 +43,7 @@ class Endpoint(httpx.AsyncBaseTransport):
             return httpx.Response(403, json={"error": {"message": "The signature does not match."}})
         over_responses = request.url.path.endswith("/responses")
         events = answers(message("Hello.")) if over_responses else [chunk({"content": "Hello."}), chunk({}, "stop")]
-        lines = "".join(f"data: {json.dumps(each)}\n\n" for each in events)
+        lines = "".join(f"data: {json.dumps(event)}\n\n" for event in events)
         return httpx.Response(200, headers={"content-type": "text/event-stream"}, content=lines.encode())
 
 

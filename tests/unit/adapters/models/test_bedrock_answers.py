@@ -279,7 +279,7 @@ async def test_a_gateway_may_answer_whole() -> None:
 async def test_calls_under_one_index_stay_apart(before: list[bytes]) -> None:
     calls = [*call("add", '{"x":', "1}", call_id="a"), *call("add", '{"x":', "2}", call_id="b")]
     chunks = await ask(ScriptedBedrock([[*before, *calls, *end("tool_use")]]), tools=(ADD,))
-    found = [each for each in chunks if isinstance(each, ToolCall)]
+    found = [chunk for chunk in chunks if isinstance(chunk, ToolCall)]
     assert found == [ToolCall("a", "add", '{"x":1}'), ToolCall("b", "add", '{"x":2}')]
 
 
@@ -296,7 +296,7 @@ async def test_calls_under_one_index_stay_apart(before: list[bytes]) -> None:
 )
 async def test_arguments_are_read_in_any_form(frames: list[bytes]) -> None:
     chunks = await ask(ScriptedBedrock([[*frames, *end("tool_use")]]), tools=(ADD,))
-    assert [each.parsed() for each in chunks if isinstance(each, ToolCall)] == [{"x": 1}]
+    assert [chunk.parsed() for chunk in chunks if isinstance(chunk, ToolCall)] == [{"x": 1}]
 
 
 async def test_text_beside_thinking_is_not_lost() -> None:

@@ -72,8 +72,11 @@ def embedder(model: str, bedrock: ScriptedBedrock, **options: Any) -> BedrockEmb
 @pytest.mark.parametrize("model", DIMENSIONS)
 async def test_each_text_has_its_vector_of_length_1(model: str) -> None:
     vectors = await embedder(model, Embedding()).embed(["green paint", "boat"])
-    assert [len(each) for each in vectors] == [DIMENSIONS[model]] * 2
-    assert [each[0] for each in vectors] == [pytest.approx(11 / math.hypot(11, 1)), pytest.approx(4 / math.hypot(4, 1))]
+    assert [len(vector) for vector in vectors] == [DIMENSIONS[model]] * 2
+    assert [vector[0] for vector in vectors] == [
+        pytest.approx(11 / math.hypot(11, 1)),
+        pytest.approx(4 / math.hypot(4, 1)),
+    ]
 
 
 async def test_what_is_asked_has_the_form_of_the_model() -> None:
@@ -115,7 +118,7 @@ async def test_models_of_one_text_are_asked_five_times_at_once() -> None:
     texts = [f"text {number}" * (number + 1) for number in range(40)]
     vectors = await embedder(TITAN, bedrock).embed(texts)
     assert (len(bedrock.requests), bedrock.most_at_once) == (40, 5)
-    assert [each[0] for each in vectors] == [pytest.approx(len(text) / math.hypot(len(text), 1)) for text in texts]
+    assert [vector[0] for vector in vectors] == [pytest.approx(len(text) / math.hypot(len(text), 1)) for text in texts]
 
 
 async def test_cohere_is_asked_for_96_texts_together() -> None:

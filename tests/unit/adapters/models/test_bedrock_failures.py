@@ -173,7 +173,7 @@ async def test_missing_credentials_are_the_operators_matter(caplog: pytest.LogCa
     with pytest.raises(ModelMisconfigured):
         await ask(bedrock, model=BedrockChatModel(BedrockConnection("eu-west-1", Nothing, transport=bedrock)))
     assert bedrock.requests == []
-    [record] = [each for each in caplog.records if each.levelno == logging.WARNING]
+    [record] = [record for record in caplog.records if record.levelno == logging.WARNING]
     assert record.__dict__["text"] == "There are no AWS credentials."
 
 

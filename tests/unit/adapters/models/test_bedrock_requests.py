@@ -362,8 +362,11 @@ async def test_prefixes_that_come_again_end_with_cache_points(bedrock: ScriptedB
 async def test_of_many_cache_points_the_first_and_the_newest_are_kept(bedrock: ScriptedBedrock) -> None:
     turns = [marked(Role.USER if number % 2 == 0 else Role.ASSISTANT, f"{number}") for number in range(9)]
     await ask(bedrock, marked(Role.SYSTEM, "Be brief."), *turns)
-    content = [*bedrock.body["system"], *(block for each in bedrock.body["messages"] for block in each["content"])]
-    before = [content[place - 1]["text"] for place, block in enumerate(content) if block == POINT]
+    content = [
+        *bedrock.body["system"],
+        *(block for message in bedrock.body["messages"] for block in message["content"]),
+    ]
+    before = [content[index - 1]["text"] for index, block in enumerate(content) if block == POINT]
     assert before == ["Be brief.", "0", "7", "8"]
 
 

@@ -130,5 +130,7 @@ def _as_boto3_sends(session: boto3.session.Session, model: str) -> tuple[str, di
     with pytest.raises(Exception):  # noqa: B017, PT011 - the answer is none
         client.converse_stream(modelId=model, messages=[{"role": "user", "content": [{"text": "Hello"}]}])
     [request] = sent
-    headers = {name: each.decode() if isinstance(each, bytes) else each for name, each in request.headers.items()}
+    headers = {
+        name: header.decode() if isinstance(header, bytes) else header for name, header in request.headers.items()
+    }
     return request.url, headers, request.body

@@ -197,7 +197,7 @@ async def test_a_name_with_marks_of_a_chat_template_is_that_of_the_offered_tool(
     delta = {"tool_calls": [{"index": 0, "id": "c1", "type": "function", "function": function}]}
     events = [chat_endpoint.chunk(delta), chat_endpoint.chunk({}, "tool_calls")]
     endpoint = chat_endpoint.Endpoint(lambda _: chat_endpoint.sse(*events))
-    assert [each.name for each in calls_of(await chat_endpoint.ask(endpoint, tools=[LOOKUP]))] == ["lookup"]
+    assert [call.name for call in calls_of(await chat_endpoint.ask(endpoint, tools=[LOOKUP]))] == ["lookup"]
 
 
 async def test_a_name_that_is_offered_as_it_is_stays_so() -> None:

@@ -38,7 +38,7 @@ class Wanting(Endpoint):
         self.refused = 0
 
     def _decide(self, request: dict[str, Any]) -> httpx2.Response:
-        answers = [each for each in request["messages"] if each["role"] == "assistant"]
+        answers = [message for message in request["messages"] if message["role"] == "assistant"]
         if not all(self._field.items() <= answer.items() for answer in answers):
             self.refused += 1
             return body(self._refusal, 400)
@@ -108,10 +108,10 @@ async def test_a_guess_that_is_refused_too_is_not_learned() -> None:
     prompts.append(Prompt(Role.USER, "Thanks."))
     with pytest.raises(ModelRefused):
         await ask(model, prompts)
-    assert [["note" in each for each in sent["messages"]] for sent in endpoint.bodies[1:]] == [
+    assert [["note" in message for message in sent["messages"]] for sent in endpoint.bodies[1:]] == [
         [False, False, False],
         [False, True, False],
     ]
     endpoint.answer = lambda request: sse(chunk({"content": "Fine."}, "stop"))
     await ask(model, prompts)
-    assert not any("note" in each for each in endpoint.bodies[-1]["messages"])
+    assert not any("note" in message for message in endpoint.bodies[-1]["messages"])

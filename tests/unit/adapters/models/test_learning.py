@@ -52,9 +52,9 @@ def changes(profile: ModelProfile | None, before: ModelProfile = UNKNOWN) -> dic
     if profile is None:
         return {}
     return {
-        each.name: getattr(profile, each.name)
-        for each in fields(ModelProfile)
-        if getattr(profile, each.name) != getattr(before, each.name)
+        field.name: getattr(profile, field.name)
+        for field in fields(ModelProfile)
+        if getattr(profile, field.name) != getattr(before, field.name)
     }
 
 

@@ -30,7 +30,7 @@ def refusal(text: str, status: int = 400, **more: Any) -> ProviderFailure:
 def changes(form: RequestForm | None) -> dict[str, Any]:
     if form is None:
         return {}
-    facts = {each.name: getattr(form.profile, each.name) for each in fields(ModelProfile)}
+    facts = {field.name: getattr(form.profile, field.name) for field in fields(ModelProfile)}
     found = {name: value for name, value in facts.items() if value != getattr(UNKNOWN, name)}
     if "dropped_keywords" in found:
         found["dropped_keywords"] -= UNKNOWN.dropped_keywords

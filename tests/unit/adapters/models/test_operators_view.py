@@ -72,7 +72,12 @@ def refuses(name: str) -> Rule:
 
 
 def refuses_parts(body: dict[str, Any]) -> str | None:
-    kinds = {part["type"] for each in body["messages"] if isinstance(each["content"], list) for part in each["content"]}
+    kinds = {
+        part["type"]
+        for message in body["messages"]
+        if isinstance(message["content"], list)
+        for part in message["content"]
+    }
     return f"Unsupported content part type: {min(kinds - {'text'})}" if kinds - {"text"} else None
 
 

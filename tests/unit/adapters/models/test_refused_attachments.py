@@ -43,7 +43,9 @@ class TextOnlyEndpoint(httpx.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         messages = json.loads(await request.aread())["messages"]
-        kinds = {part["type"] for each in messages if isinstance(each["content"], list) for part in each["content"]}
+        kinds = {
+            part["type"] for message in messages if isinstance(message["content"], list) for part in message["content"]
+        }
         if kinds - {"text"}:
             self.refused += 1
             message = f"Unsupported chat content part type: {min(kinds - {'text'})}"

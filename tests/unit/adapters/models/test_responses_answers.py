@@ -142,11 +142,11 @@ async def test_an_answer_that_is_not_complete_is_cut(reason: str) -> None:
 
 async def test_a_cut_answer_keeps_whole_calls_only_and_sends_no_reasoning_back() -> None:
     whole = streamed(reasoning("secret"), call("add", '{"x": 1}'))
-    begun = [
+    tasks = [
         {"type": "response.output_item.added", "output_index": 2, "item": call("add", "", item_id="fc_2")},
         {"type": "response.function_call_arguments.delta", "output_index": 2, "item_id": "fc_2", "delta": '{"x": 12'},
     ]
-    chunks = await heard(*whole, *begun, ended(status="incomplete", incomplete_details={"reason": "max_output_tokens"}))
+    chunks = await heard(*whole, *tasks, ended(status="incomplete", incomplete_details={"reason": "max_output_tokens"}))
     assert calls_of(chunks) == [ToolCall("call_1", "add", '{"x": 1}')]
     assert (end_of(chunks).reason, end_of(chunks).provider_parts) == (FinishReason.LENGTH, None)
 

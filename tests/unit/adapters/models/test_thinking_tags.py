@@ -15,11 +15,11 @@ def read(pieces: list[str], *, thinks_first: bool = False) -> tuple[str, str, bo
     """The answer, the thinking, and whether text that was given out has been taken back."""
     tags = ThinkingTags(thinks_first=thinks_first)
     answer, thinking, took_back = "", "", False
-    for found in (*map(tags.take, pieces), tags.end()):
-        if found.takes_back:
+    for separated in (*map(tags.take, pieces), tags.end()):
+        if separated.takes_back:
             answer, took_back = "", True
-        answer += found.text
-        thinking += found.thinking
+        answer += separated.text
+        thinking += separated.thinking
     return answer, thinking, took_back
 
 

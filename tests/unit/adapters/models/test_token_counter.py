@@ -91,7 +91,7 @@ def test_the_table_is_not_used_for_long_pieces_and_rare_scripts(kind: str) -> No
 def test_the_table_is_not_used_for_many_texts() -> None:
     counter = PieceCounter(TABLE)
     words = ["".join(letters) for letters in product("bcdfgjkqxz", repeat=5)]
-    texts = [" ".join(words[place : place + 1_000]) for place in range(0, len(words), 1_000)]
+    texts = [" ".join(words[index : index + 1_000]) for index in range(0, len(words), 1_000)]
     with pytest.raises(TooManyLookups):
         sum(map(counter.count, texts))
 

@@ -78,7 +78,8 @@ def test_schemas_that_refer_to_themselves_stay_small() -> None:
     node = {"properties": {name: {"$ref": "#/$defs/N"} for name in "abcdefgh"}}
     assert len(json.dumps(offered({"properties": {"n": {"$ref": "#/$defs/N"}}, "$defs": {"N": node}}, INLINES))) < 5_000
     many = {
-        f"D{at}": {"properties": {f"p{each}": {"$ref": f"#/$defs/D{each}"} for each in range(12)}} for at in range(12)
+        f"D{at}": {"properties": {f"p{index}": {"$ref": f"#/$defs/D{index}"} for index in range(12)}}
+        for at in range(12)
     }
     found = json.dumps(offered({"properties": {"n": {"$ref": "#/$defs/D0"}}, "$defs": many}, INLINES))
     assert found.count("{") < 2 * MAX_INLINED

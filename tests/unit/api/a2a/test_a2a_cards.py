@@ -81,7 +81,9 @@ async def test_the_card_of_the_default_agent_needs_no_token(served: A2AServed) -
         "https://baton.test/a2a",
     )
     interfaces = reported["supportedInterfaces"]
-    assert [(each["protocolBinding"], each["protocolVersion"], each["url"]) for each in interfaces] == [
+    assert [
+        (interface["protocolBinding"], interface["protocolVersion"], interface["url"]) for interface in interfaces
+    ] == [
         ("JSONRPC", "1.0", reported["url"]),
         ("JSONRPC", "0.3.0", reported["url"]),
         ("HTTP+JSON", "1.0", f"{reported['url']}/v1"),
@@ -89,7 +91,7 @@ async def test_the_card_of_the_default_agent_needs_no_token(served: A2AServed) -
     assert reported["additionalInterfaces"] == [
         {"url": reported["url"], "transport": "JSONRPC"},
     ]
-    assert [each["id"] for each in reported["skills"]] == ["assistant", "desk"]
+    assert [skill["id"] for skill in reported["skills"]] == ["assistant", "desk"]
     assert reported["capabilities"]["streaming"] is True
     assert reported["capabilities"]["pushNotifications"] is True
     assert await card(served, "/.well-known/agent.json") == reported
@@ -105,7 +107,7 @@ async def test_a_card_is_also_at_the_address_that_it_names(served: A2AServed) ->
 
 async def test_the_extended_card_is_also_where_older_clients_ask_for_it(served: A2AServed) -> None:
     reported = await card(served, "/agent/authenticatedExtendedCard", "skill:create", user="ada")
-    assert [each["id"] for each in reported["skills"]] == ["assistant", "skill-guide", "desk"]
+    assert [skill["id"] for skill in reported["skills"]] == ["assistant", "skill-guide", "desk"]
 
 
 async def test_the_extended_card_is_refused_without_a_token_even_where_calls_are_not() -> None:
@@ -137,9 +139,9 @@ async def test_the_extension_says_what_the_agent_can_do(served: A2AServed) -> No
 
 async def test_a_user_who_may_see_more_agents_reads_of_them(served: A2AServed) -> None:
     reported = await card(served, "/.well-known/agent-card.json", "skill:create", user="ada")
-    assert [each["id"] for each in reported["skills"]] == ["assistant", "skill-guide", "desk"]
+    assert [skill["id"] for skill in reported["skills"]] == ["assistant", "skill-guide", "desk"]
     extended = await served.call("agent/getAuthenticatedExtendedCard", {}, "skill:create")
-    assert [each["id"] for each in extended["result"]["skills"]] == ["assistant", "skill-guide", "desk"]
+    assert [skill["id"] for skill in extended["result"]["skills"]] == ["assistant", "skill-guide", "desk"]
     current = await served.call("GetExtendedAgentCard", {}, "skill:create", path="/a2a/skill-guide")
     assert current["result"]["name"] == "Skill Guide"
 

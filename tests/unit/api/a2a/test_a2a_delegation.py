@@ -43,7 +43,7 @@ async def sent(served: A2AServed, params: Json) -> Json:
 def notes(served: A2AServed, role: Role = Role.SYSTEM) -> str:
     """The model's last messages of a role."""
     prompts = served.harness.model.asked[-1].prompts
-    return "\n".join(str(each.content) for each in prompts if each.role is role)
+    return "\n".join(str(prompt.content) for prompt in prompts if prompt.role is role)
 
 
 @pytest.mark.parametrize("is_blocking", [True, False])
@@ -66,7 +66,7 @@ async def test_delegated_work_is_followed_to_its_origin_in_the_audit(served: A2A
     asked = said("One", {"parent_task_id": "their-task", "handoff": HANDOFF})
     task = await sent(served, {"message": asked, "configuration": {"blocking": is_blocking}})
     await served.queue.settled()
-    records = [each for each in served.harness.audit.records if each.action == "task.delegate"]
+    records = [record for record in served.harness.audit.records if record.action == "task.delegate"]
     (record,) = records
     assert (record.thread_id, record.outcome) == (task["contextId"], "requested")
     assert record.detail["taskId"] == task["id"]
@@ -77,7 +77,7 @@ async def test_delegated_work_is_followed_to_its_origin_in_the_audit(served: A2A
 async def test_ordinary_messages_are_not_audited_as_delegated(served: A2AServed) -> None:
     task = await sent(served, blocking(message("One")))
     assert "parent_task_id" not in task["metadata"][EXTENSION_URI]
-    assert [each for each in served.harness.audit.records if each.action == "task.delegate"] == []
+    assert [record for record in served.harness.audit.records if record.action == "task.delegate"] == []
 
 
 @pytest.mark.parametrize("is_blocking", [True, False])

@@ -90,7 +90,7 @@ async def test_history_and_artifacts_are_left_out_unless_they_are_wanted(served:
     assert "artifacts" not in bare
     [whole] = (await listed(served, historyLength=1, includeArtifacts=True))["tasks"]
     assert [text_of(each) for each in whole["history"]] == ["Hello there."]
-    assert [text_of(each) for each in whole["artifacts"]] == ["Hello there."]
+    assert [text_of(artifact) for artifact in whole["artifacts"]] == ["Hello there."]
     assert whole["id"] == task["id"]
 
 

@@ -189,9 +189,13 @@ async def test_calls_of_0_3_are_reported_to_use_json_rpc(
 
 async def test_cards_name_the_binding_for_1_0_only(http: httpx.AsyncClient) -> None:
     card = (await http.get("/.well-known/agent-card.json")).json()
-    bound = [each for each in card["supportedInterfaces"] if each["protocolBinding"] == "HTTP+JSON"]
+    bound = [
+        supported_interface
+        for supported_interface in card["supportedInterfaces"]
+        if supported_interface["protocolBinding"] == "HTTP+JSON"
+    ]
     assert [each["protocolVersion"] for each in bound] == ["1.0"]
-    assert [each["transport"] for each in card["additionalInterfaces"]] == ["JSONRPC"]
+    assert [additional_interface["transport"] for additional_interface in card["additionalInterfaces"]] == ["JSONRPC"]
     assert (await http.get("/a2a/v1/card", headers=CURRENT)).status_code == 404
 
 

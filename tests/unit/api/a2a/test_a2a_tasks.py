@@ -48,7 +48,7 @@ async def test_an_answered_task_is_completed_and_the_conversation_continues(serv
     first = await sent(served, message("One", "m-1"))
     assert first["status"]["state"] == "completed"
     assert text_of(first["status"]["message"]) == "First."
-    assert [text_of(each) for each in first["artifacts"]] == ["First."]
+    assert [text_of(artifact) for artifact in first["artifacts"]] == ["First."]
     refused = (await served.call("message/send", blocking(message("Two", "m-2", taskId=first["id"]))))["error"]
     assert refused["code"] == -32004
     assert "without taskId" in refused["message"]
@@ -64,7 +64,7 @@ async def test_a_task_that_asks_is_the_turns_of_its_messages(served: A2AServed) 
     second = await sent(served, message("Two", "m-2", taskId=first["id"]))
     assert (second["id"], second["contextId"]) == (first["id"], first["contextId"])
     assert [text_of(each) for each in second["history"]] == ["One", "Hello there.", "Two", "Second."]
-    assert [text_of(each) for each in second["artifacts"]] == ["Hello there.", "Second."]
+    assert [text_of(artifact) for artifact in second["artifacts"]] == ["Hello there.", "Second."]
     assert second["status"]["state"] == "completed"
     assert (await served.call("tasks/get", {"id": first["id"]}))["result"] == second
 
@@ -238,17 +238,17 @@ async def test_a_model_that_fails_fails_the_task(served: A2AServed) -> None:
 async def test_a_stream_begins_with_the_task_and_ends_with_its_state(served: A2AServed) -> None:
     served.harness.model.script(Answer(("One ", "two ", "three.")))
     first, *updates, last = [
-        each["result"] for each in await served.calls("message/stream", {"message": message("Count", "m-1")})
+        call["result"] for call in await served.calls("message/stream", {"message": message("Count", "m-1")})
     ]
     assert (first["kind"], first["status"]["state"]) == ("task", "working")
     assert [text_of(each) for each in first["history"]] == ["Count"]
-    assert {each["kind"] for each in updates} == {"artifact-update"}
-    assert "".join(text_of(each["artifact"]) for each in updates) == "One two three."
-    assert [each["append"] for each in updates] == [False, *[True] * (len(updates) - 1)]
+    assert {update["kind"] for update in updates} == {"artifact-update"}
+    assert "".join(text_of(update["artifact"]) for update in updates) == "One two three."
+    assert [update["append"] for update in updates] == [False, *[True] * (len(updates) - 1)]
     assert (last["kind"], last["status"]["state"], last["final"]) == ("status-update", "completed", True)
     task = (await served.call("tasks/get", {"id": first["id"]}))["result"]
     assert task["status"] == last["status"]
-    assert [each["artifactId"] for each in task["artifacts"]] == [updates[0]["artifact"]["artifactId"]]
+    assert [artifact["artifactId"] for artifact in task["artifacts"]] == [updates[0]["artifact"]["artifactId"]]
 
 
 async def test_a_stream_empties_the_artifact_of_an_answer_that_is_refused() -> None:
@@ -261,7 +261,7 @@ async def test_a_stream_empties_the_artifact_of_an_answer_that_is_refused() -> N
     served = A2AServed(coded(agent, answers=("The house is quiet. " * 30 + "The secret is Rufus.",)))
     _, *updates, _ = await served.calls("message/stream", {"message": message("Tell me", "m-1")})
     texts: dict[str, str] = {}
-    for update in (each["result"] for each in updates):
+    for update in (update["result"] for update in updates):
         artifact = update["artifact"]
         before = texts.get(artifact["artifactId"], "") if update["append"] else ""
         texts[artifact["artifactId"]] = before + text_of(artifact)
@@ -269,8 +269,8 @@ async def test_a_stream_empties_the_artifact_of_an_answer_that_is_refused() -> N
 
 
 async def test_a_stream_of_the_current_line(served: A2AServed) -> None:
-    events = [each["result"] for each in await served.calls("SendStreamingMessage", current("Hello"), version="1.0")]
-    assert [next(iter(each)) for each in events] == ["task", "artifactUpdate", "statusUpdate"]
+    events = [call["result"] for call in await served.calls("SendStreamingMessage", current("Hello"), version="1.0")]
+    assert [next(iter(event)) for event in events] == ["task", "artifactUpdate", "statusUpdate"]
     assert events[-1]["statusUpdate"]["status"]["state"] == "TASK_STATE_COMPLETED"
 
 
@@ -285,8 +285,12 @@ async def test_a_client_that_subscribes_again_gets_the_task_and_the_whole_answer
     streaming, again = await _twice(served, "tasks/resubscribe", held_answer(served))
     reported, repeated = await asyncio.gather(streaming, again)
     results = [each["result"] for each in repeated]
-    assert [each["kind"] for each in results] == ["task", *["artifact-update"] * (len(results) - 2), "status-update"]
-    assert "".join(text_of(each["artifact"]) for each in results[1:-1]) == "One two"
+    assert [result["kind"] for result in results] == [
+        "task",
+        *["artifact-update"] * (len(results) - 2),
+        "status-update",
+    ]
+    assert "".join(text_of(result["artifact"]) for result in results[1:-1]) == "One two"
     assert results[-1] == reported[-1]["result"]
 
 
@@ -298,9 +302,11 @@ async def test_a_subscription_of_the_current_line_stays_until_the_task_is_final(
     await sent(served, message("Go on", "m-2", taskId=task_id))
     task, *updates = [each["result"] for each in await again]
     assert task["task"]["id"] == task_id
-    states = [each["statusUpdate"]["status"]["state"] for each in updates if "statusUpdate" in each]
+    states = [update["statusUpdate"]["status"]["state"] for update in updates if "statusUpdate" in update]
     assert states[-1] == "TASK_STATE_COMPLETED"
-    said = [each["artifactUpdate"]["artifact"]["parts"][0]["text"] for each in updates if "artifactUpdate" in each]
+    said = [
+        update["artifactUpdate"]["artifact"]["parts"][0]["text"] for update in updates if "artifactUpdate" in update
+    ]
     assert "".join(said) == "May I?Hello there."
 
 
@@ -321,7 +327,7 @@ async def _twice(
 async def _tasks(served: A2AServed) -> list[str]:
     """The ids of the tasks whose runs are in progress."""
     threads, _ = await served.items("/threads")
-    return [f"{each['id']}.{each['run']['messageId']}" for each in threads if each["run"] is not None]
+    return [f"{thread['id']}.{thread['run']['messageId']}" for thread in threads if thread["run"] is not None]
 
 
 async def test_subscribing_to_a_task_that_waits_gives_the_task(served: A2AServed) -> None:
@@ -501,8 +507,8 @@ async def test_an_answer_in_a_stream(wiki_served: A2AServed) -> None:
     task = await asked(wiki_served)
     wiki_served.harness.model.script("Done.")
     reported = [
-        each["result"]
-        for each in await wiki_served.calls("message/stream", {"message": message("yes", "m-2", taskId=task["id"])})
+        call["result"]
+        for call in await wiki_served.calls("message/stream", {"message": message("yes", "m-2", taskId=task["id"])})
     ]
     assert reported[0]["status"]["state"] == "working"
     assert text_of(reported[-1]["status"]["message"]) == "Done."
@@ -671,8 +677,8 @@ async def test_two_messages_at_once_are_answered_in_their_order(served: A2AServe
     await asyncio.sleep(0.1)
     gate.set()
     streams = await asyncio.gather(*waiting)
-    assert {each[0]["result"]["id"] for each in streams} == {task["id"]}
-    assert all(each[-1]["result"]["status"]["state"] == "completed" for each in streams)
+    assert {stream[0]["result"]["id"] for stream in streams} == {task["id"]}
+    assert all(stream[-1]["result"]["status"]["state"] == "completed" for stream in streams)
     after = (await served.call("tasks/get", {"id": task["id"]}))["result"]
     assert sorted(text_of(each) for each in after["history"][2:]) == ["Hello there.", "Hello there.", "Three", "Two"]
 

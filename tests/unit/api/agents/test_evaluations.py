@@ -54,7 +54,7 @@ async def test_a_published_evaluation_is_listed_and_read_by_those_who_write_agen
     assert (await served.get(f"{PATH}/{entry['id']}", WRITE)).json() == entry
     del entry["details"]
     assert (await served.get(PATH, WRITE)).json() == {"items": [entry], "nextCursor": None}
-    [record] = [each for each in served.harness.audit.records if each.action == "evaluation.publish"]
+    [record] = [record for record in served.harness.audit.records if record.action == "evaluation.publish"]
     assert (record.outcome, record.detail["evaluationId"]) == ("published", entry["id"])
 
 
@@ -119,7 +119,7 @@ async def test_everything_needs_the_permission() -> None:
         await served.get(f"{PATH}/001773480413589-5d0ad1c6d1b0"),
         await served.request("DELETE", f"{PATH}/001773480413589-5d0ad1c6d1b0"),
     ]
-    assert [each.status_code for each in answers] == [403] * 4
+    assert [answer.status_code for answer in answers] == [403] * 4
 
 
 async def test_a_deleted_one_is_gone_and_unknown_ids_are_not_found() -> None:

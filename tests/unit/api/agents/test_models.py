@@ -84,7 +84,7 @@ async def test_both_need_the_permission(permission: str) -> None:
     assert (await served.get("/models", permission)).status_code == 403
     assert (await served.post("/models/check", {"model": "test-model"}, permission)).status_code == 403
     assert model.asked == []
-    assert [(each.action, each.outcome) for each in served.harness.audit.records] == [
+    assert [(record.action, record.outcome) for record in served.harness.audit.records] == [
         ("model.list", "denied"),
         ("model.check", "denied"),
     ]

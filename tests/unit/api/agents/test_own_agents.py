@@ -161,9 +161,9 @@ async def test_the_problems_of_yaml_have_lines(authors: Authors) -> None:
     refused = (await authors.put("tutor", YAML.replace("many", "500"))).json()
     assert refused["errors"] == [{"field": "sub_agents.0", "message": "there is no agent 'nobody'", "line": 12}]
     refused = (await authors.put("tutor", "name: [1\n")).json()
-    assert [each["line"] for each in refused["errors"]] == [2]
+    assert [error["line"] for error in refused["errors"]] == [2]
     refused = (await authors.put("tutor", TUTOR | {"main": 7})).json()
-    assert [(each["field"], each["line"]) for each in refused["errors"]] == [("main", None)]
+    assert [(error["field"], error["line"]) for error in refused["errors"]] == [("main", None)]
     assert "errors" not in (await authors.call("GET", "/agents/tutor")).json()
 
 
@@ -233,7 +233,7 @@ SECRET = {"secret": "baton/model-key"}
             {"model": {"extra": {"api_base": "https://evil.example"}}},
             "model.extra: fields of requests are for the agents",
         ),
-        ({"tools": [TOOL | {"name": f"t{place}"} for place in range(21)]}, "tools: a tenant's agent has at most 20"),
+        ({"tools": [TOOL | {"name": f"t{index}"} for index in range(21)]}, "tools: a tenant's agent has at most 20"),
         (
             {"triggers": [f"(a|b){{{n},20}}x" for n in range(11)]},
             "triggers: a tenant's agent has at most 10 patterns",
@@ -325,7 +325,7 @@ async def test_nobody_gains_an_agent_that_its_permissions_hide(authors: Authors)
         await authors.call("GET", "/agents/tutor"),
         await authors.put("friend", TUTOR | {"subAgents": ["tutor"]}),
     ]
-    assert [each.json()["code"] for each in calls] == ["unknown_agent"] * 7 + ["invalid_agent"]
+    assert [call.json()["code"] for call in calls] == ["unknown_agent"] * 7 + ["invalid_agent"]
     assert (await authors.put("tutor", TUTOR, "hr:read")).status_code == 200
     # The version that was hidden stays hidden.
     assert (await authors.call("GET", "/agents/tutor/versions/1")).json()["code"] == "unknown_agent"
@@ -376,7 +376,7 @@ async def test_a_repeated_change_makes_one_version_and_one_record(authors: Autho
     for _ in range(3):
         again = await authors.put("tutor", TUTOR, headers={"If-None-Match": "*"})
         assert again.json()["version"] == 1
-    assert [(each.action, each.outcome, each.detail) for each in authors.served.harness.audit.records] == [
+    assert [(record.action, record.outcome, record.detail) for record in authors.served.harness.audit.records] == [
         ("agent.write", "created", {"agentId": "tutor", "version": 1})
     ]
 
@@ -399,13 +399,13 @@ async def test_an_agent_is_rolled_back_to_any_version_and_back_from_its_deletion
     assert (await authors.call("POST", "/agents/tutor/rollback", json={"version": 2})).json()["version"] == 5
     assert (await authors.call("GET", "/agents/tutor")).json()["name"] == "Worse"
     page = (await authors.call("GET", "/agents/tutor/versions", params={"limit": 3})).json()
-    assert [(each["version"], each["isDeletion"], each["restores"], each["comment"]) for each in page["items"]] == [
+    assert [(item["version"], item["isDeletion"], item["restores"], item["comment"]) for item in page["items"]] == [
         (5, False, 2, None),
         (4, True, None, None),
         (3, False, 1, "It was better"),
     ]
     rest = (await authors.call("GET", "/agents/tutor/versions", params={"cursor": page["nextCursor"]})).json()
-    assert [each["version"] for each in rest["items"]] == [2, 1]
+    assert [item["version"] for item in rest["items"]] == [2, 1]
     first = (await authors.call("GET", "/agents/tutor/versions/1")).json()
     assert (first["comment"], first["agent"]["name"]) == ("The first", "Tutor")
     for missing in (
@@ -414,9 +414,9 @@ async def test_an_agent_is_rolled_back_to_any_version_and_back_from_its_deletion
     ):
         assert (missing.status_code, missing.json()["code"]) == (404, "unknown_agent_version")
     records = authors.served.harness.audit.records
-    outcomes = [each.outcome for each in records if each.outcome != "not_found"]
+    outcomes = [record.outcome for record in records if record.outcome != "not_found"]
     assert outcomes == ["created", "changed", "restored", "deleted", "restored"]
-    assert "Ask" not in json.dumps([each.detail for each in records])
+    assert "Ask" not in json.dumps([record.detail for record in records])
 
 
 async def test_an_agent_that_others_refer_to_is_not_deleted(authors: Authors) -> None:
@@ -524,7 +524,7 @@ async def test_an_agent_exists_for_its_tenant_only(
                 own.pop(agent_id, None)
         else:
             versions = await authors.call("GET", f"/agents/{agent_id}/versions", tenant=tenant)
-            known = [each for each in versions.json().get("items", ()) if not each["isDeletion"]]
+            known = [item for item in versions.json().get("items", ()) if not item["isDeletion"]]
             if known:
                 answer = await authors.call(
                     "POST", f"/agents/{agent_id}/rollback", tenant=tenant, json={"version": known[-1]["version"]}
@@ -545,7 +545,7 @@ def test_an_owner_is_no_field_of_a_definition() -> None:
 async def test_many_problems_of_a_definition_are_reported_up_to_a_limit(authors: Authors) -> None:
     text = "name: T\ndescription: d\nsystem_prompt: p\n" + "".join(f"x{number}: 1\n" for number in range(5_000))
     refused = (await authors.put("tutor", text)).json()
-    assert [each["line"] for each in refused["errors"]] == list(range(4, 24))
+    assert [error["line"] for error in refused["errors"]] == list(range(4, 24))
     assert refused["detail"].endswith("and 4980 more.")
 
 

@@ -111,9 +111,9 @@ class World:
                 own = {each["id"] for each in listed if each["sourceId"] is None}
                 assert own == self.expected.get((tenant, agent), set())
                 sources, _ = await self.served.items(f"/agents/{agent}/sources", *PERMISSIONS, limit=100)
-                assert {each["id"] for each in sources} == self.expected_sources.get((tenant, agent), set())
-                assert {each["sourceId"] for each in listed} - {None} <= {each["id"] for each in sources}
-                assert all(each["prefix"].startswith(f"s3://manuals/{tenant}/") for each in sources)
+                assert {source["id"] for source in sources} == self.expected_sources.get((tenant, agent), set())
+                assert {each["sourceId"] for each in listed} - {None} <= {source["id"] for source in sources}
+                assert all(source["prefix"].startswith(f"s3://manuals/{tenant}/") for source in sources)
                 for number in range(3):
                     answer = await self.served.get(f"/agents/{agent}/documents/{document_id(number)}", *PERMISSIONS)
                     assert (answer.status_code == 200) == (document_id(number) in own)

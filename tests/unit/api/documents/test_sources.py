@@ -188,7 +188,7 @@ async def test_an_agent_that_the_caller_cannot_see_is_unknown(
     answer = await (served.post(place, SITEMAP, WRITE) if is_post else served.request(method, place, WRITE))
     assert code(answer) == (404, "unknown_agent")
     outcome = "denied" if agent == "librarian" else "not_found"
-    assert [(each.action, each.outcome) for each in served.harness.audit.records] == [(action, outcome)]
+    assert [(record.action, record.outcome) for record in served.harness.audit.records] == [(action, outcome)]
 
 
 async def test_a_source_of_another_tenant_is_unknown(served: Served) -> None:

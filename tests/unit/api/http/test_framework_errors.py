@@ -42,6 +42,6 @@ async def test_a_status_is_answered_by_one_of_its_class(path: str, status: HTTPS
 
 def test_each_error_has_a_name_of_its_class_in_the_http_binding_of_a2a() -> None:
     def classes(of: type[BatonError]) -> list[type[BatonError]]:
-        return [of, *(each for cls in of.__subclasses__() for each in classes(cls))]
+        return [of, *(error for cls in of.__subclasses__() for error in classes(cls))]
 
-    assert {each.status for each in classes(BatonError)} - STATUSES.keys() - {500} == set()
+    assert {error.status for error in classes(BatonError)} - STATUSES.keys() - {500} == set()

@@ -196,7 +196,7 @@ HEADERS = [
 @pytest.mark.parametrize(("method", "path", "header"), HEADERS)
 def test_the_document_states_the_form_of_tags(document: Json, method: str, path: str, header: str) -> None:
     parameters = document["paths"][path][method]["parameters"]
-    [schema] = [each["schema"] for each in parameters if each["name"].lower() == header.lower()]
+    [schema] = [parameter["schema"] for parameter in parameters if parameter["name"].lower() == header.lower()]
     check = Draft202012Validator(schema)
     assert check.is_valid("*")
     for wrong in ("0" * 64, "", "null", '"'):

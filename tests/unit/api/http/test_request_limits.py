@@ -89,7 +89,7 @@ def bodies() -> dict[str, tuple[Any, Any]]:
     for route in Served().app.routes:
         if isinstance(route, APIRoute) and route.body_field is not None:
             annotation = route.body_field.field_info.annotation
-            model = next((each for each in get_args(annotation) if each is not type(None)), annotation)
+            model = next((argument for argument in get_args(annotation) if argument is not type(None)), annotation)
             found[f"{min(route.methods)} {route.path}"] = (route.body_field, model)
     return found
 

@@ -28,9 +28,9 @@ def words_in_places_of_ids(paths: list[str]) -> dict[str, set[str]]:
     parts = [path.strip("/").split("/") for path in paths]
     for one in parts:
         for other in parts:
-            for place, (word, name) in enumerate(zip(one, other, strict=False)):
+            for index, (word, name) in enumerate(zip(one, other, strict=False)):
                 if name.startswith("{") and not word.startswith("{"):
-                    found.setdefault("/".join(other[: place + 1]), set()).add(word)
+                    found.setdefault("/".join(other[: index + 1]), set()).add(word)
                 if word != name:
                     break
     return found

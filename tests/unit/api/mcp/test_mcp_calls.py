@@ -94,7 +94,7 @@ async def test_a_conversation_goes_on_under_the_id_of_its_first_result(served: M
         )
     assert second == {"thread_id": first["thread_id"], "message": "Still me.", "state": "completed"}
     messages, _ = await served.items(f"/threads/{first['thread_id']}/messages")
-    assert [each["content"] for each in messages] == ["Who are you?", "I am Ada's.", "And now?", "Still me."]
+    assert [message["content"] for message in messages] == ["Who are you?", "I am Ada's.", "And now?", "Still me."]
 
 
 async def test_a_failure_of_the_model_is_a_result_and_the_conversation_goes_on(served: McpServed, mode: str) -> None:
@@ -174,7 +174,7 @@ async def test_another_users_conversation_is_as_unknown_as_one_that_does_not_exi
                 assert reported[0] == reported[1]
                 assert reported[0]["code"] == "thread_unavailable"
     assert len(served.harness.model.asked) == asked
-    refusals = {(each.scope.user_id, each.outcome) for each in served.harness.audit.records}
+    refusals = {(record.scope.user_id, record.outcome) for record in served.harness.audit.records}
     assert ("eve", "denied") in refusals
 
 

@@ -241,7 +241,7 @@ async def test_a_call_ends_when_the_token_does_and_the_run_goes_on() -> None:
         after = structured(await client.call_tool("assistant", {"message": "And?", "thread_id": reported["thread_id"]}))
     assert after["state"] == "completed"
     messages, _ = await served.items(f"/threads/{reported['thread_id']}/messages")
-    assert [each["content"] for each in messages][:2] == ["Hello", "Said."]
+    assert [message["content"] for message in messages][:2] == ["Hello", "Said."]
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -163,7 +163,7 @@ async def test_a_search_about_a_time_is_answered_from_that_time(served: Served) 
     ids = [await indexed(served, f"s-{day}", "We talked about cats.", f"2025-06-0{day}") for day in (1, 2, 3)]
     body = {"query": "cats", "from": "2025-06-02T00:00:00Z", "to": "2025-06-03T00:00:00+00:00"}
     found = (await served.post("/episodes/search", body)).json()["items"]
-    assert [each["episodeId"] for each in found] == [ids[1]]
+    assert [item["episodeId"] for item in found] == [ids[1]]
 
 
 async def test_a_search_finds_nothing_of_others(served: Served) -> None:
@@ -318,7 +318,7 @@ async def test_messages_without_a_text_are_left_out_of_an_import(served: Served)
     answer = await imported(served, {"sessionId": "s", "messages": [*blank, *HELLO]})
     assert await imported(served, {"sessionId": "s", "messages": [*blank, *HELLO]}) == answer
     messages, _ = await served.items("/threads/s/messages", roles="user,assistant,tool")
-    assert [each["content"] for each in messages] == [each["content"] for each in HELLO]
+    assert [message["content"] for message in messages] == [each["content"] for each in HELLO]
 
 
 @pytest.mark.parametrize("times", [("10:00", "10:00", "10:00"), ("10:02", "10:01", "10:00")])
@@ -329,7 +329,7 @@ async def test_imported_messages_keep_their_order_whatever_their_times(served: S
     ]
     await imported(served, {"sessionId": "s", "messages": reported})
     messages, _ = await served.items("/threads/s/messages")
-    assert [each["content"] for each in messages] == ["Message 0", "Message 1", "Message 2"]
+    assert [message["content"] for message in messages] == ["Message 0", "Message 1", "Message 2"]
 
 
 WRONG: list[tuple[dict[str, Any], str]] = [

@@ -103,9 +103,11 @@ async def test_an_offer_is_read_and_shared_and_a_repetition_changes_nothing(serv
     assert (await served.get(MINE)).json()["status"] == "shared"
     one = {"version": 1, "agentId": "assistant"}
     mine, theirs = one | {"procedure": "user.slack-alert"}, one | {"procedure": "slack-alert"}
-    acts = [(each.action, each.outcome, each.scope.user_id, each.detail) for each in served.harness.audit.records]
+    acts = [
+        (record.action, record.outcome, record.scope.user_id, record.detail) for record in served.harness.audit.records
+    ]
     shared = theirs | {"userId": "ada", "skill": "user.slack-alert", "skillVersion": 1}
-    assert [each for each in acts if each[1] != "denied"] == [
+    assert [act for act in acts if act[1] != "denied"] == [
         ("skill.offer", "offered", "ada", mine),
         ("procedure.share", "approved", "bob", shared),
     ]
@@ -123,7 +125,7 @@ async def test_an_offer_is_withdrawn_or_declined_with_a_reason(served: Served) -
         answer = await sent(served, "POST", f"{MINE}/decline", APPROVE, user="bob", json=decline)
         assert (answer.json()["status"], answer.json()["reason"]) == ("private", "Ask first.")
     assert (await served.get(MINE)).json()["reason"] == "Ask first."
-    acts = [(each.action, each.outcome) for each in served.harness.audit.records]
+    acts = [(record.action, record.outcome) for record in served.harness.audit.records]
     assert acts == [
         ("skill.offer", "offered"),
         ("skill.withdraw", "private"),
@@ -142,8 +144,8 @@ async def test_an_approved_procedure_is_replaced_only_if_it_is_named(served: Ser
     assert "Version 1 of slack-alert is approved (by bob)" in refused.json()["detail"]
     assert (await share(served, replaces=1)).json()["version"] == 2
     versions = (await served.get(f"{PATH}/slack-alert", APPROVE)).json()["versions"]
-    assert [each["status"] for each in versions] == ["approved", "retired"]
-    [record] = [each for each in served.harness.audit.records if each.action == "procedure.share"]
+    assert [version["status"] for version in versions] == ["approved", "retired"]
+    [record] = [record for record in served.harness.audit.records if record.action == "procedure.share"]
     assert record.detail["replaced"] == 1
 
 
@@ -152,8 +154,8 @@ async def test_an_approval_that_replaces_a_version_says_so_in_the_audit(served: 
         body = FIELDS | {"description": description}
         await sent(served, "POST", PATH, APPROVE, user="bob", json=body)
         await sent(served, "POST", f"{PATH}/slack-alert/approve", APPROVE, user="bob", json={"version": number})
-    approvals = [each for each in served.harness.audit.records if each.action == "procedure.approve"]
-    assert [each.detail.get("replaced") for each in approvals] == [None, 1]
+    approvals = [record for record in served.harness.audit.records if record.action == "procedure.approve"]
+    assert [approval.detail.get("replaced") for approval in approvals] == [None, 1]
 
 
 async def test_what_was_made_again_is_not_shared_by_its_old_number(served: Served) -> None:
@@ -176,7 +178,7 @@ async def test_a_removed_skill_is_not_followed_any_more(served: Served) -> None:
     served.harness.thread_id = served.harness.clock.new_id()
     await served.harness.say("m2", "send slack alert")
     assert "Post it." not in str(served.harness.model.asked[-1].contents)
-    assert [each.action for each in served.harness.audit.records] == ["skill.remove"]
+    assert [record.action for record in served.harness.audit.records] == ["skill.remove"]
 
 
 @pytest.mark.parametrize("action", ["share", "decline"])
@@ -186,7 +188,7 @@ async def test_sharing_and_declining_need_the_permission_and_a_refusal_is_audite
     for user in ("ada", "bob"):
         refused = await sent(served, "POST", f"{MINE}/{action}", "skill:create", user=user, json=body)
         assert problem(refused) == (403, "forbidden")
-    denied = [each for each in served.harness.audit.records if each.outcome == "denied"]
+    denied = [record for record in served.harness.audit.records if record.outcome == "denied"]
     assert {(each.action, each.detail["permission"]) for each in denied} == {(f"procedure.{action}", APPROVE)}
     assert (await served.get(MINE)).json()["status"] == "offered"
 

@@ -138,7 +138,9 @@ async def test_an_approval_is_audited_with_who_decided(served: Served) -> None:
     await approved(served)
     await created(served, description="Better.")
     (await decide(served, "reject", version=2, reason="Too\nvague.", user="eve")).raise_for_status()
-    found = [(each.action, each.outcome, each.scope.user_id, each.detail) for each in served.harness.audit.records]
+    found = [
+        (record.action, record.outcome, record.scope.user_id, record.detail) for record in served.harness.audit.records
+    ]
     one = {"procedure": "slack-alert", "version": 1, "agentId": "assistant"}
     two = {**one, "version": 2}
     assert found == [
@@ -173,8 +175,8 @@ async def test_an_approval_that_dies_on_the_way_is_finished_by_its_repetition(
         assert (await decide(served, "approve", version=2)).json()["status"] == "approved"
     in_use = await served.harness.procedures.approved(served.harness.ada, "assistant")
     assert [each.version for each in in_use] == [2]
-    records = [each for each in served.harness.audit.records if each.action == "procedure.approve"]
-    assert [each.detail["version"] for each in records] == [1, 2]
+    records = [record for record in served.harness.audit.records if record.action == "procedure.approve"]
+    assert [record.detail["version"] for record in records] == [1, 2]
 
 
 async def test_of_two_deciders_the_second_learns_who_was_first(served: Served) -> None:
@@ -198,11 +200,11 @@ async def test_a_change_makes_a_pending_version_from_the_newest_one_only(served:
     renamed = await sent(served, "PUT", f"{PATH}/slack-alert", APPROVE, json={**changed, "name": "X", "version": 2})
     assert problem(renamed) == (422, "invalid_request")
     whole = (await served.get(f"{PATH}/slack-alert", APPROVE)).json()
-    assert (whole["version"], [each["version"] for each in whole["versions"]]) == (2, [2, 1])
+    assert (whole["version"], [version["version"] for version in whole["versions"]]) == (2, [2, 1])
     assert (await served.get(f"{PATH}/slack-alert", APPROVE, version=1)).json()["status"] == "approved"
     page = (await served.get(f"{PATH}/slack-alert", APPROVE, limit=1)).json()
     older = (await served.get(f"{PATH}/slack-alert", APPROVE, limit=1, cursor=page["nextCursor"])).json()
-    assert ([each["version"] for each in older["versions"]], older["nextCursor"]) == ([1], None)
+    assert ([version["version"] for version in older["versions"]], older["nextCursor"]) == ([1], None)
 
 
 async def test_a_skill_md_is_imported_changed_and_exported(served: Served) -> None:
@@ -287,7 +289,7 @@ async def test_who_may_not_decide_reads_what_is_approved_only(served: Served) ->
     await decide(served, "approve")
     await created(served, description="Better.")
     whole = (await served.get(f"{PATH}/slack-alert")).json()
-    assert (whole["version"], [each["version"] for each in whole["versions"]]) == (1, [1])
+    assert (whole["version"], [version["version"] for version in whole["versions"]]) == (1, [1])
     assert problem(await served.get(f"{PATH}/slack-alert", version=2)) == (404, "unknown_procedure")
     assert [item["version"] for item in (await served.items(PATH))[0]] == [1]
     assert [item["version"] for item in (await served.items(PATH, APPROVE))[0]] == [2, 1]

@@ -308,8 +308,8 @@ async def test_no_route_approves_without_the_permission(name: str) -> None:
     found = await on.harness.procedures.get(on.harness.ada, "assistant", procedure_id, version=version)
     assert found is not None
     assert found.draft.steps[0].text == "Refund only with a receipt."
-    acts = [each for each in on.harness.audit.records if each.scope.user_id == "mallory"]
-    assert not [each for each in acts if each.outcome in ("approved", "retired", "rejected")]
+    acts = [record for record in on.harness.audit.records if record.scope.user_id == "mallory"]
+    assert not [act for act in acts if act.outcome in ("approved", "retired", "rejected")]
     for user in ("victim", "boss"):
         prompt = await on.prompt_for(user)
         assert "Refund only with a receipt." in prompt

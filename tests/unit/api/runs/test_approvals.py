@@ -85,7 +85,7 @@ def instead(served: Served, interrupt: dict[str, Any], message_id: str, text: st
 async def said_by_users(served: Served) -> list[str]:
     """The ids of what users have said in the conversation."""
     messages, _ = await served.items(f"/threads/{served.harness.thread_id}/messages", roles="user")
-    return [each["id"] for each in messages]
+    return [message["id"] for message in messages]
 
 
 async def test_a_message_in_place_of_an_answer_is_taken_once(served: Served) -> None:

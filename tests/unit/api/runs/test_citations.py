@@ -48,12 +48,12 @@ async def run(served: Served) -> list[Json]:
 
 
 def end_of(events: list[Json]) -> Json:
-    found: Json = [each for each in events if each["type"] == "TEXT_MESSAGE_END"][-1]["metadata"]
+    found: Json = [event for event in events if event["type"] == "TEXT_MESSAGE_END"][-1]["metadata"]
     return found
 
 
 def text_of(events: list[Json]) -> str:
-    return "".join(each["delta"] for each in events if each["type"] == "TEXT_MESSAGE_CONTENT")
+    return "".join(event["delta"] for event in events if event["type"] == "TEXT_MESSAGE_CONTENT")
 
 
 @pytest.mark.parametrize(
@@ -72,9 +72,9 @@ async def test_a_run_resolves_what_its_answer_cites(answer: str, titles: list[st
     events = await run(served)
     end = end_of(events)
     assert text_of(events) == answer
-    assert [each["title"] for each in end["sources"]] == titles
+    assert [source["title"] for source in end["sources"]] == titles
     assert [each["title"] for each in end.get("consulted", [])] == consulted
-    cited = [answer[place["start"] : place["end"]] for each in end["sources"] for place in each.get("places", [])]
+    cited = [answer[place["start"] : place["end"]] for source in end["sources"] for place in source.get("places", [])]
     assert cited == ["[1]"] * answer.count("[1]")
     items, _ = await served.items(f"/threads/{served.harness.thread_id}/messages")
     shown = items[-1]["metadata"]
@@ -101,13 +101,13 @@ async def test_a_consulted_agents_passages_are_cited_in_the_answer_and_listed_wi
     served.harness.model.script(ASK, "Shop says so [1].", "Both [1][2].")
     events = await run(served)
     end = end_of(events)
-    documents = {each["number"]: each["agentId"] for each in end["sources"] if each["kind"] == "document"}
+    documents = {source["number"]: source["agentId"] for source in end["sources"] if source["kind"] == "document"}
     assert documents == {1: "assistant", 2: "shop"}
     thread = served.harness.thread_id
     [task], _ = await served.items(f"/threads/{thread}/tasks")
     whole = (await served.get(f"/threads/{thread}/tasks/{task['taskId']}")).json()
     assert whole["result"] == "Shop says so [1]."
-    assert [(each["number"], each["title"]) for each in whole["sources"]] == [(1, "Shop rules")]
+    assert [(source["number"], source["title"]) for source in whole["sources"]] == [(1, "Shop rules")]
     assert whole["consulted"] == []
 
 
@@ -115,7 +115,10 @@ async def test_a_consulted_agent_that_cites_nothing_has_its_documents_consulted(
     served = Served(await with_passages(asking()))
     served.harness.model.script(ASK, "Shop says so.", "The shop says so [1].")
     end = end_of(await run(served))
-    assert [(each["kind"], each["title"]) for each in end["sources"]] == [("document", "Handbook"), ("agent", "Shop")]
+    assert [(source["kind"], source["title"]) for source in end["sources"]] == [
+        ("document", "Handbook"),
+        ("agent", "Shop"),
+    ]
     assert [each["title"] for each in end["consulted"]] == ["Shop rules"]
 
 
@@ -125,7 +128,7 @@ async def test_the_inspector_shows_the_numbers_of_the_prompt() -> None:
     events = await run(served)
     path = f"/threads/{served.harness.thread_id}/turns/{events[0]['runId']}/context"
     record = (await served.get(path, "context:inspect")).raise_for_status().json()
-    block = next(each for each in record["blocks"] if each["kind"] == "knowledge")
+    block = next(block for block in record["blocks"] if block["kind"] == "knowledge")
     assert [(item["number"], item["title"]) for item in block["items"]] == [(1, "Handbook")]
     others = [item for each in record["blocks"] if each is not block for item in each["items"]]
     assert not any("number" in item for item in others)
@@ -141,16 +144,16 @@ async def test_over_a2a_the_answer_names_its_passages_in_tasks_and_streams() -> 
     served.harness.model.script(ASK, "Shop says so.", "Free [1].")
     task = await sent(served, message(QUESTION, "m-1"))
     [artifact] = task["artifacts"]
-    [source] = [each for each in about(artifact)["sources"] if each["kind"] == "document"]
+    [source] = [source for source in about(artifact)["sources"] if source["kind"] == "document"]
     assert (source["number"], source["title"], source["page"]) == (1, "Handbook", 3)
     assert [each["title"] for each in about(artifact)["consulted"]] == ["Shop rules"]
 
     served.harness.model.script(Answer(("Free ", "[1].")))
     events = await served.calls("message/stream", {"message": message(QUESTION, "m-2")})
-    updates = [each["result"] for each in events if each["result"]["kind"] == "artifact-update"]
-    texts = ["".join(part["text"] for part in each["artifact"]["parts"]) for each in updates]
+    updates = [event["result"] for event in events if event["result"]["kind"] == "artifact-update"]
+    texts = ["".join(part["text"] for part in update["artifact"]["parts"]) for update in updates]
     assert "".join(texts) == "Free [1]."
-    assert [each["number"] for each in about(updates[-1]["artifact"])["sources"]] == [1]
+    assert [source["number"] for source in about(updates[-1]["artifact"])["sources"]] == [1]
     assert updates[-1]["append"] is True
 
 
@@ -160,7 +163,7 @@ async def test_over_mcp_places_are_those_in_the_whole_message() -> None:
     served.harness.model.script(first, "Shop says so.", "Free [1].")
     async with served.client() as client:
         result = structured(await client.call_tool("assistant", {"message": QUESTION}))
-    places = [place for each in result["sources"] for place in each.get("places", [])]
+    places = [place for source in result["sources"] for place in source.get("places", [])]
     assert [result["message"][place["start"] : place["end"]] for place in places] == ["[1]", "[1]"]
     assert [each["title"] for each in result["consulted"]] == ["Shop rules"]
 

@@ -41,8 +41,8 @@ def called(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The assistant's message as a client makes it from a run, with its calls."""
     starts = [event for event in events if event["type"] == "TOOL_CALL_START"]
     calls = [
-        {"id": each["toolCallId"], "type": "function", "function": {"name": each["toolCallName"], "arguments": "{}"}}
-        for each in starts
+        {"id": start["toolCallId"], "type": "function", "function": {"name": start["toolCallName"], "arguments": "{}"}}
+        for start in starts
     ]
     return [{"id": starts[0]["parentMessageId"], "role": "assistant", "toolCalls": calls}]
 
@@ -96,7 +96,7 @@ async def test_the_run_ends_as_clients_of_ag_ui_expect_it(served: Served) -> Non
     assert (call["reason"], call["id"]) == ("client_tool", call["toolCallId"])
     assert offered(served.harness)[-2:] == ["choose", "paint"]
     thread = (await served.get(f"/threads/{served.harness.thread_id}")).json()
-    assert [each["reason"] for each in thread["interrupts"]] == ["client_tool"]
+    assert [interrupt["reason"] for interrupt in thread["interrupts"]] == ["client_tool"]
 
 
 async def test_a_tool_message_goes_on_with_the_run(served: Served) -> None:
@@ -120,7 +120,7 @@ async def test_results_may_come_one_by_one(served: Served) -> None:
     started, finished = events_of(await served.post("/runs", run_input(served, *said, tool(second, "2"))))
     assert (started["type"], finished["type"]) == ("RUN_STARTED", "RUN_FINISHED")
     assert "outcome" not in finished
-    assert [each["id"] for each in finished["metadata"]["clientTools"]] == [first]
+    assert [client_tool["id"] for client_tool in finished["metadata"]["clientTools"]] == [first]
     served.harness.model.script("Both.")
     events = events_of(await served.post("/runs", run_input(served, *said, tool(second, "other"), tool(first))))
     assert "Both." in str(events)
@@ -137,7 +137,7 @@ async def test_results_beside_a_message_are_bounded_and_the_newest_count(served:
     turn = await served.harness.store.get_turn(served.harness.ada, served.harness.thread_id, "m-2")
     assert turn is not None
     assert turn.client is not None
-    assert sum(len(str(each.payload)) for each in turn.client.results) <= 128 * 1024
+    assert sum(len(str(result.payload)) for result in turn.client.results) <= 128 * 1024
 
 
 async def test_an_approval_and_a_result_come_together(served: Served) -> None:
@@ -145,7 +145,7 @@ async def test_an_approval_and_a_result_come_together(served: Served) -> None:
     events = events_of(await served.post("/runs", run_input(served)))
     (interrupt,) = events[-1]["outcome"]["interrupts"]
     said = called(events)
-    (call,) = [each["id"] for each in said[0]["toolCalls"] if each["function"]["name"] == "paint"]
+    (call,) = [tool_call["id"] for tool_call in said[0]["toolCalls"] if tool_call["function"]["name"] == "paint"]
     served.harness.model.script("Done.")
     resume = [{"interruptId": interrupt["id"], "status": "resolved", "payload": {"approved": True}}]
     await served.post("/runs", run_input(served, *said, tool(call), resume=resume))
@@ -176,7 +176,7 @@ async def test_a_failed_call_is_reported_as_such(served: Served) -> None:
     served.harness.model.script("A pity.")
     await served.post("/runs", run_input(served, *said, tool(call, "Error: no canvas", error="no canvas")))
     calls, _ = await served.items(f"/threads/{served.harness.thread_id}/tool-calls")
-    assert [(each["succeeded"], each["errorMessage"]) for each in calls] == [(False, "no canvas")]
+    assert [(call["succeeded"], call["errorMessage"]) for call in calls] == [(False, "no canvas")]
 
 
 @pytest.mark.parametrize("call", ["nope", "call", "f" * 32 + "_aaaaaaa"])
@@ -193,7 +193,7 @@ async def test_nobody_else_may_give_a_result(served: Served) -> None:
     for permissions in ((), ("tool:approve", "thread:read_all")):
         body = run_input(served, *said, tool(call))
         assert (await served.post("/runs", body, *permissions, user="eve")).status_code == 404
-    audited = [(each.scope.user_id, each.outcome) for each in served.harness.audit.records]
+    audited = [(record.scope.user_id, record.outcome) for record in served.harness.audit.records]
     assert ("eve", "denied") in audited
 
 

@@ -30,11 +30,11 @@ QUESTION = "What is my cat called?"
 
 
 def block(context: dict[str, Any], kind: str) -> list[dict[str, Any]]:
-    return [item for each in context["blocks"] if each["kind"] == kind for item in each["items"]]
+    return [item for block in context["blocks"] if block["kind"] == kind for item in block["items"]]
 
 
 def sent(context: dict[str, Any]) -> list[tuple[str, str]]:
-    return [(each["role"], each["content"]) for each in context["calls"][0]["messages"]]
+    return [(message["role"], message["content"]) for message in context["calls"][0]["messages"]]
 
 
 @pytest.fixture
@@ -131,7 +131,7 @@ async def test_code_answers_again_with_the_recorded_results_and_does_nothing() -
     ran = await served.ran()
     assert ran["answer"] == "One moment.\n\nRule. Other word. 8"
     assert said.text == "One moment.Rule. Word. 8"
-    assert {made["toolName"]: made["outcome"] for made in ran["toolCalls"]} == {
+    assert {tool_call["toolName"]: tool_call["outcome"] for tool_call in ran["toolCalls"]} == {
         "pay": "recorded",
         "ask_faq": "recorded",
     }
@@ -176,7 +176,7 @@ async def test_a_recorded_call_gets_its_result_and_another_one_is_not_executed()
     }
     assert (rome["isRecorded"], rome["outcome"]) == (False, "not_executed")
     assert rome["output"].startswith("Not executed: this is a dry run")
-    reported = [each["content"] for each in ran["context"]["calls"][1]["messages"] if each["role"] == "tool"]
+    reported = [message["content"] for message in ran["context"]["calls"][1]["messages"] if message["role"] == "tool"]
     assert reported == ["Sunny in Bern.", rome["output"]]
     assert len((await harness.records.calls(harness.ada, harness.thread_id, limit=50, cursor=None))[0]) == 1
 
@@ -199,7 +199,7 @@ async def test_equal_calls_get_their_results_in_order_and_failures_fail_again() 
     harness.model.script(*again)
     await harness.say("m1", "How is the weather?")
     harness.model.script(*again)
-    assert [each["output"] for each in (await served.ran())["toolCalls"]] == ["Sunny.", "Rain."]
+    assert [tool_call["output"] for tool_call in (await served.ran())["toolCalls"]] == ["Sunny.", "Rain."]
 
 
 async def test_a_consulted_agent_is_not_asked_again() -> None:
@@ -217,7 +217,7 @@ async def test_a_consulted_agent_is_not_asked_again() -> None:
     ran = await served.ran()
 
     assert len(harness.model.asked) == asked + 2
-    assert [(each["isRecorded"], each["output"][:12]) for each in ran["toolCalls"]] == [
+    assert [(tool_call["isRecorded"], tool_call["output"][:12]) for tool_call in ran["toolCalls"]] == [
         (True, "Ten years."),
         (False, "Not executed"),
     ]
@@ -231,7 +231,7 @@ async def test_a_mended_document_shows_in_the_answer() -> None:
 
     items = block((await served.ran())["context"], "knowledge")
 
-    assert [(each["text"], each["included"]) for each in items] == [("The archive opens at nine.", True)]
+    assert [(item["text"], item["included"]) for item in items] == [("The archive opens at nine.", True)]
 
 
 async def test_an_item_is_left_out_on_request() -> None:
@@ -379,7 +379,7 @@ async def test_the_permission_is_needed_and_for_others_that_to_read_them(served:
     await served.harness.say("m1")
     served.harness.audit.records.clear()
     assert (await served.rerun("m1", "audit:read")).status_code == 403
-    assert [(each.action, each.outcome) for each in served.harness.audit.records] == [("context.rerun", "denied")]
+    assert [(record.action, record.outcome) for record in served.harness.audit.records] == [("context.rerun", "denied")]
     assert (await served.rerun(user="eve")).status_code == 404
     assert (await served.rerun("m1", *BOSS, user="boss", messageId="m1")).status_code == 200
     record = served.harness.audit.records[-1]

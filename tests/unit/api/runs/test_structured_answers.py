@@ -85,8 +85,8 @@ async def test_a_stream_of_a2a_has_it_as_one_piece_of_data() -> None:
     served = A2AServed(harness_of())
     served.harness.model.script(WRITTEN)
     events = await served.calls("message/stream", {"message": message("How cold is it?", "m-1")})
-    updates = [each["result"] for each in events if each["result"]["kind"] == "artifact-update"]
-    assert [(each["artifact"]["parts"], each["append"]) for each in updates] == [
+    updates = [event["result"] for event in events if event["result"]["kind"] == "artifact-update"]
+    assert [(update["artifact"]["parts"], update["append"]) for update in updates] == [
         ([{"kind": "data", "data": OSLO}], False)
     ]
 

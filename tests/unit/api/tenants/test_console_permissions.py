@@ -94,8 +94,8 @@ async def test_without_the_permission_of_authors_an_agent_has_no_prompt(served: 
 def test_every_request_of_the_console_is_in_the_table() -> None:
     requests = set(asked_for())
     assert len(requests) >= 15
-    for found in requests:
-        assert any(matches(call.path, found) for call in CALLS), f"{found} is not in console_calls.py"
+    for request in requests:
+        assert any(matches(call.path, request) for call in CALLS), f"{request} is not in console_calls.py"
 
 
 def asked_for() -> Iterator[str]:
@@ -106,10 +106,10 @@ def asked_for() -> Iterator[str]:
         for name, segments in HELPER.findall(source):
             source = re.sub(rf"\.\.\.{name}\([^)]*\)", segments, source)
         for listed in ARRAY.findall(source) if re.search(r"\bapi\b", source) else ():
-            segments = [each.strip() for each in re.sub(r"\([^()]*\)", "", listed).split(",") if each.strip()]
+            segments = [part.strip() for part in re.sub(r"\([^()]*\)", "", listed).split(",") if part.strip()]
             is_path = segments and segments[0].startswith('"') and segments[0].strip('"') in roots
-            if is_path and all(re.fullmatch(r'"[\w.-]+"|[\w.#]+', each) for each in segments):
-                yield "/" + "/".join(each.strip('"') if each.startswith('"') else "{}" for each in segments)
+            if is_path and all(re.fullmatch(r'"[\w.-]+"|[\w.#]+', segment) for segment in segments):
+                yield "/" + "/".join(segment.strip('"') if segment.startswith('"') else "{}" for segment in segments)
 
 
 def matches(path: str, found: str) -> bool:

@@ -36,8 +36,12 @@ async def test_there_is_a_record_of_every_kind(sweep: Sweep) -> None:
     assert {message.status for message in messages} == set(MessageStatus)
     assert {end.outcome for end in ends} == set(OutcomeType)
     assert {task.status for task in tasks} == set(TaskStatus)
-    assert {kept.outcome for kept in handoffs} == {None, *HandoffOutcome}
-    assert {kept.context_mode for kept in handoffs} >= {ContextMode.SUMMARY, ContextMode.RECENT, ContextMode.FORKED}
+    assert {handoff.outcome for handoff in handoffs} == {None, *HandoffOutcome}
+    assert {handoff.context_mode for handoff in handoffs} >= {
+        ContextMode.SUMMARY,
+        ContextMode.RECENT,
+        ContextMode.FORKED,
+    }
     assert {row.thread.status for row in rows} == set(ThreadStatus)
     assert {run.status for run in runs if run is not None} == set(RunStatus)
     assert any(message.tool_calls and not message.text for message in messages)

@@ -225,7 +225,7 @@ async def test_an_export_is_of_one_user(served: Served) -> None:
     assert [line["type"] for line in await lines(served, "thread:read_all", user="carl")] == ["end"]
     managed = await lines(served, MANAGER, user="boss", path="ada")
     assert managed[0]["type"] == "thread"
-    assert ("user.export", "allowed") in [(each.action, each.outcome) for each in served.harness.audit.records]
+    assert ("user.export", "allowed") in [(record.action, record.outcome) for record in served.harness.audit.records]
 
 
 async def test_a_cursor_that_no_export_handed_out_is_refused(served: Served) -> None:

@@ -40,7 +40,9 @@ async def sweep() -> Sweep:
     await harness.private_skills.save(harness.ada, made, made_of="w-1")
     vars(harness)["pii_detector"] = EveryText()
     served = Served(harness, AT_ONCE)
-    message = next(each for each in await messages(served) if each["role"] == "assistant" and "content" in each)
+    message = next(
+        message for message in await messages(served) if message["role"] == "assistant" and "content" in message
+    )
     path = f"/threads/{message['threadId']}/messages/{message['id']}/feedback"
     (await served.post(path, {"rating": "up", "comment": "Quite to my taste"})).raise_for_status()
     await served.patch(f"/threads/{message['threadId']}", {"title": "Words for nobody else"})

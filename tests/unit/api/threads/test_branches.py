@@ -94,12 +94,12 @@ async def test_branches_are_listed_with_what_they_begin_with() -> None:
     await say(served, "m-3", "Second, better", branch={"from": "m-2"})
     items, cursor = await served.items(f"/threads/{THREAD}/branches")
     reported = ("branchId", "messageId", "regenerate", "selected", "text")
-    assert [tuple(each[name] for name in reported) for each in items] == [
+    assert [tuple(item[name] for name in reported) for item in items] == [
         ("b2", "m-2", False, False, "Second"),
         ("b4", "m-2", True, False, "Second"),
         ("b6", "m-3", False, True, "Second, better"),
     ]
-    [after] = {each["after"] for each in items}
+    [after] = {item["after"] for item in items}
     assert (await served.items(f"/threads/{THREAD}/messages"))[0][1]["id"] == after
     assert cursor is None
     first, cursor = await served.items(f"/threads/{THREAD}/branches", limit=2)
@@ -168,7 +168,7 @@ async def test_an_export_has_all_branches_and_marks_those_that_are_not_selected(
         ("Another two.", None),
     ]
     [session] = [line for line in lines if "sessionId" in line]
-    assert [each["content"] for each in session["messages"]] == ["First", "One.", "Second", "Another two."]
+    assert [message["content"] for message in session["messages"]] == ["First", "One.", "Second", "Another two."]
 
 
 async def test_a_turn_of_a_branch_is_inspected_with_what_its_prompt_held() -> None:
@@ -200,6 +200,6 @@ async def test_two_regenerates_and_a_selection_at_once_leave_one_conversation() 
         served.post(f"/threads/{THREAD}/branches/b2/select", None),
     )
     items, _ = await served.items(f"/threads/{THREAD}/branches")
-    assert [each["branchId"] for each in items] == ["b2", "b4", "b6"]
-    assert sum(each["selected"] for each in items) == 1
+    assert [item["branchId"] for item in items] == ["b2", "b4", "b6"]
+    assert sum(item["selected"] for item in items) == 1
     assert (await shown(served))[:3] == ["First", "One.", "Second"]

@@ -90,7 +90,7 @@ async def test_exits_at_the_same_time_are_one() -> None:
     busy = await harness.store.acquire(harness.ada, LeaseRequest(harness.thread_id, "r-9", "m9"))
     leaving = [asyncio.ensure_future(exit_(served)) for _ in range(2)]
     async with asyncio.timeout(10):
-        while len([each for each in harness.audit.records if each.action == "run.cancel"]) < 2:  # noqa: ASYNC110 - the fake has no event for it
+        while len([record for record in harness.audit.records if record.action == "run.cancel"]) < 2:  # noqa: ASYNC110 - the fake has no event for it
             await asyncio.sleep(0.01)
     await harness.store.release(busy)
     first, second = [(answer.status_code, answer.json()) for answer in await asyncio.gather(*leaving)]
@@ -250,7 +250,7 @@ async def test_handoffs_are_listed_newest_first_in_pages() -> None:
     (await continue_(served, workflow["id"])).raise_for_status()
     items, cursor = await served.items(f"{thread(served)}/handoffs")
     assert cursor is None
-    assert [(each["handoffReason"], each["outcome"]) for each in items] == [("continue", None), ("it makes", "exited")]
+    assert [(item["handoffReason"], item["outcome"]) for item in items] == [("continue", None), ("it makes", "exited")]
     assert items[1].keys() == {
         "id",
         "sourceAgentId",

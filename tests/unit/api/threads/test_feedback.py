@@ -37,7 +37,7 @@ async def answer_id(served: Served, index: int = -1) -> str:
 
 def audited(served: Served) -> list[tuple[str, Any]]:
     records = served.harness.audit.records
-    return [(each.outcome, each.detail) for each in records if each.action == "message.feedback"]
+    return [(record.outcome, record.detail) for record in records if record.action == "message.feedback"]
 
 
 async def test_feedback_stands_with_its_answer_until_it_is_changed_or_withdrawn() -> None:
@@ -52,9 +52,12 @@ async def test_feedback_stands_with_its_answer_until_it_is_changed_or_withdrawn(
     changed = (await rate(served, first, "down", comment=" Wrong.\nVery. ")).json()["feedback"]
     assert (changed["rating"], changed["comment"]) == ("down", "Wrong.\nVery.")
     await rate(served, second, "up")
-    assert [each["feedback"]["rating"] for each in await messages(served) if "feedback" in each] == ["down", "up"]
+    assert [message["feedback"]["rating"] for message in await messages(served) if "feedback" in message] == [
+        "down",
+        "up",
+    ]
     assert (await rate(served, first, "none")).json()["feedback"] is None
-    assert [each["feedback"]["rating"] for each in await messages(served) if "feedback" in each] == ["up"]
+    assert [message["feedback"]["rating"] for message in await messages(served) if "feedback" in message] == ["up"]
 
 
 async def test_feedback_is_audited_and_counted_once_without_what_the_comment_says() -> None:
@@ -82,7 +85,7 @@ async def test_feedback_belongs_to_its_answer_on_whatever_branch() -> None:
     served.harness.model.script("Another one.")
     body = {"sessionId": THREAD, "messageId": "w-1", "branch": {"from": "m-0", "regenerate": True}}
     (await served.post("/messages", body)).raise_for_status()
-    assert [each.get("feedback") for each in await messages(served)] == [None, None]
+    assert [message.get("feedback") for message in await messages(served)] == [None, None]
     old = await messages(served, branch="b0")
     assert old[1]["feedback"]["rating"] == "down"
     assert (await rate(served, old[1]["id"], "up")).status_code == 200

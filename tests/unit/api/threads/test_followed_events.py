@@ -37,7 +37,7 @@ async def test_it_begins_with_a_snapshot_and_goes_on_with_the_newest_runs(served
     assert seqs == list(range(seqs[0], seqs[0] + len(seqs)))
     assert seqs[-1] == said.seqs[-1]
     page = (await served.get(f"/threads/{served.harness.thread_id}/messages", limit=4)).json()
-    assert [each["id"] for each in events[0]["messages"]] == [each["id"] for each in page["items"]]
+    assert [message["id"] for message in events[0]["messages"]] == [item["id"] for item in page["items"]]
     assert page["nextCursor"] is not None, "the rest is read by pages"
 
 

@@ -43,13 +43,13 @@ def path(served: Served, message_id: str = "m2") -> str:
 
 
 def block(record: dict[str, Any], kind: str) -> dict[str, Any]:
-    [found] = [each for each in record["blocks"] if each["kind"] == kind]
+    [found] = [block for block in record["blocks"] if block["kind"] == kind]
     return found  # type: ignore[no-any-return]
 
 
 async def test_a_record_holds_what_was_found_and_what_was_dropped_and_why(served: Served) -> None:
     record = (await served.get(path(served), INSPECT)).raise_for_status().json()
-    assert [each["kind"] for each in record["blocks"]] == [
+    assert [block["kind"] for block in record["blocks"]] == [
         "system",
         "procedure",
         "knowledge",
@@ -74,7 +74,7 @@ async def test_a_record_holds_the_exact_messages_and_both_counts_of_their_tokens
     record = (await served.get(path(served), INSPECT)).json()
     [call] = record["calls"]
     asked = served.harness.model.asked[-1]
-    assert [(each["role"], each["content"]) for each in call["messages"]] == [
+    assert [(message["role"], message["content"]) for message in call["messages"]] == [
         ("user", QUOTED_CONTEXT.format(text=content)) if role == "context" else (role, content)
         for role, content in asked.contents
     ]
@@ -98,7 +98,7 @@ async def test_a_record_shows_what_a_model_did_not_take_and_how_its_tokens_were_
     assert (call["cacheWriteTokens"], call["reasoningTokens"], call["dropped"]) == (4, 3, ["temperature"])
     [call] = (await served.get(path(served, "m2"), INSPECT)).raise_for_status().json()["calls"]
     assert "dropped" not in call
-    [answer] = [each for each in call["messages"] if each["role"] == "assistant"]
+    [answer] = [message for message in call["messages"] if message["role"] == "assistant"]
     assert answer["providerParts"] == {"origin": "chat:here/m", "tokens": signed.tokens if signed else 0}
     assert "secret" not in str(call)
 

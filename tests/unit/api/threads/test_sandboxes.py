@@ -66,7 +66,7 @@ async def test_closing_a_sandbox_makes_no_episode(served: Served) -> None:
 
 async def test_a_copy_is_audited_where_it_was_taken_from(served: Served) -> None:
     child = (await copied(served, *READER)).json()
-    [record] = [each for each in served.harness.audit.records if each.action == "thread.sandbox"]
+    [record] = [record for record in served.harness.audit.records if record.action == "thread.sandbox"]
     assert (record.scope.user_id, record.thread_id) == ("boss", served.harness.thread_id)
     assert record.detail == {"sandboxThreadId": child["id"], "messageId": "m2", "userId": "ada"}
 

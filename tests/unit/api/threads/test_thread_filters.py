@@ -119,7 +119,7 @@ async def test_nobody_finds_out_what_a_title_says_without_seeing_it() -> None:
     await served.patch(f"/threads/{served.harness.thread_id}", {"title": "Mail from eve@example.com"})
     assert await found(served, q="eve@example.com") == []
     answer = await served.get("/threads", READ_ALL, "pii:read", user="auditor", scope="tenant", q="eve@example.com")
-    assert [each["userId"] for each in answer.json()["items"]] == ["ada"]
+    assert [item["userId"] for item in answer.json()["items"]] == ["ada"]
     assert len((await served.items("/threads", q="eve@example.com"))[0]) == 1
 
 

@@ -24,7 +24,7 @@ def asked(text: str, *procedures: Procedure) -> list[str]:
     return [each.procedure.id for each in ProcedureSet(procedures).find_triggered(text)]
 
 
-@pytest.mark.parametrize("status", [each for each in ProcedureStatus if each is not ProcedureStatus.APPROVED])
+@pytest.mark.parametrize("status", [status for status in ProcedureStatus if status is not ProcedureStatus.APPROVED])
 def test_only_approved_procedures_answer_messages(status: ProcedureStatus) -> None:
     one = procedure("one", "do it")
     assert asked("do it", one) == ["one"]
@@ -37,9 +37,11 @@ def test_the_most_specific_trigger_comes_first() -> None:
     long = procedure("long", "send alert", "send slack alert")
     pattern = procedure("pattern", "(send|post) .*alert")
     greedy = procedure("greedy", "send.*")
-    found = ProcedureSet([short, greedy, pattern, long]).find_triggered("Please send a slack alert to my whole team")
-    assert [each.procedure.id for each in found] == ["long", "pattern", "short", "greedy"]
-    assert found[0].trigger == "send slack alert"
+    triggered = ProcedureSet([short, greedy, pattern, long]).find_triggered(
+        "Please send a slack alert to my whole team"
+    )
+    assert [each.procedure.id for each in triggered] == ["long", "pattern", "short", "greedy"]
+    assert triggered[0].trigger == "send slack alert"
 
 
 def test_of_equally_specific_ones_the_agents_own_comes_first_and_then_the_one_approved_last() -> None:
@@ -55,8 +57,8 @@ def test_private_skills_come_after_approved_procedures_whatever_their_triggers()
     skill = replace(
         procedure("b", "send slack alert"), scope=ProcedureScope.USER, status=ProcedureStatus.PRIVATE, created_by="ada"
     )
-    found = approved.with_skills([skill]).find_triggered("send slack alert")
-    assert [each.procedure.id for each in found] == ["a", "user.b"]
+    triggered = approved.with_skills([skill]).find_triggered("send slack alert")
+    assert [each.procedure.id for each in triggered] == ["a", "user.b"]
     assert asked("send slack alert", skill) == ["user.b"]
     assert [each.procedure.id for each in approved.find_triggered("send slack alert")] == ["a"]  # it stays as it was
     assert approved.with_skills([]) is approved
@@ -88,7 +90,7 @@ said = st.lists(words | st.sampled_from([".", "?", "/send", "\n\n", "the", "\ud8
 
 @given(st.lists(phrases | patterns, max_size=80), said)
 def test_an_index_finds_the_triggers_that_match_one_by_one(triggers: list[str], text: str) -> None:
-    assert set(TriggerIndex(triggers).find(text)) == {each for each in triggers if matches(each, text)}
+    assert set(TriggerIndex(triggers).find(text)) == {trigger for trigger in triggers if matches(trigger, text)}
 
 
 @given(st.text(max_size=30), st.text(max_size=60))

@@ -34,7 +34,7 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
 
 @given(st.lists(VALUES, max_size=6))
 def test_values_are_unique_if_no_two_are_equal(values: list[Any]) -> None:
-    repeated = any(equal(one, other) for place, one in enumerate(values) for other in values[:place])
+    repeated = any(equal(one, other) for index, one in enumerate(values) for other in values[:index])
     assert bool(validation_errors({"uniqueItems": True}, values)) is repeated
 
 

@@ -56,8 +56,8 @@ def test_pages_in_any_division_and_order_add_up_to_the_same(given_turns: list[Co
     pages = [reduce(Overview.merge, part, Overview()) for part in (portions[:middle], portions[middle:])]
     assert pages[0].merge(pages[1]) == whole
     assert whole.threads == len(by_thread)
-    assert sum(each.turns for each in whole.days.values()) == len(given_turns)
-    assert sum(whole.first_tokens) == sum(each.first_token_ms is not None for each in given_turns)
+    assert sum(day.turns for day in whole.days.values()) == len(given_turns)
+    assert sum(whole.first_tokens) == sum(given_turn.first_token_ms is not None for given_turn in given_turns)
     assert len(whole.slowest) == min(TOP, len(by_thread))
     assert [each.duration_ms for each in whole.slowest] == sorted(
         (max(turn.duration_ms for turn in each) for each in by_thread.values()), reverse=True

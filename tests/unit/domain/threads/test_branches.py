@@ -91,12 +91,12 @@ def test_every_message_keeps_its_own_path_whatever_is_selected(taken: list[tuple
 def test_alternatives_are_the_messages_that_continue_from_the_same_one(taken: list[tuple[int, float]]) -> None:
     tree = grown(taken)
     siblings = [ordinal for ordinal, parent in enumerate(tree.parents) if tree.parents.count(parent) > 1]
-    found = alternatives(tree.segments, len(tree.parents))
-    assert [each.ordinal for each in found] == siblings
-    assert [each.parent for each in found] == [tree.parents[ordinal] for ordinal in siblings]
-    for each in found:
-        below = [o for o in range(len(tree.parents)) if each.ordinal in tree.way_to(o)]
-        assert tip_of(tree.segments, len(tree.parents), each) == max(below)
+    points = alternatives(tree.segments, len(tree.parents))
+    assert [point.ordinal for point in points] == siblings
+    assert [point.parent for point in points] == [tree.parents[ordinal] for ordinal in siblings]
+    for point in points:
+        below = [o for o in range(len(tree.parents)) if point.ordinal in tree.way_to(o)]
+        assert tip_of(tree.segments, len(tree.parents), point) == max(below)
 
 
 @given(steps)

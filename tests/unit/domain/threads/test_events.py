@@ -125,7 +125,7 @@ def test_thinking_of_any_length_is_cut_into_deltas_that_fit_a_frame(text: str, t
     deltas = [bare(event)["delta"] for event in reasoning_content("m" * 36, text * times)]
     assert "".join(deltas) == encodable(text * times)
     frames = [STAMP.numbered(bare(event), 10**12).frames() for event in reasoning_content("m" * 36, text * times)]
-    assert all(len(each) == 1 for each in frames)
+    assert all(len(frame) == 1 for frame in frames)
 
 
 def test_a_run_begins_with_the_users_message_for_other_screens() -> None:

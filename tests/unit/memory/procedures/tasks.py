@@ -75,7 +75,7 @@ async def complete_task(
     said: str = "I have reported it.",
 ) -> Said:
     """Let a user complete the task in one run."""
-    harness.model.script(*(Answer.calling(each) for each in calls), said)
+    harness.model.script(*(Answer.calling(call) for call in calls), said)
     return await harness.say(message_id, asked)
 
 

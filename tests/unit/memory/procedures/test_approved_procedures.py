@@ -43,7 +43,7 @@ class World:
 
     async def names(self, scope: Scope, agent_id: str = "assistant", **when: object) -> list[str]:
         found = await self.approved.of(scope, agent_id, **when)  # type: ignore[arg-type]
-        return [each.draft.name for each in found.procedures]
+        return [procedure.draft.name for procedure in found.procedures]
 
 
 async def test_an_agent_follows_its_own_and_the_tenants_procedures() -> None:

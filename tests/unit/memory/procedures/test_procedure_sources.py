@@ -39,15 +39,18 @@ async def source(served: Served, *permissions: str, user: str = "bob", **query: 
 async def test_who_decides_reads_the_task_and_nothing_else_of_the_conversation(served: Served) -> None:
     read = await source(served, APPROVE)
     assert (read["missing"], read["redacted"], read["version"]) == (0, True, 1)
-    said = [(each["role"], each["text"], [call["name"] for call in each["toolCalls"]]) for each in read["messages"]]
+    said = [
+        (message["role"], message["text"], [call["name"] for call in message["toolCalls"]])
+        for message in read["messages"]
+    ]
     assert said[0] == ("user", "Please report an outage of Miller Ltd, [email], to #ops.", [])
     assert said[-1] == ("assistant", "I have reported it.", [])
     assert [calls for _, _, calls in said if calls] == [["crm_find"], ["ticket_create"], ["slack_post"]]
-    results = [each for each in read["messages"] if each["role"] == "tool"]
-    assert [(each["text"], each["outcome"]) for each in results] == [("Done, [email] is told.", "succeeded")] * 3
+    results = [message for message in read["messages"] if message["role"] == "tool"]
+    assert [(result["text"], result["outcome"]) for result in results] == [("Done, [email] is told.", "succeeded")] * 3
     assert all(private not in str(read) for private in (MAIL, "hunter22", "Berta"))
-    records = [each for each in served.harness.audit.records if each.action == "procedure.source"]
-    assert [(each.scope.user_id, each.outcome, each.detail) for each in records] == [
+    records = [record for record in served.harness.audit.records if record.action == "procedure.source"]
+    assert [(record.scope.user_id, record.outcome, record.detail) for record in records] == [
         ("bob", "allowed", {"userId": "ada"})
     ]
 
@@ -63,8 +66,8 @@ async def test_personal_data_is_for_its_owner_and_those_who_may_read_it(served: 
 async def test_without_the_permission_nothing_of_it_is_read(served: Served) -> None:
     refused = await served.get(PATH, "thread:read_all", "pii:read", user="bob")
     assert (refused.status_code, refused.json()["code"]) == (403, "forbidden")
-    records = [each for each in served.harness.audit.records if each.action == "procedure.source"]
-    assert [each.outcome for each in records] == ["denied"]
+    records = [record for record in served.harness.audit.records if record.action == "procedure.source"]
+    assert [record.outcome for record in records] == ["denied"]
 
 
 async def test_a_source_that_is_gone_leaves_the_procedure_readable(served: Served) -> None:
@@ -92,6 +95,6 @@ async def test_long_texts_are_shown_from_their_beginning_and_no_value_is_cut_ope
     harness.model.script(IS_TASK, drafted())
     assert await capture(harness) is not None
     messages = (await source(Served(harness), APPROVE))["messages"]
-    assert [len(each["text"]) for each in messages if each["role"] == "tool"] == [10_000] * 3
-    assert all(each["cut"] for each in messages if each["role"] in ("user", "tool"))
+    assert [len(message["text"]) for message in messages if message["role"] == "tool"] == [10_000] * 3
+    assert all(message["cut"] for message in messages if message["role"] in ("user", "tool"))
     assert "aaaa" not in messages[0]["text"]

@@ -27,8 +27,8 @@ SCHEMAS = {
 
 def specifics(*arguments: dict[str, Any]) -> Specifics:
     made = Specifics(SCHEMAS, InProcessPiiDetector(("CH",)))
-    for each in arguments:
-        made.add(each)
+    for argument in arguments:
+        made.add(argument)
     return made
 
 

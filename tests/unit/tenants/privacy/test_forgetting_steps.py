@@ -124,7 +124,7 @@ async def test_what_will_not_go_fails_the_request_after_the_last_round(steps: St
     assert said[-1] == "incomplete"
     done = await steps.app.privacy.forget_calls.get(ADA, request.id)
     assert (done.status, dict(done.residue)) == (ForgetStatus.FAILED, {"messages": 4})
-    [record] = [each for each in steps.harness.audit.records if each.outcome == "failed"]
+    [record] = [record for record in steps.harness.audit.records if record.outcome == "failed"]
     assert record.detail["residue"] == {"messages": 4}
     assert steps.erasure.traces["acme", "t1"].is_buried, "the tombstone stays"
 
@@ -224,7 +224,7 @@ async def test_the_end_of_a_request_is_audited_once_with_its_time(steps: Steps) 
     await steps.app.privacy.retention_runs.start_due()
     [request_id] = steps.forgettings.started
     await steps.run(request_id)
-    [record] = [each for each in steps.harness.audit.records if each.action == "retention.enforce"]
+    [record] = [record for record in steps.harness.audit.records if record.action == "retention.enforce"]
     request = await steps.requests.get(ADA, request_id)
     assert request is not None
     assert record.at == request.ended_at == steps.clock.now()

@@ -111,8 +111,8 @@ def test_nothing_that_was_detected_survives_and_nothing_else_is_lost(text: str, 
     found = merge_spans(spans, len(text))
     assert all(0 <= each.start < each.end <= len(text) for each in found)
     assert all(a.end <= b.start for a, b in pairwise(found))
-    covered = {place for each in found for place in range(each.start, each.end)}
-    wanted = {place for each in spans for place in range(max(0, each.start), min(each.end, len(text)))}
+    covered = {index for each in found for index in range(each.start, each.end)}
+    wanted = {index for span in spans for index in range(max(0, span.start), min(span.end, len(text)))}
     assert covered == wanted
     redacted = asyncio.run(Redactor(Chosen(spans)).redact(text))
     ends = [0, *(each.end for each in found)]
@@ -138,7 +138,7 @@ MIXED = st.lists(
 def test_a_detectors_spans_lie_in_the_text_and_well_known_values_do_not_survive(pieces: list[str]) -> None:
     text = " | ".join(pieces)
     spans = asyncio.run(InProcessPiiDetector().detect(text))
-    assert all(0 <= each.start < each.end <= len(text) for each in spans)
+    assert all(0 <= span.start < span.end <= len(text) for span in spans)
     left = redacted(text)[0] or text
     for value in ("ada@example.com", "+41 44 668 18 00", "4111111111111111", "DE89370400440532013000"):
         if value in pieces:

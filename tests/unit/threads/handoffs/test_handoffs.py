@@ -24,8 +24,8 @@ each_way = pytest.mark.parametrize(("by", "mode"), list(product(REASONS, MODES))
 
 def check(*runs: Said) -> None:
     """Every run keeps the rules of AG-UI."""
-    for said in runs:
-        check_run([event.body for event in said.events])
+    for run in runs:
+        check_run([event.body for event in run.events])
 
 
 @each_way

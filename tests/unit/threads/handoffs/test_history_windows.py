@@ -52,14 +52,14 @@ async def test_a_specialist_has_a_window_of_its_own_until_it_hands_back(mode: st
     assert (own.agent_id, own.session.split(".")[0]) == ("maker", "30")
     assert own.first_ordinal > 0
     asked = harness.model.asked[-1].prompts
-    assert [str(each.content) for each in asked if each.role is Role.USER][-2:] == [
+    assert [str(prompt.content) for prompt in asked if prompt.role is Role.USER][-2:] == [
         "during question 18",
         "during question 19",
     ]
     await harness.exit()
     assert harness.windows == (main,)
     await harness.talk("after", 1)
-    shown = [str(each.content) for each in harness.model.asked[-1].prompts]
+    shown = [str(prompt.content) for prompt in harness.model.asked[-1].prompts]
     assert shown[-1] == "after question 0"
 
 
@@ -70,7 +70,7 @@ async def test_a_second_session_of_a_specialist_begins_again() -> None:
     await harness.exit()
     await harness.hand_over("trigger", message_id="again")
     await harness.talk("second", 2)
-    questions = [str(each.content) for each in harness.model.asked[-1].prompts if each.role is Role.USER]
+    questions = [str(prompt.content) for prompt in harness.model.asked[-1].prompts if prompt.role is Role.USER]
     assert questions[-3:] == ["Please make me a thing", "second question 0", "second question 1"]
 
 

@@ -143,19 +143,19 @@ async def test_every_frame_given_up_is_counted_and_the_first_one_logged(
     monkeypatch.setattr(
         "baton.threads.outbox.connection_sender.logger.error", lambda message, **_: logged.append(message)
     )
-    found: Counter[Metric] = Counter()
-    with counting(found.update):
+    counter: Counter[Metric] = Counter()
+    with counting(counter.update):
         client, thread = over(*[failure] * 3 * TRIES)
         await thread.send(*(Event({"type": "X", "n": number}, number) for number in range(3)))
-    assert (len(logged), found, client.frames) == (1, {Metric.FRAMES_REFUSED: 3}, [])
+    assert (len(logged), counter, client.frames) == (1, {Metric.FRAMES_REFUSED: 3}, [])
 
 
 @pytest.mark.parametrize("failure", [*REFUSED, *TOO_LARGE], ids=repr)
 async def test_a_refused_replay_ends_and_is_counted(failure: Exception) -> None:
-    found: Counter[Metric] = Counter()
-    with counting(found.update):
+    counter: Counter[Metric] = Counter()
+    with counting(counter.update):
         assert not await send_to(ApiGatewayConnections(cast("Any", Client(*[failure] * TRIES))), "tab", [FIRST])
-    assert found == {Metric.FRAMES_REFUSED: 1}
+    assert counter == {Metric.FRAMES_REFUSED: 1}
 
 
 @pytest.mark.parametrize("failure", [RuntimeError("a fault of ours"), KeyError("x"), ValueError("encoding")], ids=repr)

@@ -81,7 +81,7 @@ async def check(harness: Harness, replay: Replay, everything: Sequence[Event], a
     assert got[0].body["input"]["messages"][0]["content"].startswith("Question")
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
     page = await harness.store.read_messages(harness.ada, thread, limit=replays.SNAPSHOT_MESSAGES, before=None)
-    assert [each["id"] for each in replay.snapshot.body["messages"]] == [message.id for message in page.messages]
+    assert [message["id"] for message in replay.snapshot.body["messages"]] == [message.id for message in page.messages]
 
 
 @pytest.mark.usefixtures("limited")
@@ -131,7 +131,7 @@ async def test_a_resume_of_too_much_is_a_snapshot_and_the_newest_events(monkeypa
     socketed = Socketed(harness)
     await socketed.send("resume", threadId=harness.thread_id, after=0)
     frames = socketed.received()
-    types = [each["type"] for each in frames]
+    types = [frame["type"] for frame in frames]
     assert types[:3] == ["STATE_SNAPSHOT", "MESSAGES_SNAPSHOT", "RUN_STARTED"]
     assert frames[0]["metadata"]["resume"]["lastSeq"] == frames[-1]["metadata"]["seq"] == events[-1].seq
 

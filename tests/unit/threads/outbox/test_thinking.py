@@ -47,7 +47,7 @@ def thinking(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def thought(events: list[Event]) -> str:
-    return "".join(each.body["delta"] for each in events if each.type == "REASONING_MESSAGE_CONTENT")
+    return "".join(event.body["delta"] for event in events if event.type == "REASONING_MESSAGE_CONTENT")
 
 
 async def test_thinking_comes_before_its_answer_and_over_every_connection() -> None:

@@ -48,7 +48,7 @@ class Run:
         monkeypatch.setattr(agent_histories, "read_history", read)
         self.tracker = SimpleNamespace()
         services = SimpleNamespace(store=None, forks=SimpleNamespace(history=read))
-        given: Any = SimpleNamespace(
+        dialogue_input: Any = SimpleNamespace(
             context=SimpleNamespace(scope=None, services=SimpleNamespace(counter=WordCounter())),
             tracker=self.tracker,
             thread=SimpleNamespace(windows=(), conversation=SimpleNamespace(handoff=handoff(ContextMode.FULL))),
@@ -57,7 +57,7 @@ class Run:
             unfinished=(),
             services=services,
         )
-        self.histories = AgentHistories(given)
+        self.histories = AgentHistories(dialogue_input)
 
     def speaks(self, agent_id: str, request: HandoffRequest | None) -> None:
         self.tracker.current = SimpleNamespace(

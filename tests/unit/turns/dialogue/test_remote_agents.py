@@ -106,7 +106,7 @@ async def test_its_words_come_through_as_they_are_said() -> None:
     await running
     assert deltas(said) == ["For ", "when?"]
     assert said.types.count("TEXT_MESSAGE_START") == 1
-    [message] = [each for each in await harness.messages() if each.agent_id == "booker"]
+    [message] = [message for message in await harness.messages() if message.agent_id == "booker"]
     assert (message.text, message.status.value) == ("For when?", "complete")
 
 
@@ -380,9 +380,9 @@ async def test_files_of_the_answer_are_kept_and_its_sources() -> None:
     said = await harness.say("m1", "A table")
     assert said.text.startswith("Here.\n\n[File: q.pdf, application/pdf]")
     assert said.text.endswith("[5 more files]")
-    sources = next(each.body for each in said.events if each.type == "TEXT_MESSAGE_END")["metadata"]["sources"]
+    sources = next(event.body for event in said.events if event.type == "TEXT_MESSAGE_END")["metadata"]["sources"]
     assert len(sources) == 20
-    [answer] = [each for each in await harness.messages() if each.agent_id == "booker"]
+    [answer] = [message for message in await harness.messages() if message.agent_id == "booker"]
     assert list(answer.sources) == sources
     assert await harness.files.of_thread(harness.ada, harness.thread_id).read(sources[0]["id"]) == b"body"
 
@@ -424,7 +424,7 @@ async def test_text_of_the_agent_that_was_thinking_is_taken_back() -> None:
     asyncio.get_running_loop().call_later(0.3, gate.set)
     said = await harness.say("m2", "A table for two")
     assert said.finished is not None
-    assert [each.text for each in said.finished.messages if each.role is Role.ASSISTANT] == ["At eight."]
+    assert [message.text for message in said.finished.messages if message.role is Role.ASSISTANT] == ["At eight."]
     ends = [event.body for event in said.events if event.type == "TEXT_MESSAGE_END"]
     assert [bool(end.get("metadata", {}).get("takenBack")) for end in ends] == [True, False]
     check_run([event.body for event in said.events])
