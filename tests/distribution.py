@@ -26,7 +26,7 @@ UNITS = {
     # Each test of these takes long, and needs no slow fixture of its module.
     r"(tests/faults/(?:generated|lease_model|schedules|state_machines)/.*)": r"\1",
     # They share a build.
-    r"tests/infrastructure/test_(build|built_functions)\.py": "the build",
+    r"tests/infrastructure/build/": "the build",
     r"([^:]+)": r"\1",
 }
 """Patterns of test ids, and the unit that each belongs to: its tests run in one process, in their order."""
@@ -36,7 +36,7 @@ FIRST = (
     "tests/integration/search",
     "tests/integration/project",
     "tests/e2e/docs/test_snippets.py",
-    "tests/infrastructure/test_template.py",
+    "tests/infrastructure/test_template_rules.py",
     "tests/integration/make_run",
     "the cloud of consulting",
     "tests/integration/privacy",

@@ -1,7 +1,8 @@
 """Faults injected one at a time, each of which the tests of a usual run must find: ``make mutations``.
 
-Run it before and after tests are thinned. A mutation names a text that occurs once in the product, so it survives moves
-of the code. ``python -m tests.mutations WORD...`` tries those whose text or tests contain a word.
+Run it before and after tests are thinned. A mutation names a text that occurs once in the product, and its tests by the
+names of their files, so it survives moves. It must also be in the closure of these tests (``tests.closures``), so that
+they are not skipped as unchanged. ``python -m tests.mutations WORD...`` tries those whose text or tests contain a word.
 """
 
 from __future__ import annotations
@@ -16,9 +17,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from baton_local.root import ROOT
+from tests.closures import Project, conftests
 
-PRODUCT = ("shared", "baton_local", "clients/web/widget/src", "clients/web/client/src", "template.yaml")
+PRODUCT = (
+    *("shared", "extraction", "baton_local", "baton_testing", "clients/python", "template.yaml"),
+    *("clients/web/widget/src", "clients/web/client/src"),
+)
 LINKED = (".venv", ".baton", "clients/web/node_modules")
+ENVIRONMENT = {"BATON_TESTS": "usual", "PYTHONDONTWRITEBYTECODE": "1"}
 FOUND = 1
 """The exit code of pytest when tests have failed."""
 
@@ -29,7 +35,7 @@ class MutationError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Mutation:
-    """A fault: ``old`` is replaced by ``new``, and a test of ``tests`` must fail."""
+    """A fault: ``old`` is replaced by ``new``, and a test of the files named ``tests`` must fail."""
 
     old: str
     new: str
@@ -38,81 +44,108 @@ class Mutation:
 
 MUTATIONS = (
     # Handoffs.
-    Mutation("if target_id == source.id:", "if not target_id:", "tests/unit/domain/handoffs/test_handoff.py"),
-    Mutation('SECOND_WORKFLOW: "busy"', 'SECOND_WORKFLOW: "forbidden"', "tests/unit/domain/handoffs/test_handoff.py"),
+    Mutation("if target_id == source.id:", "if not target_id:", "test_handoff.py"),
+    Mutation('SECOND_WORKFLOW: "busy"', 'SECOND_WORKFLOW: "forbidden"', "test_handoff.py"),
     Mutation(
         "for permission in (*target.required_permissions, *handoff.required_permissions):",
         "for permission in handoff.required_permissions:",
-        "tests/unit/domain/handoffs/test_handoff.py",
+        "test_handoff.py",
     ),
-    Mutation("\nGAP = 3\n", "\nGAP = 30\n", "tests/unit/domain/handoffs/test_triggers.py"),
+    Mutation("\nGAP = 3\n", "\nGAP = 30\n", "test_triggers.py"),
     # Recall.
-    Mutation("item.cosine >= floor)", "item.cosine >= 0)", "tests/unit/memory/test_selecting.py"),
-    Mutation("if match.score >= least]", "if match.score >= 0]", "tests/unit/memory/test_selecting.py"),
+    Mutation("item.cosine >= floor)", "item.cosine >= 0)", "test_selecting.py"),
+    Mutation("if match.score >= least]", "if match.score >= 0]", "test_selecting.py"),
     # Turns and documents.
-    Mutation("if known.digest != call.request.digest:", "if not known.digest:", "tests/unit/turns/test_turns.py"),
-    Mutation("at_once=CONCURRENT,\n", "at_once=1_000,\n", "tests/unit/knowledge/test_source_refresh.py"),
+    Mutation("if known.digest != call.request.digest:", "if not known.digest:", "test_turns.py"),
+    Mutation("at_once=CONCURRENT,\n", "at_once=1_000,\n", "test_source_refresh.py"),
     # Adapters of models.
-    Mutation(
-        '"length": FinishReason.LENGTH', '"length": FinishReason.STOP', "tests/models/test_conformance_refusals.py"
-    ),
-    Mutation(
-        "if len(points) > most else ():", "if len(points) > 99 else ():", "tests/models/test_conformance_content.py"
-    ),
+    Mutation('"length": FinishReason.LENGTH', '"length": FinishReason.STOP', "test_conformance_refusals.py"),
+    Mutation("if len(points) > most else ():", "if len(points) > 99 else ():", "test_conformance_content.py"),
     Mutation(
         'if temperature is not None and ("temperature" in profile.dropped or draft.thinking.budget):',
         "if temperature is not None and draft.thinking.budget:",
-        "tests/models/test_conformance_refusals.py",
+        "test_conformance_refusals.py",
     ),
     Mutation(
         'if "cachePoint" in block or "reasoningContent" in block:',
         'if "cachePoint" in block:',
-        "tests/unit/adapters/models",
+        "unit/adapters/models/**/test_*.py",
     ),
     # Tenants, users and fences.
     Mutation(
         "may_read = owner.user_id == scope.user_id or scope.has(Permission.THREAD_READ_ALL)",
         "may_read = True",
-        "tests/unit/api/runs/test_approvals.py",
+        "unit/api/**/test_approvals.py",
     ),
     Mutation(
         "return user_id == scope.user_id or scope.has(Permission.THREAD_READ_ALL)",
         "return True",
-        "tests/unit/api/a2a/test_a2a_tasks.py",
+        "test_a2a_tasks.py",
     ),
-    Mutation('return f"{scope.tenant_id}#~AGENTS"', 'return "~AGENTS"', "tests/unit/adapters/dynamodb/test_keys.py"),
+    Mutation('return f"{scope.tenant_id}#~AGENTS"', 'return "~AGENTS"', "test_keys.py"),
     Mutation(
         "attribute_not_exists(PK) OR fence <= :fence",
         "attribute_not_exists(PK) OR fence >= :fence",
-        "tests/integration/store/test_thread_store.py tests/integration/store/test_writers_at_once.py",
+        "test_thread_store.py test_writers_at_once.py",
     ),
     # The API.
-    Mutation('"malformed_json", 400, False', '"malformed", 400, False', "tests/e2e/test_socket_refusals.py"),
+    Mutation('"malformed_json", 400, False', '"malformed", 400, False', "test_socket_refusals.py"),
+    # What comes from outside.
+    Mutation("if address.ipv4_mapped is not None:", "if False:", "test_policy.py"),
+    Mutation("EMBED_AUDIENCE if has_audience else None", "None", "test_embed_tokens.py"),
+    Mutation("\nMAX_RATIO = 500\n", "\nMAX_RATIO = 500_000\n", "test_hostile_office.py"),
+    # Events, the client, and evaluations.
+    Mutation("            if seq > after\n", "            if seq >= after\n", "test_replay_limits.py"),
+    Mutation("STATUSES = frozenset({408, 429,", "STATUSES = frozenset({408,", "unit/client/test_requests.py"),
+    Mutation("share, square = passes / runs, _Z * _Z", "share, square = passes / runs, _Z", "test_intervals.py"),
     # The widget.
-    Mutation(
-        "const canExit = !isClosed &&", "const canExit = isClosed &&", "tests/browser/test_events_in_the_widget.py"
-    ),
+    Mutation("const canExit = !isClosed &&", "const canExit = isClosed &&", "test_events_in_the_widget.py"),
     # What is packed and deployed.
-    Mutation('cp -R $(AGENTS)/. "$(ARTIFACTS_DIR)/agents/"', "true", "tests/infrastructure/test_shared_layer.py"),
-    Mutation(
-        "PointInTimeRecoveryEnabled: true", "PointInTimeRecoveryEnabled: false", "tests/infrastructure/test_template.py"
-    ),
+    Mutation('cp -R $(AGENTS)/. "$(ARTIFACTS_DIR)/agents/"', "true", "test_shared_layer.py"),
+    Mutation("PointInTimeRecoveryEnabled: true", "PointInTimeRecoveryEnabled: false", "test_template.py"),
 )
 
 
 def main(words: list[str]) -> int:
     """Try the mutations and return how many no test has found."""
     survived = 0
+    project = Project(ROOT)
     with tempfile.TemporaryDirectory(prefix="mutations-") as name:
         folder = Path(name)
         copy_project(folder)
         for mutation in MUTATIONS:
             if words and not any(word in f"{mutation.old} {mutation.tests}" for word in words):
                 continue
-            was_found = is_found(folder, mutation)
-            survived += not was_found
-            print(f"{'found' if was_found else 'SURVIVED'}: {mutation.old.strip()!r} by {mutation.tests}", flush=True)
+            place = place_of(folder, mutation)
+            tests = tests_of(folder, mutation)
+            result = "found" if is_found(place, tests, folder, mutation) else "SURVIVED"
+            if not any(is_reached(project, place.relative_to(folder).as_posix(), test) for test in tests):
+                result = "SKIPPED AS UNCHANGED"
+            survived += result != "found"
+            print(f"{result}: {mutation.old.strip()!r} by {' '.join(tests)}", flush=True)
     return survived
+
+
+def place_of(folder: Path, mutation: Mutation) -> Path:
+    """Return the file that has the text of a mutation. Raises ``MutationError``."""
+    places = [path for path in _sources(folder) if mutation.old in path.read_text(encoding="utf-8")]
+    if len(places) != 1 or places[0].read_text(encoding="utf-8").count(mutation.old) != 1:
+        raise MutationError(f"{mutation.old!r} is not there exactly once: {places}. Write the mutation afresh.")
+    return places[0]
+
+
+def tests_of(folder: Path, mutation: Mutation) -> list[str]:
+    """Return the paths of the tests with the names of a mutation. Raises ``MutationError``."""
+    files = [path for name in mutation.tests.split() for path in sorted((folder / "tests").rglob(name))]
+    if not files:
+        raise MutationError(f"There are no tests {mutation.tests}. Write the mutation afresh.")
+    return [path.relative_to(folder).as_posix() for path in files]
+
+
+def is_reached(project: Project, name: str, test: str) -> bool:
+    """Return whether a test is run again after a change of a file."""
+    closure = project.closure([test, *conftests(test)])
+    return closure is None or name in closure
 
 
 def copy_project(folder: Path) -> None:
@@ -127,19 +160,20 @@ def copy_project(folder: Path) -> None:
             (folder / line).symlink_to(ROOT / line)
 
 
-def is_found(folder: Path, mutation: Mutation) -> bool:
+def is_found(place: Path, tests: list[str], folder: Path, mutation: Mutation) -> bool:
     """Inject a fault into the copy, run its tests, and take the fault out. Raises ``MutationError``."""
-    places = [path for path in _sources(folder) if mutation.old in path.read_text(encoding="utf-8")]
-    if len(places) != 1 or places[0].read_text(encoding="utf-8").count(mutation.old) != 1:
-        raise MutationError(f"{mutation.old!r} is not there exactly once: {places}. Write the mutation afresh.")
-    [place] = places
     original = place.read_text(encoding="utf-8")
     place.write_text(original.replace(mutation.old, mutation.new), encoding="utf-8")
     try:
         done = subprocess.run(
-            [ROOT / ".venv/bin/pytest", "-q", "-x", "-n", "0", "-p", "no:cacheprovider", *mutation.tests.split()],
+            [ROOT / ".venv/bin/pytest", "-q", "-x", "-n", "0", "-p", "no:cacheprovider", *tests],
             cwd=folder,
-            env={**os.environ, "PYTHONPATH": f"{folder / 'shared'}:{folder}", "PYTHONDONTWRITEBYTECODE": "1"},
+            env={
+                **os.environ,
+                "BATON_TESTS": "usual",
+                "PYTHONPATH": f"{folder / 'shared'}:{folder}",
+                "PYTHONDONTWRITEBYTECODE": "1",
+            },
             capture_output=True,
             text=True,
             check=False,

@@ -1,139 +1,304 @@
-"""Checks that are expensive and depend on few files: skipped while these are as they were when the check last passed.
+"""Skips tests and commands whose inputs are as they were when they last passed.
 
-A test names its files and folders by the mark ``skipped_if_unchanged``; for a command there is
-``python -m tests.unchanged FILE... -- COMMAND...``. What has passed is noted in the user's cache folder, so a fresh
-clone on the same machine profits. ``BATON_CHECK_UNCHANGED=1`` runs all of them.
+Of tests, under ``pytest -n``: those whose closure (``tests.closures``) is unchanged, unless their file is named. What
+tests do while they run is compared with the closure. Those that read another file of the project, or start a process,
+are run each time; a mark ``follows_processes`` says that processes run only what modules of the test import or name.
+Of commands: ``python -m tests.unchanged FILE... -- COMMAND...``.
+
+What has passed is noted in ``.baton/unchanged``. ``BATON_CHECK_UNCHANGED=1`` runs everything.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import os
 import platform
 import subprocess
 import sys
+import tempfile
 import time
+from collections import Counter, defaultdict
 from collections.abc import Generator, Iterable
-from functools import cache
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from types import FrameType
+from typing import Any
 
 import pytest
 
 from baton_local.root import ROOT
-from baton_local.settings import default_cache_dir
+from tests.closures import NO_INPUTS, Project, conftests
+from tests.nightly import named_files
 
-MARK = "skipped_if_unchanged"
+MARK = "follows_processes"
 REASON = "unchanged, skipped"
-ALWAYS = ("uv.lock", "tests/unchanged.py")
-"""The lock file has the versions of tools."""
-NOT_INPUTS = {"__pycache__", "node_modules", "dist"}
+NOTES = ".baton/unchanged"
 KEPT_SECONDS = 30 * 24 * 3600
 RUNS_ALL = bool(os.environ.get("BATON_CHECK_UNCHANGED"))
-
-skipped: list[str] = []
-"""Ids of tests that this process has skipped."""
-
-
-class Passed:
-    """A check, true if it has passed with the present contents of ``inputs``, files and folders of the project."""
-
-    def __init__(self, name: str, inputs: Iterable[str]) -> None:
-        state = f"{name}\n{sys.version}\n{platform.machine()}\n{_hash_of(tuple(inputs))}"
-        self._note = default_cache_dir() / "unchanged" / hashlib.sha256(state.encode()).hexdigest()[:32]
-
-    def __bool__(self) -> bool:
-        if RUNS_ALL or not self._note.is_file():
-            return False
-        self._note.touch()
-        return True
-
-    def note(self) -> None:
-        """Note that the check has passed."""
-        self._note.parent.mkdir(parents=True, exist_ok=True)
-        self._note.touch()
-        _forget_old(self._note.parent)
+MACHINERY = ("tests/closures.py", "tests/unchanged.py")
+PER_RUN = frozenset({"BATON_LOCAL_RECORDINGS", "BATON_TEST_COLLECTED", "BATON_TEST_DYNAMODB"})
+"""Variables that differ from run to run."""
+STARTS = frozenset({"os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.system", "subprocess.Popen"})
+"""Audit events of processes that begin."""
 
 
-@cache
-def _forget_old(folder: Path) -> None:
-    """Delete the notes that nobody has asked for in weeks, once in a process."""
-    for note in folder.iterdir():
-        with contextlib.suppress(FileNotFoundError):  # another process has deleted it
-            if note.stat().st_mtime < time.time() - KEPT_SECONDS:
-                note.unlink()
+class Notes:
+    """The ids of tests that have passed, by the key of their inputs."""
+
+    def __init__(self, root: Path) -> None:
+        self._folder = root / NOTES
+
+    def read(self) -> dict[str, list[str]]:
+        """Return all notes, and delete those that no run has found again in weeks."""
+        notes = {}
+        for file in self._folder.glob("*.json") if self._folder.is_dir() else ():
+            with contextlib.suppress(FileNotFoundError, ValueError):  # deleted, or cut off, by another run
+                if file.stat().st_mtime < time.time() - KEPT_SECONDS:
+                    file.unlink()
+                else:
+                    notes[file.stem] = json.loads(file.read_text())
+        return notes
+
+    def add(self, key: str, passed: Iterable[str]) -> None:
+        """Note that tests have passed."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        file = self._folder / f"{key}.json"
+        with contextlib.suppress(FileNotFoundError, ValueError):
+            passed = {*passed, *json.loads(file.read_text())}
+        with tempfile.NamedTemporaryFile("w", dir=self._folder, suffix=".new", delete=False) as written:
+            json.dump(sorted(passed), written)
+        Path(written.name).replace(file)
+
+    def touch(self, key: str) -> None:
+        """Note that these notes were of use."""
+        with contextlib.suppress(FileNotFoundError):
+            (self._folder / f"{key}.json").touch()
 
 
-@cache
-def _hash_of(inputs: tuple[str, ...]) -> str:
-    digest = hashlib.sha256()
-    for name in (*ALWAYS, *inputs):
-        for path in [ROOT / name] if (ROOT / name).is_file() else sorted((ROOT / name).rglob("*")):
-            if path.is_file() and not NOT_INPUTS & set(path.parts) and not path.name.startswith("."):
-                content = path.read_bytes()
-                digest.update(f"{path.relative_to(ROOT)}\n{len(content)}\n".encode() + content)
-    return digest.hexdigest()
+class Coordinator:
+    """In the process that spreads the tests: computes closures before the run, and notes what has passed after it."""
+
+    def __init__(self, root: Path) -> None:
+        self._notes = Notes(root)
+        self._project = Project(root)
+        self._known = tempfile.NamedTemporaryFile("w", suffix=".json")  # noqa: SIM115 - deleted with this object
+        machinery = self._project.digest(self._project.below(MACHINERY))
+        json.dump({"notes": self._notes.read(), "digests": self._digests(), "machinery": machinery}, self._known)
+        self._known.flush()
+        self._skipped: Counter[str] = Counter()
+        self._always: set[str] = set()
+
+    def _digests(self) -> dict[str, tuple[str | None, str]]:
+        """The digests of the closures of modules with tests or fixtures, without and with what processes reach."""
+        digests = {}
+        names = (name for name in self._project.digests if name.startswith("tests/") and name.endswith("conftest.py"))
+        for file in {*names, *self._project.texts_with("def test_"), *self._project.texts_with("pytest")}:
+            everything = self._project.closure([file], follows_processes=True)
+            assert everything is not None
+            digest = self._project.digest(everything)
+            digests[file] = (None if self._project.closure([file]) is None else digest, digest)
+        return digests
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """Hand closures and notes to a process that runs tests."""
+        node.workerinput["unchanged"] = self._known.name
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """Note what a process has passed and skipped."""
+        output = getattr(node, "workeroutput", {}).get("unchanged")
+        if output is None:
+            return
+        if not self._skipped:  # all processes have skipped the same
+            self._skipped.update(PurePosixPath(name.partition("::")[0]).parent.as_posix() for name in output["skipped"])
+            for key in output["keys"]:
+                self._notes.touch(key)
+        for run in output["runs"]:
+            follows = run["follows"]
+            closure = self._project.closure(run["files"], follows_processes=follows)
+            if closure is None:
+                continue
+            if (run["started"] and not follows) or not closure.issuperset(run["read"]):
+                self._always.add(run["file"])
+                continue
+            for key, passed in run["passed"].items():
+                self._notes.add(key, passed)
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Print the number of skipped tests by folder."""
+        if self._skipped:
+            terminalreporter.section(f"{self._skipped.total()} tests were {REASON} (BATON_CHECK_UNCHANGED=1 runs them)")
+        for folder, count in sorted(self._skipped.items()):
+            terminalreporter.write_line(f"{count:6}  {folder}")
+        if self._always:
+            terminalreporter.write_line(
+                f"Run each time, because they start processes or read what they do not name: {len(self._always)} files."
+            )
 
 
-def _passed(item: pytest.Item) -> Passed | None:
-    """Return the check that a test is, if it has the mark. Its own file and its folder's fixtures are inputs too."""
-    mark = item.get_closest_marker(MARK)
-    if mark is None:
-        return None
-    own = (path for path in (item.path, item.path.parent / "conftest.py") if path.is_file())
-    return Passed(item.nodeid, (*mark.args, *(path.relative_to(ROOT).as_posix() for path in own)))
+class Worker:
+    """In a process that runs tests: leaves out what is unchanged, and watches what the others read."""
+
+    def __init__(self, known: dict[str, Any]) -> None:
+        self._passed_before: dict[str, set[str]] = {key: set(ids) for key, ids in known["notes"].items()}
+        self._digests: dict[str, tuple[str | None, str | None]] = known["digests"]
+        variables = sorted(name for name in os.environ if name.startswith("BATON_") and name not in PER_RUN)
+        facts = (sys.version, platform.machine(), known["machinery"])
+        self._common = "\n".join((*facts, *(f"{name}={os.environ[name]}" for name in variables)))
+        self._keys: dict[tuple[Any, ...], str | None] = {}
+        self._files_of: dict[tuple[Any, ...], set[str]] = {}
+        self._skipped: list[str] = []
+        self._found: set[str] = set()
+        self._runs: list[dict[str, Any]] = []
+        self._failed: set[str] = set()
+        self._run: dict[str, Any] | None = None
+        self._root = f"{ROOT}{os.sep}"
+        sys.addaudithook(self._watch)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        """Leave out what has passed with the present inputs."""
+        named = named_files(config)
+        unchanged = []
+        for item in items:
+            key = self._key(item)
+            if key is not None and item.path not in named and item.nodeid in self._passed_before.get(key, ()):
+                unchanged.append(item)
+                self._found.add(key)
+        if unchanged:
+            self._skipped = [item.nodeid for item in unchanged]
+            config.hook.pytest_deselected(items=unchanged)
+            left = set(unchanged)
+            items[:] = [item for item in items if item not in left]
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(
+        self, item: pytest.Item, nextitem: pytest.Item | None
+    ) -> Generator[None, object, object]:
+        """Watch the tests of a file."""
+        file = _name(item.path)
+        if self._run is None:
+            self._run = {"file": file, "files": set(), "follows": True, "read": set(), "started": False}
+            self._run["passed"] = defaultdict(list)
+        self._run["files"].update(self._files(item))
+        self._run["follows"] &= _follows(item)
+        result = yield
+        key = self._key(item)
+        if key is not None and item.nodeid not in self._failed:
+            self._run["passed"][key].append(item.nodeid)
+        if nextitem is None or nextitem.path != item.path:
+            self._runs.append({**self._run, "files": sorted(self._run["files"]), "read": sorted(self._run["read"])})
+            self._runs[-1]["passed"] = dict(self._run["passed"])
+            self._run = None
+        return result
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Note what has failed, or was skipped for another reason."""
+        if not report.passed:
+            self._failed.add(report.nodeid)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Hand over what has passed and was skipped."""
+        output: dict[str, Any] = session.config.workeroutput  # type: ignore[attr-defined]
+        output["unchanged"] = {"skipped": self._skipped, "keys": sorted(self._found), "runs": self._runs}
+
+    def _key(self, item: pytest.Item) -> str | None:
+        """Return the key of what a test depends on, or ``None`` if that is everything."""
+        names = tuple(getattr(item, "fixturenames", ()))
+        asked = (item.path, names, _follows(item))
+        if asked not in self._keys:
+            digests = [self._digests.get(file, (None, None))[_follows(item)] for file in sorted(self._files(item))]
+            state = "\n".join((self._common, *(each or "" for each in digests)))
+            self._keys[asked] = hashlib.sha256(state.encode()).hexdigest()[:32] if all(digests) else None
+        return self._keys[asked]
+
+    def _files(self, item: pytest.Item) -> set[str]:
+        """Return the file of a test, of each ``conftest`` above it, and of the fixtures that it asks for."""
+        names = (item.path, tuple(getattr(item, "fixturenames", ())))
+        if names not in self._files_of:
+            self._files_of[names] = {_name(item.path), *conftests(_name(item.path)), *_fixture_files(item)}
+        return self._files_of[names]
+
+    def _watch(self, event: str, arguments: tuple[Any, ...]) -> None:
+        """Note files of the project that are opened, and processes that begin: an audit hook."""
+        if self._run is None:
+            return
+        if event in STARTS:
+            self._run["started"] = True
+        elif event == "open" and isinstance(arguments[0], str):
+            path = arguments[0] if arguments[0].startswith("/") else f"{os.getcwd()}/{arguments[0]}"  # noqa: PTH109
+            if path.startswith(self._root) and not _is_hypothesis():
+                name = _source(path.removeprefix(self._root))
+                if not any(part in NO_INPUTS or part.startswith((".", "<")) for part in name.split("/")):
+                    self._run["read"].add(name)
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip a test that would find the same as the last time, before its fixtures are made."""
-    if _passed(item):
-        skipped.append(item.nodeid)
-        pytest.skip(REASON)
+def pytest_configure(config: pytest.Config) -> None:
+    """Skip nothing in a run in one process: who starts it wants to see the tests."""
+    handed: str | None = getattr(config, "workerinput", {}).get("unchanged")
+    if handed is not None:
+        config.pluginmanager.register(Worker(json.loads(Path(handed).read_text())))
+    elif config.getoption("numprocesses", None) and not RUNS_ALL and not config.option.collectonly:
+        config.pluginmanager.register(Coordinator(config.rootpath))
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
-    """Note a test that passes."""
-    yield
-    passed = _passed(item)
-    if passed is not None:
-        passed.note()
+def _follows(item: pytest.Item) -> bool:
+    return item.get_closest_marker(MARK) is not None
 
 
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Hand the names of what was skipped to the process that sums up."""
-    output: dict[str, list[str]] | None = getattr(session.config, "workeroutput", None)
-    if output is not None:
-        output["unchanged"] = skipped
+def _fixture_files(item: pytest.Item) -> Generator[str, None, None]:
+    information = getattr(item, "_fixtureinfo", None)
+    for definitions in information.name2fixturedefs.values() if information else ():
+        for definition in definitions:
+            code = getattr(_unwrapped(definition.func), "__code__", None)
+            if code is not None and code.co_filename.startswith(f"{ROOT}/tests/"):
+                yield _name(Path(code.co_filename))
 
 
-@pytest.hookimpl(optionalhook=True)
-def pytest_testnodedown(node: object) -> None:
-    """Add what another process has skipped."""
-    skipped.extend(getattr(node, "workeroutput", {}).get("unchanged", ()))
+def _unwrapped(function: Any) -> Any:
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    return getattr(function, "__func__", function)
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print the files whose tests were skipped."""
-    files = [name.partition("::")[0] for name in skipped]
-    for file in sorted(set(files)):
-        terminalreporter.write_line(
-            f"{REASON}: {files.count(file)} tests of {file} (BATON_CHECK_UNCHANGED=1 runs them)"
-        )
+def _is_hypothesis() -> bool:
+    """Return whether hypothesis reads all modules of the process, to take constants from them for its examples."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None:
+        if frame.f_code.co_filename.endswith("constants_ast.py"):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _name(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def _source(name: str) -> str:
+    """Return the file that a compiled one was made of."""
+    folder, is_compiled, file = name.partition("__pycache__/")
+    return f"{folder}{file.partition('.')[0]}.py" if is_compiled else name
 
 
 def main(arguments: list[str]) -> int:
     """Run a command unless it has passed with the same inputs, and return its exit code."""
     inputs, command = arguments[: arguments.index("--")], arguments[arguments.index("--") + 1 :]
     name = " ".join([Path(command[0]).name, *command[1:]])
-    passed = Passed(name, inputs)
-    if passed:
+    project, notes = Project(ROOT), Notes(ROOT)
+    digest = project.digest(project.below((*MACHINERY, "uv.lock", *inputs)))
+    state = "\n".join((name, sys.version, platform.machine(), digest))
+    key = hashlib.sha256(state.encode()).hexdigest()[:32]
+    if key in notes.read() and not RUNS_ALL:
         print(f"{REASON}: {name}", flush=True)
+        notes.touch(key)
         return 0
     code = subprocess.run(command, check=False).returncode
     if code == 0:
-        passed.note()
+        notes.add(key, [name])
     return code
 
 

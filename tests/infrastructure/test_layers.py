@@ -4,15 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from baton_local.execution import LAYER_FOLDERS
 from tests.infrastructure.stack import ROOT, read_template, run
-
-pytestmark = pytest.mark.skipped_if_unchanged(
-    *("template.yaml", "layers", "agents", "shared/Makefile", "baton_local/execution.py"),
-    "tests/infrastructure/stack.py",
-)
 
 
 def test_the_local_cloud_finds_the_files_of_layers_where_they_are_packed(tmp_path: Path) -> None:

@@ -19,58 +19,6 @@ from baton_local.stack.intrinsics import Intrinsics
 from tests.infrastructure.stack import ROOT, TOOLS, Stack, read_template, referred, run, text, translate
 
 CANARY = "Canary10Percent5Minutes"
-only_if_changed = pytest.mark.skipped_if_unchanged(
-    *("template.yaml", "account.yaml", "samconfig.toml", "statemachines", "tests/infrastructure/stack.py")
-)
-
-
-@pytest.fixture(scope="module")
-def findings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
-    """cfn-lint's findings in each template, by the template's name.
-
-    One process checks them all, for it takes longer to load its rules than to apply them. W2001 aside: parameters that
-    the translator resolves are no longer used.
-    """
-    folder = tmp_path_factory.mktemp("translated")
-    circular = translate(read_template())
-    variables = circular["Resources"]["HttpFunction"]["Properties"]["Environment"]["Variables"]
-    variables["REST_API"] = {"Ref": "RestApi"}
-    for name, resource in circular["Resources"].items():
-        if not name.startswith(("HttpFunction", "RestApi")):
-            resource.pop("Properties", None)  # it takes cfn-lint long to check what is not part of the circle
-    written = {
-        "default": translate(read_template()),
-        "canary": translate(read_template(), HttpDeployment=CANARY, Stage="test"),
-        "circular": circular,
-    }
-    templates = {"account": ROOT / "account.yaml", **{name: folder / f"{name}.json" for name in written}}
-    for name, template in written.items():
-        templates[name].write_text(json.dumps(template))
-    result = run(
-        *(TOOLS / "cfn-lint", "--format", "json", "--ignore-checks", "W2001"),
-        *("--regions", "us-east-1", "eu-central-1", "--", *templates.values()),
-    )
-    assert result.stdout, result.stderr
-    found: dict[str, list[str]] = {name: [] for name in templates}
-    names = {str(path): name for name, path in templates.items()}
-    for load in json.loads(result.stdout):
-        found[names[load["Filename"]]].append(f"{load['Rule']['Id']} {load['Message']}")
-    return found
-
-
-@only_if_changed
-def test_the_template_is_valid_as_it_is_deployed_by_default(findings: dict[str, list[str]]) -> None:
-    assert findings["default"] == []
-
-
-@only_if_changed
-def test_the_template_of_careful_deployments_is_valid_and_has_no_circles(findings: dict[str, list[str]]) -> None:
-    assert findings["canary"] == []
-
-
-@only_if_changed
-def test_circles_would_be_found(findings: dict[str, list[str]]) -> None:
-    assert "E3004" in {finding.split()[0] for finding in findings["circular"]}
 
 
 def test_the_table_has_its_keys_and_sparse_indexes(stack: Stack) -> None:

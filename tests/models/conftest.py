@@ -19,8 +19,8 @@ from tests.nightly import RUNS_ALL, leave_out
 __all__ = ["stand_in_server", "stand_ins"]
 
 FOLDER = "tests/models/"
-SHARE = 30
-LONG_SHARE = 10
+SHARE = 10
+LONG_SHARE = 3
 ENDPOINT_PARAMETERS = ("endpoint", "model", "family")
 MANY = 8
 """Tests with this many endpoints or fewer, such as one for each adapter, are tried with all."""

@@ -14,7 +14,7 @@ from baton_documents.office.archive import format_of
 from baton_documents.office.xml import XmlRoom
 from baton_documents.reader import Extractor
 from tests import documents
-from tests.extraction.limited import INPUTS, read
+from tests.extraction.limited import read
 from tests.office_files import (
     NAMES,
     SHEET_NAMES,
@@ -26,7 +26,7 @@ from tests.office_files import (
     word_parts,
 )
 
-pytestmark = pytest.mark.skipped_if_unchanged(*INPUTS)
+pytestmark = pytest.mark.follows_processes
 
 MEMORY = 480 * 1024 * 1024
 """The address space that a process which reads attachments has beyond its libraries: 512 MB in all."""

@@ -11,12 +11,12 @@ from baton_documents.errors import DocumentRefused
 from baton_documents.pdf import costs as pdf_costs
 from baton_documents.pdf import pdf
 from tests import documents
-from tests.extraction.limited import INPUTS, outcome
+from tests.extraction.limited import outcome
 from tests.extraction.pdf.lettered_pdf import lettered
 from tests.extraction.pdf.pdf_objects import bomb, deflated, form, one_page, stream
 from tests.extraction.pdf.pdf_objects import pdf as file_of
 
-pytestmark = pytest.mark.skipped_if_unchanged(*INPUTS)
+pytestmark = pytest.mark.follows_processes
 
 HELLO = b"BT /F 12 Tf 10 700 Td (Hello there) Tj ET "
 BOMB, DEEP, LONG = "document_too_large_unpacked", "document_too_deep", "document_too_long"

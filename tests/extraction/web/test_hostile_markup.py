@@ -10,9 +10,9 @@ from baton_documents.html import page as html_page
 from baton_documents.html import tables as html_tables
 from baton_documents.results import BlockKind
 from baton_documents.text import markdown
-from tests.extraction.limited import INPUTS, outcome
+from tests.extraction.limited import outcome
 
-pytestmark = pytest.mark.skipped_if_unchanged(*INPUTS)
+pytestmark = pytest.mark.follows_processes
 
 MANY = 300_000
 

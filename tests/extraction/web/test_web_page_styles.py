@@ -7,7 +7,7 @@ import pytest
 from baton_documents.html import cascade as html_cascade
 from baton_documents.html import page as html_page
 from baton_documents.html import style_sheets as html_sheets
-from tests.extraction.limited import INPUTS, outcome
+from tests.extraction.limited import outcome
 
 ELEMENT = '<div class="outer"><i class="before">x</i><p id="x" class="a b" data-k="v">text</p></div>'
 HIDES = """
@@ -203,7 +203,7 @@ HOSTILE = {
 }
 
 
-@pytest.mark.skipped_if_unchanged(*INPUTS)
+@pytest.mark.follows_processes
 @pytest.mark.parametrize(("page", "expected"), HOSTILE.values(), ids=HOSTILE.keys())
 def test_a_style_sheet_is_applied_within_bounds_or_not_at_all(page: str, expected: str) -> None:
     assert outcome(page.encode(), "text/html") == expected

@@ -11,9 +11,6 @@ import pytest
 from tests.faults.lease_model.exploration import Exploration, Violation
 from tests.faults.lease_model.state import NOBODY, Kind, Rules, Worker
 
-pytestmark = pytest.mark.skipped_if_unchanged("tests/faults/lease_model")
-"""It explores a model, and reads nothing of the product."""
-
 HELLO = Worker(Kind.MESSAGE, 0)
 OTHER = Worker(Kind.MESSAGE, 1)
 CONFLICT = Worker(Kind.MESSAGE, 0, digest=1)

@@ -226,14 +226,6 @@ def _serves(process: psutil.Process, folder: Path) -> bool:
 
 
 @pytest.mark.nightly
-@pytest.mark.skipped_if_unchanged(
-    "baton_local/engines",
-    "baton_local/errors.py",
-    "baton_local/root.py",
-    "baton_local/run_folders.py",
-    "baton_local/settings.py",
-    "tests/engines.py",
-)
 def test_opensearch_keeps_its_data_is_restarted_and_leaves_nothing_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -29,7 +29,7 @@ def asked_for() -> Iterator[tuple[str, str, list[str]]]:
             yield method[1] if method else "GET", re.sub(r"\$\{.*?\)\}", "{}", path), query
 
 
-@pytest.mark.skipped_if_unchanged("clients/web")
+@pytest.mark.follows_processes
 def test_the_tests_of_the_javascript_client_pass() -> None:
     assert "fail 0" in web.script("test")
 

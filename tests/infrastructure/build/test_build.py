@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from tests.infrastructure.bytecode import assert_compiled
-from tests.infrastructure.stack import BUILD_INPUTS, Stack
+from tests.infrastructure.stack import Stack
 
 # What is packed of Baton itself changes often: test_shared_layer.py looks at that.
-pytestmark = pytest.mark.skipped_if_unchanged(*BUILD_INPUTS, "layers", "functions", "shared/Makefile")
+pytestmark = pytest.mark.nightly
 
 MEGABYTE = 1024 * 1024
 VOCABULARY = "fb374d419588a4632f3f557e76b4b70aebbca790"

@@ -1,0 +1,59 @@
+"""The template, translated as AWS does it, has no findings of cfn-lint."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.infrastructure.stack import ROOT, TOOLS, read_template, run, translate
+
+pytestmark = pytest.mark.follows_processes
+
+CANARY = "Canary10Percent5Minutes"
+
+
+@pytest.fixture(scope="module")
+def findings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    """cfn-lint's findings in each template, by the template's name.
+
+    One process checks them all, for it takes longer to load its rules than to apply them. W2001 aside: parameters that
+    the translator resolves are no longer used.
+    """
+    folder = tmp_path_factory.mktemp("translated")
+    circular = translate(read_template())
+    variables = circular["Resources"]["HttpFunction"]["Properties"]["Environment"]["Variables"]
+    variables["REST_API"] = {"Ref": "RestApi"}
+    for name, resource in circular["Resources"].items():
+        if not name.startswith(("HttpFunction", "RestApi")):
+            resource.pop("Properties", None)  # it takes cfn-lint long to check what is not part of the circle
+    written = {
+        "default": translate(read_template()),
+        "canary": translate(read_template(), HttpDeployment=CANARY, Stage="test"),
+        "circular": circular,
+    }
+    templates = {"account": ROOT / "account.yaml", **{name: folder / f"{name}.json" for name in written}}
+    for name, template in written.items():
+        templates[name].write_text(json.dumps(template))
+    result = run(
+        *(TOOLS / "cfn-lint", "--format", "json", "--ignore-checks", "W2001"),
+        *("--regions", "us-east-1", "eu-central-1", "--", *templates.values()),
+    )
+    assert result.stdout, result.stderr
+    by_template: dict[str, list[str]] = {name: [] for name in templates}
+    names = {str(path): name for name, path in templates.items()}
+    for finding in json.loads(result.stdout):
+        by_template[names[finding["Filename"]]].append(f"{finding['Rule']['Id']} {finding['Message']}")
+    return by_template
+
+
+def test_the_template_is_valid_as_it_is_deployed_by_default(findings: dict[str, list[str]]) -> None:
+    assert findings["default"] == []
+
+
+def test_the_template_of_careful_deployments_is_valid_and_has_no_circles(findings: dict[str, list[str]]) -> None:
+    assert findings["canary"] == []
+
+
+def test_circles_would_be_found(findings: dict[str, list[str]]) -> None:
+    assert "E3004" in {finding.split()[0] for finding in findings["circular"]}
