@@ -6,43 +6,32 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from baton.composition.current_settings import SettingsPorts
+from baton.composition import parts
+from baton.composition.current_settings import CurrentSettings, deployed_settings
+from baton.composition.store_ports import StorePorts
 from baton.ports.tracing import NO_TRACER
 
 if TYPE_CHECKING:
-    from baton.adapters.agents.agent_files import AgentFiles
-    from baton.adapters.aws.secrets import SecretsManager
-    from baton.adapters.models.token_counter import TiktokenCounter
-    from baton.adapters.tokens.subject_tokens import SubjectTokens
-    from baton.adapters.tokens.verifier import JwtVerifier
-    from baton.authoring.functions import Functions
     from baton.composition.current_models import CurrentModels
     from baton.composition.outside_clients import Outside
-    from baton.domain.agents.model_providers import Provider
-    from baton.ports.agents.a2a import CardSigner
-    from baton.ports.agents.agent_client import AgentClient
-    from baton.ports.agents.agents import ShippedAgents
-    from baton.ports.agents.chat_model import ChatModel, TokenCounter
-    from baton.ports.agents.tools import Tools
-    from baton.ports.tenants.identity import TokenVerifier
-    from baton.ports.tracing import Tracer
-    from baton.settings.models import ModelSettings
 
 
-class AgentPorts(SettingsPorts):
+class AgentPorts(StorePorts):
     """The ports to agents, their models and tools, and to callers' identities. See ``Ports``."""
 
     @cached_property
-    def agent_files(self) -> AgentFiles:
-        """The agents' files. Raises ``AgentFileError`` for a file that cannot be used."""
-        from baton.adapters.agents.agent_files import AgentFiles
-        from baton.settings.resources import AgentSettings
-
-        settings = AgentSettings()
-        return AgentFiles.load(settings.agents_dir, settings.default_agent)
+    def settings(self) -> CurrentSettings:
+        """The current settings."""
+        return deployed_settings()
 
     @cached_property
-    def shipped_agents(self) -> ShippedAgents:
+    def agent_files(self) -> parts.AgentFiles:
+        """The agents' files. Raises ``AgentFileError`` for a file that cannot be used."""
+        settings = parts.AgentSettings()
+        return parts.AgentFiles.load(settings.agents_dir, settings.default_agent)
+
+    @cached_property
+    def shipped_agents(self) -> parts.ShippedAgents:
         """The agents that ship with the deployment."""
         return self.agent_files
 
@@ -54,12 +43,12 @@ class AgentPorts(SettingsPorts):
         return CurrentModels(lambda: self.settings.document, self.secrets)
 
     @property
-    def model_settings(self) -> ModelSettings:
+    def model_settings(self) -> parts.ModelSettings:
         """The settings of the model endpoints now."""
         return self.provider_models.settings
 
     @property
-    def model_providers(self) -> Mapping[str, Provider]:
+    def model_providers(self) -> Mapping[str, parts.Provider]:
         """The providers of models now, by name."""
         return self.model_settings.providers
 
@@ -67,37 +56,32 @@ class AgentPorts(SettingsPorts):
     def model_key(self) -> str | Callable[[], Awaitable[str]]:
         """The key of the default provider, or a function that reads it from the secret."""
         from baton.composition.models import key_of
-        from baton.domain.agents.model_providers import DEFAULT_PROVIDER, Provider
 
-        return key_of(self.model_providers.get(DEFAULT_PROVIDER, Provider()), self.secrets)
+        return key_of(self.model_providers.get(parts.DEFAULT_PROVIDER, parts.Provider()), self.secrets)
 
     @cached_property
-    def model(self) -> ChatModel:
+    def model(self) -> parts.ChatModel:
         """The model endpoint."""
         if self.tracer is NO_TRACER:
             return self.provider_models
-        from baton.adapters.tracing.traced_model import TracedModel
         from baton.composition.tracing import find_provider
 
         def provider_of(model: str) -> str:
             return find_provider(self.model_settings, model)
 
-        return TracedModel(self.provider_models, provider_of, lambda: self.settings.prices)
+        return parts.TracedModel(self.provider_models, provider_of, lambda: self.settings.prices)
 
     @cached_property
-    def tracer(self) -> Tracer:
+    def tracer(self) -> parts.Tracer:
         """The traces of runs."""
         from baton.composition.tracing import make_tracer
-        from baton.settings.resources import TraceSettings
 
-        return make_tracer(TraceSettings(), lambda: self.secrets)
+        return make_tracer(parts.TraceSettings(), lambda: self.secrets)
 
     @cached_property
     def default_model(self) -> str:
         """The name of the model for agents that name none."""
-        from baton.settings.models import ModelNameSettings
-
-        return ModelNameSettings().chat_model
+        return parts.ModelNameSettings().chat_model
 
     def context_tokens(self, model: str) -> int | None:
         """Return the declared number of tokens of a model's prompt; None if none is declared."""
@@ -106,22 +90,17 @@ class AgentPorts(SettingsPorts):
     @cached_property
     def light_model(self) -> str:
         """The name of the model for tasks that need speed more than quality."""
-        from baton.settings.models import ModelNameSettings
-
-        return ModelNameSettings().light_model or self.default_model
+        return parts.ModelNameSettings().light_model or self.default_model
 
     @cached_property
-    def counter(self) -> TokenCounter:
+    def counter(self) -> parts.TokenCounter:
         """The counter of tokens."""
         return self.tiktoken
 
     @cached_property
-    def tiktoken(self) -> TiktokenCounter:
+    def tiktoken(self) -> parts.TiktokenCounter:
         """The counter with OpenAI's vocabulary. It reads its files with the first text, or by ``prepare``."""
-        from baton.adapters.models.token_counter import TiktokenCounter
-        from baton.settings.models import TokenizerSettings
-
-        return TiktokenCounter(TokenizerSettings().tokenizer_dir)
+        return parts.TiktokenCounter(parts.TokenizerSettings().tokenizer_dir)
 
     @cached_property
     def outside(self) -> Outside:
@@ -133,61 +112,52 @@ class AgentPorts(SettingsPorts):
         )
 
     @cached_property
-    def functions(self) -> Functions:
+    def functions(self) -> parts.Functions:
         """The functions of agents that are written in Python."""
         from baton.composition.outside_clients import make_functions
 
         return make_functions()
 
     @cached_property
-    def tools(self) -> Tools:
+    def tools(self) -> parts.Tools:
         """Tools outside Baton."""
         return self.outside.toolbox
 
     @cached_property
-    def agent_client(self) -> AgentClient:
+    def agent_client(self) -> parts.AgentClient:
         """Agents outside Baton."""
-        from baton.composition.startup.deferred import DeferredAgentClient
-
-        return DeferredAgentClient(lambda: self.outside.remote_agents)
+        return parts.DeferredAgentClient(lambda: self.outside.remote_agents)
 
     # Identity
 
     @cached_property
-    def secrets(self) -> SecretsManager:
+    def secrets(self) -> parts.SecretsManager:
         """Secrets Manager. Its client is built when the first secret is read."""
-        from baton.adapters.aws.secrets import SecretsManager
-
-        return SecretsManager()
+        return parts.SecretsManager()
 
     @cached_property
-    def verifier(self) -> TokenVerifier:
+    def verifier(self) -> parts.TokenVerifier:
         """The verifier of tokens."""
         return self.jwt_verifier
 
     @cached_property
-    def jwt_verifier(self) -> JwtVerifier:
+    def jwt_verifier(self) -> parts.JwtVerifier:
         """The verifier of signed tokens."""
-        from baton.adapters.tokens.embed_keys import EmbedKeys
-        from baton.adapters.tokens.verifier import JwtVerifier
         from baton.composition.startup.preloading import preload
-        from baton.settings.identity import IdentitySettings
 
-        settings = IdentitySettings()
+        settings = parts.IdentitySettings()
         keys = None
         if settings.embed_keys_secret is not None:
             preload("baton.adapters.aws.blocking_calls")  # the secret is read with the first token
-            keys = EmbedKeys(self.secrets, settings.embed_keys_secret, allow_any_tenant=settings.is_local)
-        return JwtVerifier(
+            keys = parts.EmbedKeys(self.secrets, settings.embed_keys_secret, allow_any_tenant=settings.is_local)
+        return parts.JwtVerifier(
             lambda: self.settings.issuers, keys, allow_http=settings.is_local, subject_tokens=self.subject_tokens
         )
 
     @cached_property
-    def subject_tokens(self) -> SubjectTokens | None:
+    def subject_tokens(self) -> parts.SubjectTokens | None:
         """The sealing of users' tokens, in deployments with keys for it."""
-        from baton.settings.identity import DelegationSettings
-
-        settings = DelegationSettings()
+        settings = parts.DelegationSettings()
         read: Callable[[], str]
         if settings.keys is not None:
             read = settings.keys.get_secret_value
@@ -195,19 +165,15 @@ class AgentPorts(SettingsPorts):
             read = partial(self.secrets.get, settings.keys_secret)
         else:
             return None
-        from baton.adapters.tokens.subject_tokens import SubjectTokens
 
-        return SubjectTokens(read)
+        return parts.SubjectTokens(read)
 
     @cached_property
-    def card_signer(self) -> CardSigner | None:
+    def card_signer(self) -> parts.CardSigner | None:
         """The signer of agent cards, in deployments with keys for it."""
-        from baton.adapters.tokens.signing_keys import JwkCardSigner
-        from baton.settings.identity import CardSettings
-
-        settings = CardSettings()
+        settings = parts.CardSettings()
         if settings.keys is not None:
-            return JwkCardSigner(settings.keys.get_secret_value)
+            return parts.JwkCardSigner(settings.keys.get_secret_value)
         if settings.keys_secret is not None:
-            return JwkCardSigner(partial(self.secrets.get, settings.keys_secret))
+            return parts.JwkCardSigner(partial(self.secrets.get, settings.keys_secret))
         return None

@@ -1,6 +1,6 @@
 """The use cases, built from the ports. Functions, tests and benchmarks all build them here.
 
-The methods contain their imports, because a cold start must not wait for the modules of another function's use cases.
+``parts`` imports their classes one by one, because a cold start must not wait for another function's use cases.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from baton.composition import parts
 from baton.composition.knowledge import KnowledgeUseCases
 from baton.composition.memory import MemoryUseCases
 from baton.composition.privacy import PrivacyUseCases
@@ -16,35 +17,7 @@ from baton.composition.procedures import ProcedureUseCases
 from baton.composition.sessions import SessionUseCases
 
 if TYPE_CHECKING:
-    from baton.agents.approvals import Approvals
-    from baton.agents.attempt_context import AgentServices
-    from baton.agents.checks.model_checks import ModelChecks
     from baton.composition.ports import Ports
-    from baton.domain.agents.model_providers import OfferedModels
-    from baton.entry.actions import Actions
-    from baton.entry.controls import Controls
-    from baton.entry.jobs.closing_events import ClosingEvents
-    from baton.entry.jobs.sweep import Sweeper
-    from baton.entry.queued_turns import QueuedTurns
-    from baton.ports.threads.turn_queue import QueueRecords
-    from baton.tenants.evaluations import Evaluations
-    from baton.tenants.rates import PlaceLimits, RunLimits
-    from baton.tenants.registry.agent_editing import AgentEditing
-    from baton.tenants.registry.agent_registry import AgentRegistry
-    from baton.tenants.registry.own_agents import OwnAgents
-    from baton.tenants.tenant_copies import CurrentLimits
-    from baton.threads.handoffs.conversation_states import ConversationStates
-    from baton.threads.handoffs.forks import Forks
-    from baton.threads.handoffs.sandboxes import Sandboxes
-    from baton.threads.outbox.follow import Follower
-    from baton.threads.outbox.replay import Replays
-    from baton.threads.outbox.task_notifications import TaskNotifications
-    from baton.turns.branch_selection import BranchSelection
-    from baton.turns.closing import Closer
-    from baton.turns.merges import Merges
-    from baton.turns.reruns import Reruns
-    from baton.turns.turn_services import TurnServices
-    from baton.turns.turns import Turns
 
 POLL_SECONDS = 0.5
 """Seconds between two looks of a follower into the log."""
@@ -74,12 +47,10 @@ class App:
     # Use cases of the functions
 
     @cached_property
-    def actions(self) -> Actions:
+    def actions(self) -> parts.Actions:
         """Handles WebSocket frames."""
-        from baton.entry.actions import Actions
-
         ports = self.ports
-        return Actions(
+        return parts.Actions(
             store=ports.store,
             queue=ports.queue,
             live=ports.live,
@@ -95,24 +66,21 @@ class App:
         )
 
     @cached_property
-    def queued_turns(self) -> QueuedTurns:
+    def queued_turns(self) -> parts.QueuedTurns:
         """Runs turns from the queue."""
         return self._queued_turns(self.turns, self.ports.queue_records)
 
     @cached_property
-    def dead_turns(self) -> QueuedTurns:
+    def dead_turns(self) -> parts.QueuedTurns:
         """Ends turns of the dead-letter queue. No other worker receives their records."""
-        from baton.turns.turns import Turns
-
         # It has no queue for titles: the next turn asks for them.
         services = replace(self.turn_services, makes_titles=False)
-        return self._queued_turns(Turns(services, self.replays, self.follower), None)
+        return self._queued_turns(parts.Turns(services, self.replays, self.follower), None)
 
-    def _queued_turns(self, turns: Turns, records: QueueRecords | None) -> QueuedTurns:
-        from baton.entry.queued_turns import QueuedTurns
+    def _queued_turns(self, turns: parts.Turns, records: parts.QueueRecords | None) -> parts.QueuedTurns:
 
         ports = self.ports
-        return QueuedTurns(
+        return parts.QueuedTurns(
             turns=turns,
             closer=self.closer,
             summaries=self.memory.history_summaries,
@@ -127,27 +95,21 @@ class App:
         )
 
     @cached_property
-    def controls(self) -> Controls:
+    def controls(self) -> parts.Controls:
         """Carries out users' requests other than messages."""
-        from baton.entry.controls import Controls
-
         ports = self.ports
-        return Controls(ports.store, ports.live, ports.queue, self.conversations, ports.audit)
+        return parts.Controls(ports.store, ports.live, ports.queue, self.conversations, ports.audit)
 
     @cached_property
-    def merges(self) -> Merges:
+    def merges(self) -> parts.Merges:
         """Merges answers of forks into their parents."""
-        from baton.turns.merges import Merges
-
-        return Merges(self.turns, self.forks, self.ports.audit)
+        return parts.Merges(self.turns, self.forks, self.ports.audit)
 
     @cached_property
-    def sweeper(self) -> Sweeper:
+    def sweeper(self) -> parts.Sweeper:
         """Checks threads that are due."""
-        from baton.entry.jobs.sweep import Sweeper
-
         ports = self.ports
-        return Sweeper(
+        return parts.Sweeper(
             ports.idle,
             ports.store,
             self.sessions.endings,
@@ -158,72 +120,53 @@ class App:
         )
 
     @cached_property
-    def closing_events(self) -> ClosingEvents:
+    def closing_events(self) -> parts.ClosingEvents:
         """Makes episodes of ended sessions."""
-        from baton.entry.jobs.closing_events import ClosingEvents
-
-        return ClosingEvents(self.memory.session_closing, self.procedures.session_learning, self.ports.admission)
+        return parts.ClosingEvents(self.memory.session_closing, self.procedures.session_learning, self.ports.admission)
 
     # Turns
 
     @cached_property
-    def turns(self) -> Turns:
+    def turns(self) -> parts.Turns:
         """Runs turns of all callers."""
-        from baton.turns.turns import Turns
-
-        return Turns(self.turn_services, self.replays, self.follower)
+        return parts.Turns(self.turn_services, self.replays, self.follower)
 
     @cached_property
-    def closer(self) -> Closer:
+    def closer(self) -> parts.Closer:
         """Closes threads."""
-        from baton.turns.closing import Closer
-
-        return Closer(self.turn_services, self.turns, self.sessions.endings, self.ports.audit)
+        return parts.Closer(self.turn_services, self.turns, self.sessions.endings, self.ports.audit)
 
     @cached_property
-    def branch_selection(self) -> BranchSelection:
+    def branch_selection(self) -> parts.BranchSelection:
         """Selects branches of threads."""
-        from baton.turns.branch_selection import BranchSelection
-
-        return BranchSelection(self.turn_services, self.ports.audit)
+        return parts.BranchSelection(self.turn_services, self.ports.audit)
 
     @cached_property
-    def reruns(self) -> Reruns:
+    def reruns(self) -> parts.Reruns:
         """Answers turns again as dry runs."""
-        from baton.turns.reruns import Reruns
-
-        return Reruns(self.turn_services, self.agent_editing, self.own_agents, lambda: self.offered_models)
+        return parts.Reruns(self.turn_services, self.agent_editing, self.own_agents, lambda: self.offered_models)
 
     @cached_property
-    def current_limits(self) -> CurrentLimits:
+    def current_limits(self) -> parts.CurrentLimits:
         """The current limits of tenants."""
-        from baton.tenants.tenant_copies import CurrentLimits
-
         ports = self.ports
-        return CurrentLimits(ports.tenant_limits, lambda: ports.deployment_limits, ports.clock)
+        return parts.CurrentLimits(ports.tenant_limits, lambda: ports.deployment_limits, ports.clock)
 
     @cached_property
-    def run_limits(self) -> RunLimits:
+    def run_limits(self) -> parts.RunLimits:
         """Limits runs, messages and tokens."""
-        from baton.tenants.rates import RunLimits
-
-        return RunLimits(self.ports.activity, self.current_limits, self.ports.clock)
+        return parts.RunLimits(self.ports.activity, self.current_limits, self.ports.clock)
 
     @cached_property
-    def place_limits(self) -> PlaceLimits:
+    def place_limits(self) -> parts.PlaceLimits:
         """Limits connections, streams and requests that wait."""
-        from baton.tenants.rates import PlaceLimits
-
-        return PlaceLimits(self.ports.activity, self.current_limits, self.ports.clock)
+        return parts.PlaceLimits(self.ports.activity, self.current_limits, self.ports.clock)
 
     @cached_property
-    def turn_services(self) -> TurnServices:
+    def turn_services(self) -> parts.TurnServices:
         """The services that a turn uses."""
-        from baton.domain.threads.thread_title import TitleSource
-        from baton.turns.turn_services import TurnServices
-
         ports = self.ports
-        return TurnServices(
+        return parts.TurnServices(
             agents=self.agent_services,
             store=ports.store,
             log=ports.log,
@@ -238,7 +181,7 @@ class App:
             learning=self.procedures.learning,
             lease_times=ports.lease_times,
             queue=lambda: ports.queue,
-            makes_titles=ports.title_source is not TitleSource.NONE,
+            makes_titles=ports.title_source is not parts.TitleSource.NONE,
             limits=self.current_limits,
             run_limits=self.run_limits,
             place_limits=self.place_limits,
@@ -247,20 +190,15 @@ class App:
         )
 
     @cached_property
-    def task_notifications(self) -> TaskNotifications:
+    def task_notifications(self) -> parts.TaskNotifications:
         """Queues push notifications of A2A tasks."""
-        from baton.threads.outbox.task_notifications import TaskNotifications
-
-        return TaskNotifications(lambda: self.ports.push_queue)
+        return parts.TaskNotifications(lambda: self.ports.push_queue)
 
     @cached_property
-    def agent_services(self) -> AgentServices:
+    def agent_services(self) -> parts.AgentServices:
         """The services that a running agent uses."""
-        from baton.agents.attempt_context import AgentServices
-        from baton.agents.context_budgets import ContextBudgets
-
         ports = self.ports
-        return AgentServices(
+        return parts.AgentServices(
             registry=self.agents,
             model=ports.model,
             default_model=ports.default_model,
@@ -273,17 +211,15 @@ class App:
             counter=ports.counter,
             audit=ports.audit,
             clock=ports.clock,
-            budgets=ContextBudgets(ports.context_tokens),
+            budgets=parts.ContextBudgets(ports.context_tokens),
             functions=ports.functions,
         )
 
     @cached_property
-    def model_checks(self) -> ModelChecks:
+    def model_checks(self) -> parts.ModelChecks:
         """Checks the abilities of the deployment's models."""
-        from baton.agents.checks.model_checks import ModelChecks
-
         ports = self.ports
-        return ModelChecks(
+        return parts.ModelChecks(
             model=ports.model,
             embedder=lambda: ports.embedder,
             shipped_agents=ports.shipped_agents,
@@ -293,103 +229,80 @@ class App:
         )
 
     @cached_property
-    def approvals(self) -> Approvals:
+    def approvals(self) -> parts.Approvals:
         """Takes people's answers to interrupts."""
-        from baton.agents.approvals import Approvals
-
-        return Approvals(self.ports.store, self.ports.audit)
+        return parts.Approvals(self.ports.store, self.ports.audit)
 
     # Agents, handoffs and events
 
     @cached_property
-    def agents(self) -> AgentRegistry:
+    def agents(self) -> parts.AgentRegistry:
         """The agents of each tenant, for users who may talk to them."""
-        from baton.tenants.registry.agent_registry import AgentRegistry
-
-        return AgentRegistry(self.ports.shipped_agents, self.own_agents)
+        return parts.AgentRegistry(self.ports.shipped_agents, self.own_agents)
 
     @cached_property
-    def evaluations(self) -> Evaluations:
+    def evaluations(self) -> parts.Evaluations:
         """Takes, lists and removes published evaluations."""
-        from baton.tenants.evaluations import Evaluations
-
         ports = self.ports
-        return Evaluations(ports.evaluations, self.privacy.readers, ports.audit, ports.clock)
+        return parts.Evaluations(ports.evaluations, self.privacy.readers, ports.audit, ports.clock)
 
     @cached_property
-    def own_agents(self) -> OwnAgents:
+    def own_agents(self) -> parts.OwnAgents:
         """Keeps copies of tenants' own agents."""
-        from baton.tenants.registry.own_agents import OwnAgents
-
-        return OwnAgents(self.ports.agent_definitions, self.ports.clock, lambda: self.offered_models)
+        return parts.OwnAgents(self.ports.agent_definitions, self.ports.clock, lambda: self.offered_models)
 
     @cached_property
-    def agent_editing(self) -> AgentEditing:
+    def agent_editing(self) -> parts.AgentEditing:
         """Changes tenants' own agents."""
-        from baton.tenants.registry.agent_belongings import AgentBelongings
-        from baton.tenants.registry.agent_editing import AgentEditing
-
         ports = self.ports
-        return AgentEditing(
+        return parts.AgentEditing(
             ports.shipped_agents,
             ports.agent_definitions,
             self.own_agents,
             ports.audit,
             ports.clock,
             lambda: self.offered_models,
-            AgentBelongings(ports.documents, ports.sources, ports.procedures),
+            parts.AgentBelongings(ports.documents, ports.sources, ports.procedures),
             self.current_limits,
         )
 
     @property
-    def offered_models(self) -> OfferedModels:
+    def offered_models(self) -> parts.OfferedModels:
         """The models that tenants' own agents may name now: the deployment's own, and those it offers."""
-        from baton.domain.agents.model_providers import OfferedModels
-
         ports = self.ports
         choices = [agent.model for agent in ports.shipped_agents.all()]
         named = [name for choice in choices for name in (choice.name, *choice.fallback) if name is not None]
-        return OfferedModels.of((ports.default_model, ports.light_model, *named), ports.model_providers)
+        return parts.OfferedModels.of((ports.default_model, ports.light_model, *named), ports.model_providers)
 
     @cached_property
-    def conversations(self) -> ConversationStates:
+    def conversations(self) -> parts.ConversationStates:
         """Loads and stores the conversation states of threads."""
-        from baton.threads.handoffs.conversation_states import ConversationStates
-
         ports = self.ports
-        return ConversationStates(
+        return parts.ConversationStates(
             ports.handoffs, ports.workflows, self.procedures.skill_making, self.agents, ports.audit, ports.clock
         )
 
     @cached_property
-    def forks(self) -> Forks:
+    def forks(self) -> parts.Forks:
         """Creates, reads and extends forks of threads."""
-        from baton.threads.handoffs.forks import Forks
-
         ports = self.ports
-        return Forks(ports.store, self.agents, ports.audit, ports.counter, ports.clock)
+        return parts.Forks(ports.store, self.agents, ports.audit, ports.counter, ports.clock)
 
     @cached_property
-    def sandboxes(self) -> Sandboxes:
+    def sandboxes(self) -> parts.Sandboxes:
         """Copies threads for readers who continue them without changing them."""
-        from baton.threads.handoffs.sandboxes import Sandboxes
-
         ports = self.ports
-        return Sandboxes(ports.store, self.agents, self.forks, self.privacy.readers, ports.audit, ports.clock)
+        return parts.Sandboxes(ports.store, self.agents, self.forks, self.privacy.readers, ports.audit, ports.clock)
 
     @cached_property
-    def replays(self) -> Replays:
+    def replays(self) -> parts.Replays:
         """Rebuilds events that clients have missed."""
-        from baton.threads.outbox.replay import Replays
-
-        return Replays(self.ports.store, self.ports.log, self.ports.clock)
+        return parts.Replays(self.ports.store, self.ports.log, self.ports.clock)
 
     @cached_property
-    def follower(self) -> Follower:
+    def follower(self) -> parts.Follower:
         """Follows runs that other workers carry out."""
-        from baton.threads.outbox.follow import Follower
-
-        return Follower(
+        return parts.Follower(
             self.ports.store,
             self.ports.live,
             self.replays,

@@ -4,37 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from baton.composition import parts
+
 if TYPE_CHECKING:
     from botocore.session import Session
 
-    from baton.adapters.aws.session import CredentialSource
-    from baton.adapters.models.bedrock.connection import BedrockConnection
-    from baton.adapters.models.bedrock.request import Guardrail
-    from baton.adapters.models.embedding_pace import EmbeddingPaces
-    from baton.domain.agents.model_providers import Provider
-    from baton.ports.agents.chat_model import TokenCounter
-    from baton.ports.documents.search import Embedder
-    from baton.settings.models import ModelSettings
 
-
-def connection(provider: Provider) -> BedrockConnection:
+def connection(provider: parts.Provider) -> parts.BedrockConnection:
     """Return the connection to a provider's region. Raises ``ValueError`` if no region is known."""
-    from baton.adapters.models.bedrock.connection import BedrockConnection
-    from baton.settings.models import BedrockSettings
-
-    endpoint = provider.base_url or BedrockSettings().endpoint
-    return BedrockConnection(region_of(provider), aws_session, endpoint=endpoint)
+    endpoint = provider.base_url or parts.BedrockSettings().endpoint
+    return parts.BedrockConnection(region_of(provider), aws_session, endpoint=endpoint)
 
 
-def region_of(provider: Provider) -> str:
+def region_of(provider: parts.Provider) -> str:
     """Return the region of a provider on Amazon Bedrock. Raises ``ValueError`` if nothing names one."""
-    from baton.adapters.aws.session import own_region
-    from baton.settings.models import BedrockSettings
-
-    region = provider.region or BedrockSettings().region
+    region = provider.region or parts.BedrockSettings().region
     if region is None:
         developers = _profile()
-        region = own_region() if developers is None else developers.get_config_variable("region")
+        region = parts.own_region() if developers is None else developers.get_config_variable("region")
     if region is None:
         raise ValueError(
             "BATON_BEDROCK_REGION: is missing, and neither the provider nor AWS_REGION names a region of Amazon Bedrock"
@@ -42,40 +29,30 @@ def region_of(provider: Provider) -> str:
     return region
 
 
-def aws_session() -> CredentialSource:
+def aws_session() -> parts.CredentialSource:
     """Return the session whose credentials sign requests: the function's, or in the local cloud a developer's."""
-    from baton.adapters.aws.session import own_session
-    from baton.adapters.models.bedrock.connection import NoSession
-    from baton.settings.identity import IdentitySettings
-    from baton.settings.models import BedrockSettings
-
     developers = _profile()
     if developers is not None:
         return developers
-    if BedrockSettings().endpoint is None and IdentitySettings().is_local:
-        return NoSession()
-    return own_session()
+    if parts.BedrockSettings().endpoint is None and parts.IdentitySettings().is_local:
+        return parts.NoSession()
+    return parts.own_session()
 
 
 def _profile() -> Session | None:
-    from baton.adapters.models.bedrock.connection import profile_session
-    from baton.settings.models import BedrockSettings
 
-    settings = BedrockSettings()
+    settings = parts.BedrockSettings()
     if settings.profile is None:
         return None
-    return profile_session(settings.profile, settings.config_file, settings.credentials_file)
+    return parts.profile_session(settings.profile, settings.config_file, settings.credentials_file)
 
 
-def guardrail(provider: Provider) -> Guardrail | None:
+def guardrail(provider: parts.Provider) -> parts.Guardrail | None:
     """Return the guardrail of a provider, or that of the deployment.
 
     Raises ``ValueError`` if the deployment has one and the provider, in a separate region, does not.
     """
-    from baton.adapters.models.bedrock.request import Guardrail
-    from baton.settings.models import BedrockSettings
-
-    settings = BedrockSettings()
+    settings = parts.BedrockSettings()
     name = provider.guardrail or settings.guardrail
     if name is None:
         return None
@@ -85,24 +62,20 @@ def guardrail(provider: Provider) -> Guardrail | None:
             "BATON_BEDROCK_GUARDRAIL is in another region"
         )
     identifier, _, version = name.rpartition(":")
-    return Guardrail(identifier, version)
+    return parts.Guardrail(identifier, version)
 
 
 def embedder(
-    model: str, dimensions: int, models: ModelSettings, counter: TokenCounter, paces: EmbeddingPaces
-) -> Embedder:
+    model: str, dimensions: int, models: parts.ModelSettings, counter: parts.TokenCounter, paces: parts.EmbeddingPaces
+) -> parts.Embedder:
     """Return the embedder of a model named ``<provider>/<id>``. Raises ``ValueError`` for a model that is not known."""
-    from baton.adapters.models.bedrock.embedder import BedrockEmbedder
-    from baton.adapters.models.profiles.known_profiles import family_of
-    from baton.adapters.models.profiles.profile_overrides import profile_overrides
-
     selected = models.route(model)
-    return BedrockEmbedder(
+    return parts.BedrockEmbedder(
         selected.model,
         dimensions,
         connection=connection(models.providers[selected.provider]),
         counter=counter,
         paces=paces,
         name=model,
-        family=family_of(selected.model, profile_overrides(models.model_profiles)),
+        family=parts.family_of(selected.model, parts.profile_overrides(models.model_profiles)),
     )

@@ -9,18 +9,14 @@ from typing import TYPE_CHECKING
 
 from aws_lambda_powertools import Logger
 
+from baton.composition import parts
 from baton.domain.metrics import Metric, count
 from baton.failures.background import in_background
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-    from baton.adapters.aws.secrets import SecretsManager
-    from baton.adapters.models.provider_models import ProviderModels
     from baton.ports.agents import chat_model
-    from baton.ports.documents.files import ThreadFiles
-    from baton.settings.document import SettingsDocument
-    from baton.settings.models import ModelSettings
 
 logger = Logger(child=True)
 
@@ -33,15 +29,15 @@ class CurrentModels:
     raise ``ValueError``.
     """
 
-    def __init__(self, document: Callable[[], SettingsDocument], secrets: SecretsManager) -> None:
+    def __init__(self, document: Callable[[], parts.SettingsDocument], secrets: parts.SecretsManager) -> None:
         self._document = document
         self._secrets = secrets
-        self._latest: tuple[SettingsDocument, _Models] | None = None
+        self._latest: tuple[parts.SettingsDocument, _Models] | None = None
         self._replaced: list[_Models] = []
         """Earlier ones whose connections may still be open. Only the event loop removes them."""
 
     @property
-    def settings(self) -> ModelSettings:
+    def settings(self) -> parts.ModelSettings:
         """The settings of the model endpoints now."""
         return self._now().settings
 
@@ -58,7 +54,7 @@ class CurrentModels:
         settings: chat_model.ModelSettings,
         prompts: Sequence[chat_model.Prompt],
         *,
-        thread_files: ThreadFiles,
+        thread_files: parts.ThreadFiles,
         tools: Sequence[chat_model.ToolSpec] = (),
     ) -> AsyncGenerator[chat_model.ModelChunk, None]:
         """See ``ChatModel``."""
@@ -109,9 +105,7 @@ class CurrentModels:
 class _Models:
     """The clients of one state of the settings."""
 
-    def __init__(self, settings: ModelSettings, clients: ProviderModels) -> None:
-        from baton.adapters.models.profiles.known_profiles import context_lengths
-        from baton.adapters.models.profiles.profile_overrides import profile_overrides
+    def __init__(self, settings: parts.ModelSettings, clients: parts.ProviderModels) -> None:
 
         self.settings = settings
         self.clients = clients
@@ -119,16 +113,15 @@ class _Models:
         """True from the first answer on."""
         self.answers = 0
         """The number of answers in progress."""
-        lengths = context_lengths(settings.providers, profile_overrides(settings.model_profiles))
+        lengths = parts.context_lengths(settings.providers, parts.profile_overrides(settings.model_profiles))
         self.context_length = lru_cache(maxsize=1_000)(lengths)  # tenants name models, so they are not bounded
 
     @classmethod
-    def of(cls, document: SettingsDocument, secrets: SecretsManager, before: _Models | None) -> _Models:
+    def of(cls, document: parts.SettingsDocument, secrets: parts.SecretsManager, before: _Models | None) -> _Models:
         """Return the models of a document: those ``before`` if they are the same. Raises ``ValueError``."""
         from baton.composition.models import deployed_models
-        from baton.settings.models import ModelSettings
 
-        settings = ModelSettings(
+        settings = parts.ModelSettings(
             BATON_MODEL_PROVIDERS=document.model_providers, BATON_MODEL_PROFILES=document.model_profiles
         )
         if before is not None and before.settings == settings:

@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING
 
-from baton.composition.store_ports import StorePorts
+from baton.composition import parts
 from baton.domain.errors import BatonError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from baton.adapters.refreshed_value import Refreshed
-    from baton.domain.runs.usage import Prices
-    from baton.domain.tenants.egress_policy import EgressPolicy
-    from baton.domain.tenants.tenant_limits import DeploymentLimits
-    from baton.domain.tenants.token_issuer import OidcIssuer
-    from baton.settings.document import SettingsDocument
 
 
 class CurrentSettings:
     """The settings that hold now. A use case reads each property when it needs it, and never keeps it."""
 
     def __init__(
-        self, read: Callable[[], SettingsDocument], *, is_local: bool, must_read: Callable[[], bool] = bool
+        self, read: Callable[[], parts.SettingsDocument], *, is_local: bool, must_read: Callable[[], bool] = bool
     ) -> None:
         """``read`` returns the document, or raises ``BatonError``; it blocks if ``must_read()``.
 
@@ -33,7 +26,7 @@ class CurrentSettings:
         self._read = read
         self._must_read = must_read
         self._is_local = is_local
-        self._merged: tuple[SettingsDocument, SettingsDocument] | None = None
+        self._merged: tuple[parts.SettingsDocument, parts.SettingsDocument] | None = None
 
     def prepare(self) -> None:
         """Read the document in advance, for the first request. That one reports a failure."""
@@ -48,17 +41,15 @@ class CurrentSettings:
             await asyncio.to_thread(self.prepare)
 
     @property
-    def document(self) -> SettingsDocument:
+    def document(self) -> parts.SettingsDocument:
         """The document, in which variables of the environment have replaced fields."""
-        from baton.settings.document import with_variables
-
         read = self._read()
         if self._merged is None or self._merged[0] is not read:
-            self._merged = (read, with_variables(read))
+            self._merged = (read, parts.with_variables(read))
         return self._merged[1]
 
     @property
-    def issuers(self) -> tuple[OidcIssuer, ...]:
+    def issuers(self) -> tuple[parts.OidcIssuer, ...]:
         """The issuers whose tokens are accepted."""
         return self.document.token_issuers
 
@@ -68,12 +59,12 @@ class CurrentSettings:
         return tuple(each.issuer for each in self.issuers if each.listed)
 
     @property
-    def prices(self) -> Prices:
+    def prices(self) -> parts.Prices:
         """The prices of models."""
         return self.document.prices
 
     @property
-    def limits(self) -> DeploymentLimits:
+    def limits(self) -> parts.DeploymentLimits:
         """The limits of every tenant."""
         return self.document.tenant_limits
 
@@ -85,12 +76,12 @@ class CurrentSettings:
             return ()  # the request itself reports the outage, to a client that may read it
 
     @property
-    def egress(self) -> EgressPolicy:
+    def egress(self) -> parts.EgressPolicy:
         """The hosts of tools, remote agents and sources of documents that may be called."""
         return self._policy(self.document.allowed_hosts)
 
     @property
-    def push_egress(self) -> EgressPolicy:
+    def push_egress(self) -> parts.EgressPolicy:
         """The hosts that clients may be notified at."""
         return self._policy(self.document.push_hosts)
 
@@ -99,42 +90,32 @@ class CurrentSettings:
         """True if anybody may be notified: receivers on the same machine always, in the local cloud."""
         return bool(self.document.push_hosts) or self._is_local
 
-    def _policy(self, hosts: tuple[str, ...]) -> EgressPolicy:
-        from baton.domain.tenants.egress_policy import EgressPolicy
-
-        return EgressPolicy.of(hosts, allow_local=self._is_local)
+    def _policy(self, hosts: tuple[str, ...]) -> parts.EgressPolicy:
+        return parts.EgressPolicy.of(hosts, allow_local=self._is_local)
 
 
-class SettingsPorts(StorePorts):
-    """The ports to settings that may change while a process runs. See ``Ports``."""
-
-    @cached_property
-    def settings(self) -> CurrentSettings:
-        """The current settings. The document is read when one of them is first needed."""
-        from baton.settings.resources import DocumentSettings
-
-        place = DocumentSettings()
-        if place.bucket is None:
-            return environment_settings()
-        stored = stored_document(place.bucket, place.seconds)
-        return CurrentSettings(stored.get, is_local=place.is_local, must_read=stored.must_read)
+def deployed_settings() -> CurrentSettings:
+    """Return the settings of a deployment. The document is read when one of them is first needed."""
+    document = parts.DocumentSettings()
+    if document.bucket is None:
+        return environment_settings()
+    stored = stored_document(document.bucket, document.seconds)
+    return CurrentSettings(stored.get, is_local=document.is_local, must_read=stored.must_read)
 
 
 def environment_settings() -> CurrentSettings:
     """Return the settings of the environment's variables alone, without a document."""
-    from baton.settings.document import SettingsDocument
-    from baton.settings.resources import DocumentSettings
-
-    defaults = SettingsDocument()
-    return CurrentSettings(lambda: defaults, is_local=DocumentSettings().is_local)
+    defaults = parts.SettingsDocument()
+    return CurrentSettings(lambda: defaults, is_local=parts.DocumentSettings().is_local)
 
 
-def stored_document(bucket: str, seconds: float) -> Refreshed[SettingsDocument]:
+def stored_document(bucket: str, seconds: float) -> parts.Refreshed[parts.SettingsDocument]:
     """Return the document of a bucket, cached for ``seconds``."""
-    from baton.adapters.aws.s3_settings import S3Settings
-    from baton.adapters.aws.secrets import hasty_client
-    from baton.adapters.refreshed_value import Refreshed
-    from baton.settings.document import MAX_BYTES, SettingsDocument, read_document
-
-    stored = S3Settings(partial(hasty_client, "s3"), bucket, read_document, SettingsDocument(), max_bytes=MAX_BYTES)
-    return Refreshed(stored.read, seconds=seconds)
+    stored = parts.S3Settings(
+        partial(parts.hasty_client, "s3"),
+        bucket,
+        parts.read_document,
+        parts.SettingsDocument(),
+        max_bytes=parts.MAX_SETTINGS_BYTES,
+    )
+    return parts.Refreshed(stored.read, seconds=seconds)

@@ -1,7 +1,4 @@
-"""The use cases of ``knowledge``, joined to ports.
-
-The methods contain their imports, like those of ``App``.
-"""
+"""The use cases of ``knowledge``, joined to ports."""
 
 from __future__ import annotations
 
@@ -9,108 +6,80 @@ from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from baton.composition import parts
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from baton.composition.ports import Ports
-    from baton.entry.jobs.ingestion_events import IngestionEvents
-    from baton.knowledge.cleaning import Cleaning
-    from baton.knowledge.document_records import DocumentRecords
-    from baton.knowledge.documents import Documents
-    from baton.knowledge.ingestion import Ingestion
-    from baton.knowledge.ingestion_starts import IngestionStarts
-    from baton.knowledge.knowledge_search import KnowledgeSearch
-    from baton.knowledge.source_refresh import SourceRefreshes
-    from baton.knowledge.sources import Sources
-    from baton.tenants.tenant_copies import CurrentLimits
 
 
 class KnowledgeUseCases:
     """Use cases that ingest documents, refresh their sources and search them."""
 
-    def __init__(self, ports: Ports, limits: Callable[[], CurrentLimits]) -> None:
+    def __init__(self, ports: Ports, limits: Callable[[], parts.CurrentLimits]) -> None:
         """``limits`` returns the limits of tenants; it is called when a use case needs it."""
         self.ports = ports
         self._limits = limits
 
     @cached_property
-    def ingestion_events(self) -> IngestionEvents:
+    def ingestion_events(self) -> parts.IngestionEvents:
         """Handles stored documents, and the steps of their pipeline."""
-        from baton.entry.jobs.ingestion_events import IngestionEvents
-
-        return IngestionEvents(self.ingestion_starts, self.ingestion, self.cleaning, self.ports.admission)
+        return parts.IngestionEvents(self.ingestion_starts, self.ingestion, self.cleaning, self.ports.admission)
 
     @cached_property
-    def ingestion_starts(self) -> IngestionStarts:
+    def ingestion_starts(self) -> parts.IngestionStarts:
         """Starts the pipeline that ingests documents."""
-        from baton.knowledge.ingestion_starts import IngestionStarts
-
-        return IngestionStarts(
+        return parts.IngestionStarts(
             self.document_records, self.ports.ingestions, self.ports.clock, self.ports.pipelines_since
         )
 
     @cached_property
-    def ingestion(self) -> Ingestion:
+    def ingestion(self) -> parts.Ingestion:
         """Makes documents part of agents' knowledge."""
-        from baton.knowledge.ingestion import Ingestion
-
         ports = self.ports
-        return Ingestion(
+        return parts.Ingestion(
             self.document_records, ports.document_files, ports.extractor, ports.search, ports.embedder, ports.clock
         )
 
     @cached_property
-    def cleaning(self) -> Cleaning:
+    def cleaning(self) -> parts.Cleaning:
         """Removes the files and index entries of old versions of documents."""
-        from baton.knowledge.cleaning import Cleaning
-
         ports = self.ports
         wait = timedelta(seconds=ports.forget_wait_seconds)
-        return Cleaning(self.document_records, ports.document_files, ports.search, ports.clock, wait)
+        return parts.Cleaning(self.document_records, ports.document_files, ports.search, ports.clock, wait)
 
     @cached_property
-    def document_records(self) -> DocumentRecords:
+    def document_records(self) -> parts.DocumentRecords:
         """Changes records of documents."""
-        from baton.knowledge.document_records import DocumentRecords
-
-        return DocumentRecords(self.ports.documents)
+        return parts.DocumentRecords(self.ports.documents)
 
     @cached_property
-    def documents(self) -> Documents:
+    def documents(self) -> parts.Documents:
         """Takes in, lists and deletes documents of agents."""
-        from baton.knowledge.documents import Documents
-
         ports = self.ports
-        return Documents(
+        return parts.Documents(
             ports.documents, ports.document_files, ports.ingestions, ports.audit, ports.clock, self._limits()
         )
 
     @cached_property
-    def sources(self) -> Sources:
+    def sources(self) -> parts.Sources:
         """Creates, lists and deletes sources of documents."""
-        from baton.knowledge.sources import Sources
-
         ports = self.ports
-        return Sources(ports.sources, lambda: ports.source_rules, ports.audit, ports.clock)
+        return parts.Sources(ports.sources, lambda: ports.source_rules, ports.audit, ports.clock)
 
     @cached_property
-    def source_refreshes(self) -> SourceRefreshes:
+    def source_refreshes(self) -> parts.SourceRefreshes:
         """Reads due sources."""
-        from baton.knowledge.page_listing import PageListings
-        from baton.knowledge.page_refresh import PageRefreshes
-        from baton.knowledge.source_refresh import SourceRefreshes
-
         ports = self.ports
-        return SourceRefreshes(
+        return parts.SourceRefreshes(
             ports.sources,
-            PageRefreshes(ports.sources, self.documents, ports.web_pages, ports.source_objects),
-            PageListings(ports.web_pages, ports.source_objects, lambda: ports.source_rules, ports.extractor),
+            parts.PageRefreshes(ports.sources, self.documents, ports.web_pages, ports.source_objects),
+            parts.PageListings(ports.web_pages, ports.source_objects, lambda: ports.source_rules, ports.extractor),
             ports.clock,
         )
 
     @cached_property
-    def search(self) -> KnowledgeSearch:
+    def search(self) -> parts.KnowledgeSearch:
         """Searches the documents of agents."""
-        from baton.knowledge.knowledge_search import KnowledgeSearch
-
-        return KnowledgeSearch(self.ports.search, self.ports.documents, self.ports.embedder)
+        return parts.KnowledgeSearch(self.ports.search, self.ports.documents, self.ports.embedder)

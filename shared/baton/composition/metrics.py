@@ -54,7 +54,6 @@ def stack_name() -> str:
 
 def observed(handler: Callable[P, T]) -> Callable[P, T]:
     """Return a Lambda handler that writes the counts of each invocation at its end, and reports its failure."""
-
     return _observed()(handler)
 
 

@@ -1,7 +1,4 @@
-"""The use cases of ``privacy``, joined to ports.
-
-The methods contain their imports, like those of ``App``.
-"""
+"""The use cases of ``privacy``, joined to ports."""
 
 from __future__ import annotations
 
@@ -9,14 +6,10 @@ from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from baton.composition import parts
+
 if TYPE_CHECKING:
     from baton.composition.ports import Ports
-    from baton.entry.jobs.forget_requests import ForgetCalls
-    from baton.tenants.privacy.export import Exports
-    from baton.tenants.privacy.forgetting import Forgetting
-    from baton.tenants.privacy.readers import Readers
-    from baton.tenants.privacy.retention import RetentionRuns
-    from baton.tenants.rates import ForgottenRuns
 
 
 class PrivacyUseCases:
@@ -26,28 +19,22 @@ class PrivacyUseCases:
         self.ports = ports
 
     @cached_property
-    def readers(self) -> Readers:
+    def readers(self) -> parts.Readers:
         """Shows conversations to others than their users."""
-        from baton.tenants.privacy.readers import Readers
-
-        return Readers(self.ports.pii_detector)
+        return parts.Readers(self.ports.pii_detector)
 
     @cached_property
-    def forget_calls(self) -> ForgetCalls:
+    def forget_calls(self) -> parts.ForgetCalls:
         """Takes requests to forget."""
-        from baton.entry.jobs.forget_requests import ForgetCalls
-
         ports = self.ports
         wait = timedelta(seconds=ports.forget_wait_seconds)
-        return ForgetCalls(ports.store, ports.forget_requests, ports.forgettings, ports.audit, ports.clock, wait)
+        return parts.ForgetCalls(ports.store, ports.forget_requests, ports.forgettings, ports.audit, ports.clock, wait)
 
     @cached_property
-    def forgetting(self) -> Forgetting:
+    def forgetting(self) -> parts.Forgetting:
         """Carries out requests to forget."""
-        from baton.tenants.privacy.forgetting import Forgetting, Waits
-
         ports = self.ports
-        return Forgetting(
+        return parts.Forgetting(
             ports.forget_requests,
             ports.erasure,
             ports.objects,
@@ -57,31 +44,25 @@ class PrivacyUseCases:
             ports.retentions,
             self.forgotten_runs,
             ports.clock,
-            Waits(zombies=ports.forget_wait_seconds),
+            parts.Waits(zombies=ports.forget_wait_seconds),
         )
 
     @cached_property
-    def forgotten_runs(self) -> ForgottenRuns:
+    def forgotten_runs(self) -> parts.ForgottenRuns:
         """Counts the tokens of forgotten threads."""
-        from baton.tenants.rates import ForgottenRuns
-
-        return ForgottenRuns(self.ports.activity, self.ports.clock)
+        return parts.ForgottenRuns(self.ports.activity, self.ports.clock)
 
     @cached_property
-    def retention_runs(self) -> RetentionRuns:
+    def retention_runs(self) -> parts.RetentionRuns:
         """Starts the enforcement of retention."""
-        from baton.tenants.privacy.retention import RetentionRuns
-
         ports = self.ports
-        return RetentionRuns(ports.retentions, ports.forget_requests, ports.forgettings, ports.clock)
+        return parts.RetentionRuns(ports.retentions, ports.forget_requests, ports.forgettings, ports.clock)
 
     @cached_property
-    def exports(self) -> Exports:
+    def exports(self) -> parts.Exports:
         """Exports the stored data of a user."""
-        from baton.tenants.privacy.export import Exports
-
         ports = self.ports
-        return Exports(
+        return parts.Exports(
             ports.store,
             ports.records,
             ports.handoffs,

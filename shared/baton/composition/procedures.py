@@ -1,12 +1,11 @@
-"""The use cases of ``procedures``, joined to ports.
-
-The methods contain their imports, like those of ``App``.
-"""
+"""The use cases of ``procedures``, joined to ports."""
 
 from __future__ import annotations
 
 from functools import cached_property
 from typing import TYPE_CHECKING
+
+from baton.composition import parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -14,15 +13,6 @@ if TYPE_CHECKING:
     from baton.composition.memory import MemoryUseCases
     from baton.composition.ports import Ports
     from baton.composition.privacy import PrivacyUseCases
-    from baton.memory.procedures.administration import ProcedureAdministration
-    from baton.memory.procedures.approved_procedures import ApprovedProcedures
-    from baton.memory.procedures.learning import Learning, SessionLearning
-    from baton.memory.procedures.procedure_capture import ProcedureCapture
-    from baton.memory.procedures.procedure_sources import ProcedureSources
-    from baton.memory.procedures.skill_administration import SkillAdministration
-    from baton.tenants.registry.agent_registry import AgentRegistry
-    from baton.tenants.tenant_copies import CurrentLimits
-    from baton.threads.handoffs.skill_making import SkillMaking
 
 
 class ProcedureUseCases:
@@ -33,8 +23,8 @@ class ProcedureUseCases:
         ports: Ports,
         memory: MemoryUseCases,
         privacy: PrivacyUseCases,
-        agents: Callable[[], AgentRegistry],
-        limits: Callable[[], CurrentLimits],
+        agents: Callable[[], parts.AgentRegistry],
+        limits: Callable[[], parts.CurrentLimits],
     ) -> None:
         """``agents`` and ``limits`` return use cases of ``App``, which are built when one needs them."""
         self.ports = ports
@@ -44,82 +34,62 @@ class ProcedureUseCases:
         self._limits = limits
 
     @cached_property
-    def learning(self) -> Learning:
+    def learning(self) -> parts.Learning:
         """Learns from runs that were committed."""
-        from baton.memory.procedures.learning import Learning
-
         ports = self.ports
-        return Learning(self._agents(), ports.procedures, lambda: ports.captures, is_on=ports.with_learning)
+        return parts.Learning(self._agents(), ports.procedures, lambda: ports.captures, is_on=ports.with_learning)
 
     @cached_property
-    def session_learning(self) -> SessionLearning:
+    def session_learning(self) -> parts.SessionLearning:
         """Starts captures that were missed during a session."""
-        from baton.memory.procedures.learning import SessionLearning
-
         ports = self.ports
-        return SessionLearning(ports.store, ports.episodes, ports.capture_records, self.learning)
+        return parts.SessionLearning(ports.store, ports.episodes, ports.capture_records, self.learning)
 
     @cached_property
-    def capture(self) -> ProcedureCapture:
+    def capture(self) -> parts.ProcedureCapture:
         """Makes procedures of completed tasks."""
-        from baton.memory.light_model import LightModel
-        from baton.memory.procedures.drafting import Drafting
-        from baton.memory.procedures.procedure_capture import ProcedureCapture
-        from baton.memory.procedures.proposals import Proposals
-        from baton.memory.procedures.task_record import TaskRecords
-
         ports = self.ports
-        return ProcedureCapture(
+        return parts.ProcedureCapture(
             store=ports.store,
             captures=ports.capture_records,
             agents=self._agents(),
-            records=TaskRecords(ports.store, ports.pii_detector),
-            drafting=Drafting(LightModel(ports.model, ports.light_model)),
-            proposals=Proposals(ports.procedures, ports.embedder, ports.clock),
+            records=parts.TaskRecords(ports.store, ports.pii_detector),
+            drafting=parts.Drafting(parts.LightModel(ports.model, ports.light_model)),
+            proposals=parts.Proposals(ports.procedures, ports.embedder, ports.clock),
             announcements=ports.announcements,
             clock=ports.clock,
             limits=self._limits(),
         )
 
     @cached_property
-    def approved(self) -> ApprovedProcedures:
+    def approved(self) -> parts.ApprovedProcedures:
         """Finds the procedures that agents may follow."""
-        from baton.memory.procedures.approved_procedures import ApprovedProcedures
-
-        return ApprovedProcedures(self.ports.procedures, self.ports.private_skills, self.ports.clock)
+        return parts.ApprovedProcedures(self.ports.procedures, self.ports.private_skills, self.ports.clock)
 
     @cached_property
-    def administration(self) -> ProcedureAdministration:
+    def administration(self) -> parts.ProcedureAdministration:
         """Reads, writes and decides on procedures."""
-        from baton.memory.procedures.administration import DEADLINE, ProcedureAdministration
-
         ports = self.ports
-        return ProcedureAdministration(
+        return parts.ProcedureAdministration(
             ports.procedures,
             self.approved,
-            self._memory.recalling_within(DEADLINE),
+            self._memory.recalling_within(parts.DEADLINE),
             ports.audit,
             ports.clock,
         )
 
     @cached_property
-    def skills(self) -> SkillAdministration:
+    def skills(self) -> parts.SkillAdministration:
         """Reads, offers, shares and removes private skills."""
-        from baton.memory.procedures.skill_administration import SkillAdministration
-
         ports = self.ports
-        return SkillAdministration(ports.private_skills, ports.procedures, ports.audit, ports.clock)
+        return parts.SkillAdministration(ports.private_skills, ports.procedures, ports.audit, ports.clock)
 
     @cached_property
-    def skill_making(self) -> SkillMaking:
+    def skill_making(self) -> parts.SkillMaking:
         """Makes private skills of completed workflows."""
-        from baton.threads.handoffs.skill_making import SkillMaking
-
-        return SkillMaking(self.ports.procedures, self.ports.private_skills, self.approved, self.ports.audit)
+        return parts.SkillMaking(self.ports.procedures, self.ports.private_skills, self.approved, self.ports.audit)
 
     @cached_property
-    def sources(self) -> ProcedureSources:
+    def sources(self) -> parts.ProcedureSources:
         """Reads the sources of procedures."""
-        from baton.memory.procedures.procedure_sources import ProcedureSources
-
-        return ProcedureSources(self.ports.store, self._privacy.readers, self.ports.audit)
+        return parts.ProcedureSources(self.ports.store, self._privacy.readers, self.ports.audit)

@@ -1,26 +1,16 @@
-"""The use cases of ``sessions``, joined to ports.
-
-The methods contain their imports, like those of ``App``.
-"""
+"""The use cases of ``sessions``, joined to ports."""
 
 from __future__ import annotations
 
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from baton.composition import parts
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from baton.composition.ports import Ports
-    from baton.tenants.registry.agent_registry import AgentRegistry
-    from baton.threads.handoffs.conversation_states import ConversationStates
-    from baton.threads.outbox.task_notifications import TaskNotifications
-    from baton.threads.sessions.endings import Endings
-    from baton.threads.sessions.importing import Importer
-    from baton.threads.sessions.overviews import Overviews
-    from baton.threads.sessions.ratings import Ratings
-    from baton.threads.sessions.sessions import Sessions
-    from baton.threads.sessions.titles import MadeTitles, Titles
 
 
 class SessionUseCases:
@@ -29,9 +19,9 @@ class SessionUseCases:
     def __init__(
         self,
         ports: Ports,
-        agents: Callable[[], AgentRegistry],
-        conversations: Callable[[], ConversationStates],
-        task_notifications: Callable[[], TaskNotifications],
+        agents: Callable[[], parts.AgentRegistry],
+        conversations: Callable[[], parts.ConversationStates],
+        task_notifications: Callable[[], parts.TaskNotifications],
     ) -> None:
         """``agents``, ``conversations`` and ``task_notifications`` return use cases of ``App``, on demand."""
         self.ports = ports
@@ -40,12 +30,10 @@ class SessionUseCases:
         self._task_notifications = task_notifications
 
     @cached_property
-    def importer(self) -> Importer:
+    def importer(self) -> parts.Importer:
         """Imports sessions of other systems."""
-        from baton.threads.sessions.importing import Importer
-
         ports = self.ports
-        return Importer(
+        return parts.Importer(
             ports.store,
             self.sessions,
             self._agents(),
@@ -56,19 +44,15 @@ class SessionUseCases:
         )
 
     @cached_property
-    def sessions(self) -> Sessions:
+    def sessions(self) -> parts.Sessions:
         """Ends sessions."""
-        from baton.threads.sessions.sessions import Sessions
-
-        return Sessions(self.ports.episodes, self.ports.closings, self.ports.audit)
+        return parts.Sessions(self.ports.episodes, self.ports.closings, self.ports.audit)
 
     @cached_property
-    def endings(self) -> Endings:
+    def endings(self) -> parts.Endings:
         """Ends the sessions of threads under a lease."""
-        from baton.threads.sessions.endings import Endings
-
         ports = self.ports
-        return Endings(
+        return parts.Endings(
             ports.store,
             ports.log,
             ports.live,
@@ -80,27 +64,21 @@ class SessionUseCases:
         )
 
     @cached_property
-    def overviews(self) -> Overviews:
+    def overviews(self) -> parts.Overviews:
         """Counts the turns of a tenant's threads."""
-        from baton.threads.sessions.overviews import Overviews
-
-        return Overviews(self.ports.store, lambda: self.ports.prices)
+        return parts.Overviews(self.ports.store, lambda: self.ports.prices)
 
     @cached_property
-    def titles(self) -> Titles:
+    def titles(self) -> parts.Titles:
         """Changes titles of threads for users."""
-        from baton.threads.sessions.titles import Titles
-
         ports = self.ports
-        return Titles(ports.store, ports.live, ports.connections, ports.audit, ports.clock)
+        return parts.Titles(ports.store, ports.live, ports.connections, ports.audit, ports.clock)
 
     @cached_property
-    def made_titles(self) -> MadeTitles:
+    def made_titles(self) -> parts.MadeTitles:
         """Makes titles of threads that users have not named."""
-        from baton.threads.sessions.titles import MadeTitles
-
         ports = self.ports
-        return MadeTitles(
+        return parts.MadeTitles(
             ports.store,
             ports.model,
             ports.light_model,
@@ -110,9 +88,7 @@ class SessionUseCases:
         )
 
     @cached_property
-    def ratings(self) -> Ratings:
+    def ratings(self) -> parts.Ratings:
         """Takes feedback on answers."""
-        from baton.threads.sessions.ratings import Ratings
-
         ports = self.ports
-        return Ratings(ports.store, ports.feedback, ports.audit, ports.clock)
+        return parts.Ratings(ports.store, ports.feedback, ports.audit, ports.clock)

@@ -3,32 +3,10 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from baton.composition import parts
 from baton.ports.clock import SystemClock
-
-if TYPE_CHECKING:
-    from baton.adapters.aws.s3_records import S3Bodies
-    from baton.adapters.dynamodb.table import Table
-    from baton.domain.threads.thread import LeaseTimes
-    from baton.ports.agents.a2a import A2ATasks
-    from baton.ports.agents.agents import AgentDefinitions
-    from baton.ports.clock import Clock, TimeZones
-    from baton.ports.documents.documents import DocumentStore
-    from baton.ports.documents.sources import SourceStore
-    from baton.ports.memory.episodes import Episodes
-    from baton.ports.memory.procedures import CaptureStore, PrivateSkills, ProcedureStore
-    from baton.ports.tenants.audit import AuditTrail
-    from baton.ports.tenants.evaluations import EvaluationStore
-    from baton.ports.tenants.privacy import Erasure, ForgetRequests
-    from baton.ports.tenants.tenants import Retentions, SearchedTenants, TenantLimitStore
-    from baton.ports.threads.activity import ActivityCounts
-    from baton.ports.threads.connections import LiveRegistry
-    from baton.ports.threads.handoffs import HandoffStore, WorkflowStore
-    from baton.ports.threads.messages import FeedbackStore
-    from baton.ports.threads.run_records import ContextRecords, McpCalls, RunHistory
-    from baton.ports.threads.stream_log import StreamLog
-    from baton.ports.threads.threads import IdleThreads, ThreadStore
 
 
 class StorePorts:
@@ -45,222 +23,158 @@ class StorePorts:
             setattr(self, name, port)
 
     @cached_property
-    def clock(self) -> Clock:
+    def clock(self) -> parts.Clock:
         """The system clock."""
         return SystemClock()
 
     @cached_property
-    def lease_times(self) -> LeaseTimes:
+    def lease_times(self) -> parts.LeaseTimes:
         """The lease times of the settings."""
-        from baton.settings.conversations import LeaseSettings
-
-        return LeaseSettings().times
+        return parts.LeaseSettings().times
 
     # Stores
 
     @cached_property
-    def table(self) -> Table:
+    def table(self) -> parts.Table:
         """The DynamoDB table of the deployment."""
-        from baton.adapters.aws.blocking_calls import QUICK, client
-        from baton.adapters.dynamodb.table import Table
-        from baton.settings.resources import StoreSettings
-
-        return Table.sent_directly(client("dynamodb", config=QUICK), StoreSettings().table)
+        return parts.Table.sent_directly(parts.client("dynamodb", config=parts.QUICK), parts.StoreSettings().table)
 
     @cached_property
-    def bodies(self) -> S3Bodies:
+    def bodies(self) -> parts.S3Bodies:
         """Bodies in S3 that are too large for the table."""
-        from baton.adapters.aws.blocking_calls import deferred_client
-        from baton.adapters.aws.s3_records import S3Bodies
-        from baton.settings.resources import StoreSettings
-
-        return S3Bodies(deferred_client("s3"), StoreSettings().bucket)
+        return parts.S3Bodies(parts.deferred_client("s3"), parts.StoreSettings().bucket)
 
     @cached_property
-    def context_records(self) -> ContextRecords:
+    def context_records(self) -> parts.ContextRecords:
         """The Context Inspector's records."""
-        from baton.adapters.dynamodb.threads.context_records import DynamoContextRecords
-
-        return DynamoContextRecords(self.table, self.bodies)
+        return parts.DynamoContextRecords(self.table, self.bodies)
 
     @cached_property
-    def store(self) -> ThreadStore:
+    def store(self) -> parts.ThreadStore:
         """Threads and their messages."""
-        from baton.adapters.dynamodb.threads.thread_store import DynamoThreadStore
-
-        return DynamoThreadStore(self.table, self.bodies, self.clock, self.lease_times.lease)
+        return parts.DynamoThreadStore(self.table, self.bodies, self.clock, self.lease_times.lease)
 
     @cached_property
-    def log(self) -> StreamLog:
+    def log(self) -> parts.StreamLog:
         """The events of recent runs."""
-        from baton.adapters.dynamodb.threads.live import DynamoStreamLog
-
-        return DynamoStreamLog(self.table, self.clock)
+        return parts.DynamoStreamLog(self.table, self.clock)
 
     @cached_property
-    def live(self) -> LiveRegistry:
+    def live(self) -> parts.LiveRegistry:
         """Connections, cancellations and heartbeats."""
-        from baton.adapters.dynamodb.threads.live import DynamoLiveRegistry
-
-        return DynamoLiveRegistry(self.table, self.clock)
+        return parts.DynamoLiveRegistry(self.table, self.clock)
 
     @cached_property
-    def records(self) -> RunHistory:
+    def records(self) -> parts.RunHistory:
         """Tool calls and sub-tasks."""
-        from baton.adapters.dynamodb.threads.run_records import DynamoRunRecords
-
-        return DynamoRunRecords(self.table, self.bodies)
+        return parts.DynamoRunRecords(self.table, self.bodies)
 
     @cached_property
-    def handoffs(self) -> HandoffStore:
+    def handoffs(self) -> parts.HandoffStore:
         """Handoffs."""
-        from baton.adapters.dynamodb.threads.handoffs import DynamoHandoffs
-
-        return DynamoHandoffs(self.table, self.bodies)
+        return parts.DynamoHandoffs(self.table, self.bodies)
 
     @cached_property
-    def workflows(self) -> WorkflowStore:
+    def workflows(self) -> parts.WorkflowStore:
         """Guided workflows."""
-        from baton.adapters.dynamodb.threads.handoffs import DynamoWorkflows
-
-        return DynamoWorkflows(self.table, self.clock)
+        return parts.DynamoWorkflows(self.table, self.clock)
 
     @cached_property
-    def a2a_tasks(self) -> A2ATasks:
+    def a2a_tasks(self) -> parts.A2ATasks:
         """Marks of A2A tasks."""
-        from baton.adapters.dynamodb.a2a_tasks import DynamoA2ATasks
-
-        return DynamoA2ATasks(self.table)
+        return parts.DynamoA2ATasks(self.table)
 
     @cached_property
-    def feedback(self) -> FeedbackStore:
+    def feedback(self) -> parts.FeedbackStore:
         """Feedback on answers."""
-        from baton.adapters.dynamodb.tenants.user_records import DynamoFeedback
-
-        return DynamoFeedback(self.table)
+        return parts.DynamoFeedback(self.table)
 
     @cached_property
-    def mcp_calls(self) -> McpCalls:
+    def mcp_calls(self) -> parts.McpCalls:
         """Calls over MCP in progress."""
-        from baton.adapters.dynamodb.threads.run_records import DynamoMcpCalls
-
-        return DynamoMcpCalls(self.table, self.clock)
+        return parts.DynamoMcpCalls(self.table, self.clock)
 
     @cached_property
-    def time_zones(self) -> TimeZones:
+    def time_zones(self) -> parts.TimeZones:
         """The time zones that users were in last."""
-        from baton.adapters.dynamodb.tenants.user_records import DynamoTimeZones
-
-        return DynamoTimeZones(self.table, self.clock)
+        return parts.DynamoTimeZones(self.table, self.clock)
 
     @cached_property
-    def procedures(self) -> ProcedureStore:
+    def procedures(self) -> parts.ProcedureStore:
         """Procedures of agents and tenants."""
-        from baton.adapters.dynamodb.memory.procedures import DynamoProcedures
-
-        return DynamoProcedures(self.table, self.clock)
+        return parts.DynamoProcedures(self.table, self.clock)
 
     @cached_property
-    def private_skills(self) -> PrivateSkills:
+    def private_skills(self) -> parts.PrivateSkills:
         """Skills that users have made for themselves."""
-        from baton.adapters.dynamodb.memory.private_skills import DynamoPrivateSkills
-
-        return DynamoPrivateSkills(self.table, self.clock)
+        return parts.DynamoPrivateSkills(self.table, self.clock)
 
     @cached_property
-    def agent_definitions(self) -> AgentDefinitions:
+    def agent_definitions(self) -> parts.AgentDefinitions:
         """Agents that tenants have made."""
-        from baton.adapters.dynamodb.tenants.agent_definitions import DynamoAgentDefinitions
-
-        return DynamoAgentDefinitions(self.table)
+        return parts.DynamoAgentDefinitions(self.table)
 
     @cached_property
-    def episodes(self) -> Episodes:
+    def episodes(self) -> parts.Episodes:
         """Episodes of ended sessions."""
-        from baton.adapters.dynamodb.memory.episodes import DynamoEpisodes
-
-        return DynamoEpisodes(self.table, self.bodies)
+        return parts.DynamoEpisodes(self.table, self.bodies)
 
     @cached_property
-    def idle(self) -> IdleThreads:
+    def idle(self) -> parts.IdleThreads:
         """The index of threads that are due for a check."""
-        from baton.adapters.dynamodb.threads.idle_threads import DynamoIdleThreads
-
-        return DynamoIdleThreads(self.table, self.clock)
+        return parts.DynamoIdleThreads(self.table, self.clock)
 
     @cached_property
-    def audit(self) -> AuditTrail:
+    def audit(self) -> parts.AuditTrail:
         """The audit log."""
-        from baton.adapters.dynamodb.tenants.audit import DynamoAuditLog
-
-        return DynamoAuditLog(self.table, self.clock)
+        return parts.DynamoAuditLog(self.table, self.clock)
 
     @cached_property
-    def documents(self) -> DocumentStore:
+    def documents(self) -> parts.DocumentStore:
         """Records of documents."""
-        from baton.adapters.dynamodb.documents import DynamoDocuments
-
-        return DynamoDocuments(self.table)
+        return parts.DynamoDocuments(self.table)
 
     @cached_property
-    def sources(self) -> SourceStore:
+    def sources(self) -> parts.SourceStore:
         """Records of the sources of documents."""
-        from baton.adapters.dynamodb.documents import DynamoSources
-
-        return DynamoSources(self.table)
+        return parts.DynamoSources(self.table)
 
     @cached_property
-    def capture_records(self) -> CaptureStore:
+    def capture_records(self) -> parts.CaptureStore:
         """Records of captures."""
-        from baton.adapters.dynamodb.memory.captures import DynamoCaptures
-
-        return DynamoCaptures(self.table, self.clock)
+        return parts.DynamoCaptures(self.table, self.clock)
 
     @cached_property
-    def tenant_limits(self) -> TenantLimitStore:
+    def tenant_limits(self) -> parts.TenantLimitStore:
         """Limits that tenants have chosen."""
-        from baton.adapters.dynamodb.tenants.tenant_limits import DynamoTenantLimits
-
-        return DynamoTenantLimits(self.table)
+        return parts.DynamoTenantLimits(self.table)
 
     @cached_property
-    def evaluations(self) -> EvaluationStore:
+    def evaluations(self) -> parts.EvaluationStore:
         """Published results of evaluations."""
-        from baton.adapters.dynamodb.tenants.evaluations import DynamoEvaluations
-
-        return DynamoEvaluations(self.table, self.clock)
+        return parts.DynamoEvaluations(self.table, self.clock)
 
     @cached_property
-    def activity(self) -> ActivityCounts:
+    def activity(self) -> parts.ActivityCounts:
         """Counts of what tenants and users do."""
-        from baton.adapters.dynamodb.threads.activity import DynamoActivityCounts
-
-        return DynamoActivityCounts(self.table, self.clock)
+        return parts.DynamoActivityCounts(self.table, self.clock)
 
     @cached_property
-    def erasure(self) -> Erasure:
+    def erasure(self) -> parts.Erasure:
         """Removal of threads and users from the table."""
-        from baton.adapters.dynamodb.tenants.erasure import DynamoErasure
-
-        return DynamoErasure(self.table, self.clock)
+        return parts.DynamoErasure(self.table, self.clock)
 
     @cached_property
-    def forget_requests(self) -> ForgetRequests:
+    def forget_requests(self) -> parts.ForgetRequests:
         """Requests to forget."""
-        from baton.adapters.dynamodb.tenants.forget_requests import DynamoForgetRequests
-
-        return DynamoForgetRequests(self.table, self.clock)
+        return parts.DynamoForgetRequests(self.table, self.clock)
 
     @cached_property
-    def searched_tenants(self) -> SearchedTenants:
+    def searched_tenants(self) -> parts.SearchedTenants:
         """The tenants that have stored something to search."""
-        from baton.adapters.dynamodb.tenants.searched_tenants import DynamoSearchedTenants
-
-        return DynamoSearchedTenants(self.table)
+        return parts.DynamoSearchedTenants(self.table)
 
     @cached_property
-    def retentions(self) -> Retentions:
+    def retentions(self) -> parts.Retentions:
         """The retention of tenants."""
-        from baton.adapters.dynamodb.tenants.forget_requests import DynamoRetentions
-
-        return DynamoRetentions(self.table, self.clock)
+        return parts.DynamoRetentions(self.table, self.clock)

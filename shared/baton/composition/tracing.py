@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import wraps
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
+from baton.composition import parts
 from baton.composition.startup.preloading import preload
 from baton.ports.tracing import NO_TRACER, Tracer
-
-if TYPE_CHECKING:
-    from baton.adapters.aws.secrets import SecretsManager
-    from baton.settings.models import ModelSettings
-    from baton.settings.resources import TraceSettings
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -21,38 +17,28 @@ FLUSH_SECONDS = 1.0
 """The longest time that an invocation lasts for its spans, once its answer has gone out."""
 
 
-def make_tracer(settings: TraceSettings, secrets: Callable[[], SecretsManager]) -> Tracer:
+def make_tracer(settings: parts.TraceSettings, secrets: Callable[[], parts.SecretsManager]) -> Tracer:
     """Return the tracer. OpenTelemetry's SDK is loaded only if there is a collector."""
     if settings.endpoint is None:
         return NO_TRACER
-    from baton.adapters.tracing.otel_tracer import OtelTracer
-    from baton.adapters.tracing.sending import (
-        MAX_WAITING,
-        MAX_WAITING_WITH_CONTENT,
-        BoundedSending,
-        RestingExporter,
-        SpansDropped,
-    )
-    from baton.domain.tracing import parse_trace_headers
-    from baton.settings.resources import TracedDeploymentSettings
 
     preload("requests", "netrc")  # the exporter loads them with the first spans, perhaps during a request
 
     def read_headers() -> Mapping[str, str]:
         if settings.headers_secret is None:
             return {}
-        return parse_trace_headers(secrets().renewed(settings.headers_secret))
+        return parts.parse_trace_headers(secrets().renewed(settings.headers_secret))
 
-    deployment, dropped = TracedDeploymentSettings(), SpansDropped()
-    exporter = RestingExporter(settings.endpoint, read_headers, dropped)
+    deployment, dropped = parts.TracedDeploymentSettings(), parts.SpansDropped()
+    exporter = parts.RestingExporter(settings.endpoint, read_headers, dropped)
     resource = {
         "service.name": "baton",
         "service.instance.id": deployment.stack,
         "deployment.environment.name": deployment.stage,
     }
-    max_waiting = MAX_WAITING_WITH_CONTENT if settings.shows_content else MAX_WAITING
-    return OtelTracer(
-        BoundedSending(exporter, dropped, max_waiting=max_waiting),
+    max_waiting = parts.MAX_WAITING_WITH_CONTENT if settings.shows_content else parts.MAX_WAITING
+    return parts.OtelTracer(
+        parts.BoundedSending(exporter, dropped, max_waiting=max_waiting),
         dropped,
         resource=resource,
         shows_content=settings.shows_content,
@@ -60,7 +46,7 @@ def make_tracer(settings: TraceSettings, secrets: Callable[[], SecretsManager]) 
     )
 
 
-def find_provider(settings: ModelSettings, model: str) -> str:
+def find_provider(settings: parts.ModelSettings, model: str) -> str:
     """Return a model's provider by the conventions' names. OpenAI's API counts as OpenAI, as they ask for."""
     return "aws.bedrock" if settings.is_on_bedrock(model) else "openai"
 

@@ -20,7 +20,7 @@ from baton.settings.base import ORIGIN, Hosts, Name, Origins, Settings, parse_ob
 from baton.settings.models import MAX_PROFILES, ModelVariables, ProvidersWithAddresses
 from baton.settings.problems import in_plain_words
 
-MAX_BYTES = 1024 * 1024
+MAX_SETTINGS_BYTES = 1024 * 1024
 """The size of the largest document that functions read."""
 MAX_ISSUERS = 2_000
 MAX_HOSTS = 1_000
@@ -105,8 +105,8 @@ class SettingsDocument(BaseModel):
 
 def read_document(text: str | bytes) -> SettingsDocument:
     """Return the document in ``text``. Raises ``InvalidDocument`` that names every wrong field, and quotes nothing."""
-    if len(text) > MAX_BYTES:
-        raise InvalidDocument(Problem((), f"is longer than {MAX_BYTES} bytes"))
+    if len(text) > MAX_SETTINGS_BYTES:
+        raise InvalidDocument(Problem((), f"is longer than {MAX_SETTINGS_BYTES} bytes"))
     try:
         value = parse_object(text.decode() if isinstance(text, bytes) else text)
     except UnicodeDecodeError:

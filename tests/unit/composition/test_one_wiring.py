@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from baton.composition import app, knowledge, memory, privacy, procedures, sessions
+from baton.composition import app, knowledge, memory, parts, privacy, procedures, sessions
 from baton.composition.app import build
 from baton.composition.ports import Ports
 from baton_testing.fakes.ports import MemoryPorts
@@ -19,6 +19,7 @@ from tests.harness.use_cases import use_cases
 
 ROOT = Path(__file__).parents[3]
 WIRING = [Path(str(module.__file__)) for module in (app, knowledge, memory, privacy, procedures, sessions)]
+PARTS = parts._modules()
 PROGRAMS = (
     "shared",
     "functions",
@@ -56,6 +57,8 @@ def constructed(path: Path, *wanted: str) -> Iterator[str]:
             match node.func:
                 case ast.Name(name) if name in names:
                     yield names[name]
+                case ast.Attribute(ast.Name("parts"), name) if name in PARTS and names.get("parts") == parts.__name__:
+                    yield f"{PARTS[name]}.{name}"
                 case ast.Attribute(ast.Name(module), name) if module in names:
                     yield f"{names[module]}.{name}"
 
@@ -78,6 +81,22 @@ def test_every_use_case_is_constructed_by_the_wiring_and_nowhere_else() -> None:
         if name in joined
     }
     assert elsewhere == set()
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_every_part_can_be_imported(name: str) -> None:
+    assert getattr(parts, name) is not None
+
+
+def test_the_parts_are_all_that_is_imported_for_type_checkers() -> None:
+    block = next(node for node in ast.parse(Path(parts.__file__).read_text()).body if isinstance(node, ast.If))
+    named = [alias.name for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names]
+    assert sorted(named) == sorted(PARTS)
+
+
+def test_a_part_that_does_not_exist_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="Turnz"):
+        _ = parts.Turnz  # type: ignore[attr-defined]
 
 
 def test_the_programs_are_where_they_are_looked_for() -> None:

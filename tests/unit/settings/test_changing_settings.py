@@ -24,7 +24,7 @@ from baton.composition.ports import Ports
 from baton.domain.errors import InternalError, StoreUnavailable, Unauthorized
 from baton.domain.runs.usage import NO_PRICES
 from baton.domain.tenants.identity import Scope
-from baton.settings.document import MAX_BYTES, DocumentVariables, SettingsDocument, read_document
+from baton.settings.document import MAX_SETTINGS_BYTES, DocumentVariables, SettingsDocument, read_document
 from baton.settings.models import ModelVariables
 from tests.fakes.ports import FakePorts
 from tests.harness.harness import Harness
@@ -43,7 +43,7 @@ class Deployment:
         self.s3 = s3
         self.time = Monotonic()
         self.waiting: list[Callable[[], None]] = []
-        self.stored = S3Settings(lambda: s3, BUCKET, read_document, SettingsDocument(), max_bytes=MAX_BYTES)
+        self.stored = S3Settings(lambda: s3, BUCKET, read_document, SettingsDocument(), max_bytes=MAX_SETTINGS_BYTES)
         self.cached = Refreshed(self.stored.read, monotonic=self.time, start=self.waiting.append)
         self.current = CurrentSettings(self.cached.get, is_local=True)
 
@@ -193,7 +193,7 @@ def test_providers_of_models_change_and_unusable_ones_leave_those_before(
 
 
 @pytest.mark.parametrize(
-    "broken", [b"no JSON", b'{"version": 1, "tokenIssuer": []}', b'{"version": 2}', b" " * (MAX_BYTES + 1)]
+    "broken", [b"no JSON", b'{"version": 1, "tokenIssuer": []}', b'{"version": 2}', b" " * (MAX_SETTINGS_BYTES + 1)]
 )
 def test_an_unusable_document_leaves_the_last_good_one(deployment: Deployment, broken: bytes) -> None:
     deployment.put(allowedHosts=["api.example.com"])

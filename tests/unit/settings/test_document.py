@@ -14,8 +14,8 @@ from pydantic import ValidationError
 from baton.domain.runs.usage import Price
 from baton.domain.tenants.tenant_limits import OperatorLimits
 from baton.settings.document import (
-    MAX_BYTES,
     MAX_ISSUERS,
+    MAX_SETTINGS_BYTES,
     MAX_SHOWN,
     DocumentVariables,
     InvalidDocument,
@@ -127,7 +127,7 @@ def test_what_is_wrong_is_named_by_its_path(change: dict[str, Any], complaint: s
         (b'{"version": NaN}', "NaN is no JSON"),
         (b'{"version": ' + b"9" * 5_000 + b"}", "."),
         (b'{"a":' * 100_000, "nested too deeply"),
-        (b'{"version": 1}' + b" " * MAX_BYTES, "is longer than"),
+        (b'{"version": 1}' + b" " * MAX_SETTINGS_BYTES, "is longer than"),
         (b"{}", "version: is missing"),
     ],
 )

@@ -21,7 +21,7 @@ from baton.domain.tenants.secret import ExchangeTarget
 
 GRANT = "urn:ietf:params:oauth:grant-type:token-exchange"
 TOKEN_TYPE = "urn:ietf:params:oauth:token-type:"  # noqa: S105 - a name, no token
-SECONDS = 5.0
+EXCHANGE_SECONDS = 5.0
 """Seconds for which a call that acts for a user waits for a token endpoint."""
 MAX_TOKENS = 1_000
 """Tokens that are kept."""
@@ -66,7 +66,7 @@ class TokenExchanges:
         http: Callable[[], httpx.AsyncClient],
         subjects: SubjectTokens,
         *,
-        seconds: float = SECONDS,
+        seconds: float = EXCHANGE_SECONDS,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._http = http

@@ -1,0 +1,279 @@
+"""The library's classes and functions that the ports and use cases are made of: ``parts.Turns`` is ``Turns``.
+
+Each is imported when it is named, because a start must not wait for modules that its function does not use: the
+authorizer needs none of the model's or the API's, for example. Type checkers read the imports below, and so does
+``__getattr__``: their text is the table of names.
+"""
+
+# mypy: implicit-reexport
+# ruff: noqa: F401
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from baton.adapters.a2a import RemoteAgents
+    from baton.adapters.agents.agent_files import AgentFiles
+    from baton.adapters.aws.api_gateway import ApiGatewayConnections
+    from baton.adapters.aws.blocking_calls import QUICK, client, deferred_client
+    from baton.adapters.aws.direct_calls import operations
+    from baton.adapters.aws.event_bridge import EventBridgeAnnouncements
+    from baton.adapters.aws.s3_documents import S3Documents, S3SourceObjects
+    from baton.adapters.aws.s3_erasure import S3Erasure
+    from baton.adapters.aws.s3_files import S3Files, s3_client
+    from baton.adapters.aws.s3_records import S3Bodies
+    from baton.adapters.aws.s3_settings import S3Settings
+    from baton.adapters.aws.secrets import ParameterStore, SecretsManager, hasty_client
+    from baton.adapters.aws.session import CredentialSource, own_region, own_session
+    from baton.adapters.aws.sqs import SqsPushQueue, SqsRecords, SqsTurnQueue
+    from baton.adapters.aws.step_functions import StepFunctionsExecutions, StepFunctionsForgettings
+    from baton.adapters.documents.document_reader import ChildProcessExtractor, ChildProcessReader
+    from baton.adapters.dynamodb.a2a_tasks import DynamoA2ATasks, DynamoPushConfigs
+    from baton.adapters.dynamodb.documents import DynamoDocuments, DynamoSources
+    from baton.adapters.dynamodb.memory.captures import DynamoCaptures
+    from baton.adapters.dynamodb.memory.episodes import DynamoEpisodes
+    from baton.adapters.dynamodb.memory.private_skills import DynamoPrivateSkills
+    from baton.adapters.dynamodb.memory.procedures import DynamoProcedures
+    from baton.adapters.dynamodb.pipeline_queue import DynamoPipelineQueue
+    from baton.adapters.dynamodb.table import Table
+    from baton.adapters.dynamodb.tenants.agent_definitions import DynamoAgentDefinitions
+    from baton.adapters.dynamodb.tenants.audit import DynamoAuditLog
+    from baton.adapters.dynamodb.tenants.erasure import DynamoErasure
+    from baton.adapters.dynamodb.tenants.evaluations import DynamoEvaluations
+    from baton.adapters.dynamodb.tenants.forget_requests import DynamoForgetRequests, DynamoRetentions
+    from baton.adapters.dynamodb.tenants.searched_tenants import DynamoSearchedTenants
+    from baton.adapters.dynamodb.tenants.tenant_limits import DynamoTenantLimits
+    from baton.adapters.dynamodb.tenants.user_records import DynamoFeedback, DynamoTimeZones
+    from baton.adapters.dynamodb.threads.activity import DynamoActivityCounts
+    from baton.adapters.dynamodb.threads.context_records import DynamoContextRecords
+    from baton.adapters.dynamodb.threads.handoffs import DynamoHandoffs, DynamoWorkflows
+    from baton.adapters.dynamodb.threads.idle_threads import DynamoIdleThreads
+    from baton.adapters.dynamodb.threads.live import DynamoLiveRegistry, DynamoStreamLog
+    from baton.adapters.dynamodb.threads.run_records import DynamoMcpCalls, DynamoRunRecords
+    from baton.adapters.dynamodb.threads.thread_store import DynamoThreadStore
+    from baton.adapters.egress import http2_client, http_client
+    from baton.adapters.egress.circuit_breaker import CircuitBreakers
+    from baton.adapters.egress.web_pages import HttpPages
+    from baton.adapters.egress.webhooks import HttpWebhooks
+    from baton.adapters.models.bedrock.chat_model import BedrockChatModel
+    from baton.adapters.models.bedrock.connection import BedrockConnection, NoSession, profile_session
+    from baton.adapters.models.bedrock.embedder import BedrockEmbedder
+    from baton.adapters.models.bedrock.request import Guardrail
+    from baton.adapters.models.embedding_pace import EmbeddingPaces
+    from baton.adapters.models.openai import OpenAIChatModel
+    from baton.adapters.models.openai.aws_signing import AwsSigning
+    from baton.adapters.models.openai.cache_hints import hints_of_setting
+    from baton.adapters.models.openai.embedder import OpenAIEmbedder
+    from baton.adapters.models.profiles.known_profiles import context_lengths, family_of
+    from baton.adapters.models.profiles.profile import Api
+    from baton.adapters.models.profiles.profile_overrides import profile_overrides
+    from baton.adapters.models.provider_models import ProviderModels
+    from baton.adapters.models.token_counter import TiktokenCounter
+    from baton.adapters.opensearch.administration import OpenSearchAdministration
+    from baton.adapters.opensearch.definitions import Layout
+    from baton.adapters.opensearch.engine import Engine
+    from baton.adapters.opensearch.index import OpenSearchIndex
+    from baton.adapters.pii.in_process import InProcessPiiDetector
+    from baton.adapters.refreshed_value import Refreshed
+    from baton.adapters.switched_off import NoEmbedder, NoSearch
+    from baton.adapters.tokens.embed_keys import EmbedKeys
+    from baton.adapters.tokens.exchange import EXCHANGE_SECONDS, TokenExchanges
+    from baton.adapters.tokens.receiver_secrets import ReceiverSecrets
+    from baton.adapters.tokens.signing_keys import DerivedSigningKey, JwkCardSigner
+    from baton.adapters.tokens.subject_tokens import SubjectTokens
+    from baton.adapters.tokens.verifier import JwtVerifier
+    from baton.adapters.tools.header_values import HeaderValues
+    from baton.adapters.tools.http_requests import HttpRequests
+    from baton.adapters.tools.http_tools import HttpTools
+    from baton.adapters.tools.mcp import McpTools
+    from baton.adapters.tools.openapi_tools import OpenApiTools
+    from baton.adapters.tools.python_tools import PythonTools
+    from baton.adapters.tools.tool_source import ToolSource
+    from baton.adapters.tools.toolbox import Toolbox
+    from baton.adapters.tracing.otel_tracer import OtelTracer
+    from baton.adapters.tracing.sending import (
+        MAX_WAITING,
+        MAX_WAITING_WITH_CONTENT,
+        BoundedSending,
+        RestingExporter,
+        SpansDropped,
+    )
+    from baton.adapters.tracing.traced_model import TracedEmbedder, TracedModel
+    from baton.agents.approvals import Approvals
+    from baton.agents.attempt_context import AgentServices
+    from baton.agents.checks.model_checks import ModelChecks
+    from baton.agents.context_budgets import ContextBudgets
+    from baton.authoring.functions import Functions
+    from baton.composition.startup.deferred import DeferredAgentClient, DeferredEmbedder, DeferredPiiDetector
+    from baton.domain.agents.model_providers import DEFAULT_PROVIDER, OfferedModels, Provider, ProviderKind
+    from baton.domain.agents.tool import HttpTool, McpServer, OpenApiTool, PythonTool
+    from baton.domain.documents.pipelines import Pipeline
+    from baton.domain.documents.source import SourceRules
+    from baton.domain.memory.context_item import InspectionPolicy
+    from baton.domain.runs.usage import Prices
+    from baton.domain.tenants.egress_policy import EgressPolicy
+    from baton.domain.tenants.tenant_limits import DeploymentLimits
+    from baton.domain.tenants.token_issuer import OidcIssuer
+    from baton.domain.threads.thread import LeaseTimes
+    from baton.domain.threads.thread_title import TitleSource
+    from baton.domain.tracing import parse_trace_headers
+    from baton.entry.actions import Actions
+    from baton.entry.controls import Controls
+    from baton.entry.jobs.closing_events import ClosingEvents
+    from baton.entry.jobs.forget_requests import ForgetCalls
+    from baton.entry.jobs.ingestion_events import IngestionEvents
+    from baton.entry.jobs.pipeline_admission import Admission
+    from baton.entry.jobs.pipeline_starts import AdmittedCaptures, AdmittedClosings, AdmittedIngestions
+    from baton.entry.jobs.sweep import Sweeper
+    from baton.entry.queued_turns import QueuedTurns
+    from baton.knowledge.cleaning import Cleaning
+    from baton.knowledge.document_records import DocumentRecords
+    from baton.knowledge.documents import Documents
+    from baton.knowledge.ingestion import Ingestion
+    from baton.knowledge.ingestion_starts import IngestionStarts
+    from baton.knowledge.knowledge_search import KnowledgeSearch
+    from baton.knowledge.page_listing import PageListings
+    from baton.knowledge.page_refresh import PageRefreshes
+    from baton.knowledge.source_refresh import SourceRefreshes
+    from baton.knowledge.sources import Sources
+    from baton.memory.agent_memory import AgentMemory
+    from baton.memory.episodes.episode_digest import Digester
+    from baton.memory.episodes.episode_index import EpisodeIndex
+    from baton.memory.episodes.episode_messages import EpisodeMessages
+    from baton.memory.episodes.episode_search import EpisodeSearch
+    from baton.memory.episodes.episode_writing import EpisodeWriter
+    from baton.memory.episodes.fact_changes import FactChanges
+    from baton.memory.episodes.session_closing import SessionClosing
+    from baton.memory.inspection.inspector import Inspector
+    from baton.memory.light_model import LightModel
+    from baton.memory.procedures.administration import DEADLINE, ProcedureAdministration
+    from baton.memory.procedures.approved_procedures import ApprovedProcedures
+    from baton.memory.procedures.drafting import Drafting
+    from baton.memory.procedures.learning import Learning, SessionLearning
+    from baton.memory.procedures.procedure_capture import ProcedureCapture
+    from baton.memory.procedures.procedure_sources import ProcedureSources
+    from baton.memory.procedures.proposals import Proposals
+    from baton.memory.procedures.skill_administration import SkillAdministration
+    from baton.memory.procedures.task_record import TaskRecords
+    from baton.memory.prompt.history_summary import HistorySummaries
+    from baton.memory.recall.recall import Recall
+    from baton.ports.agents.a2a import A2ATasks, CardSigner, PushConfigs, PushQueue, SigningKey, Webhooks
+    from baton.ports.agents.agent_client import AgentClient
+    from baton.ports.agents.agents import AgentDefinitions, ShippedAgents
+    from baton.ports.agents.chat_model import ChatModel, TokenCounter
+    from baton.ports.agents.tools import Tools
+    from baton.ports.clock import Clock, TimeZones
+    from baton.ports.documents.documents import DocumentFiles, DocumentReader, DocumentStore, Ingestions, TextExtractor
+    from baton.ports.documents.files import Files, ThreadFiles
+    from baton.ports.documents.search import Embedder, Reindexing, SearchAdministration, SearchIndex
+    from baton.ports.documents.sources import SourceObjects, SourceStore, WebPages
+    from baton.ports.memory.episodes import Closings, Episodes
+    from baton.ports.memory.procedures import Announcements, Captures, CaptureStore, PrivateSkills, ProcedureStore
+    from baton.ports.tenants.audit import AuditTrail
+    from baton.ports.tenants.evaluations import EvaluationStore
+    from baton.ports.tenants.identity import Secrets, TokenVerifier
+    from baton.ports.tenants.privacy import Erasure, ForgetRequests, Forgettings, ObjectErasure, PiiDetector
+    from baton.ports.tenants.tenants import Retentions, SearchedTenants, TenantLimitStore
+    from baton.ports.threads.activity import ActivityCounts
+    from baton.ports.threads.connections import Connections, LiveRegistry
+    from baton.ports.threads.handoffs import HandoffStore, WorkflowStore
+    from baton.ports.threads.messages import FeedbackStore
+    from baton.ports.threads.run_records import ContextRecords, McpCalls, RunHistory
+    from baton.ports.threads.stream_log import StreamLog
+    from baton.ports.threads.threads import IdleThreads, ThreadStore
+    from baton.ports.threads.turn_queue import QueueRecords, TurnQueue
+    from baton.ports.tracing import Tracer
+    from baton.settings.conversations import (
+        EpisodeSettings,
+        InspectorSettings,
+        LearningSettings,
+        LeaseSettings,
+        PrivacySettings,
+        RecallSettings,
+        TitleSettings,
+    )
+    from baton.settings.document import MAX_SETTINGS_BYTES, SettingsDocument, read_document, with_variables
+    from baton.settings.identity import CardSettings, DelegationSettings, IdentitySettings, StageSettings
+    from baton.settings.models import (
+        BedrockSettings,
+        EmbeddingSettings,
+        ModelNameSettings,
+        ModelSettings,
+        TokenizerSettings,
+    )
+    from baton.settings.resources import (
+        AgentSettings,
+        AnnouncementSettings,
+        CaptureSettings,
+        ClosingSettings,
+        DocumentSettings,
+        ForgettingSettings,
+        ForgettingWaitSettings,
+        IngestionSettings,
+        OutsideSettings,
+        PipelineSettings,
+        PushIssuerSettings,
+        PushKeySettings,
+        PushQueueSettings,
+        QueueSettings,
+        SearchSettings,
+        SocketSettings,
+        SourceSettings,
+        StoreSettings,
+        TracedDeploymentSettings,
+        TraceSettings,
+    )
+    from baton.tenants.evaluations import Evaluations
+    from baton.tenants.privacy.export import Exports
+    from baton.tenants.privacy.forgetting import Forgetting, Waits
+    from baton.tenants.privacy.readers import Readers
+    from baton.tenants.privacy.retention import RetentionRuns
+    from baton.tenants.rates import ForgottenRuns, PlaceLimits, RunLimits
+    from baton.tenants.registry.agent_belongings import AgentBelongings
+    from baton.tenants.registry.agent_editing import AgentEditing
+    from baton.tenants.registry.agent_registry import AgentRegistry
+    from baton.tenants.registry.own_agents import OwnAgents
+    from baton.tenants.tenant_copies import CurrentLimits
+    from baton.threads.handoffs.conversation_states import ConversationStates
+    from baton.threads.handoffs.forks import Forks
+    from baton.threads.handoffs.sandboxes import Sandboxes
+    from baton.threads.handoffs.skill_making import SkillMaking
+    from baton.threads.outbox.follow import Follower
+    from baton.threads.outbox.replay import Replays
+    from baton.threads.outbox.task_notifications import TaskNotifications
+    from baton.threads.sessions.endings import Endings
+    from baton.threads.sessions.importing import Importer
+    from baton.threads.sessions.overviews import Overviews
+    from baton.threads.sessions.ratings import Ratings
+    from baton.threads.sessions.sessions import Sessions
+    from baton.threads.sessions.titles import MadeTitles, Titles
+    from baton.turns.branch_selection import BranchSelection
+    from baton.turns.closing import Closer
+    from baton.turns.merges import Merges
+    from baton.turns.reruns import Reruns
+    from baton.turns.turn_services import TurnServices
+    from baton.turns.turns import Turns
+
+_IMPORT = re.compile(r"^    from (baton\.[\w.]+) import (?:\(([^)]*)\)|(.*))$", re.MULTILINE)
+
+
+@cache
+def _modules() -> dict[str, str]:
+    """Return the module of each name."""
+    imports = _IMPORT.findall(Path(__file__).read_text(encoding="utf-8"))
+    return {name: module for module, several, single in imports for name in re.findall(r"\w+", several or single)}
+
+
+if not TYPE_CHECKING:  # for a type checker, only the imports above exist
+
+    def __getattr__(name: str) -> Any:
+        """Return what the import of ``name`` gives now: a module may have been loaded again since."""
+        module = _modules().get(name)
+        if module is None:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(module), name)
