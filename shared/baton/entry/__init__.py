@@ -1,1 +1,1 @@
-"""Entry points: WebSocket actions, queued turns, controls, merges, the sweep."""
+"""Entry points: WebSocket actions, queued turns, controls, scheduled jobs."""

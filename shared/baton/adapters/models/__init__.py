@@ -1,1 +1,1 @@
-"""Code that the adapters of model APIs share: profiles, layout of prompts, attachments, failures and retries."""
+"""Models: clients of their APIs, and what these share, such as the layout of prompts, retries and token counts."""
