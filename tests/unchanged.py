@@ -80,6 +80,7 @@ class Coordinator:
     """In the process that spreads the tests: computes closures before the run, and notes what has passed after it."""
 
     def __init__(self, root: Path) -> None:
+        self._root = root
         self._notes = Notes(root)
         self._project = Project(root)
         self._known = tempfile.NamedTemporaryFile("w", suffix=".json")  # noqa: SIM115 - deleted with this object
@@ -115,10 +116,12 @@ class Coordinator:
             self._skipped.update(PurePosixPath(name.partition("::")[0]).parent.as_posix() for name in output["skipped"])
             for key in output["keys"]:
                 self._notes.touch(key)
+        now = Project(self._root).digests
+        edited = {name for name, _ in self._project.digests.items() ^ now.items()}
         for run in output["runs"]:
             follows = run["follows"]
             closure = self._project.closure(run["files"], follows_processes=follows)
-            if closure is None:
+            if closure is None or closure & edited:  # somebody has edited them while the tests ran
                 continue
             if (run["started"] and not follows) or not closure.issuperset(run["read"]):
                 self._always.add(run["file"])
