@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import boto3
 import pytest
 
-from baton.adapters.aws.http_sender import send_directly
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.table import Table
 from baton_local.account import ACCESS_KEY_ID, REGION, SECRET_ACCESS_KEY
@@ -87,6 +86,5 @@ def stores(request: pytest.FixtureRequest) -> Stores:
 
 def _engine(at: TableAt, s3: S3Client) -> Iterator[Engine]:
     dynamodb = client("dynamodb", at.endpoint, **PATIENT)
-    send_directly(dynamodb)
     yield Engine(Table.sent_directly(dynamodb, at.name, SESSION), s3)
     dynamodb.close()

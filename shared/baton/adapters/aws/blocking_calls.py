@@ -22,7 +22,6 @@ from botocore.exceptions import (
     NoCredentialsError,
 )
 
-from baton.adapters.aws.http_sender import send_directly
 from baton.adapters.aws.session import make_client
 from baton.domain.errors import StoreUnavailable
 
@@ -86,9 +85,7 @@ def client(
     """
     merged = CONFIG if config is None else CONFIG.merge(config)
     make: Any = make_client if session is None else session.client
-    made = make(service, endpoint_url=endpoint_url, config=merged)
-    send_directly(made)
-    return made
+    return make(service, endpoint_url=endpoint_url, config=merged)
 
 
 class _DeferredClient:

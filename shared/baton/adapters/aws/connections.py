@@ -7,21 +7,27 @@ was frozen. These are plain sockets: any loop may use an idle one, and right bef
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
 import weakref
 from collections import deque
 from dataclasses import dataclass
-from http.client import HTTPConnection, HTTPException
-from typing import TYPE_CHECKING
+from functools import cache
+from http.client import HTTPException
+from urllib.parse import urlsplit
 
-from botocore.exceptions import ConnectionClosedError, ConnectTimeoutError, ReadTimeoutError, SSLError
+from botocore.exceptions import (
+    ConnectionClosedError,
+    ConnectTimeoutError,
+    EndpointConnectionError,
+    ReadTimeoutError,
+    SSLError,
+)
+from botocore.httpsession import get_cert_path
 from urllib3.util import wait_for_read
 
 from baton.adapters.aws import blocking_calls as aws
-from baton.adapters.aws.http_sender import connect, origin_of, take_open
-
-if TYPE_CHECKING:
-    from socket import socket
+from baton.adapters.aws.session import own_session
 
 PIECE = 256 * 1024
 """Bytes that are read at once."""
@@ -48,11 +54,10 @@ class Connections:
     def __init__(self, url: str, *, connect_seconds: float, read_seconds: float, kept: int) -> None:
         """``kept`` connections stay open between requests."""
         self._url = url
-        self._origin = origin_of(url)
         self._connect_seconds = connect_seconds
         self._read_seconds = read_seconds
         self._kept = kept
-        self._idle: deque[HTTPConnection] = deque()
+        self._idle: deque[socket.socket] = deque()
         weakref.finalize(self, _close_all, self._idle)
 
     async def send(self, request: bytes, *, seconds: float) -> Answer:
@@ -64,11 +69,11 @@ class Connections:
         """
         loop = asyncio.get_running_loop()
         deadline = loop.time() + seconds
-        connection = take_open(self._idle) or await self._connect(seconds)
+        connection = self._take_open() or await self._connect(seconds)
         may_be_kept = False
         try:
             left = max(0.0, deadline - loop.time())
-            answer = await _Exchange(connection.sock, request, min(left, self._read_seconds)).answer()
+            answer = await _Exchange(connection, request, min(left, self._read_seconds)).answer()
             may_be_kept = not answer.is_last and len(self._idle) < self._kept
         except TimeoutError as error:
             raise ReadTimeoutError(endpoint_url=self._url, error=error) from error
@@ -83,9 +88,22 @@ class Connections:
                 connection.close()
         return answer
 
-    async def _connect(self, seconds: float) -> HTTPConnection:
+    def _take_open(self) -> socket.socket | None:
+        """Remove and return the connection that was used last, of those that the server has not closed since."""
+        while self._idle:
+            try:
+                connection = self._idle.pop()
+            except IndexError:  # another thread took it
+                return None
+            # A closed connection can be read, and nothing else may come before the next request.
+            if not wait_for_read(connection, timeout=0):
+                return connection
+            connection.close()
+        return None
+
+    async def _connect(self, seconds: float) -> socket.socket:
         # In a thread: looking up an address and a TLS handshake block, and the threads may all be taken.
-        connecting = aws.start(connect, self._origin, self._url, self._connect_seconds)
+        connecting = aws.start(_connect, self._url, self._connect_seconds)
         try:
             async with asyncio.timeout(seconds):
                 connection = await asyncio.shield(connecting)
@@ -95,16 +113,40 @@ class Connections:
         except TimeoutError as error:
             connecting.add_done_callback(_close_result)
             raise ConnectTimeoutError(endpoint_url=self._url, error=error) from error
-        connection.sock.setblocking(False)  # noqa: FBT003 - the standard library's own
+        connection.setblocking(False)  # noqa: FBT003 - the standard library's own
         return connection
 
 
-def _close_all(idle: deque[HTTPConnection]) -> None:
+def _connect(url: str, seconds: float) -> socket.socket:
+    """Return a new connection. Blocks for at most ``seconds``. Raises botocore's errors of connections."""
+    parts = urlsplit(url)
+    is_secure = parts.scheme == "https"
+    try:
+        address = (parts.hostname, parts.port or (443 if is_secure else 80))
+        connection = socket.create_connection(address, timeout=seconds)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return verification().wrap_socket(connection, server_hostname=parts.hostname) if is_secure else connection
+    except TimeoutError as error:
+        raise ConnectTimeoutError(endpoint_url=url, error=error) from error
+    except ssl.SSLError as error:
+        raise SSLError(endpoint_url=url, error=error) from error
+    except OSError as error:
+        raise EndpointConnectionError(endpoint_url=url, error=error) from error
+
+
+@cache
+def verification() -> ssl.SSLContext:
+    """Return what trusts the certificates that botocore trusts."""
+    bundle = own_session().get_config_variable("ca_bundle")
+    return ssl.create_default_context(cafile=bundle or get_cert_path(verify=True))
+
+
+def _close_all(idle: deque[socket.socket]) -> None:
     for connection in idle:
         connection.close()
 
 
-def _close_result(connecting: asyncio.Future[HTTPConnection]) -> None:
+def _close_result(connecting: asyncio.Future[socket.socket]) -> None:
     if not connecting.cancelled() and connecting.exception() is None:
         connecting.result().close()
 
@@ -112,10 +154,10 @@ def _close_result(connecting: asyncio.Future[HTTPConnection]) -> None:
 class _Exchange:
     """One request and its answer over one connection."""
 
-    def __init__(self, sock: socket, request: bytes, seconds: float) -> None:
+    def __init__(self, connection: socket.socket, request: bytes, seconds: float) -> None:
         """``seconds`` is the longest time without a byte of the answer."""
         self._loop = asyncio.get_running_loop()
-        self._socket = sock
+        self._socket = connection
         self._unsent = memoryview(request)
         self._seconds = seconds
         self._reading = _Reading()

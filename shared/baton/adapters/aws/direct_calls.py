@@ -11,20 +11,21 @@ from __future__ import annotations
 import asyncio
 import math
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from zlib import crc32
 
-from botocore.awsrequest import AWSResponse
+from botocore.awsrequest import AWSPreparedRequest, AWSResponse
 from botocore.exceptions import NoCredentialsError
 from botocore.hooks import first_non_none_response
 from botocore.parsers import create_parser
 from botocore.serialize import create_serializer
+from botocore.utils import get_environ_proxies
 
 from baton.adapters.aws import blocking_calls as aws
 from baton.adapters.aws.connections import Connections
-from baton.adapters.aws.http_sender import Content, ShownRequest, is_direct
 from baton.adapters.aws.operations import Operations, ThreadedOperations
 from baton.adapters.aws.session import CredentialSource, own_session
 from baton.adapters.aws.signature import Signature
@@ -48,12 +49,16 @@ def operations(
     write: Write | None = None,
     read: Read | None = None,
 ) -> Operations:
-    """Return the operations of a boto3 ``client``, sent by the event loop if it can: not through a proxy.
+    """Return the operations of a boto3 ``client``, sent by the event loop if it can.
+
+    It cannot through a proxy, or with a certificate of the client's own.
 
     ``session`` is the one that made the client; None for the process's own. ``write`` and ``read`` replace botocore's
     general ones for a service that takes its requests as JSON at the path ``/``.
     """
-    if not is_direct(client) or sys.platform == "win32":  # its event loop does not watch sockets
+    config = client.meta.config
+    has_detour = config.proxies or config.client_cert or get_environ_proxies(client.meta.endpoint_url)
+    if has_detour or sys.platform == "win32":  # its event loop does not watch sockets
         return ThreadedOperations(client)
     return DirectOperations(client, (session or own_session()).get_credentials(), write=write, read=read)
 
@@ -172,13 +177,13 @@ class DirectOperations:
         path = urlsplit(url).path if self._write is None else "/"
         headers = self._signature.sign(method, path, described["headers"], body, await self._current_credentials())
         shown_headers: Any = headers  # a mapping, as handlers take it
-        shown = ShownRequest(method, url, shown_headers, body, stream_output=False, context=described["context"])
+        shown = AWSPreparedRequest(method, url, shown_headers, body, stream_output=False, context=described["context"])
         _, http = self._events.emit_until_response(f"before-send.{self._service}.{model.name}", request=shown)
         if http is None:
             named = {"User-Agent": self._client.meta.config.user_agent, **headers}
             answer = await self._connections.send(_to_http(method, path, named, body), seconds=seconds)
             fields: Any = answer.headers
-            http = AWSResponse(url, answer.status, fields, Content(answer.body))
+            http = AWSResponse(url, answer.status, fields, _Body(answer.body))
         size = len(http.content)
         return http, self._parse(model, http) if size < LARGE else await off_loop(size, self._parse, model, http)
 
@@ -216,6 +221,16 @@ class DirectOperations:
             if shape is not None:
                 parsed.update(self._parser.parse(given, shape))
         return parsed
+
+
+@dataclass(frozen=True, slots=True)
+class _Body:
+    """The body of an answer, as ``AWSResponse`` reads it."""
+
+    content: bytes
+
+    def stream(self) -> Iterator[bytes]:
+        yield self.content
 
 
 def _to_http(method: str, path: str, headers: Mapping[str, str], body: bytes) -> bytes:

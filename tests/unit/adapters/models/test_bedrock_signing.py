@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -43,9 +44,9 @@ async def signed(signer: Signer, model: str = MODELS[0], body: bytes = b"{}") ->
 async def test_a_request_is_signed_as_boto3_signs_it(monkeypatch: pytest.MonkeyPatch, model: str) -> None:
     session = boto3.session.Session("AKIDEXAMPLE", "wJalrXUtnFEMI", "a-token", "eu-west-1")
     url, theirs, body = _as_boto3_sends(session, model)
-    at = datetime.strptime(theirs["X-Amz-Date"], "%Y%m%dT%H%M%SZ")  # noqa: DTZ007 - botocore's clock has no zone
-    monkeypatch.setattr("botocore.auth.get_current_datetime", lambda: at)
-    ours = await signed(Signer("eu-west-1", lambda: session), model, body)
+    moment = time.strptime(theirs["X-Amz-Date"], "%Y%m%dT%H%M%SZ")
+    monkeypatch.setattr("baton.adapters.aws.signature.time.gmtime", lambda seconds: moment)
+    ours = await signed(Signer("eu-west-1", ENDPOINT, lambda: session), model, body)
     assert url == model_url(ENDPOINT, model, "converse-stream")
     assert ours["X-Amz-Security-Token"] == "a-token"
     assert parts(ours) == parts(theirs)
@@ -57,7 +58,7 @@ def parts(headers: dict[str, str]) -> dict[str, str]:
 
 async def test_credentials_are_found_once() -> None:
     session = Found(Credentials("AKID", "secret"))
-    signer = Signer("eu-west-1", lambda: session)
+    signer = Signer("eu-west-1", ENDPOINT, lambda: session)
     await signed(signer)
     assert "X-Amz-Security-Token" not in await signed(signer)
     assert session.asked == 1
@@ -65,7 +66,7 @@ async def test_credentials_are_found_once() -> None:
 
 async def test_forgotten_credentials_are_found_again() -> None:
     session = Found(Credentials("OLD", "secret"), Credentials("NEW", "secret"))
-    signer = Signer("eu-west-1", lambda: session)
+    signer = Signer("eu-west-1", ENDPOINT, lambda: session)
     assert "Credential=OLD/" in (await signed(signer))["Authorization"]
     signer.forget()
     assert "Credential=NEW/" in (await signed(signer))["Authorization"]
@@ -75,14 +76,14 @@ async def test_credentials_that_end_soon_are_renewed() -> None:
     issued = Issued()
     credentials = issued.credentials()
     issued.lasts = timedelta(hours=1)
-    signer = Signer("eu-west-1", lambda: Found(credentials))
+    signer = Signer("eu-west-1", ENDPOINT, lambda: Found(credentials))
     assert "Credential=AKID2/" in (await signed(signer))["Authorization"]
     assert "Credential=AKID2/" in (await signed(signer))["Authorization"]
 
 
 async def test_no_credentials_are_an_error_with_its_reason() -> None:
     with pytest.raises(NoCredentials, match="no AWS credentials"):
-        await signed(Signer("eu-west-1", lambda: Found(None)))
+        await signed(Signer("eu-west-1", ENDPOINT, lambda: Found(None)))
 
 
 async def test_credentials_that_cannot_be_found_are_an_error_with_its_reason() -> None:
@@ -91,7 +92,7 @@ async def test_credentials_that_cannot_be_found_are_an_error_with_its_reason() -
             raise CredentialRetrievalError(provider="sso", error_msg="Token has expired and refresh failed")
 
     with pytest.raises(NoCredentials, match="Token has expired"):
-        await signed(Signer("eu-west-1", Broken))
+        await signed(Signer("eu-west-1", ENDPOINT, Broken))
 
 
 class Issued:

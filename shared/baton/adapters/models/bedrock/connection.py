@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 import botocore.session
 import httpx2 as httpx
 
-from baton.adapters.aws.http_sender import verification
+from baton.adapters.aws.connections import verification
 from baton.adapters.aws.session import CredentialSource
 from baton.adapters.models.bedrock.failures import answered_failure, broken_failure, is_expired
 from baton.adapters.models.bedrock.signing import NoCredentials, Signer, model_url
@@ -67,7 +67,7 @@ class BedrockConnection:
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         self.endpoint = endpoint or f"https://bedrock-runtime.{region}.amazonaws.com"
-        self._signer = Signer(region, make_session)
+        self._signer = Signer(region, self.endpoint, make_session)
         self._transport = transport
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, httpx.AsyncClient] = WeakKeyDictionary()
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
-from botocore.auth import SigV4Auth
-from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials, ReadOnlyCredentials, RefreshableCredentials
 from botocore.exceptions import BotoCoreError
 
 from baton.adapters.aws.blocking_calls import start
 from baton.adapters.aws.session import CredentialSource
+from baton.adapters.aws.signature import Signature
 from baton.concurrency.tasks import off_loop
 
 SERVICE = "bedrock"
@@ -29,10 +28,10 @@ def model_url(endpoint: str, model: str, action: str) -> str:
 
 
 class Signer:
-    """A signer of requests to one region. ``make_session`` is called with the first one, and after ``forget``."""
+    """A signer of requests to an endpoint. ``make_session`` is called with the first one, and after ``forget``."""
 
-    def __init__(self, region: str, make_session: Callable[[], CredentialSource]) -> None:
-        self._region = region
+    def __init__(self, region: str, endpoint: str, make_session: Callable[[], CredentialSource]) -> None:
+        self._signature = Signature(region, SERVICE, endpoint)
         self._make_session = make_session
         self._credentials: Credentials | None = None
         self._lock = threading.Lock()
@@ -43,7 +42,7 @@ class Signer:
         ``url`` is exactly the one that is requested: the signature encodes its path a second time.
         """
         frozen = await self._frozen()
-        return await off_loop(len(body), _sign, frozen, self._region, url, headers, body)
+        return await off_loop(len(body), self._signature.sign, "POST", urlsplit(url).path, headers, body, frozen)
 
     def forget(self) -> None:
         """Forget the credentials, because AWS says that they have expired."""
@@ -68,11 +67,3 @@ class Signer:
             if self._credentials is None:
                 raise NoCredentials("There are no AWS credentials.")
             return self._credentials.get_frozen_credentials()
-
-
-def _sign(
-    credentials: ReadOnlyCredentials, region: str, url: str, headers: dict[str, str], body: bytes
-) -> dict[str, str]:
-    request = AWSRequest("POST", url, headers=headers, data=body)
-    SigV4Auth(credentials, SERVICE, region).add_auth(request)
-    return dict(request.headers.items())
