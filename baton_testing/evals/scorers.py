@@ -135,10 +135,10 @@ def _argument_problem(function: Callable[..., Any], check: PythonScorer) -> str 
     return None
 
 
-async def _call(function: Callable[..., Any], given: dict[str, Any]) -> Any:
+async def _call(function: Callable[..., Any], arguments: dict[str, Any]) -> Any:
     if inspect.iscoroutinefunction(function):
-        return await function(**given)
-    returned = await _call_in_thread(function, given)
+        return await function(**arguments)
+    returned = await _call_in_thread(function, arguments)
     return await returned if inspect.isawaitable(returned) else returned
 
 

@@ -141,7 +141,8 @@ class AgentLoop:
             returns=self._returns,
             ends_conversation=self._ends_conversation,
             followed=tuple(
-                FollowedProcedure(each.agent_id, each.id, each.version) for each in self._recalled.procedures
+                FollowedProcedure(procedure.agent_id, procedure.id, procedure.version)
+                for procedure in self._recalled.procedures
             ),
             history=self._prompt.history,
         )
@@ -193,10 +194,10 @@ class AgentLoop:
 
     def _take_back_transfer(self) -> None:
         """Keep the agent's text, but not the call: the handoff has its own record, and each message is a write."""
-        said, _ = self._transcript.take_back(2)
-        if said.text:
-            cited = join_consulted(said.sources, said.consulted)
-            self._transcript.add_answer(said.id, self._agent, said.text, sources=cited, is_cut=said.is_cut)
+        message, _ = self._transcript.take_back(2)
+        if message.text:
+            cited = join_consulted(message.sources, message.consulted)
+            self._transcript.add_answer(message.id, self._agent, message.text, sources=cited, is_cut=message.is_cut)
 
     async def go_on(
         self, calls: Sequence[ToolCall], approved: Collection[str], settled: Mapping[str, CallOutcome]
@@ -285,17 +286,17 @@ class AgentLoop:
             context.emit_all(answer.refuse(refused.sentence, refused.by))
         elif self._structured is not None and is_whole:
             if not calls:
-                held = await self._structured.judge(answer.heard, is_cut=is_cut)
-            elif answer.heard:
-                held = HeldText(self._prefix() + encodable(answer.heard))
+                held = await self._structured.judge(answer.model_text, is_cut=is_cut)
+            elif answer.model_text:
+                held = HeldText(self._prefix() + encodable(answer.model_text))
             failure = held.failure
             context.emit_all(answer.show(held.text, is_structured=held.is_structured))
         text = answer.text
         sources = () if refused else self._select_sources(answer, is_last=not calls)
         context.emit_all(answer.end(sources, is_cut=is_cut))
-        parts, asked = finished.provider_parts if finished is not None and is_whole else None, list(calls)
+        parts, tool_calls = finished.provider_parts if finished is not None and is_whole else None, list(calls)
         calls[:] = await self._calls.judge(calls)
-        if calls != asked:
+        if calls != tool_calls:
             parts = None  # they have the arguments as the model wrote them
         if text or calls:
             self._transcript.add_answer(
@@ -310,16 +311,16 @@ class AgentLoop:
                 sources=sources if text else (),
                 provider_parts=parts,
             )
-        self._said = Prompt(Role.ASSISTANT, answer.heard, tool_calls=tuple(calls), provider_parts=parts)
+        self._said = Prompt(Role.ASSISTANT, answer.model_text, tool_calls=tuple(calls), provider_parts=parts)
         noted.prompts, noted.ended_at = tuple(prompts), context.services.clock.now()
         noted.error = error_code(failure) if failure is not None else None
         if finished is not None:
             noted.model, noted.usage, noted.dropped = finished.model, finished.usage, finished.dropped
-        await self._count(finished, prompts, answer.heard, asked)
+        await self._count(finished, prompts, answer.model_text, tool_calls)
         self._has_answered = bool(text) and (self._structured is None or held.is_structured or refused is not None)
         again: Sequence[Prompt] = ()
         if held.failure is not None and self._structured is not None:
-            again = self._structured.repair(answer.heard, finished)
+            again = self._structured.repair(answer.model_text, finished)
         elif is_whole and not (text or calls or is_spent or self._is_asked_again) and self._budget.allows_repair:
             self._is_asked_again = True
             again = (Prompt(Role.SYSTEM, NO_WORDS),)
@@ -334,7 +335,7 @@ class AgentLoop:
     def _select_sources(self, answer: AnswerEvents, *, is_last: bool) -> Sequence[Mapping[str, Any]]:
         """Return the sources of a text; of one that is said together with calls, those that it cites."""
         select = select_answer_sources if is_last else select_cited_sources
-        return select(answer.heard, self._sources.all, answer.text)
+        return select(answer.model_text, self._sources.all, answer.text)
 
     def _name_cited(self, text: str) -> str:
         return name_cited(text, self._sources.all)
@@ -342,15 +343,15 @@ class AgentLoop:
     async def _carry_out(self, calls: Sequence[ToolCall], message_id: str) -> None:
         """Execute the calls of the answer ``message_id`` and add their results to the prompts."""
         self._context.emit_all(make_call_events(calls, message_id))
-        said = self._said
+        prompt = self._said
         await self._add_results(calls, ())
-        assert said is not None  # noqa: S101 - calls come with an answer
+        assert prompt is not None  # noqa: S101 - calls come with an answer
         results = [
             Prompt(Role.TOOL, self._calls.result_for_model(call), tool_call_id=call.id)
             for call in calls
             if call not in self._waiting
         ]
-        *others, last = [said, *results]  # said exactly as by the model, without what Baton has added for the user
+        *others, last = [prompt, *results]  # said exactly as by the model, without what Baton has added for the user
         self._prompt.add(*others, replace(last, ends_prefix=True))  # a turn that has called may call again
         await self._prompt.fit()
 
@@ -361,10 +362,10 @@ class AgentLoop:
             if call.id in outcomes:
                 output = self._calls.result_for_model(call)
                 self._context.emit(tool_result(call, result_ids[call.id], output, outcomes[call.id].end))
-        left = [call for call in calls if call.id not in outcomes]
-        if left:
+        tool_calls = [call for call in calls if call.id not in outcomes]
+        if tool_calls:
             activity_id = self._transcript.new_activity_id()
-            await self._calls.carry_out(left, result_ids, activity_id=activity_id, approved=approved)
+            await self._calls.carry_out(tool_calls, result_ids, activity_id=activity_id, approved=approved)
         for call in calls:
             self._calls.renumber(call, lists=True)
             self._take(call, outcomes[call.id], result_ids[call.id])

@@ -46,7 +46,7 @@ class AnswerEvents:
         self.message_id = message_id or transcript.new_id()
         self.text = ""
         """The text that the user was shown."""
-        self.heard = ""
+        self.model_text = ""
         """The text that the model gave."""
 
     def of(self, chunk: TextDelta | ReasoningDelta | TextTakenBack) -> Iterable[BaseEvent]:
@@ -62,17 +62,17 @@ class AnswerEvents:
             if self._is_open:
                 yield text_end(self.message_id, is_taken_back=True)
                 self._is_open, self.message_id = False, self._transcript.new_id()
-            self.text = self.heard = ""
+            self.text = self.model_text = ""
             return
-        self.heard += chunk.text
+        self.model_text += chunk.text
         if self._holds_text:
             return
         if not self._is_open:
             self._is_open = True
             yield text_start(self.message_id, self._agent)
-        said = self._prefix() + chunk.text
-        self.text += said
-        yield text_content(self.message_id, said)
+        text = self._prefix() + chunk.text
+        self.text += text
+        yield text_content(self.message_id, text)
 
     def show(self, text: str, *, is_structured: bool) -> Iterable[BaseEvent]:
         """Yield the events of a text that was held back, without its end."""

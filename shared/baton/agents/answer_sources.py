@@ -27,27 +27,29 @@ _CLOSING = re.compile("[)\\]\uff09\u3011;\n]")
 _QUOTES = frozenset("\"'“”„«»*_《》")
 
 
-def select_answer_sources(heard: str, given: Sequence[Source], shown: str | None = None) -> tuple[Source, ...]:
-    """Return the sources among ``given`` that an answer rests on, in their order.
+def select_answer_sources(
+    model_text: str, sources: Sequence[Source], visible_text: str | None = None
+) -> tuple[Source, ...]:
+    """Return those of ``sources`` that an answer rests on, in their order.
 
     An answer that says only that it found nothing rests on nothing but files that came with it. One that cites some of
     its documents rests on those; one that cites none may rest on all that were in its prompt, unless it cites numbers
     that nothing has: then its documents count as consulted. Agents and what tools have named are kept: they were asked
-    for this answer. ``heard`` is the model's text, and ``shown`` the text with it that the user sees, if that is
-    another one: the places of citations are offsets in it.
+    for this answer. ``visible_text`` is the text that the user sees, if it differs from the model's: the places of
+    citations are offsets in it.
     """
-    if has_found_nothing(heard, given):
-        return tuple(source for source in given if source.get("kind") == FILE_SOURCE)
-    cited, is_wrong = _cite(heard, given, heard if shown is None else shown)
+    if has_found_nothing(model_text, sources):
+        return tuple(source for source in sources if source.get("kind") == FILE_SOURCE)
+    cited, is_wrong = _cite(model_text, sources, model_text if visible_text is None else visible_text)
     if cited:
-        selected = (cited.get(source_key(each)) if _may_be_cited(each) else each for each in given)
-        return tuple(each for each in selected if each is not None)
-    return tuple(_as_consulted(each) if is_wrong and _may_be_cited(each) else _brief(each) for each in given)
+        selected = (cited.get(source_key(source)) if _may_be_cited(source) else source for source in sources)
+        return tuple(source for source in selected if source is not None)
+    return tuple(_as_consulted(source) if is_wrong and _may_be_cited(source) else _brief(source) for source in sources)
 
 
-def select_cited_sources(text: str, given: Sequence[Source], shown: str | None = None) -> tuple[Source, ...]:
-    """Return the documents among ``given`` that a text cites, in their order: see ``select_answer_sources``."""
-    return tuple(_cite(text, given, text if shown is None else shown)[0].values())
+def select_cited_sources(text: str, sources: Sequence[Source], visible_text: str | None = None) -> tuple[Source, ...]:
+    """Return the documents among ``sources`` that a text cites, in their order: see ``select_answer_sources``."""
+    return tuple(_cite(text, sources, text if visible_text is None else visible_text)[0].values())
 
 
 def select_consulted_sources(
@@ -62,14 +64,14 @@ def select_consulted_sources(
         return ()
     cited = select_cited_sources(answer, documents)
     rests_on_all = not cited and not has_found_nothing(answer, documents)
-    consulted = [_as_consulted(each) for each in documents if rests_on_all or each.get(CONSULTED)]
+    consulted = [_as_consulted(document) for document in documents if rests_on_all or document.get(CONSULTED)]
     return (make_agent_source(agent), *cited, *consulted, *files)
 
 
 def select_recorded_sources(agent: AgentDefinition | None, call: ToolCallRecord) -> tuple[Source, ...]:
     """Return the sources of a recorded call; ``agent`` is the one that it has asked, None if it has used a tool."""
-    asked = select_consulted_sources(agent, call.output or "") if agent is not None else ()
-    return (*asked, *call.sources, *call.files)
+    consulted = select_consulted_sources(agent, call.output or "") if agent is not None else ()
+    return (*consulted, *call.sources, *call.files)
 
 
 def make_agent_source(agent: AgentDefinition) -> dict[str, Any]:
@@ -77,22 +79,22 @@ def make_agent_source(agent: AgentDefinition) -> dict[str, Any]:
     return {"kind": AGENT_SOURCE, "id": agent.id, "title": agent.name, "agentId": agent.id, "score": None}
 
 
-def has_found_nothing(text: str, given: Sequence[Source] = ()) -> bool:
+def has_found_nothing(text: str, sources: Sequence[Source] = ()) -> bool:
     """Return whether an answer says that it found nothing, and says nothing else.
 
-    One that cites some of ``given`` in brackets says something.
+    One that cites some of ``sources`` in brackets says something.
     """
-    if not says_nothing_found(text) or any(_is_in_brackets(text, source) for source in given):
+    if not says_nothing_found(text) or any(_is_in_brackets(text, source) for source in sources):
         return False
-    return not _find_places(text, given)[0]
+    return not _find_places(text, sources)[0]
 
 
-def _cite(heard: str, given: Sequence[Source], shown: str) -> tuple[dict[str, Source], bool]:
+def _cite(model_text: str, sources: Sequence[Source], visible_text: str) -> tuple[dict[str, Source], bool]:
     """Return the cited documents by their keys, and whether the text cites numbers that nothing has."""
-    documents = [source for source in given if _may_be_cited(source)]
-    places, is_wrong = _find_places(shown, documents)
+    documents = [source for source in sources if _may_be_cited(source)]
+    places, is_wrong = _find_places(visible_text, documents)
     exact = {source.get("id") for source in documents if source.get("number") in places}
-    titled = _find_titled(heard, documents, exact)
+    titled = _find_titled(model_text, documents, exact)
     cited: dict[str, Source] = {}
     for source in documents:
         number = source.get("number")
@@ -103,9 +105,9 @@ def _cite(heard: str, given: Sequence[Source], shown: str) -> tuple[dict[str, So
     return cited, is_wrong
 
 
-def _find_places(text: str, given: Sequence[Source]) -> tuple[dict[int, list[dict[str, int]]], bool]:
-    """Return the places where a text cites ``given`` by number, and whether it cites a number that nothing has."""
-    text, numbered = text[:MAX_READ], list_numbered(given)
+def _find_places(text: str, sources: Sequence[Source]) -> tuple[dict[int, list[dict[str, int]]], bool]:
+    """Return the places where a text cites ``sources`` by number, and whether it cites a number that nothing has."""
+    text, numbered = text[:MAX_READ], list_numbered(sources)
     own = {
         number
         for number, defined in find_definitions(text).items()
@@ -125,7 +127,7 @@ def _find_places(text: str, given: Sequence[Source]) -> tuple[dict[int, list[dic
 
 def _is_named(source: Source, text: str) -> bool:
     """Return whether a footnote is the passage's own: it has its title or its address, or says nothing."""
-    names = [each for each in (_title(source), str(source.get("url") or "")) if each]
+    names = [name for name in (_title(source), str(source.get("url") or "")) if name]
     return not text.strip() or any(name.casefold() in text.casefold() for name in names)
 
 
@@ -149,16 +151,16 @@ def _find_titled(text: str, documents: Sequence[Source], numbered: Collection[An
     that it cites by number (``numbered`` has their ids) names no further passage.
     """
     text = text[:MAX_READ]
-    found: list[Source] = []
+    sources: list[Source] = []
     for document_id in dict.fromkeys(source.get("id") for source in documents):
         passages = [source for source in documents if source.get("id") == document_id]
         places = list(islice(_find_citations(text, passages[0]), MAX_CITATIONS))
         if document_id in numbered:
-            places = [place for place in places if place.strip(_BLANK)]
+            places = [reference for reference in places if reference.strip(_BLANK)]
         if places:
-            exact = [source for source in passages if any(_stands_at(source, place) for place in places)]
-            found += exact or ([] if document_id in numbered else passages)
-    return [source for source in documents if source in found]
+            exact = [source for source in passages if any(_stands_at(source, reference) for reference in places)]
+            sources += exact or ([] if document_id in numbered else passages)
+    return [source for source in documents if source in sources]
 
 
 def _find_citations(text: str, source: Source) -> Iterator[str]:
@@ -200,11 +202,11 @@ def _title(source: Source) -> str:
     return str(source.get("title") or "").strip()
 
 
-def _stands_at(source: Source, place: str) -> bool:
+def _stands_at(source: Source, reference: str) -> bool:
     """Return whether a citation's page or section is that of the passage, or neither has one."""
     page, section = source.get("page"), str(source.get("section") or "").rsplit(" > ", maxsplit=1)[-1].strip()
     if page is None and not section:
-        return not place.strip(_BLANK)
-    if page is not None and re.search(rf"(?<!\d){page}(?!\d)", place):
+        return not reference.strip(_BLANK)
+    if page is not None and re.search(rf"(?<!\d){page}(?!\d)", reference):
         return True
-    return bool(section) and section.casefold() in place.casefold()
+    return bool(section) and section.casefold() in reference.casefold()

@@ -58,13 +58,13 @@ class Approvals:
             return False
         if thread.user_id != scope.user_id:
             return False  # the permission to approve another user's calls does not include writing for them
-        said = await self._store.get_turn(scope, thread_id, message_id)
-        if said is None:
+        turn = await self._store.get_turn(scope, thread_id, message_id)
+        if turn is None:
             return True
         # A repeated message, or the question itself.
         taken = answer_message_id(answers[0].interrupt_id)
         if thread.pending is not None and thread.pending.message_id == taken:
-            return said.first_ordinal > thread.pending.first_ordinal
+            return turn.first_ordinal > thread.pending.first_ordinal
         return await self._store.get_turn(scope, thread_id, taken) is None
 
     async def owner(
@@ -88,9 +88,13 @@ class Approvals:
             await self._audit.record(scope, "tool.approve", thread_id=thread_id, outcome=outcome, detail=detail)
             raise
         if is_whole and thread.pending is not None:
-            given = {answer.interrupt_id for answer in answers}
-            missing = [each.id for each in thread.pending.open if each.id not in given and not each.is_client_call]
-            if missing and any(thread.pending.get(each) is not None for each in given):
+            answered_ids = {answer.interrupt_id for answer in answers}
+            missing = [
+                interrupt.id
+                for interrupt in thread.pending.open
+                if interrupt.id not in answered_ids and not interrupt.is_client_call
+            ]
+            if missing and any(thread.pending.get(answered_id) is not None for answered_id in answered_ids):
                 raise InvalidRequest(f"resume: answer every open interrupt at once; missing: {', '.join(missing)}.")
         # Sealed: it is of no use to a run of another user's.
         return Scope(scope.tenant_id, thread.user_id, subject_token=scope.subject_token)
@@ -188,8 +192,8 @@ async def audit_answer(audit: AuditLog, owner: Scope, thread_id: str, interrupt:
     if answer is None:
         return
     if interrupt.is_client_call:
-        action, given = "tool.client", "failed" if answer.is_error else "succeeded"
-        outcome = given if answer.status is AnswerStatus.RESOLVED else "refused"
+        action, result = "tool.client", "failed" if answer.is_error else "succeeded"
+        outcome = result if answer.status is AnswerStatus.RESOLVED else "refused"
     else:
         action, outcome = "tool.approve", "approved" if answer.approves else "refused"
     if answer.answered_by is None:

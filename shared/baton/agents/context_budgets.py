@@ -33,10 +33,10 @@ class ContextBudgets:
         self._declared = declared
         self._learned: LRUCache[tuple[str, str], int] = LRUCache(MAX_CONVERSATIONS)
 
-    def of(self, model: str, wanted: int, thread_id: str) -> int:
-        """Return the tokens that a prompt of a conversation may take, at most ``wanted``."""
-        known = self._learned.get((model, thread_id)) or self._declared(model)
-        return min(wanted, known) if known is not None else wanted
+    def of(self, model: str, tokens: int, thread_id: str) -> int:
+        """Return the tokens that a prompt of a conversation may take, at most ``tokens``."""
+        limit = self._learned.get((model, thread_id)) or self._declared(model)
+        return min(tokens, limit) if limit is not None else tokens
 
     def next(self, used: int) -> int:
         """Return the budget to try after a prompt of ``used`` tokens was too long."""
@@ -49,9 +49,9 @@ class ContextBudgets:
 
     def fit(self, agent: AgentDefinition, model: str, thread_id: str) -> AgentDefinition:
         """Return the agent with the working memory that its model takes in a conversation."""
-        wanted = agent.memory.max_working_memory_tokens
-        most = self.of(model, wanted, thread_id)
-        if most >= wanted:
+        limit = agent.memory.max_working_memory_tokens
+        most = self.of(model, limit, thread_id)
+        if most >= limit:
             return agent
         memory = agent.memory.model_copy(update={"max_working_memory_tokens": most})
         return agent.model_copy(update={"memory": memory})

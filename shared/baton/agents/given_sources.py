@@ -30,12 +30,12 @@ class GivenSources:
     @property
     def documents(self) -> tuple[Mapping[str, Any], ...]:
         """The passages of documents."""
-        return tuple(each for each in self._sources.values() if each.get("kind") == DOCUMENT_SOURCE)
+        return tuple(source for source in self._sources.values() if source.get("kind") == DOCUMENT_SOURCE)
 
     @property
     def files(self) -> tuple[Mapping[str, Any], ...]:
         """The files that came with answers of agents and tools."""
-        return tuple(each for each in self._sources.values() if each.get("kind") == FILE_SOURCE)
+        return tuple(source for source in self._sources.values() if source.get("kind") == FILE_SOURCE)
 
     def add(self, sources: Sequence[Mapping[str, Any]]) -> None:
         """Add sources. Those that are there already stay as they are, unless they were consulted only."""
@@ -49,9 +49,9 @@ class GivenSources:
 
 def bound_sources(sources: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
     """Return sources as an answer may have them."""
-    given = GivenSources()
-    given.add(sources)
-    return given.all
+    bounded = GivenSources()
+    bounded.add(sources)
+    return bounded.all
 
 
 def _bound(source: Mapping[str, Any]) -> dict[str, Any]:

@@ -23,18 +23,18 @@ class StepJournal:
         message_id: str = "",
         first_ordinal: int = 0,
         began_at: datetime = UNKNOWN_TIME,
-        known: Mapping[str, RunStep] | None = None,
+        steps: Mapping[str, RunStep] | None = None,
     ) -> None:
         """``message_id`` is the first message of the exchange, of ``began_at`` at ``first_ordinal``.
 
-        ``known`` are the recorded steps by id.
+        ``steps`` are the recorded steps by id.
         """
         self.began_at = began_at
         self.message_id = message_id
         self.slots = asyncio.Semaphore(MAX_AT_ONCE)
         """Places for steps that wait for models and tools. Agents that are asked take none themselves."""
         self._first_ordinal = first_ordinal
-        self._known = dict(known or {})
+        self._known = dict(steps or {})
         self._bytes = sum(step.recorded_size for step in self._known.values())
         self._taken = 0
 
@@ -49,13 +49,13 @@ class StepJournal:
         if self._taken > MAX_STEPS:
             raise RunLimitReached(f"The agent has taken {MAX_STEPS} steps, the most that one answer may take.")
 
-    def find(self, step_id: str, kind: StepKind, digest: str, place: str) -> RunStep | None:
+    def find(self, step_id: str, kind: StepKind, digest: str, position: str) -> RunStep | None:
         """Return the record of a step; None if there is none. Raises ``RunChanged`` if it is another step's."""
-        known = self._known.get(step_id)
-        if known is not None and (known.kind, known.digest) != (kind, digest):
-            what = f"Step {place} was {known.kind.value}, and is another {kind.value} now."
+        step = self._known.get(step_id)
+        if step is not None and (step.kind, step.digest) != (kind, digest):
+            what = f"Step {position} was {step.kind.value}, and is another {kind.value} now."
             raise RunChanged(f"{RunChanged.detail} ({what})")
-        return known
+        return step
 
     async def keep(self, records: RunRecords, lease: Lease, step: RunStep) -> None:
         """Store a step before its result is used.

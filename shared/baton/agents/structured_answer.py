@@ -62,22 +62,22 @@ class StructuredAnswer:
         """Return the checker of the agent's answers; None if they are text."""
         return cls(agent, agent.answer_schema, budget) if agent.answer_schema is not None else None
 
-    async def judge(self, heard: str, *, is_cut: bool) -> HeldText:
+    async def judge(self, model_text: str, *, is_cut: bool) -> HeldText:
         """Return the final answer that the model wrote, as compact JSON, or the error that it is."""
         if is_cut:
             self._problems = ()
             return HeldText(failure=AnswerInvalid(TOO_LONG))
-        values = count_values(heard)
-        size = checking_size(self._schema, heard)
+        values = count_values(model_text)
+        size = checking_size(self._schema, model_text)
         text, self._problems = (
-            await off_loop(size, self._check, heard) if values <= MAX_VALUES else ("", [TOO_MANY_VALUES])
+            await off_loop(size, self._check, model_text) if values <= MAX_VALUES else ("", [TOO_MANY_VALUES])
         )
         if not self._problems:
             return HeldText(text, is_structured=True)
         logger.warning("answer does not fit its schema", agent=self._agent.id, problems=self._problems)
         return HeldText(failure=AnswerInvalid(UNFIT.format(problem=self._problems[0])))
 
-    def repair(self, heard: str, finished: Finished | None) -> Sequence[Prompt]:
+    def repair(self, model_text: str, finished: Finished | None) -> Sequence[Prompt]:
         """Return the prompts to add, so that the model corrects the answer that was judged last.
 
         Nothing is returned if it was corrected before, was cut, or would exceed the agent's limits.
@@ -87,18 +87,18 @@ class StructuredAnswer:
         self._is_repaired = True
         schema = json.dumps(self._schema, ensure_ascii=False, separators=(",", ":"))
         note = Prompt(Role.SYSTEM, REPAIR.format(problems="; ".join(self._problems), schema=schema))
-        if not heard:
+        if not model_text:
             return (note,)
         parts = finished.provider_parts if finished is not None else None
-        return (Prompt(Role.ASSISTANT, encodable(heard), provider_parts=parts), note)
+        return (Prompt(Role.ASSISTANT, encodable(model_text), provider_parts=parts), note)
 
-    def _check(self, heard: str) -> tuple[str, Sequence[str]]:
+    def _check(self, model_text: str) -> tuple[str, Sequence[str]]:
         """Return the answer as compact JSON, and its problems."""
-        found = json_object(heard)
-        if found is None:
+        value = json_object(model_text)
+        if value is None:
             return "", [NO_OBJECT]
         try:
-            text = encodable(json.dumps(found, ensure_ascii=False, allow_nan=False, separators=(",", ":")))
+            text = encodable(json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")))
         except (ValueError, RecursionError):  # a number beyond what a float holds, or too deep
             return "", [NO_OBJECT]
         return text, violations(self._schema, json.loads(text))

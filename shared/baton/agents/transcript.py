@@ -71,8 +71,8 @@ class Transcript:
 
     def take_back(self, count: int) -> list[StoredMessage]:
         """Remove the last ``count`` messages, which clients have not seen."""
-        kept = len(self.messages) - count
-        taken, self.messages[kept:] = self.messages[kept:], []
+        length = len(self.messages) - count
+        taken, self.messages[length:] = self.messages[length:], []
         return taken
 
     def add_answer(
@@ -145,7 +145,7 @@ class Transcript:
             tool_name=call.name,
             tool_call_id=call.id,
             call_end=end,
-            sources=tuple(dict(each) for each in sources if each.get("number") is not None),
+            sources=tuple(dict(source) for source in sources if source.get("number") is not None),
         )
 
     def _add(self, message_id: str, role: Role, text: str, tokens: int, **fields: Any) -> StoredMessage:

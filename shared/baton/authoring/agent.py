@@ -107,16 +107,16 @@ class Agent(HookDecorators):
         remote: RemoteAgent | Values | None = None,
     ) -> None:
         arguments = dict(locals())
-        given = {name: arguments[name] for name, default in _DEFAULTS.items() if arguments[name] is not default}
+        settings = {name: arguments[name] for name, default in _DEFAULTS.items() if arguments[name] is not default}
         self.site = CallSite.of_caller(NAMES, first="id")
         self.is_described = description is not None
         """Whether other agents' models can learn from its description when to turn to it."""
-        found: list[Problem] = []
-        values = {**_described(given), **_converted(given, found)}
+        unfit: list[Problem] = []
+        values = {**_described(settings), **_converted(settings, unfit)}
         definition, problems = check_agent(values)
-        problems = [*found, *(each for each in problems if not any(_is_at(each, other) for other in found))]
+        problems = [*unfit, *(problem for problem in problems if not any(_is_at(problem, other) for other in unfit))]
         if problems or definition is None:
-            raise UnusableDefinition("\n".join(self.site.problem(each.place, each.what) for each in problems))
+            raise UnusableDefinition("\n".join(self.site.problem(problem.place, problem.what) for problem in problems))
         self.definition = definition
 
     @property
@@ -158,7 +158,9 @@ class Agent(HookDecorators):
 
 
 _DEFAULTS = {
-    name: each.default for name, each in inspect.signature(Agent.__init__).parameters.items() if name != "self"
+    name: parameter.default
+    for name, parameter in inspect.signature(Agent.__init__).parameters.items()
+    if name != "self"
 }
 
 
@@ -167,17 +169,17 @@ def id_of(agent: Agent | str) -> str:
     return agent.id if isinstance(agent, Agent) else agent
 
 
-def _described(given: Mapping[str, Any]) -> dict[str, Any]:
+def _described(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the texts for others, made of the id where they are not given."""
-    known = str(given.get("id", "")).replace("-", " ").replace("_", " ").strip()
-    name = given.get("name") or known[:1].upper() + known[1:]
-    return {"name": name, "description": given.get("description") or name}
+    words = str(arguments.get("id", "")).replace("-", " ").replace("_", " ").strip()
+    name = arguments.get("name") or words[:1].upper() + words[1:]
+    return {"name": name, "description": arguments.get("description") or name}
 
 
-def _converted(given: Mapping[str, Any], problems: list[Problem]) -> dict[str, Any]:
+def _converted(arguments: Mapping[str, Any], problems: list[Problem]) -> dict[str, Any]:
     """Return the fields as a file in YAML would have them. What cannot be converted is added to ``problems``."""
     values: dict[str, Any] = {}
-    for name, value in given.items():
+    for name, value in arguments.items():
         match name:
             case "prompt":
                 values["system_prompt"] = value
@@ -186,11 +188,11 @@ def _converted(given: Mapping[str, Any], problems: list[Problem]) -> dict[str, A
                 if schema is not None:
                     values["answer_schema"] = schema
             case "tools":
-                values[name] = [_tool_of(each, place, problems) for place, each in enumerate(_listed(value))]
+                values[name] = [_tool_of(item, index, problems) for index, item in enumerate(_listed(value))]
             case "sub_agents":
-                values[name] = [id_of(each) for each in _listed(value)]
+                values[name] = [id_of(item) for item in _listed(value)]
             case "handoffs":
-                values[name] = [each.id if isinstance(each, Agent) else each for each in _listed(value)]
+                values[name] = [item.id if isinstance(item, Agent) else item for item in _listed(value)]
             case "model":
                 values[name] = {"name": value} if isinstance(value, str) else value
             case "name" | "description":
@@ -205,20 +207,22 @@ def _listed(value: Any) -> Any:
     return value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
 
 
-def _tool_of(given: Any, place: int, problems: list[Problem]) -> Any:
-    if isinstance(given, Tool):
-        return given.definition
-    if not callable(given):
-        if isinstance(given, str):
-            problems.append(Problem(("tools", place), f"{given!r} is text: write the function itself, without quotes"))
-        return given
+def _tool_of(item: Any, index: int, problems: list[Problem]) -> Any:
+    if isinstance(item, Tool):
+        return item.definition
+    if not callable(item):
+        if isinstance(item, str):
+            problems.append(Problem(("tools", index), f"{item!r} is text: write the function itself, without quotes"))
+        return item
     try:
-        return tool(given).definition
+        return tool(item).definition
     except ValidationError as error:
-        problems += [Problem(("tools", place), each.what) for each in validation_problems({}, error)]
+        problems += [
+            Problem(("tools", index), validation_problem.what) for validation_problem in validation_problems({}, error)
+        ]
     except ValueError as problem:
-        problems.append(Problem(("tools", place), str(problem)))
-    return given
+        problems.append(Problem(("tools", index), str(problem)))
+    return item
 
 
 def _is_at(problem: Problem, other: Problem) -> bool:

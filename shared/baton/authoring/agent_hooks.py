@@ -50,11 +50,11 @@ class HookDecorator:
         if not 0 < timeout_seconds <= MAX_SECONDS:
             raise WrongArgument(f"timeout_seconds is {timeout_seconds}; at most {MAX_SECONDS:g} are possible")
 
-        def add(given: F) -> F:
+        def add(hook: F) -> F:
             if len(self._code.at(self._point)) >= MAX_HOOKS:
                 raise WrongArgument(f"an agent has at most {MAX_HOOKS} functions for {self._point.value}")
-            self._code.hooks.append(Hook(self._point, given, OnFailure(on_failure), timeout_seconds))
-            return given
+            self._code.hooks.append(Hook(self._point, hook, OnFailure(on_failure), timeout_seconds))
+            return hook
 
         return add if function is None else add(function)
 

@@ -17,15 +17,15 @@ _OURS = Path(baton.__file__).parent
 
 def unknown_argument(problem: BaseException) -> tuple[str, str] | None:
     """Return an argument's name and what is wrong about it, if code of a project has misspelt it; otherwise None."""
-    found = _UNKNOWN.match(str(problem)) if isinstance(problem, TypeError) else None
+    match = _UNKNOWN.match(str(problem)) if isinstance(problem, TypeError) else None
     trace = problem.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    if found is None or trace is None or Path(trace.tb_frame.f_code.co_filename).is_relative_to(_OURS):
+    if match is None or trace is None or Path(trace.tb_frame.f_code.co_filename).is_relative_to(_OURS):
         return None
-    called, name = found.groups()
-    for known, function in _callables():
-        if known == called:
+    called, name = match.groups()
+    for function_name, function in _callables():
+        if function_name == called:
             similar = similar_name(name, inspect.signature(function).parameters)
             advice = f" (did you mean {similar}?)" if similar else ""
             return name, f"{called.partition('.')[0]} has no such argument{advice}"

@@ -44,21 +44,21 @@ class CallSite:
         positions = next(islice(code.co_positions(), lasti // 2, None), None)
         return cls(Path(code.co_filename), line, positions, names, first)
 
-    def problem(self, place: Place, what: str) -> str:
-        """``file:line: field: what is wrong``, for the argument at ``place``."""
-        return f"{self.where(place)}: {what}"
+    def problem(self, path: Place, what: str) -> str:
+        """``file:line: field: what is wrong``, for the argument at ``path``."""
+        return f"{self.where(path)}: {what}"
 
-    def where(self, place: Place) -> str:
+    def where(self, path: Place) -> str:
         """``file:line: field``, with the argument's name as the field."""
-        shown = [self.names.get(str(part), part) if not index else part for index, part in enumerate(place)]
-        name = ".".join(str(part) for part in shown if part != "[key]") or "(call)"
-        return f"{self.file}:{self.line_of(place)}: {name}"
+        parts = [self.names.get(str(part), part) if not index else part for index, part in enumerate(path)]
+        name = ".".join(str(part) for part in parts if part != "[key]") or "(call)"
+        return f"{self.file}:{self.line_of(path)}: {name}"
 
-    def line_of(self, place: Place) -> int:
-        """Return the line of the argument at ``place``, or of what it is in as far as that is written here."""
+    def line_of(self, path: Place) -> int:
+        """Return the line of the argument at ``path``, or of what it is in as far as that is written here."""
         node: ast.expr | None = self._call
         line = self.line
-        for index, part in enumerate(place):
+        for index, part in enumerate(path):
             node = self._argument(node, str(part)) if not index else _inside(node, part)
             if node is None:
                 break
@@ -87,12 +87,12 @@ class CallSite:
 
 def call_in(folder: Path, trace: TracebackType | None) -> CallSite | None:
     """Return the innermost call of a traceback that is written in a file of ``folder``; None without one."""
-    found = None
+    site = None
     while trace is not None:
         if Path(trace.tb_frame.f_code.co_filename).is_relative_to(folder):
-            found = CallSite.of_frame(trace.tb_frame, trace.tb_lasti, trace.tb_lineno)
+            site = CallSite.of_frame(trace.tb_frame, trace.tb_lasti, trace.tb_lineno)
         trace = trace.tb_next
-    return found
+    return site
 
 
 def _span(node: ast.Call) -> tuple[int | None, ...]:
@@ -100,7 +100,7 @@ def _span(node: ast.Call) -> tuple[int | None, ...]:
 
 
 def _keyword(call: ast.Call, name: str) -> ast.expr | None:
-    return next((each.value for each in call.keywords if each.arg == name), None)
+    return next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
 
 
 def _inside(node: ast.expr | None, part: str | int) -> ast.expr | None:

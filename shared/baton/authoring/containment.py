@@ -104,7 +104,7 @@ class _Stretches(Coroutine[Any, Any, T]):
             except BaseException as error:  # noqa: BLE001 - the coroutine gets it
                 value, step = error, self.throw
 
-    def _run(self, stretch: Callable[..., Any], *given: Any) -> Any:
+    def _run(self, stretch: Callable[..., Any], *arguments: Any) -> Any:
         raise NotImplementedError
 
 
@@ -122,11 +122,11 @@ class ProjectCode(_Stretches[T]):
         self._owner = owner
         self._after = _find_place(work)
 
-    def _run(self, stretch: Callable[..., Any], *given: Any) -> Any:
+    def _run(self, stretch: Callable[..., Any], *arguments: Any) -> Any:
         owner, token = self._owner, _owner.set(self._owner)
         others, began = owner.others_seconds, time.perf_counter()
         try:
-            return stretch(*given)
+            return stretch(*arguments)
         except (Exception, asyncio.CancelledError, KeyboardInterrupt, GeneratorExit):
             raise
         except SystemExit as problem:
@@ -146,13 +146,13 @@ class BatonCode(_Stretches[T]):
 
     __slots__ = ()
 
-    def _run(self, stretch: Callable[..., Any], *given: Any) -> Any:
+    def _run(self, stretch: Callable[..., Any], *arguments: Any) -> Any:
         owner = _owner.get()
         if owner is None:
-            return stretch(*given)
+            return stretch(*arguments)
         token, others, began = _owner.set(None), owner.others_seconds, time.perf_counter()
         try:
-            return stretch(*given)
+            return stretch(*arguments)
         finally:
             owner.others_seconds = others + time.perf_counter() - began
             _owner.reset(token)
@@ -173,13 +173,13 @@ class _TaskFactory:
     def __init__(self, before: Callable[..., Any] | None) -> None:
         self._before = before
 
-    def __call__(self, loop: asyncio.AbstractEventLoop, work: Any, **given: Any) -> Any:
+    def __call__(self, loop: asyncio.AbstractEventLoop, work: Any, **options: Any) -> Any:
         owner = _owner.get()
         if owner is not None and isinstance(work, Coroutine):
             work = ProjectCode(work, owner)
         if self._before is not None:
-            return self._before(loop, work, **given)
-        return asyncio.Task(work, loop=loop, **given)
+            return self._before(loop, work, **options)
+        return asyncio.Task(work, loop=loop, **options)
 
 
 def contain_tasks() -> None:
@@ -200,5 +200,5 @@ def _find_place(work: Any) -> tuple[CodeType, int] | None:
     return None
 
 
-def _written(place: tuple[CodeType, int] | None) -> str | None:
-    return f"{place[0].co_filename}:{place[1]}" if place is not None else None
+def _written(position: tuple[CodeType, int] | None) -> str | None:
+    return f"{position[0].co_filename}:{position[1]}" if position is not None else None

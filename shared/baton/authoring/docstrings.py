@@ -37,9 +37,9 @@ def read_docstring(function: Callable[..., Any]) -> Docstring:
 def _read_sections(text: str) -> Docstring:
     from docstring_parser import parse  # only functions with such sections need it
 
-    found = parse(text)
-    parts = (found.short_description, found.long_description)
-    described = {each.arg_name: " ".join((each.description or "").split()) for each in found.params}
+    docstring = parse(text)
+    parts = (docstring.short_description, docstring.long_description)
+    described = {parameter.arg_name: " ".join((parameter.description or "").split()) for parameter in docstring.params}
     return Docstring("\n\n".join(part for part in parts if part), {name: it for name, it in described.items() if it})
 
 

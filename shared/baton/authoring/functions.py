@@ -85,8 +85,10 @@ class Functions:
         contexts = tuple(name for name in names if is_context(name, hints.get(name)))
         others = [name for name in names if name not in contexts and name not in arguments and name in hints]
         # Resources are looked for in all modules of the process, which takes a millisecond.
-        known = self._resources.known() if others else {}
-        return Filled(contexts, {name: found for name in others if (found := known.get(_key(hints[name]))) is not None})
+        resources = self._resources.known() if others else {}
+        return Filled(
+            contexts, {name: resource for name in others if (resource := resources.get(_key(hints[name]))) is not None}
+        )
 
     def check(self, function: Callable[..., Any], arguments: Sequence[str] = ()) -> None:
         """Raise ``CannotLoad`` for a function with a parameter that neither its caller nor Baton fills."""
@@ -111,21 +113,21 @@ class Functions:
         """
         if filled is None:
             filled = self.find_filled(function)
-        given = {**arguments, **dict.fromkeys(filled.contexts, context)}
+        values = {**arguments, **dict.fromkeys(filled.contexts, context)}
         async with AsyncExitStack() as used:
             for name, resource in filled.resources.items():
-                given[name] = await used.enter_async_context(self._resources.use(resource))
+                values[name] = await used.enter_async_context(self._resources.use(resource))
             contain_tasks()
             owner = Owner.of(function, partial(self.note_blocked, function, context))
-            return await contained(_call(function, given), owner)
+            return await contained(_call(function, values), owner)
 
     async def call_with(
-        self, function: Callable[..., Any], context: TurnContext, known: Mapping[str, Any], names: Sequence[str]
+        self, function: Callable[..., Any], context: TurnContext, values: Mapping[str, Any], names: Sequence[str]
     ) -> Any:
-        """Call a function with those of the ``known`` arguments that it has a parameter for. Raises its exceptions."""
-        wanted = [name for name in inspect.signature(function).parameters if name in names]
-        filled = self.find_filled(function, wanted)
-        return await self.call(function, context, {name: known[name] for name in wanted}, filled)
+        """Call a function with those of ``values`` that it has a parameter for. Raises its exceptions."""
+        parameters = [name for name in inspect.signature(function).parameters if name in names]
+        filled = self.find_filled(function, parameters)
+        return await self.call(function, context, {name: values[name] for name in parameters}, filled)
 
     def note_blocked(self, function: Callable[..., Any], context: TurnContext, blocked: Blocked) -> None:
         """Report that code of a function has let no other conversation of its process go on."""
@@ -158,11 +160,11 @@ class Functions:
         return [module for name, module in list(sys.modules.items()) if is_of(name, packages)]
 
 
-async def _call(function: Callable[..., Any], given: Mapping[str, Any]) -> Any:
+async def _call(function: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
     if inspect.iscoroutinefunction(function):
-        return await function(**given)
+        return await function(**arguments)
     # A thread cannot be stopped, so a function that may take long should be a coroutine.
-    answer = await asyncio.to_thread(function, **given)
+    answer = await asyncio.to_thread(function, **arguments)
     return await answer if inspect.isawaitable(answer) else answer
 
 

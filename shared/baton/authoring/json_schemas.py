@@ -14,10 +14,10 @@ class PlainJsonSchema(GenerateJsonSchema):
     """Schemas without patterns that providers of models and re2 refuse: those of decimals look ahead."""
 
     def decimal_schema(self, schema: core_schema.DecimalSchema) -> JsonSchemaValue:
-        found: dict[str, Any] = super().decimal_schema(schema)
-        for part in found.get("anyOf", [found]):
+        result: dict[str, Any] = super().decimal_schema(schema)
+        for part in result.get("anyOf", [result]):
             part.pop("pattern", None)
-        return found
+        return result
 
 
 def object_schema(kind: Any) -> dict[str, Any]:
@@ -35,6 +35,6 @@ def object_schema(kind: Any) -> dict[str, Any]:
         # A model that refers to itself.
         schema = {**schema["$defs"][schema["$ref"].rpartition("/")[2]], "$defs": schema["$defs"]}
     if schema.get("type") != "object":
-        shown = getattr(kind, "__name__", None) or str(kind)
-        raise ValueError(f"{shown} is no object in JSON: name a pydantic model, a dataclass or a TypedDict")
+        name = getattr(kind, "__name__", None) or str(kind)
+        raise ValueError(f"{name} is no object in JSON: name a pydantic model, a dataclass or a TypedDict")
     return schema

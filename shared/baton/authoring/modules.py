@@ -52,12 +52,12 @@ def import_agents(path: Path) -> list[Agent]:
 
 def _agents_in(variables: Mapping[str, Any]) -> list[Agent]:
     """Return the agents that are variables, or members of lists and tuples that are."""
-    found: dict[int, Agent] = {}
+    agents: dict[int, Agent] = {}
     for value in list(variables.values()):
-        for each in value if isinstance(value, list | tuple) else (value,):
-            if isinstance(each, Agent):
-                found[id(each)] = each
-    return list(found.values())
+        for item in value if isinstance(value, list | tuple) else (value,):
+            if isinstance(item, Agent):
+                agents[id(item)] = item
+    return list(agents.values())
 
 
 def _replace_with(modules: Mapping[str, ModuleType]) -> None:

@@ -246,9 +246,9 @@ def _collected(kind: Mapping[str, Any] | type | None) -> dict[str, Any] | None:
 def _made(definition: type[D], arguments: Mapping[str, Any], **converted: Any) -> D:
     """Return the definition with the fields that were given; ``converted`` has values that differ from arguments."""
     defaults = definition.model_fields
-    given = {
+    values = {
         name: value
         for name, value in {**arguments, **converted}.items()
         if value is not _UNSET and (name in _ALWAYS_GIVEN or (value is not None and value != defaults[name].default))
     }
-    return definition.model_validate(given)
+    return definition.model_validate(values)

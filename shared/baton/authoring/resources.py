@@ -72,8 +72,8 @@ class Resource(Generic[P, R]):
             raise CannotLoad(f"{name}: a resource names its type as what it returns: `-> AsyncIterator[Pool]`.")
         return kind
 
-    async def open(self, kept: AsyncExitStack) -> Any:
-        """Open it. ``kept`` closes it."""
+    async def open(self, stack: AsyncExitStack) -> Any:
+        """Open it. ``stack`` closes it."""
         function = cast("Callable[[], Any]", self.function)
         opened: Any
         if inspect.isasyncgenfunction(function):
@@ -85,9 +85,9 @@ class Resource(Generic[P, R]):
             if inspect.isawaitable(opened):
                 return await opened
         if isinstance(opened, AbstractAsyncContextManager) and self._is_held:
-            return await kept.enter_async_context(opened)
+            return await stack.enter_async_context(opened)
         if isinstance(opened, AbstractContextManager) and self._is_held:
-            return kept.enter_context(opened)
+            return stack.enter_context(opened)
         return opened
 
     @property
@@ -109,7 +109,7 @@ def resource(function: Callable[P, R]) -> Resource[P, R]:
 class _Opened:
     """A resource that is open, or being opened."""
 
-    kept: AsyncExitStack
+    stack: AsyncExitStack
     """The stack that closes it."""
     opening: asyncio.Future[Any]
     users: int = 0
@@ -131,52 +131,52 @@ class OpenResources:
 
     def known(self) -> Mapping[Any, Resource[..., Any]]:
         """Return the resources that exist now, by type. Raises ``CannotLoad`` if two have one type."""
-        found: dict[Any, Resource[..., Any]] = {}
-        for each in self._declared():
-            other = found.setdefault(each.kind, each)
-            if other is not each:
-                names = f"{other.function.__qualname__} and {each.function.__qualname__}"
-                raise CannotLoad(f"{names} are resources of one type, {each.kind}: a parameter could get either.")
-        return found
+        resources: dict[Any, Resource[..., Any]] = {}
+        for item in self._declared():
+            other = resources.setdefault(item.kind, item)
+            if other is not item:
+                names = f"{other.function.__qualname__} and {item.function.__qualname__}"
+                raise CannotLoad(f"{names} are resources of one type, {item.kind}: a parameter could get either.")
+        return resources
 
     def _declared(self) -> Iterable[Resource[..., Any]]:
         values = (value for module in self._modules() for value in list(vars(module).values()))
         return dict.fromkeys(value for value in values if isinstance(value, Resource))
 
     @asynccontextmanager
-    async def use(self, wanted: Resource[..., Any]) -> AsyncIterator[Any]:
+    async def use(self, item: Resource[..., Any]) -> AsyncIterator[Any]:
         """Yield a resource, opened by the first who asks. A failure is tried again by the next."""
         self._loop = asyncio.get_running_loop()
-        opened = self._opened.get(wanted)
+        opened = self._opened.get(item)
         if opened is None:
-            kept = AsyncExitStack()
-            owner = Owner.of(wanted.function, partial(_note_blocked, wanted))
-            opened = self._opened[wanted] = _Opened(kept, asyncio.ensure_future(contained(wanted.open(kept), owner)))
+            stack = AsyncExitStack()
+            owner = Owner.of(item.function, partial(_note_blocked, item))
+            opened = self._opened[item] = _Opened(stack, asyncio.ensure_future(contained(item.open(stack), owner)))
         opened.users += 1
         try:
-            yield await self._wait_until_open(wanted, opened)
+            yield await self._wait_until_open(item, opened)
         finally:
             opened.users -= 1
-            if wanted in self._replaced:
-                await self._close_unused(wanted)
+            if item in self._replaced:
+                await self._close_unused(item)
 
-    async def _wait_until_open(self, wanted: Resource[..., Any], opened: _Opened) -> Any:
+    async def _wait_until_open(self, item: Resource[..., Any], opened: _Opened) -> Any:
         try:
             return await asyncio.shield(opened.opening)
         except asyncio.CancelledError:
             if opened.opening.cancelled():
-                self._opened.pop(wanted, None)
+                self._opened.pop(item, None)
             raise  # otherwise the tool's time is over; others may wait for the resource
         except BaseException:
-            self._opened.pop(wanted, None)
+            self._opened.pop(item, None)
             raise
 
     async def close_replaced(self) -> None:
         """Close what no module has any more, as soon as no call uses it."""
         current = set(self._declared())
-        self._replaced.update(each for each in self._opened if each not in current)
-        for each in [each for each in self._opened if each in self._replaced]:
-            await self._on_its_loop(self._close_unused(each))
+        self._replaced.update(resource for resource in self._opened if resource not in current)
+        for old in [resource for resource in self._opened if resource in self._replaced]:
+            await self._on_its_loop(self._close_unused(old))
 
     async def aclose(self) -> None:
         """Close everything, the last first, on the event loop on which it was opened."""
@@ -187,8 +187,8 @@ class OpenResources:
         opened = list(self._opened.values())
         self._opened.clear()
         async with AsyncExitStack() as all_of_them:  # one that cannot be closed does not keep the others open
-            for each in opened:
-                all_of_them.push_async_callback(_close, each)
+            for item in opened:
+                all_of_them.push_async_callback(_close, item)
 
     async def _close_unused(self, resource: Resource[..., Any]) -> None:
         opened = self._opened.get(resource)
@@ -216,7 +216,7 @@ class OpenResources:
 
 async def _close(opened: _Opened) -> None:
     await stop_all(opened.opening)
-    await opened.kept.aclose()
+    await opened.stack.aclose()
 
 
 def _note_blocked(resource: Resource[..., Any], blocked: Blocked) -> None:

@@ -242,8 +242,8 @@ def _read_result(name: str, tool: Any, text: str) -> Any:
     try:
         return TypeAdapter(hint).validate_json(text)
     except ValidationError as problem:
-        shown = getattr(hint, "__name__", None) or str(hint)
-        raise ToolFailed(f"{name} has answered, but not with {shown}.") from problem
+        kind = getattr(hint, "__name__", None) or str(hint)
+        raise ToolFailed(f"{name} has answered, but not with {kind}.") from problem
 
 
 def _returned(function: Any) -> Any:

@@ -39,16 +39,18 @@ def read_signature(function: Callable[..., Any], filled: Collection[str]) -> Sig
     _check_return(function, hints)
     about = read_docstring(function).parameters
     fields = {}
-    for each, parameter in inspect.signature(function).parameters.items():
-        if each in filled:
+    for parameter_name, parameter in inspect.signature(function).parameters.items():
+        if parameter_name in filled:
             continue
-        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY) or each.startswith("_"):
-            raise CannotLoad(f"{name}: the parameter {each} cannot be given by name.")
-        if each not in hints:
-            raise CannotLoad(f"{name}: the parameter {each} has no type.")
-        _check_type(function, f"the parameter {each} has the type", hints[each])
+        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY) or parameter_name.startswith(
+            "_"
+        ):
+            raise CannotLoad(f"{name}: the parameter {parameter_name} cannot be given by name.")
+        if parameter_name not in hints:
+            raise CannotLoad(f"{name}: the parameter {parameter_name} has no type.")
+        _check_type(function, f"the parameter {parameter_name} has the type", hints[parameter_name])
         default = ... if parameter.default is parameter.empty else parameter.default
-        fields[each] = (_described(hints[each], about.get(each)), default)
+        fields[parameter_name] = (_described(hints[parameter_name], about.get(parameter_name)), default)
     arguments = _model(fields)
     return Signature(arguments, _schema(name, arguments))
 
@@ -86,8 +88,8 @@ def _check_type(function: Callable[..., Any], what: str, hint: Any, remedy: str 
     try:
         TypeAdapter(hint)
     except PydanticSchemaGenerationError as problem:
-        shown = hint.__qualname__ if isinstance(hint, type) and not get_args(hint) else str(hint)
-        raise CannotLoad(f"{function.__qualname__}: {what} {shown}, which JSON cannot hold.{remedy}") from problem
+        kind_name = hint.__qualname__ if isinstance(hint, type) and not get_args(hint) else str(hint)
+        raise CannotLoad(f"{function.__qualname__}: {what} {kind_name}, which JSON cannot hold.{remedy}") from problem
     except PydanticUserError as problem:
         raise CannotLoad(f"{function.__qualname__}: {what} {hint}: {problem.message}") from problem
 

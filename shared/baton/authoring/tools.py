@@ -76,22 +76,22 @@ def tool(
         pydantic.ValidationError: Another argument is wrong. The import of the agents names file and line of each.
     """
 
-    def make(given: Callable[P, R]) -> Tool[P, R]:
-        known = name or given.__name__
+    def make(decorated: Callable[P, R]) -> Tool[P, R]:
+        tool_name = name or decorated.__name__
         fields: dict[str, Any] = {
             "type": "python",
-            "name": known,
-            "description": description or read_docstring(given).description,
-            "entry_point": _entry_point(given, known),
+            "name": tool_name,
+            "description": description or read_docstring(decorated).description,
+            "entry_point": _entry_point(decorated, tool_name),
             "parameters": parameters,
             "requires_approval": _needs_approval(approval),
             "required_permissions": tuple(required_permissions),
             "timeout_seconds": timeout_seconds,
         }
         if not fields["description"]:
-            raise WrongArgument(f"give {known} a docstring: the model learns from it what the tool does")
+            raise WrongArgument(f"give {tool_name} a docstring: the model learns from it what the tool does")
         definition = PythonTool.model_validate({key: value for key, value in fields.items() if value is not None})
-        return Tool(given, definition.of(given))
+        return Tool(decorated, definition.of(decorated))
 
     return make if function is None else make(function)
 

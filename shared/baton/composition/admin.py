@@ -27,9 +27,9 @@ def main(arguments: Sequence[str]) -> int:
     return 1 if any(not each.get("is_sound", True) for each in result) else 0
 
 
-async def _run(given: argparse.Namespace) -> list[dict[str, Any]]:
+async def _run(arguments: argparse.Namespace) -> list[dict[str, Any]]:
     try:
-        return await _result(given)
+        return await _result(arguments)
     finally:
         await search_commands.close()
 

@@ -64,10 +64,10 @@ def read_yaml(text: str, *, aliases: bool = True, is_trusted: bool = False) -> Y
         raise InvalidYaml("a value is not what it is written as") from None
 
 
-def line_of(root: yaml.Node | None, place: Place) -> int:
-    """Return the line of the deepest existing part of ``place``, so that a missing field gets its parent's line."""
+def line_of(root: yaml.Node | None, path: Place) -> int:
+    """Return the line of the deepest existing part of ``path``, so that a missing field gets its parent's line."""
     node, line = root, (root.start_mark.line + 1 if root is not None else 1)
-    for part in place:
+    for part in path:
         if isinstance(node, yaml.MappingNode):
             for key, value in node.value:
                 if key.value == str(part):

@@ -24,11 +24,11 @@ class AgentFileError(Exception):
 class Source(Protocol):
     """The text that declares an agent."""
 
-    def problem(self, place: Sequence[str | int], what: str, /) -> str:
-        """Return ``file:line: field: what is wrong``, for the field at ``place``."""
+    def problem(self, path: Sequence[str | int], what: str, /) -> str:
+        """Return ``file:line: field: what is wrong``, for the field at ``path``."""
         ...
 
-    def where(self, place: Sequence[str | int], /) -> str:
+    def where(self, path: Sequence[str | int], /) -> str:
         """Return ``file:line: field``."""
         ...
 

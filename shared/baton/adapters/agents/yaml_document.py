@@ -37,14 +37,14 @@ class YamlDocument:
             raise YamlFileError(f"{path}:1: the file must be a mapping of fields")
         return cls(path, values, text.root)
 
-    def problem(self, place: Place, what: str) -> str:
-        """``file:line: field: what is wrong``, for whatever is at ``place``."""
-        return f"{self.where(place)}: {what}"
+    def problem(self, path: Place, what: str) -> str:
+        """``file:line: field: what is wrong``, for whatever is at ``path``."""
+        return f"{self.where(path)}: {what}"
 
-    def where(self, place: Place) -> str:
+    def where(self, path: Place) -> str:
         """``file:line: field``."""
-        field = ".".join(str(part) for part in place if part != "[key]") or "(file)"
-        return f"{self.path}:{self.line(place)}: {field}"
+        field = ".".join(str(part) for part in path if part != "[key]") or "(file)"
+        return f"{self.path}:{self.line(path)}: {field}"
 
     def line(self, place: Place) -> int:
         """Return the line of the value at ``place``, from 1."""

@@ -100,8 +100,8 @@ class JudgedCalls:
             logger.exception("call not judged", tool=call.name, thread_id=self._context.thread_id)
             count(Metric.INTERNAL_FAULTS)
             return self._settle(call, CallOutcome.failed(FAULT))
-        known = self._context.journal.get(call.id)
-        return self._settle(call, admitted, known.input if known is not None else None)
+        call_record = self._context.journal.get(call.id)
+        return self._settle(call, admitted, call_record.input if call_record is not None else None)
 
     def _settle(self, call: ToolCall, outcome: CallOutcome, arguments: Any = None) -> ToolCall:
         self._judged[call.id] = outcome
@@ -140,9 +140,9 @@ class HookedCall:
         """Return an outcome as the hooks after tools leave it."""
         if outcome.is_refused or not self.hooks.has(HookPoint.AFTER_TOOL):
             return outcome
-        known = {"name": self.call.name, "arguments": self.admitted.arguments, "result": outcome.output}
+        about = {"name": self.call.name, "arguments": self.admitted.arguments, "result": outcome.output}
         try:
-            result = await self.hooks.judge(HookPoint.AFTER_TOOL, known, "result")
+            result = await self.hooks.judge(HookPoint.AFTER_TOOL, about, "result")
         except Refused as refusal:
             # The call was made: what it has noted and attached, and what it has cost, stay.
             text = refusal.sentence
@@ -153,11 +153,11 @@ class HookedCall:
         return replace(outcome, output=result, error=error)
 
     async def _hand_over(self, outcome: CallOutcome) -> CallOutcome:
-        wanted = outcome.transfer
-        if wanted is None or wanted.refusal is not None:
+        transfer = outcome.transfer
+        if transfer is None or transfer.refusal is not None:
             return outcome
         try:
-            await self.hooks.observe_handoff(wanted)
+            await self.hooks.observe_handoff(transfer)
         except Refused as refusal:
             return CallOutcome.refused(f"Error: {refusal.sentence}")
         return outcome
@@ -165,11 +165,11 @@ class HookedCall:
 
 async def _judge_arguments(hooks: Hooks, call: ToolCall, admitted: Admitted) -> Mapping[str, Any]:
     """Return the arguments as hooks leave them. Raises ``Refused``, and ``BadCall`` if they do not fit any more."""
-    known = {"name": call.name, "arguments": admitted.arguments}
-    given: Mapping[str, Any] = await hooks.judge(HookPoint.BEFORE_TOOL, known, "arguments")
-    if given == admitted.arguments:
+    about = {"name": call.name, "arguments": admitted.arguments}
+    judged: Mapping[str, Any] = await hooks.judge(HookPoint.BEFORE_TOOL, about, "arguments")
+    if judged == admitted.arguments:
         return admitted.arguments
-    return admitted.offer.arguments(_with_arguments(call, given))
+    return admitted.offer.arguments(_with_arguments(call, judged))
 
 
 def _with_arguments(call: ToolCall, arguments: Mapping[str, Any]) -> ToolCall:

@@ -29,7 +29,7 @@ def renumber(outcome: CallOutcome, numbers: PassageNumbers, *, lists: bool) -> C
     own = list_numbered(outcome.sources)
     sources = tuple(_renumber_source(source, numbers) for source in outcome.sources)
     text = replace_marks(outcome.output, lambda mark: _rewrite(outcome.output, mark, own, numbers))
-    cited = [_describe(each) for each in sources if each.get("number") is not None]
+    cited = [_describe(source) for source in sources if source.get("number") is not None]
     if lists and cited:
         text = f"{text}\n\n{CITED.format('; '.join(cited))}"
     return replace(outcome, output=text, sources=sources)
@@ -49,12 +49,12 @@ def _rewrite(
 def _renumber_source(source: Mapping[str, Any], numbers: PassageNumbers) -> Mapping[str, Any]:
     if source.get("kind") != DOCUMENT_SOURCE or source.get(CONSULTED):
         return source
-    kept = {name: value for name, value in source.items() if name != "places"}
-    return {**kept, "number": numbers.number(source)}
+    fields = {name: value for name, value in source.items() if name != "places"}
+    return {**fields, "number": numbers.number(source)}
 
 
 def _describe(source: Mapping[str, Any]) -> str:
     """Return a passage as a model can cite it: the document's own words are quoted."""
     page, section = source.get("page"), source.get("section")
-    place = f", page {page}" if page is not None else f", section {quote(str(section))}" if section else ""
-    return f"[{source['number']}] {quote(str(source.get('title') or ''))}{place}"
+    location = f", page {page}" if page is not None else f", section {quote(str(section))}" if section else ""
+    return f"[{source['number']}] {quote(str(source.get('title') or ''))}{location}"

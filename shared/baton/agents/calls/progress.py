@@ -25,11 +25,13 @@ class ProgressIndicator:
     """An activity that shows the consulted agents, as an async context manager around the wait."""
 
     def __init__(
-        self, message_id: str, asking: AgentDefinition, asked: Sequence[AgentDefinition], emit: EmitEvent
+        self, message_id: str, asking: AgentDefinition, definitions: Sequence[AgentDefinition], emit: EmitEvent
     ) -> None:
         self._message_id = message_id
         self._asking = asking
-        self._agents = [{"id": agent.id, "name": agent.name, "status": TaskStatus.WORKING.value} for agent in asked]
+        self._agents = [
+            {"id": agent.id, "name": agent.name, "status": TaskStatus.WORKING.value} for agent in definitions
+        ]
         self._emit = emit
         self._reporters: dict[str, int] = {}
         """The number of each agent's reporters: one a question."""
@@ -60,18 +62,18 @@ class ProgressIndicator:
         places = [index for index, agent in enumerate(self._agents) if agent["id"] == agent_id]
         number = self._reporters.get(agent_id, 0)
         self._reporters[agent_id] = number + 1
-        place = places[min(number, len(places) - 1)]
-        shown, last = 0, ""
+        position = places[min(number, len(places) - 1)]
+        count, last = 0, ""
 
         def report(label: str) -> None:
-            nonlocal shown, last
+            nonlocal count, last
             if not label or label == last:
                 return
-            shown, last = shown + 1, label
-            if shown <= MAX_LABELS:
-                self._emit(activity_change(self._message_id, KIND, {f"/agents/{place}/label": label}))
+            count, last = count + 1, label
+            if count <= MAX_LABELS:
+                self._emit(activity_change(self._message_id, KIND, {f"/agents/{position}/label": label}))
             else:
-                self._labels[place] = label
+                self._labels[position] = label
 
         return report
 
@@ -83,7 +85,7 @@ class ProgressIndicator:
             await asyncio.sleep(pause)
             waited += pause
             changes: dict[str, object] = {"/waitedSeconds": round(waited)}
-            changes |= {f"/agents/{place}/label": label for place, label in self._labels.items()}
+            changes |= {f"/agents/{index}/label": label for index, label in self._labels.items()}
             self._labels.clear()
             if waited >= LONG_SECONDS and not is_notice_shown:
                 is_notice_shown = True

@@ -169,10 +169,10 @@ class ToolCalls:
 
     def _indicator(self, calls: Sequence[ToolCall], activity_id: str) -> contextlib.AbstractAsyncContextManager[object]:
         offers = [self.tools.offers.get(call.name) for call in calls]
-        asked = [offer.agent for offer in offers if offer is not None and offer.agent is not None]
-        if not asked:
+        definitions = [offer.agent for offer in offers if offer is not None and offer.agent is not None]
+        if not definitions:
             return contextlib.nullcontext()
-        self._research = ProgressIndicator(activity_id, self.agent, asked, self.context.emit)
+        self._research = ProgressIndicator(activity_id, self.agent, definitions, self.context.emit)
         return self._research
 
     async def _cancel_on_stop(self, jobs: Sequence[asyncio.Future[None]]) -> None:
@@ -243,9 +243,9 @@ class ToolCalls:
         except BadCall as bad:
             self.budget.count_bad_call()
             return CallOutcome.refused(f"Error: {bad}")
-        known = self.context.journal.get(call.id)
-        if known is not None and is_shown(call.name):
-            return self._reuse(known, offer)  # built-in tools are executed again, because their effects were lost
+        call_record = self.context.journal.get(call.id)
+        if call_record is not None and is_shown(call.name):
+            return self._reuse(call_record, offer)  # built-in tools are executed again, because their effects were lost
         if not self.budget.take_call():
             return CallOutcome.refused(NO_MORE)
         return Admitted(offer, arguments)
@@ -270,7 +270,10 @@ class ToolCalls:
         if offer.tool is not None:
             return await self._call_outside(call, offer, arguments)
         if self.own is not None:
-            named = {name: self.name_cited(each) if isinstance(each, str) else each for name, each in arguments.items()}
+            named = {
+                name: self.name_cited(argument) if isinstance(argument, str) else argument
+                for name, argument in arguments.items()
+            }
             return await self.own.use(self.agent, call.name, named, self.context.emit, waits=self._is_waiting)
         return CallOutcome.refused(f"Error: {call.name} cannot be used here.")
 
@@ -323,16 +326,16 @@ class ToolCalls:
             raise ToolFailed(f"{call.name} was carried out, but what it has noted cannot be kept.") from problem
         return change
 
-    def _reuse(self, known: ToolCallRecord, offer: Offer) -> CallOutcome:
+    def _reuse(self, record: ToolCallRecord, offer: Offer) -> CallOutcome:
         """Return the result that an earlier attempt recorded, without calling the tool again."""
-        if known.data is not None:
-            self.context.data.apply(known.data)
+        if record.data is not None:
+            self.context.data.apply(record.data)
         return CallOutcome(
-            known.output or "",
-            task_id=known.task_id,
-            task_status=TaskStatus.COMPLETED.value if known.task_id else None,
-            sources=select_recorded_sources(offer.agent, known),
-            files=known.files,
+            record.output or "",
+            task_id=record.task_id,
+            task_status=TaskStatus.COMPLETED.value if record.task_id else None,
+            sources=select_recorded_sources(offer.agent, record),
+            files=record.files,
         )
 
     def renumber(self, call: ToolCall, *, lists: bool) -> None:
@@ -358,13 +361,13 @@ class ToolCalls:
         return self.result_for_model(call)
 
     async def _record(self, call: ToolCall, outcome: CallOutcome, began: datetime) -> None:
-        services, given = self.context.services, call.parsed()
+        services, parsed = self.context.services, call.parsed()
         record = ToolCallRecord(
             id=call.id,
             run_id=self.context.run.run_id,
             agent_id=self.agent.id,
             tool_name=call.name,
-            input=given if given is not None else call.arguments,
+            input=parsed if parsed is not None else call.arguments,
             output=outcome.output if outcome.error is None else None,
             succeeded=outcome.error is None,
             error_message=outcome.error,
@@ -373,7 +376,7 @@ class ToolCalls:
             task_id=outcome.task_id or self.task_id,
             data=outcome.data,
             files=outcome.files,
-            sources=bound_sources([each for each in outcome.sources if _is_recorded(each, outcome.files)]),
+            sources=bound_sources([source for source in outcome.sources if _is_recorded(source, outcome.files)]),
         )
         await services.records.put_call(self.context.lease(), record)
 
@@ -390,6 +393,6 @@ def _is_recorded(source: Mapping[str, Any], files: Sequence[Mapping[str, Any]]) 
 def _cut(text: str) -> str:
     """Return a tool's answer, cut to the limit, as text that can be sent and stored."""
     mended = encodable(text[:MAX_RESULT])
-    kept = first_bytes(mended, MAX_RESULT)
-    is_whole = len(text) <= MAX_RESULT and len(kept) == len(mended)
-    return kept if is_whole else kept + CUT.format(len(text))
+    beginning = first_bytes(mended, MAX_RESULT)
+    is_whole = len(text) <= MAX_RESULT and len(beginning) == len(mended)
+    return beginning if is_whole else beginning + CUT.format(len(text))

@@ -62,20 +62,20 @@ def advise_on_error(error: BatonError, ability: Ability) -> str:
             return NO_CALL
         if ability is Ability.IMAGE:
             return NO_IMAGES
-    known = next((_BY_ERROR[kind] for kind in type(error).__mro__ if kind in _BY_ERROR), None)
-    return known or "The server's log has the reason."
+    advice = next((_BY_ERROR[kind] for kind in type(error).__mro__ if kind in _BY_ERROR), None)
+    return advice or "The server's log has the reason."
 
 
 def advise_on_settings(dropped: tuple[str, ...], choices: Mapping[str, ModelChoice]) -> list[str]:
     """Return advice to remove settings from agents, because the model does not take them."""
-    found: list[str] = []
+    problems: list[str] = []
     for name in dropped:
         agents = [agent for agent, choice in choices.items() if _sets(choice, name)]
         if agents:
-            found.append(
+            problems.append(
                 f"Remove `{name}` from the model of {_join(agents)}: this model does not take it, so it is not sent."
             )
-    return found
+    return problems
 
 
 def advise_on_limits(name: str, learned: Mapping[str, JsonValue]) -> list[str]:

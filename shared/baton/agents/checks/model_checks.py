@@ -28,7 +28,7 @@ from baton.ports.documents.search import Embedder
 
 
 @dataclass(slots=True)
-class _Found:
+class _ModelUse:
     name: str
     uses: list[ModelUse] = field(default_factory=list)
     agents: list[str] = field(default_factory=list)
@@ -48,10 +48,10 @@ def list_configured_models(
     ``agents`` are those that ship with the deployment; remote ones have no model. ``embedding_model`` is empty where
     there is none.
     """
-    found: dict[Route, _Found] = {}
+    by_route: dict[Route, _ModelUse] = {}
 
-    def at(name: str) -> _Found:
-        return found.setdefault(route(name, providers), _Found(name))
+    def at(name: str) -> _ModelUse:
+        return by_route.setdefault(route(name, providers), _ModelUse(name))
 
     at(default_model).uses.append(ModelUse.CHAT)
     at(light_model).uses.append(ModelUse.LIGHT)
@@ -63,13 +63,13 @@ def list_configured_models(
             at(name).fallback_of.append(agent.id)
     models = [
         ConfiguredModel(
-            each.name,
+            model.name,
             ModelKind.CHAT,
-            tuple(each.uses),
-            tuple(dict.fromkeys(each.agents)),
-            tuple(dict.fromkeys(each.fallback_of)),
+            tuple(model.uses),
+            tuple(dict.fromkeys(model.agents)),
+            tuple(dict.fromkeys(model.fallback_of)),
         )
-        for each in found.values()
+        for model in by_route.values()
     ]
     if embedding_model:
         models.append(ConfiguredModel(embedding_model, ModelKind.EMBEDDING, (ModelUse.EMBEDDING,)))
@@ -117,14 +117,18 @@ class ModelChecks:
         Only models that the deployment uses are asked, because a caller could spend its money on any other one.
         Raises ``NotFound`` for others, and ``RateLimited`` while another check is running.
         """
-        found = next((model for model in self.models() if model.name == name), None)
-        if found is None:
+        configured_model = next((model for model in self.models() if model.name == name), None)
+        if configured_model is None:
             raise NotFound(UNKNOWN)
         if self._is_running:
             raise RateLimited(BUSY)
         self._is_running = True
         try:
-            return await (self._embedding(found) if found.kind is ModelKind.EMBEDDING else self._chat(found))
+            return await (
+                self._embedding(configured_model)
+                if configured_model.kind is ModelKind.EMBEDDING
+                else self._chat(configured_model)
+            )
         finally:
             self._is_running = False
 

@@ -134,7 +134,7 @@ class ModelProbes:
             Ability.IMAGE: self._image,
         }
         if not text.works:
-            return (text, *(AbilityCheck(each, None, "not tried, because text fails") for each in others))
+            return (text, *(AbilityCheck(ability, None, "not tried, because text fails") for ability in others))
         checks = await gather_all(*(self._try(ability, trial, settings) for ability, trial in others.items()))
         return (text, *checks)
 
@@ -165,16 +165,16 @@ class ModelProbes:
         )
 
     async def _text(self, settings: ModelSettings) -> AbilityCheck:
-        heard = await self._ask(settings, [Prompt(Role.USER, "Answer with the single word: ready")])
-        if not heard.text.strip():
-            return _fail(Ability.TEXT, heard, heard.quoted, NO_TEXT)
-        return _pass(Ability.TEXT, heard)
+        answer = await self._ask(settings, [Prompt(Role.USER, "Answer with the single word: ready")])
+        if not answer.text.strip():
+            return _fail(Ability.TEXT, answer, answer.quoted, NO_TEXT)
+        return _pass(Ability.TEXT, answer)
 
     async def _tool_call(self, settings: ModelSettings) -> AbilityCheck:
         question = "What is the temperature in Oslo now? Ask the tool, then answer with its result only."
-        asked, answered = await self._call(settings, question, 1)
+        answer, answered = await self._call(settings, question, 1)
         if answered is None:
-            return _fail(Ability.TOOL_CALL, asked, _describe_missing_call(asked), NO_CALL)
+            return _fail(Ability.TOOL_CALL, answer, _describe_missing_call(answer), NO_CALL)
         if "11" not in answered.text:
             remark = f"it called the tool and did not use the result: {answered.quoted}"
             return _fail(Ability.TOOL_CALL, answered, remark, NO_CALL)
@@ -185,10 +185,10 @@ class ModelProbes:
             "What are the temperatures in Oslo and in Lima now? Call the tool for both cities at the same time, then "
             "answer with the results only."
         )
-        asked, answered = await self._call(replace(settings, parallel_tool_calls=None), question, 2)
+        answer, answered = await self._call(replace(settings, parallel_tool_calls=None), question, 2)
         if answered is None:
-            remark = "it calls one tool after the other" if asked.calls else _describe_missing_call(asked)
-            return _fail(Ability.PARALLEL_CALLS, asked, remark, None if asked.calls else NO_CALL)
+            remark = "it calls one tool after the other" if answer.calls else _describe_missing_call(answer)
+            return _fail(Ability.PARALLEL_CALLS, answer, remark, None if answer.calls else NO_CALL)
         missing = [city.title() for city, result in TEMPERATURES.items() if result[:2] not in answered.text]
         if missing:
             remark = f"it did not use the result for {' and '.join(missing)}: {answered.quoted}"
@@ -197,42 +197,42 @@ class ModelProbes:
 
     async def _structured_answer(self, settings: ModelSettings) -> AbilityCheck:
         question = "Three days in Paris: answer with the city and the number of days, as JSON."
-        heard = await self._ask(replace(settings, answer_schema=SCHEMA), [Prompt(Role.USER, question)])
-        answer = json_object(heard.text)
+        reply = await self._ask(replace(settings, answer_schema=SCHEMA), [Prompt(Role.USER, question)])
+        answer = json_object(reply.text)
         problems = ["it is no JSON object"] if answer is None else violations(SCHEMA, answer)
         if problems:
-            return _fail(Ability.STRUCTURED_ANSWER, heard, f"{'; '.join(problems)}: {heard.quoted}", NO_SCHEMA)
-        if "answer_schema" in heard.finished.dropped:
+            return _fail(Ability.STRUCTURED_ANSWER, reply, f"{'; '.join(problems)}: {reply.quoted}", NO_SCHEMA)
+        if "answer_schema" in reply.finished.dropped:
             remark = "the schema stands in the prompt only, so that answers may need a correction"
-            return _pass(Ability.STRUCTURED_ANSWER, heard, remark)
-        return _pass(Ability.STRUCTURED_ANSWER, heard)
+            return _pass(Ability.STRUCTURED_ANSWER, reply, remark)
+        return _pass(Ability.STRUCTURED_ANSWER, reply)
 
     async def _image(self, settings: ModelSettings) -> AbilityCheck:
-        heard = await self._ask(settings, [Prompt(Role.USER, IMAGE_PARTS)])
-        if "images" in heard.finished.dropped:
-            return _fail(Ability.IMAGE, heard, "it takes no images; the prompt says that there was one", NO_IMAGES)
-        if COLOUR[0] not in heard.text.casefold():
-            remark = f"it did not see that the image was {COLOUR[0]}: {heard.quoted}"
-            return _fail(Ability.IMAGE, heard, remark, NOT_SEEN)
-        return _pass(Ability.IMAGE, heard)
+        answer = await self._ask(settings, [Prompt(Role.USER, IMAGE_PARTS)])
+        if "images" in answer.finished.dropped:
+            return _fail(Ability.IMAGE, answer, "it takes no images; the prompt says that there was one", NO_IMAGES)
+        if COLOUR[0] not in answer.text.casefold():
+            remark = f"it did not see that the image was {COLOUR[0]}: {answer.quoted}"
+            return _fail(Ability.IMAGE, answer, remark, NOT_SEEN)
+        return _pass(Ability.IMAGE, answer)
 
     async def _call(self, settings: ModelSettings, question: str, calls: int) -> tuple[_Answer, _Answer | None]:
         """Return the answer with the calls, and the one after their results; None if there were fewer ``calls``."""
         prompts = [Prompt(Role.USER, question)]
-        asked = await self._ask(settings, prompts, TOOL)
-        used = [call for call in asked.calls if call.name == TOOL.name]
+        answer = await self._ask(settings, prompts, TOOL)
+        used = [call for call in answer.calls if call.name == TOOL.name]
         if len(used) < calls:
-            return asked, None
+            return answer, None
         prompts.append(
             Prompt(
                 Role.ASSISTANT,
-                asked.text,
-                tool_calls=asked.calls,
-                provider_parts=asked.finished.provider_parts,
+                answer.text,
+                tool_calls=answer.calls,
+                provider_parts=answer.finished.provider_parts,
             )
         )
-        prompts += [Prompt(Role.TOOL, _find_result(call), tool_call_id=call.id) for call in asked.calls]
-        return asked, await self._ask(settings, prompts, TOOL)
+        prompts += [Prompt(Role.TOOL, _find_result(call), tool_call_id=call.id) for call in answer.calls]
+        return answer, await self._ask(settings, prompts, TOOL)
 
     async def _ask(self, settings: ModelSettings, prompts: Sequence[Prompt], *tools: ToolSpec) -> _Answer:
         texts: list[str] = []
@@ -282,15 +282,15 @@ def _find_result(call: ToolCall) -> str:
     return next((result for name, result in TEMPERATURES.items() if name in city), "There is no such city.")
 
 
-def _describe_missing_call(heard: _Answer) -> str:
-    if heard.calls:
-        return f"it called {heard.calls[0].name[:MAX_QUOTED]!r}, which does not exist"
-    return f"it called no tool: {heard.quoted}"
+def _describe_missing_call(answer: _Answer) -> str:
+    if answer.calls:
+        return f"it called {answer.calls[0].name[:MAX_QUOTED]!r}, which does not exist"
+    return f"it called no tool: {answer.quoted}"
 
 
-def _pass(ability: Ability, heard: _Answer, remark: str | None = None) -> AbilityCheck:
-    return AbilityCheck(ability, works=True, remark=remark, dropped=heard.finished.dropped)
+def _pass(ability: Ability, answer: _Answer, remark: str | None = None) -> AbilityCheck:
+    return AbilityCheck(ability, works=True, remark=remark, dropped=answer.finished.dropped)
 
 
-def _fail(ability: Ability, heard: _Answer, remark: str, advice: str | None) -> AbilityCheck:
-    return AbilityCheck(ability, works=False, remark=remark, advice=advice, dropped=heard.finished.dropped)
+def _fail(ability: Ability, answer: _Answer, remark: str, advice: str | None) -> AbilityCheck:
+    return AbilityCheck(ability, works=False, remark=remark, advice=advice, dropped=answer.finished.dropped)

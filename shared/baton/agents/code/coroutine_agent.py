@@ -126,11 +126,11 @@ class CoroutineAgent:
 
     async def _begin(self) -> None:
         """Take the question and the state with which the exchange has begun. Guardrails judge a new question first."""
-        known, hooks, screened = self._steps.find_input(), self._hooks, self._context.screened
-        if known is not None:
-            begun = json.loads(known)
-            self._data = ConversationData(begun["state"])
-            judged = begun["text"]
+        stored, hooks, screened = self._steps.find_input(), self._hooks, self._context.screened
+        if stored is not None:
+            values = json.loads(stored)
+            self._data = ConversationData(values["state"])
+            judged = values["text"]
         elif hooks is None or self._is_question_judged or not hooks.has(HookPoint.INPUT_GUARDRAIL):
             return
         else:
@@ -139,14 +139,14 @@ class CoroutineAgent:
         screened.allow(self._agent)
         screened.text = judged if judged != self._message else screened.text
         self._message = judged
-        if known is None:
+        if stored is None:
             await self._keep_input()
 
     async def _keep_input(self) -> None:
         """Record the question and the state, which may be others when the coroutine begins again."""
         if self._steps.find_input() is None:
-            begun = {"text": self._message, "state": self._begun_with}
-            await self._steps.keep_input(json.dumps(begun, ensure_ascii=False))
+            values = {"text": self._message, "state": self._begun_with}
+            await self._steps.keep_input(json.dumps(values, ensure_ascii=False))
 
     async def _run(self) -> Any:
         """Run the coroutine until it ends, cannot go on, or is stopped. Returns None unless it has returned."""
@@ -165,17 +165,17 @@ class CoroutineAgent:
         )
         work = context.services.functions.call_with(function, about, {"message": self._message}, ("message",))
         running = asyncio.ensure_future(self._steps.begin(work))
-        ended = asyncio.ensure_future(self._steps.until_ended())
+        task = asyncio.ensure_future(self._steps.until_ended())
         stopped = asyncio.ensure_future(context.stop.wait())
         try:
             async with asyncio.timeout_at(context.deadline):
-                await asyncio.wait({running, ended, stopped}, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait({running, task, stopped}, return_when=asyncio.FIRST_COMPLETED)
         except TimeoutError:
             raise TurnTimeout from None
         finally:
             is_done = running.done()
             self._steps.end()
-            await self._give_up(running, ended, stopped, *self._steps.unfinished)
+            await self._give_up(running, task, stopped, *self._steps.unfinished)
         if self._steps.failure is not None:
             raise self._steps.failure
         if not is_done or context.stop.is_set():
@@ -188,15 +188,15 @@ class CoroutineAgent:
 
     async def _give_up(self, *tasks: asyncio.Future[Any]) -> None:
         """Cancel what still works and wait for its end. Code that catches its cancellation is left behind."""
-        left = {task for task in tasks if not task.done()}
-        for task in left:
+        futures = {task for task in tasks if not task.done()}
+        for task in futures:
             task.cancel()
-        if left:
-            _, left = await asyncio.wait(left, timeout=GRACE_SECONDS)
+        if futures:
+            _, futures = await asyncio.wait(futures, timeout=GRACE_SECONDS)
         for task in tasks:
             if task.done() and not task.cancelled():
                 task.exception()
-        if left:
+        if futures:
             logger.error("run does not end", agent=self._agent.id, thread_id=self._context.thread_id)
 
     # Steps
@@ -205,11 +205,11 @@ class CoroutineAgent:
         return self._calls.may_wait(name)
 
     async def call(self, step: RunStep, name: str, arguments: str) -> RunStep:
-        made = await self._calls.make(step, name, arguments)
-        if made.waits:
+        run_step = await self._calls.make(step, name, arguments)
+        if run_step.waits:
             await self._keep_input()
-        self._see(made)
-        return made
+        self._see(run_step)
+        return run_step
 
     async def control(self, name: str, arguments: str) -> str | None:
         return await self._calls.control(name, arguments)
@@ -217,9 +217,9 @@ class CoroutineAgent:
     async def ask_model(
         self, step: RunStep, instruction: str, schema: dict[str, Any] | None, *, history: bool
     ) -> RunStep:
-        asked = await self._models.ask(step, instruction, schema, history=history)
-        self._calls.sources.add(asked.sources)  # the text that the coroutine makes of it may cite them
-        return asked
+        run_step = await self._models.ask(step, instruction, schema, history=history)
+        self._calls.sources.add(run_step.sources)  # the text that the coroutine makes of it may cite them
+        return run_step
 
     async def let_answer(self, step: RunStep, instruction: str | None) -> RunStep:
         return self._answer.take(await self._models.let_answer(step, instruction))

@@ -50,9 +50,9 @@ class CoroutineAnswer:
 
     async def say(self, step: RunStep, text: str) -> RunStep:
         """Show a text, and return its step. Raises ``Refused``."""
-        shown = self._cut(await self._judge(text, is_last=False))
-        self._show(shown)
-        return replace(step, value=shown, ended_at=self._context.services.clock.now())
+        cut_text = self._cut(await self._judge(text, is_last=False))
+        self._show(cut_text)
+        return replace(step, value=cut_text, ended_at=self._context.services.clock.now())
 
     def take(self, step: RunStep) -> RunStep:
         """Note a text that the model has shown, and return its step."""
@@ -79,8 +79,8 @@ class CoroutineAnswer:
             self._show(await self._judge(text, is_last=True), is_structured=True)
             return
         if not isinstance(returned, str):
-            shown = type(returned).__name__
-            raise TypeError(f"run of {self._agent.id} returned {shown}; without output_type it returns text or None")
+            kind = type(returned).__name__
+            raise TypeError(f"run of {self._agent.id} returned {kind}; without output_type it returns text or None")
         if not returned.strip():
             raise ValueError(f"run of {self._agent.id} has neither returned a text nor shown one")
         self._show(self._cut(await self._judge(returned, is_last=True)))
@@ -107,13 +107,13 @@ class CoroutineAnswer:
     async def _judge(self, text: str, *, is_last: bool) -> str:
         text = encodable(text)
         if self._hooks is not None:
-            given = {"text": text, "before": self._before, "is_last": is_last}
-            text = str(await self._hooks.judge(HookPoint.OUTPUT_GUARDRAIL, given, "text"))
+            about = {"text": text, "before": self._before, "is_last": is_last}
+            text = str(await self._hooks.judge(HookPoint.OUTPUT_GUARDRAIL, about, "text"))
         return text
 
     def _cut(self, text: str) -> str:
-        kept = self._limit.cut(TextDelta(text))
-        return kept.text if kept is not None else ""
+        delta = self._limit.cut(TextDelta(text))
+        return delta.text if delta is not None else ""
 
     def _show(self, text: str, *, is_structured: bool = False) -> None:
         if not text:

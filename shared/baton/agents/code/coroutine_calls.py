@@ -70,22 +70,22 @@ class CoroutineCalls:
 
         Their results come first in the run: providers of models want them right behind the calls.
         """
-        made = self._new_calls()
+        results = self._new_calls()
         for call in calls:
             if call.id in settled:
-                await made.settle(call, settled[call.id])
+                await results.settle(call, settled[call.id])
         ids = {call.id: self._transcript.new_id() for call in calls}
-        left = [call for call in calls if call.id not in settled]
+        tool_calls = [call for call in calls if call.id not in settled]
         for call in calls:
             if call.id in settled:
-                output, end = made.result_for_model(call), made.outcomes[call.id].end
+                output, end = results.result_for_model(call), results.outcomes[call.id].end
                 self._context.emit(tool_result(call, ids[call.id], output, end))
-        if left:
+        if tool_calls:
             activity_id = self._transcript.new_activity_id()
-            await made.carry_out(left, ids, activity_id=activity_id, approved=approved)
+            await results.carry_out(tool_calls, ids, activity_id=activity_id, approved=approved)
         for call in calls:
-            outcome = made.outcomes[call.id]
-            output = made.result_for_model(call)
+            outcome = results.outcomes[call.id]
+            output = results.result_for_model(call)
             self._transcript.add_result(
                 ids[call.id], self._agent, call, output, end=outcome.end, sources=outcome.sources
             )
@@ -128,9 +128,9 @@ class CoroutineCalls:
         if name not in self._tools.offers or self._own is None:
             return f"{self._agent.name} cannot use {name} now."
         call = ToolCall(tool_call_id(self._context.thread_id, "", "", name, arguments, 0), name, arguments)
-        made = self._new_calls()
-        await made.carry_out([call], {call.id: ""}, activity_id=self._transcript.new_activity_id())
-        outcome = made.outcomes[call.id]
+        calls = self._new_calls()
+        await calls.carry_out([call], {call.id: ""}, activity_id=self._transcript.new_activity_id())
+        outcome = calls.outcomes[call.id]
         if outcome.error is not None:
             return outcome.error
         self.transfer, self.returns = outcome.transfer, outcome.returns
@@ -170,19 +170,19 @@ class CoroutineCalls:
     async def _carry_out(self, call: ToolCall) -> tuple[CallOutcome, ToolCall]:
         """Make a call, and return it with the arguments that hooks have left."""
         message_id, result_id = self._transcript.new_id(), self._transcript.new_id()
-        made = self._new_calls()
-        [call] = await made.judge([call])
+        calls = self._new_calls()
+        [call] = await calls.judge([call])
         if not self.may_wait(call.name):
             self._context.emit_all(make_call_events([call], message_id))
-        await made.carry_out([call], {call.id: result_id}, activity_id=self._transcript.new_activity_id())
-        made.renumber(call, lists=False)
-        outcome = made.outcomes[call.id]
+        await calls.carry_out([call], {call.id: result_id}, activity_id=self._transcript.new_activity_id())
+        calls.renumber(call, lists=False)
+        outcome = calls.outcomes[call.id]
         if outcome.waits:
             self.waiting.append(call)
             return outcome, call
         if self.may_wait(call.name):
             self._context.emit_all(make_call_events([call], message_id))
-        self._add(call, message_id, result_id, made.result_for_model(call), outcome.end, outcome.sources)
+        self._add(call, message_id, result_id, calls.result_for_model(call), outcome.end, outcome.sources)
         return outcome, call
 
     def _refuse_unknown(self, kind: StepKind, name: str) -> CallOutcome | None:
@@ -190,10 +190,10 @@ class CoroutineCalls:
         if name in self._tools.offers and is_shown(name):
             return None
         is_ask = kind is StepKind.ASK
-        offers = [each for each in self._tools.offers if is_shown(each) and each.startswith(ASK) is is_ask]
-        text, known = (NO_AGENT if is_ask else NO_TOOL), ", ".join(each.removeprefix(ASK) for each in offers)
+        offers = [offer for offer in self._tools.offers if is_shown(offer) and offer.startswith(ASK) is is_ask]
+        text, names = (NO_AGENT if is_ask else NO_TOOL), ", ".join(offer.removeprefix(ASK) for offer in offers)
         return CallOutcome.refused(
-            text.format(agent=self._agent.name, name=name.removeprefix(ASK), known=known or "none")
+            text.format(agent=self._agent.name, name=name.removeprefix(ASK), known=names or "none")
         )
 
     def _recorded_call(self, step: RunStep) -> ToolCall:
@@ -202,8 +202,8 @@ class CoroutineCalls:
     def _identify(self, step: RunStep, name: str, arguments: str) -> ToolCall:
         """Return the call of a step. Its id is the same in every attempt, by the step's place and digest."""
         caller = f"{self._task_id or self._agent.id}\0{step.place}"
-        made = tool_call_id(self._context.thread_id, step.message_id, caller, name, step.digest, 0)
-        return ToolCall(made, name, arguments)
+        call_id = tool_call_id(self._context.thread_id, step.message_id, caller, name, step.digest, 0)
+        return ToolCall(call_id, name, arguments)
 
     def _add(
         self,

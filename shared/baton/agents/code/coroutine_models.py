@@ -46,10 +46,10 @@ class CoroutineModels:
         budget: Budget,
         assemble: AssemblePrompt,
         task_id: str | None,
-        given: GivenSources,
+        sources: GivenSources,
     ) -> None:
-        """``given`` are the sources of the coroutine's steps so far, which the next prompt may contain."""
-        self._given = given
+        """``sources`` are the sources of the coroutine's steps so far, which the next prompt may contain."""
+        self._sources = sources
         self._context = context
         self._agent = agent
         self._transcript = transcript
@@ -82,12 +82,12 @@ class CoroutineModels:
         if history:
             prompt = self._instructed(prompt, instruction)
         loop = await self._work(step, context, agent, unseen, prompt, notes_history=history)
-        said = _last_said(unseen)
-        if said is None or not loop.result.has_answered:
+        message = _last_said(unseen)
+        if message is None or not loop.result.has_answered:
             raise ModelUnavailable("The model gave an empty answer. Please try again.")
-        if schema is None and said.is_cut:
+        if schema is None and message.is_cut:
             raise AnswerInvalid("The model's answer was cut at its length limit. Please ask for less.")
-        return self._done(step, said, loop)
+        return self._done(step, message, loop)
 
     async def let_answer(self, step: RunStep, instruction: str | None) -> RunStep:
         """Return the step with the text that the user has seen. Raises as ``ask`` does."""
@@ -96,12 +96,12 @@ class CoroutineModels:
             prompt = self._instructed(prompt, instruction)
         agent = self._agent.for_seen_answer()
         loop = await self._work(step, self._context, agent, self._transcript, prompt, notes_history=True)
-        said = _last_said(self._transcript)
-        if said is None or not loop.result.has_answered:
+        message = _last_said(self._transcript)
+        if message is None or not loop.result.has_answered:
             raise ModelUnavailable("The model gave an empty answer. Please try again.")
-        if said.refused_by is not None:
-            raise RefusedInSight(said.text, said.refused_by)
-        return self._done(step, said, loop)
+        if message.refused_by is not None:
+            raise RefusedInSight(message.text, message.refused_by)
+        return self._done(step, message, loop)
 
     def count(self, step: RunStep, *, is_paid: bool) -> None:
         """Take what a recorded call has used of the limits. ``is_paid``: its tokens count for this run."""
@@ -130,7 +130,7 @@ class CoroutineModels:
             )
         loop = AgentLoop(context, agent, _NO_TOOLS, transcript, task_id=self._task_id)
         is_noted = not self._is_noted
-        await loop.begin(prompt, is_question_judged=True, is_noted=is_noted, earlier=self._given.all)
+        await loop.begin(prompt, is_question_judged=True, is_noted=is_noted, earlier=self._sources.all)
         self._is_noted = True
         try:
             await loop.answer()
@@ -149,16 +149,16 @@ class CoroutineModels:
         tokens = prompt.tokens + prompt_tokens(added, self._context.services.counter) if prompt.tokens else 0
         return replace(prompt, prompts=(*prompt.prompts, added), tokens=tokens)
 
-    def _done(self, step: RunStep, said: StoredMessage, loop: AgentLoop) -> RunStep:
-        if said.refused_by is not None:
-            raise Refused(said.text, said.refused_by)
+    def _done(self, step: RunStep, message: StoredMessage, loop: AgentLoop) -> RunStep:
+        if message.refused_by is not None:
+            raise Refused(message.text, message.refused_by)
         return replace(
             step,
             ended_at=self._context.services.clock.now(),
-            value=said.text,
+            value=message.text,
             usage=loop.result.usage,
             model=loop.result.model or OTHER_MODELS,
-            sources=join_consulted(said.sources, said.consulted),
+            sources=join_consulted(message.sources, message.consulted),
         )
 
 

@@ -99,8 +99,8 @@ class CoroutineSteps:
     # What the coroutine calls
 
     def ask(self, agent_id: str, message: str) -> Awaitable[str]:
-        name, given = tool_name(ASK, agent_id), {"message": message}
-        return self._step("ask", partial(self._outside, self._places.next(), StepKind.ASK, name, given, str))
+        name, arguments = tool_name(ASK, agent_id), {"message": message}
+        return self._step("ask", partial(self._outside, self._places.next(), StepKind.ASK, name, arguments, str))
 
     def call(self, name: str, arguments: Mapping[str, Any], convert: Convert) -> Awaitable[Any]:
         return self._step("call", partial(self._outside, self._places.next(), StepKind.CALL, name, arguments, convert))
@@ -130,14 +130,14 @@ class CoroutineSteps:
         return self._step("say", partial(self._nothing, self._places.next(), StepKind.SAY, text, work))
 
     def hand_over(self, agent_id: str, reason: str, summary: str) -> Awaitable[None]:
-        given = {"reason": reason, "context_summary": summary}
+        arguments = {"reason": reason, "context_summary": summary}
         return self._step(
-            "hand_over", partial(self._control, self._places.next(), tool_name(TRANSFER, agent_id), given)
+            "hand_over", partial(self._control, self._places.next(), tool_name(TRANSFER, agent_id), arguments)
         )
 
     def return_to_main(self, summary: str, outcome: str) -> Awaitable[None]:
-        given = {"summary": summary, "outcome": outcome}
-        return self._step("return_to_main", partial(self._control, self._places.next(), RETURN, given))
+        arguments = {"summary": summary, "outcome": outcome}
+        return self._step("return_to_main", partial(self._control, self._places.next(), RETURN, arguments))
 
     def branch_out(self, branches: tuple[Awaitable[Any], ...]) -> Awaitable[list[Any]]:
         return self._step("gather", partial(self._gather, self._places.next(), branches, current_owner()))
@@ -201,11 +201,11 @@ class CoroutineSteps:
         await self._keep(replace(self._begun("0", StepKind.INPUT, None), value=value))
 
     async def _outside(
-        self, place: Place | None, kind: StepKind, name: str, given: Mapping[str, Any], convert: Convert
+        self, position: Place | None, kind: StepKind, name: str, fields: Mapping[str, Any], convert: Convert
     ) -> Any:
-        place = await self._numbered(place)
+        position = await self._numbered(position)
         try:
-            arguments = encodable(json.dumps(to_jsonable_python(dict(given)), ensure_ascii=False, sort_keys=True))
+            arguments = encodable(json.dumps(to_jsonable_python(dict(fields)), ensure_ascii=False, sort_keys=True))
         except (PydanticSerializationError, ValueError) as problem:
             raise TypeError(f"The arguments of {name} are no JSON: {problem}") from problem
 
@@ -213,28 +213,28 @@ class CoroutineSteps:
             return await self._work.call(step, name, arguments)
 
         at_once = self._asks if kind is StepKind.ASK else None
-        step = await self._take(place, kind, [name, arguments], work, at_once, may_wait=self._work.may_wait(name))
+        step = await self._take(position, kind, [name, arguments], work, at_once, may_wait=self._work.may_wait(name))
         if step.error is not None:
             raise ToolFailed(step.error, is_outage=step.is_outage, is_refused=step.is_refused)
         return convert(step.value)
 
     async def _value(
         self,
-        place: Place | None,
+        position: Place | None,
         kind: StepKind,
         about: object,
         work: Work,
         convert: Convert,
     ) -> Any:
-        return convert((await self._take(place, kind, about, work)).value)
+        return convert((await self._take(position, kind, about, work)).value)
 
-    async def _nothing(self, place: Place | None, kind: StepKind, about: object, work: Work) -> None:
-        await self._take(place, kind, about, work)
+    async def _nothing(self, position: Place | None, kind: StepKind, about: object, work: Work) -> None:
+        await self._take(position, kind, about, work)
 
-    async def _control(self, place: Place | None, name: str, given: Mapping[str, Any]) -> None:
+    async def _control(self, position: Place | None, name: str, arguments: Mapping[str, Any]) -> None:
         """Carry out a step that is not recorded: its effect is lost with the attempt, so it is repeated."""
-        await self._numbered(place)
-        problem = await self._guarded(self._begin_control(name, encodable(json.dumps(given, ensure_ascii=False))))
+        await self._numbered(position)
+        problem = await self._guarded(self._begin_control(name, encodable(json.dumps(arguments, ensure_ascii=False))))
         raise ToolFailed(problem, is_refused=True)
 
     async def _begin_control(self, name: str, arguments: str) -> str:
@@ -246,25 +246,25 @@ class CoroutineSteps:
         return problem
 
     async def _gather(
-        self, place: Place | None, branches: tuple[Awaitable[Any], ...], owner: Owner | None
+        self, position: Place | None, branches: tuple[Awaitable[Any], ...], owner: Owner | None
     ) -> list[Any]:
-        if place is None or len(branches) > MAX_BRANCHES:
+        if position is None or len(branches) > MAX_BRANCHES:
             for branch in branches:
                 if asyncio.iscoroutine(branch):
                     branch.close()
-            place = await self._numbered(place)
+            position = await self._numbered(position)
             self.end(RunLimitReached(f"gather takes at most {MAX_BRANCHES} branches, and has {len(branches)}."))
             await self.never()
-        begun = [
-            asyncio.ensure_future(self._places.within(branch, place, number, owner))
+        tasks = [
+            asyncio.ensure_future(self._places.within(branch, position, number, owner))
             for number, branch in enumerate(branches)
         ]
-        self._tasks.update(begun)
-        return await gather_all(*begun)
+        self._tasks.update(tasks)
+        return await gather_all(*tasks)
 
     async def _take(
         self,
-        place: Place | None,
+        position: Place | None,
         kind: StepKind,
         about: object,
         work: Work,
@@ -273,24 +273,24 @@ class CoroutineSteps:
         may_wait: bool = False,
     ) -> RunStep:
         """Return a step from its record, or carry it out and record it."""
-        place, task = await self._numbered(place), asyncio.current_task()
+        position, task = await self._numbered(position), asyncio.current_task()
         if _size(about) > MAX_STEP_BYTES:
-            self.end(RunLimitReached(TOO_MUCH.format(place=place.path, most=MAX_STEP_BYTES)))
+            self.end(RunLimitReached(TOO_MUCH.format(place=position.path, most=MAX_STEP_BYTES)))
             await self.never()
         if task is not None:
             self._tasks.add(task)
-        step = await self._guarded(self._recorded(place.path, kind, about, work, at_once, may_wait=may_wait))
-        place.branch.note_end(step.ended_at)
+        step = await self._guarded(self._recorded(position.path, kind, about, work, at_once, may_wait=may_wait))
+        position.branch.note_end(step.ended_at)
         return step
 
-    async def _numbered(self, place: Place | None) -> Place:
+    async def _numbered(self, position: Place | None) -> Place:
         """Return the place of a step. Raises ``RuntimeError``, once others have worked, if it has none."""
-        if place is None:
+        if position is None:
             if self._ended.done():
                 await self.never()
             await asyncio.sleep(0)
             raise RuntimeError(FOREIGN)
-        return place
+        return position
 
     async def _guarded(self, work: Awaitable[T]) -> T:
         """Await a part of a step. An error of the turn ends the coroutine instead of being raised in its code."""
@@ -311,10 +311,10 @@ class CoroutineSteps:
         may_wait: bool,
     ) -> RunStep:
         await self._may_go_on()
-        known = self._journal.find(self._id(path), kind, step_digest(kind, about), path)
-        if known is not None and not known.waits:
-            self._work.repeat(known)
-            return known
+        run_step = self._journal.find(self._id(path), kind, step_digest(kind, about), path)
+        if run_step is not None and not run_step.waits:
+            self._work.repeat(run_step)
+            return run_step
         if self._is_waiting and not may_wait:
             await self.never()
         async with at_once or self._slot(kind):

@@ -65,15 +65,15 @@ class StepPlaces:
         _current.set(Branch(self, "", self._seed, began_at, asyncio.current_task()))
         return await work
 
-    async def within(self, work: Awaitable[Any], place: Place, number: int, owner: Owner | None) -> Any:
-        """Await ``work``, code of ``owner``, as a branch of the step at ``place``. This must be the whole of a task."""
-        path = f"{place.path}.{number}."
-        branch = Branch(self, path, self._seed, place.branch.now, asyncio.current_task())
+    async def within(self, work: Awaitable[Any], position: Place, number: int, owner: Owner | None) -> Any:
+        """Await ``work``, code of ``owner``, as a branch of the step at ``position``. It must be the whole task."""
+        path = f"{position.path}.{number}."
+        branch = Branch(self, path, self._seed, position.branch.now, asyncio.current_task())
         _current.set(branch)
         try:
             return await (contained(work, owner) if owner is not None else work)
         finally:
-            place.branch.note_end(branch.now)
+            position.branch.note_end(branch.now)
 
     @property
     def branch(self) -> Branch:

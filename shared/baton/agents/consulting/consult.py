@@ -113,7 +113,9 @@ class Consultations:
             started_at=context.services.clock.now(),
         )
         # The agent works while this is written.
-        begun = in_background(context.services.records.put_task(context.lease(), task), "record of a consultation")
+        record_write = in_background(
+            context.services.records.put_task(context.lease(), task), "record of a consultation"
+        )
         emit(subagent_started(task.id, agent, call))
         work = ConsultedWork()
         try:
@@ -126,10 +128,10 @@ class Consultations:
                 if question.judge is not None:
                     work.replace_answer(None)  # nobody has judged it
                 emit(subagent_error(task.id, TaskStatus.CANCELLED.value, "Stopped."))
-                context.writes.add(self._keep(begun, task, TaskStatus.CANCELLED, work, "stopped by the user."))
+                context.writes.add(self._keep(record_write, task, TaskStatus.CANCELLED, work, "stopped by the user."))
             raise
         emit(subagent_error(task.id, status.value, error) if error else subagent_finished(task.id))
-        context.writes.add(self._keep(begun, task, status, work, error))
+        context.writes.add(self._keep(record_write, task, status, work, error))
         return outcome
 
     async def _let_answer(self, question: Question, task: Task, work: ConsultedWork) -> tuple[TaskStatus, str | None]:
@@ -203,15 +205,15 @@ class Consultations:
         work.documents, work.files = loop.documents, loop.files
         answers = [message for message in transcript.messages if message.role is Role.ASSISTANT and message.text]
         if answers and loop.result.has_answered:
-            shown = answers if is_coroutine else answers[-1:]
-            work.take("\n\n".join(each.text for each in shown), is_cut=answers[-1].is_cut)
+            messages = answers if is_coroutine else answers[-1:]
+            work.take("\n\n".join(message.text for message in messages), is_cut=answers[-1].is_cut)
 
     async def _assemble(
         self, agent: AgentDefinition, task: Task, context: AttemptContext, alone: str | None
     ) -> AssembledContext:
         """Return the prompt of a step of a consulted agent, which sees only its task, as guardrails have left it."""
-        asked = task.message if context.screened.text is None else context.screened.text
-        return await self._prompt(agent, asked if alone is None else alone, ToolSet({}), context.numbers, task.id)
+        message = task.message if context.screened.text is None else context.screened.text
+        return await self._prompt(agent, message if alone is None else alone, ToolSet({}), context.numbers, task.id)
 
     async def _prompt(
         self, agent: AgentDefinition, message: str, tools: ToolSet, numbers: PassageNumbers, task_id: str
@@ -236,7 +238,7 @@ class Consultations:
         context, agent = self._context, question.agent
         sent, missing = await read_attachments(context, self._content)
         follows = context.remote_tasks.take(task.id)
-        asked = AgentTask(
+        agent_task = AgentTask(
             scope=context.scope,
             thread_id=context.thread_id,
             task_id=task.id,
@@ -249,10 +251,10 @@ class Consultations:
             time_zone=context.today.known_zone,
         )
         try:
-            await self._hear(question, asked, work)
+            await self._hear(question, agent_task, work)
         except TaskLost:
             # The agent has ended its task since, and has not received the message: it is a new one's.
-            await self._hear(question, replace(asked, remote_task_id=None, follows=None), work)
+            await self._hear(question, replace(agent_task, remote_task_id=None, follows=None), work)
 
     async def _open_task(self, agent: AgentDefinition, task: Task) -> str | None:
         """Return the agent's own task that waits for input since it was last asked in this thread, once per run."""
@@ -262,12 +264,12 @@ class Consultations:
         )
         last = max(
             (
-                each
-                for each in tasks
+                earlier
+                for earlier in tasks
                 # One that failed has sent the agent nothing, or the agent knows that its own task has ended.
-                if each.agent_id == agent.id and each.id != task.id and each.status is TaskStatus.COMPLETED
+                if earlier.agent_id == agent.id and earlier.id != task.id and earlier.status is TaskStatus.COMPLETED
             ),
-            key=lambda each: each.started_at,
+            key=lambda task: task.started_at,
             default=None,
         )
         if last is None or last.remote_task_id is None or last.remote_task_id in self._continued:
@@ -275,13 +277,13 @@ class Consultations:
         self._continued.add(last.remote_task_id)
         return last.remote_task_id
 
-    async def _hear(self, question: Question, asked: AgentTask, work: ConsultedWork) -> None:
+    async def _hear(self, question: Question, agent_task: AgentTask, work: ConsultedWork) -> None:
         """Read the stream of an answer to its end."""
         context, agent, limit = self._context, question.agent, AnswerLimit()
         texts: list[str] = []
         extras: list[str] = []
         work.not_passed_on, has_data, files = [], False, ReturnedFiles(context, agent)
-        stream = context.services.agent_client.stream(agent, asked, is_passed_on=context.passed_on.is_set)
+        stream = context.services.agent_client.stream(agent, agent_task, is_passed_on=context.passed_on.is_set)
         async with contextlib.aclosing(limit.within(stream)) as chunks:
             async for chunk in chunks:
                 match chunk:
@@ -290,8 +292,8 @@ class Consultations:
                     case TextTakenBack():
                         texts.clear()
                     case AgentStarted():
-                        begun = RemoteTask(asked.task_id, agent.id, chunk.remote_task_id, chunk.known)
-                        await context.keep_remote_task(begun)
+                        remote_task = RemoteTask(agent_task.task_id, agent.id, chunk.remote_task_id, chunk.known)
+                        await context.keep_remote_task(remote_task)
                     case AgentProgress(label):
                         question.report(label)
                     case NotSent(attachment):
@@ -302,44 +304,46 @@ class Consultations:
                     case AgentFile(file):
                         extras.append(await files.take(file))
                     case AgentDone():
-                        work.documents = bound_sources([{**each, "agentId": agent.id} for each in chunk.documents])
+                        work.documents = bound_sources(
+                            [{**document, "agentId": agent.id} for document in chunk.documents]
+                        )
                         work.usage = chunk.usage or Usage()
                         work.remote_task_id = chunk.remote_task_id
                         if chunk.remote_task_id is not None:
                             work.note = SIGN_IN if chunk.needs_sign_in else FORM if has_data else WAITS
         work.files = tuple(files.sources)
-        whole = "\n".join(each for each in ("".join(texts), *extras, files.left_out) if each)
+        whole = "\n".join(part for part in ("".join(texts), *extras, files.left_out) if part)
         work.take(first_bytes(whole, MAX_ANSWER_BYTES), is_cut=limit.is_spent)
         work.messages = [TaskMessage(Role.ASSISTANT.value, work.answer, context.services.clock.now())]
 
     async def _keep(
-        self, begun: asyncio.Future[None], task: Task, status: TaskStatus, work: ConsultedWork, error: str | None
+        self, record_write: asyncio.Future[None], task: Task, status: TaskStatus, work: ConsultedWork, error: str | None
     ) -> None:
         """Store the ended task, and audit the consultation."""
         context, services = self._context, self._context.services
-        asked = task.message if work.question is None else work.question
+        message = task.message if work.question is None else work.question
         sources, consulted = split_consulted(work.sources)
-        ended = replace(
+        finished = replace(
             task,
-            message=asked,
+            message=message,
             status=status,
             result=work.answer or None,
             error=error,
             ended_at=services.clock.now(),
             usage=work.usage,
             remote_task_id=work.remote_task_id,
-            messages=(TaskMessage(Role.USER.value, asked, task.started_at), *work.messages),
+            messages=(TaskMessage(Role.USER.value, message, task.started_at), *work.messages),
             sources=sources,
             consulted=consulted,
         )
-        await begun
+        await record_write
         detail: dict[str, Any] = {"agentId": task.agent_id, "taskId": task.id, "runId": task.run_id}
         if work.not_passed_on:
             detail["notPassedOn"] = count_by_type(work.not_passed_on)
         audited = services.audit.record(
             context.scope, "agent.consult", thread_id=context.thread_id, outcome=status.value, detail=detail
         )
-        await gather_all(services.records.put_task(context.lease(), ended), audited)
+        await gather_all(services.records.put_task(context.lease(), finished), audited)
 
 
 def task_id(thread_id: str, call: ToolCall) -> str:

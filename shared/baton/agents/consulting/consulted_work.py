@@ -52,7 +52,7 @@ class ConsultedWork:
 
     def replace_answer(self, text: str | None) -> None:
         """Record the answer as hooks of the asking agent have left it; None without it."""
-        answers = [place for place, each in enumerate(self.messages) if each.role == Role.ASSISTANT.value]
+        answers = [index for index, message in enumerate(self.messages) if message.role == Role.ASSISTANT.value]
         if answers:
             self.messages[answers[-1]] = replace(self.messages[answers[-1]], content=text or "")
         self.answer = text or ""
@@ -64,7 +64,7 @@ class ConsultedWork:
             reason = UNANSWERED.format(name=agent.name, reason=error)
             return CallOutcome.failed(reason, task_id=task.id, task_status=status.value, is_outage=True, tokens=tokens)
         sources = select_consulted_sources(agent, self.answer, self.documents, self.files)
-        self.sources = tuple(each for each in sources if each.get("kind") != AGENT_SOURCE)
+        self.sources = tuple(source for source in sources if source.get("kind") != AGENT_SOURCE)
         return CallOutcome(
             "\n\n".join(part for part in (self.answer, self.note, self._list_missed()) if part),
             task_id=task.id,
@@ -82,5 +82,5 @@ class ConsultedWork:
         return judged
 
     def _list_missed(self) -> str:
-        files = "; ".join(describe_file(replace(each, url=None)) for each in self.not_passed_on)
+        files = "; ".join(describe_file(replace(attachment, url=None)) for attachment in self.not_passed_on)
         return NOT_PASSED_ON.format(files) if files else ""

@@ -23,17 +23,17 @@ async def settle_tasks(services: AgentServices, lease: Lease, run: Run, journal:
     """End the sub-tasks that were in progress when an earlier attempt's worker died."""
     results = {call.task_id: call.output for call in journal.values() if call.task_id is not None}
     async for task in _find_tasks_at_work(services, lease, run):
-        ended = replace(task, ended_at=services.clock.now(), status=TaskStatus.FAILED, error="its worker died.")
+        finished = replace(task, ended_at=services.clock.now(), status=TaskStatus.FAILED, error="its worker died.")
         if task.id in results:
-            ended = replace(ended, status=TaskStatus.COMPLETED, error=None, result=results[task.id])
-        await services.records.put_task(lease, ended)
+            finished = replace(finished, status=TaskStatus.COMPLETED, error=None, result=results[task.id])
+        await services.records.put_task(lease, finished)
 
 
 async def stop_remote_tasks(
     services: AgentServices,
     scope: Scope,
     agents: RegisteredAgents,
-    left: RemoteTasks,
+    tasks: RemoteTasks,
     journal: Mapping[str, ToolCallRecord],
 ) -> None:
     """Ask remote agents to stop tasks that an earlier attempt has begun and this one has not followed.
@@ -41,9 +41,13 @@ async def stop_remote_tasks(
     Those whose answers are recorded are left alone: they have ended, or wait for the next question.
     """
     answered = {call.task_id for call in journal.values()}
-    found = [(agents.describe(task.agent_id), task) for task in left.left if task.id not in answered]
+    orphans = [(agents.describe(task.agent_id), task) for task in tasks.left if task.id not in answered]
     await gather_all(
-        *(services.agent_client.cancel(agent, scope, task.remote_task_id) for agent, task in found if agent is not None)
+        *(
+            services.agent_client.cancel(agent, scope, task.remote_task_id)
+            for agent, task in orphans
+            if agent is not None
+        )
     )
 
 

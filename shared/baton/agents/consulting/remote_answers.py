@@ -52,8 +52,8 @@ class ReturnedFiles:
         return MORE_FILES.format(self._number - MAX_FILES) if self._number > MAX_FILES else ""
 
     async def _source(self, file: Attachment) -> Mapping[str, Any]:
-        kept = await self._keep(file)
-        file_id, url = kept or (hashlib.sha256((file.url or f"{self._number}").encode()).hexdigest(), file.url)
+        stored = await self._keep(file)
+        file_id, url = stored or (hashlib.sha256((file.url or f"{self._number}").encode()).hexdigest(), file.url)
         return {
             "kind": FILE_SOURCE,
             "id": file_id,
@@ -61,7 +61,7 @@ class ReturnedFiles:
             "agentId": self._agent.id,
             "score": None,
             "mediaType": file.media_type or UNKNOWN_TYPE,
-            "isKept": kept is not None,
+            "isKept": stored is not None,
             "url": url,
         }
 
@@ -88,7 +88,7 @@ class ReturnedFiles:
 def describe_file(file: Attachment) -> str:
     """Return a file in words: its name, type and address."""
     about = (file.name or "without a name", file.media_type, file.url)
-    return ", ".join(each for each in about if each)
+    return ", ".join(part for part in about if part)
 
 
 def count_by_type(files: Sequence[Attachment]) -> dict[str, int]:

@@ -50,7 +50,7 @@ STOPPED_SECONDS = 2.0
 def judges_questions(agent: AgentDefinition) -> bool:
     """Return whether the agent has an input guardrail."""
     return bool(agent.code.at(HookPoint.INPUT_GUARDRAIL)) or any(
-        Checked.INPUT in each.checks for each in agent.guardrails
+        Checked.INPUT in guardrail.checks for guardrail in agent.guardrails
     )
 
 
@@ -121,21 +121,21 @@ class Hooks:
 
     async def judge(self, point: HookPoint, arguments: Mapping[str, Any], replaced: str) -> Any:
         """Call all of a point, and return the argument ``replaced`` as they leave it. Raises ``Refused``."""
-        given = dict(arguments)
-        async for verdict in self._verdicts(point, given):
+        about = dict(arguments)
+        async for verdict in self._verdicts(point, about):
             if isinstance(verdict, Replace):
-                given[replaced] = verdict.value
-        return given[replaced]
+                about[replaced] = verdict.value
+        return about[replaced]
 
     async def judge_question(self, text: str) -> str:
         """Return the question as the input guardrails leave it. Raises ``Refused``."""
-        known = {"text": text, "origin": Origin.QUESTION.value}
-        return str(await self.judge(HookPoint.INPUT_GUARDRAIL, known, "text"))
+        about = {"text": text, "origin": Origin.QUESTION.value}
+        return str(await self.judge(HookPoint.INPUT_GUARDRAIL, about, "text"))
 
     async def allow(self, text: str) -> None:
         """Raise ``Refused`` unless the input guardrails leave the text of a question's file as it is."""
-        known = {"text": text, "origin": Origin.FILE.value}
-        if await self.judge(HookPoint.INPUT_GUARDRAIL, known, "text") != text:
+        about = {"text": text, "origin": Origin.FILE.value}
+        if await self.judge(HookPoint.INPUT_GUARDRAIL, about, "text") != text:
             raise Refused(self._sentence("refused"), self._checks(HookPoint.INPUT_GUARDRAIL)[0].name)
 
     async def judge_other(self, text: str, origin: Origin) -> str | None:
@@ -143,29 +143,33 @@ class Hooks:
 
         Each text is judged once in a run, however many requests to the model have it.
         """
-        known, verdicts = (self._agent.id, origin, text), self._context.verdicts
-        if known not in verdicts:
+        key, verdicts = (self._agent.id, origin, text), self._context.verdicts
+        if key not in verdicts:
             try:
                 judged = await self.judge(HookPoint.INPUT_GUARDRAIL, {"text": text, "origin": origin.value}, "text")
             except Refused:
                 judged = None
-            verdicts[known] = judged
-        return verdicts[known]
+            verdicts[key] = judged
+        return verdicts[key]
 
     async def add_instructions(self, messages: Sequence[Mapping[str, str]]) -> list[str]:
         """Call those before a request to the model, and return the instructions that they add. Raises ``Refused``."""
-        given = {"messages": messages}
-        return [each.value async for each in self._verdicts(HookPoint.BEFORE_MODEL, given) if isinstance(each, Replace)]
+        about = {"messages": messages}
+        return [
+            verdict.value
+            async for verdict in self._verdicts(HookPoint.BEFORE_MODEL, about)
+            if isinstance(verdict, Replace)
+        ]
 
     async def observe(self, point: HookPoint, arguments: Mapping[str, Any]) -> None:
         """Call those that can only allow or refuse. Raises ``Refused``."""
         async for _ in self._verdicts(point, arguments):
             pass
 
-    async def observe_handoff(self, wanted: Transfer) -> None:
+    async def observe_handoff(self, transfer: Transfer) -> None:
         """Call those of a handoff. Raises ``Refused``."""
-        known = {"agent": wanted.target.id, "reason": wanted.reason, "summary": wanted.summary}
-        await self.observe(HookPoint.ON_HANDOFF, known)
+        about = {"agent": transfer.target.id, "reason": transfer.reason, "summary": transfer.summary}
+        await self.observe(HookPoint.ON_HANDOFF, about)
 
     async def _verdicts(self, point: HookPoint, arguments: Mapping[str, Any]) -> AsyncIterator[Verdict]:
         """Yield the verdicts of a point. ``arguments`` may change in between. Raises ``Refused``."""
@@ -211,15 +215,15 @@ class Hooks:
         return sentence(self._agent, name)
 
     def _seconds(self, check: _Check) -> float:
-        left = self._context.deadline - asyncio.get_running_loop().time()
+        remaining = self._context.deadline - asyncio.get_running_loop().time()
         longest = STOPPED_SECONDS if self._context.stop.is_set() else check.timeout_seconds
-        return max(0.0, min(check.timeout_seconds, longest, left))
+        return max(0.0, min(check.timeout_seconds, longest, remaining))
 
     def _checks(self, point: HookPoint) -> list[_Check]:
         if point not in self._known:
             checks = [self._function(hook) for hook in self._agent.code.at(point)]
-            asked = [each for each in self._agent.guardrails if _checked(point) in each.checks]
-            checks += [self._endpoint(each, point) for each in asked]
+            guardrails = [guardrail for guardrail in self._agent.guardrails if _checked(point) in guardrail.checks]
+            checks += [self._endpoint(guardrail, point) for guardrail in guardrails]
             self._known[point] = checks
         return self._known[point]
 

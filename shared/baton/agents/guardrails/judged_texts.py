@@ -81,7 +81,7 @@ async def judge_tools(
     if await hooks.judge_other(whole, Origin.PAGE) == whole:
         return client
     judged = await gather_each(texts, partial(hooks.judge_other, origin=Origin.PAGE), at_once=AT_ONCE)
-    allowed = [tool for tool, text, left in zip(client.tools, texts, judged, strict=True) if left == text]
+    allowed = [tool for tool, text, new_text in zip(client.tools, texts, judged, strict=True) if new_text == text]
     return replace(client, tools=tuple(allowed) if len(allowed) < len(texts) else ())
 
 
@@ -110,7 +110,7 @@ async def _judge_piece(hooks: Hooks, piece: Sequence[Prompt]) -> _Changes:
     changed: list[_Changes] = await gather_each(
         [[prompt] for prompt in piece], partial(_judge_piece, hooks), at_once=AT_ONCE
     )
-    changes = {name: prompt for each in changed for name, prompt in each.items()}
+    changes = {name: prompt for prompts_by_name in changed for name, prompt in prompts_by_name.items()}
     if changes:
         return changes
     # Only together are they refused or replaced.
@@ -151,7 +151,7 @@ def _apply(changes: _Changes, assembled: AssembledContext) -> AssembledContext:
         prompts = change(block.prompts)
         if prompts == block.prompts:
             return block
-        items = block.items if prompts else [replace(each, reason=each.reason or LEFT_OUT) for each in block.items]
+        items = block.items if prompts else [replace(item, reason=item.reason or LEFT_OUT) for item in block.items]
         return replace(block, items=tuple(items), prompts=prompts)
 
     head, prompts, recalled = assembled.head, assembled.prompts, assembled.recalled

@@ -135,7 +135,7 @@ class Screening:
         new = replace(self._question, content=content)
         self._prompt.replace(self._question, new)
         self._context.inspection.replace_question(self._question, new)
-        prompts[:] = [new if each is self._question else each for each in prompts]
+        prompts[:] = [new if prompt is self._question else prompt for prompt in prompts]
         self._question = None
         self._context.screened.text = text
 
@@ -158,7 +158,7 @@ class Screening:
 
     async def _add_instructions(self, prompts: list[Prompt]) -> None:
         if self._hooks.has(HookPoint.BEFORE_MODEL):
-            messages = [{"role": each.role.value, "text": text_of(each.content)} for each in prompts]
+            messages = [{"role": prompt.role.value, "text": text_of(prompt.content)} for prompt in prompts]
             added = await self._unless_stopped(self._hooks.add_instructions(messages))
             prompts += [Prompt(Role.SYSTEM, text) for text in added]
 
@@ -209,16 +209,16 @@ class Screening:
                 return
 
     async def _judge(self, text: str, *, is_last: bool) -> str:
-        given = {"text": text, "before": self._shown, "is_last": is_last}
-        judged = str(await self._unless_stopped(self._hooks.judge(HookPoint.OUTPUT_GUARDRAIL, given, "text")))
+        about = {"text": text, "before": self._shown, "is_last": is_last}
+        judged = str(await self._unless_stopped(self._hooks.judge(HookPoint.OUTPUT_GUARDRAIL, about, "text")))
         self.has_changed |= judged != text
         return judged
 
     async def _observe(self, calls: list[ToolCall]) -> None:
         """Show the answer to the hooks after the model, once. Raises ``Refused``."""
         if not self._is_observed:
-            shown = [{"name": call.name, "arguments": call.parsed() or call.arguments} for call in calls]
-            await self._hooks.observe(HookPoint.AFTER_MODEL, {"text": self._shown, "calls": shown})
+            called = [{"name": call.name, "arguments": call.parsed() or call.arguments} for call in calls]
+            await self._hooks.observe(HookPoint.AFTER_MODEL, {"text": self._shown, "calls": called})
             self._is_observed = True
 
     async def _observe_broken_off(self) -> None:
@@ -242,11 +242,11 @@ def find_window_end(text: str) -> int:
     The rest has at least one character, so that the last window of an answer can be known as the last.
     """
     ends = [
-        found.end() for found in _SENTENCE_END.finditer(text, MIN_WINDOW - 1, MAX_WINDOW) if found.end() < len(text)
+        match.end() for match in _SENTENCE_END.finditer(text, MIN_WINDOW - 1, MAX_WINDOW) if match.end() < len(text)
     ]
     if ends:
         return ends[-1]
     if len(text) <= MAX_WINDOW:
         return 0
-    spaces = [found.end() for found in _SPACE.finditer(text, MIN_WINDOW, MAX_WINDOW)]
+    spaces = [match.end() for match in _SPACE.finditer(text, MIN_WINDOW, MAX_WINDOW)]
     return spaces[-1] if spaces else MAX_WINDOW

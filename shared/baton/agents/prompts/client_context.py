@@ -51,8 +51,8 @@ async def _note(
 def _list_handoff_items(handoff: IncomingHandoff) -> list[ContextItem]:
     """Return the details of a handoff, the most important first: those that do not fit are left out."""
     details = (("from", handoff.source_agent_id), ("reason", handoff.reason), ("summary", handoff.summary))
-    said = [ContextItem(f"said before by {role}", text) for role, text in handoff.recent]
-    return [*(ContextItem(name, text) for name, text in details if text), *said]
+    context_items = [ContextItem(f"said before by {role}", text) for role, text in handoff.recent]
+    return [*(ContextItem(name, text) for name, text in details if text), *context_items]
 
 
 def _lines(items: Sequence[ContextItem], room: int, counter: TokenCounter) -> Iterator[str]:
@@ -64,12 +64,12 @@ def _lines(items: Sequence[ContextItem], room: int, counter: TokenCounter) -> It
             room -= tokens
             yield line
             continue
-        kept = item.value[: len(item.value) * room // tokens]
-        if kept:
-            yield _line(item, kept) + CUT
-        left = len(items) - number - bool(kept)
-        if left:
-            yield LEFT_OUT.format(count=left)
+        beginning = item.value[: len(item.value) * room // tokens]
+        if beginning:
+            yield _line(item, beginning) + CUT
+        remaining = len(items) - number - bool(beginning)
+        if remaining:
+            yield LEFT_OUT.format(count=remaining)
         return
 
 

@@ -38,8 +38,8 @@ def make_changing_notes(conversation: RunningConversation, tools: ToolSet) -> li
         collected = make_collected_note(conversation.definition, conversation.workflow)
         context += [Prompt(Role.CONTEXT, collected)] if collected is not None else []
     if tools.missing:
-        missing = "; ".join(each.origin for each in tools.missing)
-        reasons = [f"- {each.origin}: {quote(each.reason)}" for each in tools.missing]
+        missing = "; ".join(tools.origin for tools in tools.missing)
+        reasons = [f"- {tools.origin}: {quote(tools.reason)}" for tools in tools.missing]
         limitation = (
             f"Some of your tools cannot be used at the moment: {missing}. Do without them. The user is told that you "
             "are limited: do not apologise for it."

@@ -47,8 +47,8 @@ class PromptShortening:
 
     def _learn(self, refusals: Sequence[ContextTooLong]) -> None:
         """Keep the length that the model takes, unless no refusal was certain: one would shorten all later prompts."""
-        if any(not each.is_guess for each in refusals):
+        if any(not refusal.is_guess for refusal in refusals):
             # A fallback's limit is not the model's.
-            model = next((each.model for each in reversed(refusals) if each.model), self._model)
+            model = next((refusal.model for refusal in reversed(refusals) if refusal.model), self._model)
             budget = self._prompt.budget + self._tools.tokens(self._services.counter)
             self._services.budgets.learn(model, budget, self._thread_id)

@@ -104,11 +104,11 @@ class TurnPrompt:
             return True
         return after < before
 
-    def _leave_out(self, left: Collection[int]) -> None:
+    def _leave_out(self, dropped: Collection[int]) -> None:
         """Take prompts out, by their identities."""
-        head = sum(id(prompt) in left for prompt in self.prompts[: self._head])
-        before = sum(id(prompt) in left for prompt in self.prompts[: self._current_from])
-        self.prompts = [_drop_bound_parts(prompt) for prompt in self.prompts if id(prompt) not in left]
+        head = sum(id(prompt) in dropped for prompt in self.prompts[: self._head])
+        before = sum(id(prompt) in dropped for prompt in self.prompts[: self._current_from])
+        self.prompts = [_drop_bound_parts(prompt) for prompt in self.prompts if id(prompt) not in dropped]
         self._head, self._current_from = self._head - head, self._current_from - before
 
 
@@ -131,9 +131,9 @@ async def estimate_usage(
     """Return the tokens of a request with ``prompts`` and ``tools``, and of its answer with ``text`` and ``calls``."""
 
     def count_tokens() -> Usage:
-        asked = sum(prompt_tokens(prompt, counter) for prompt in prompts) + tools.tokens(counter)
-        said = answer_tokens(text, calls, counter) - MESSAGE_FRAME_TOKENS * (1 + len(calls))
-        return Usage(asked + REPLY_TOKENS, said)
+        prompt_size = sum(prompt_tokens(prompt, counter) for prompt in prompts) + tools.tokens(counter)
+        answer_size = answer_tokens(text, calls, counter) - MESSAGE_FRAME_TOKENS * (1 + len(calls))
+        return Usage(prompt_size + REPLY_TOKENS, answer_size)
 
     size = sum(map(count_characters, prompts)) + len(text)
     return await off_loop(size + sum(len(call.name) + len(call.arguments) for call in calls), count_tokens)

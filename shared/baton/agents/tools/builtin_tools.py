@@ -111,7 +111,9 @@ class BuiltinTools:
 
     def _transfer(self, source: AgentDefinition, name: str, arguments: Mapping[str, Any]) -> CallOutcome:
         conversation = self.tracker.current
-        target_id = next((each.agent for each in source.handoffs if tool_name(TRANSFER, each.agent) == name), "")
+        target_id = next(
+            (handoff.agent for handoff in source.handoffs if tool_name(TRANSFER, handoff.agent) == name), ""
+        )
         target, handoff = conversation.describe(target_id), declared_handoff(source, target_id)
         reason, summary = arguments["reason"][:MAX_REASON], arguments["context_summary"][:MAX_SUMMARY]
         session = conversation.agent if conversation.handoff is not None else None
@@ -153,11 +155,11 @@ class BuiltinTools:
         """Name the agent that the main agent would hand a message over to by its words."""
         conversation = self.tracker.current
         described = (conversation.describe(handoff.agent) for handoff in conversation.main.handoffs)
-        found = find_triggered(conversation.main, [target for target in described if target is not None], text)
-        return found[0].name if found is not None else None
+        triggered = find_triggered(conversation.main, [target for target in described if target is not None], text)
+        return triggered[0].name if triggered is not None else None
 
-    def _show(self, left: Workflow, entered: Workflow, before: Mapping[str, Any], emit: EmitEvent) -> None:
-        moves = left.state != entered.state
+    def _show(self, old: Workflow, entered: Workflow, before: Mapping[str, Any], emit: EmitEvent) -> None:
+        moves = old.state != entered.state
         for event in (
             *(self.tracker.step_ends() if moves else ()),
             *self.tracker.changes_since(before),
@@ -181,13 +183,13 @@ def _transfer_spec(conversation: RunningConversation, target_id: str, reason: st
             "description": "What the user wants and has said about it so far: all that the other agent is told.",
         },
     }
-    unfinished = [each for each in conversation.resumable if each.agent_id == target_id]
+    unfinished = [workflow for workflow in conversation.resumable if workflow.agent_id == target_id]
     if unfinished:
         properties["workflow_id"] = {
             "type": "string",
-            "enum": [each.id for each in unfinished],
+            "enum": [workflow.id for workflow in unfinished],
             "description": "Only to continue what was left unfinished: "
-            + "; ".join(f"{each.id} is {each.name}" for each in unfinished),
+            + "; ".join(f"{workflow.id} is {workflow.name}" for workflow in unfinished),
         }
     return ToolSpec(
         name=tool_name(TRANSFER, target_id),

@@ -120,8 +120,8 @@ class ToolSet:
         if offer is None:
             if self.missing:
                 raise OutOfReach(f"the tool {call.name[:64]!r} cannot be reached at the moment.")
-            known = ", ".join(self.offers) or "none"
-            raise BadCall(f"there is no tool {call.name[:64]!r}. Tools: {known}."[:MAX_COMPLAINT])
+            names = ", ".join(self.offers) or "none"
+            raise BadCall(f"there is no tool {call.name[:64]!r}. Tools: {names}."[:MAX_COMPLAINT])
         return offer
 
 
@@ -152,7 +152,7 @@ async def find_tools(
     if conversation is not None:
         offers += [Offer(spec) for spec in list_builtin_tools(agent, conversation)]
     if conversation is not None or may_ask:
-        offers += [Offer(_ask_spec(asked), agent=asked) for asked in agents.sub_agents(scope, agent)]
+        offers += [Offer(_ask_spec(sub_agent), agent=sub_agent) for sub_agent in agents.sub_agents(scope, agent)]
     offers += [Offer(tool.spec, tool=tool) for tool in outside.tools if can_wait or not tool.requires_approval]
     by_name = {offer.spec.name: offer for offer in offers}
     # Prompts begin with the tools, and a prompt cache holds what is the same from its first token on.
