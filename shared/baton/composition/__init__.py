@@ -1,9 +1,4 @@
-"""The only package that joins ports to adapters: ``app`` builds the use cases from the ports in ``ports``.
-
-The Lambda functions ask ``deployed`` for their use cases. Each is built once per execution environment, when first
-needed. The functions here contain their imports, because the authorizer must not load the modules of conversations,
-and because this package prepares the imports of all others.
-"""
+"""Deployments: joins ports to adapters, and builds the use cases over them. ``app`` builds from ``ports``."""
 
 from __future__ import annotations
 

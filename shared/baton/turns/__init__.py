@@ -1,1 +1,1 @@
-"""A turn under its lease: acquire, open, answer, commit, deliver. Also recovery of runs and closing of threads."""
+"""Turns under a lease: admission, opening, commit, recovery; reruns and dry runs, which store nothing."""

@@ -1,1 +1,1 @@
-"""AWS services but for the table and the search domain, and requests to them."""
+"""AWS over HTTP: signed requests, connections, and the services S3, SQS, Step Functions, Secrets Manager."""

@@ -1,1 +1,1 @@
-"""Documents as text, read in separate processes."""
+"""Documents as text, read by ``baton_documents`` in separate processes."""

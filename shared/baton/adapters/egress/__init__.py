@@ -1,9 +1,4 @@
-"""HTTP clients for all outgoing calls. They reach only what the deployment allows, and nothing inside its network.
-
-``http_client`` returns a client of httpx, and ``http2_client`` one of httpx2 (the MCP client's library, which has the
-same API under another name; neither name refers to HTTP/2). Both use the same ``GuardedPool``. The libraries are loaded
-on first use. Settings and small functions may import only the policy's module.
-"""
+"""Guarded HTTP to hosts of others: allowed addresses only, circuit breakers, limits, web pages, webhooks."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Models: clients of their APIs, and what these share, such as the layout of prompts, retries and token counts."""
+"""Clients of models: the choice of provider, calls with retries, layout of prompts, token counts."""

@@ -1,1 +1,1 @@
-"""Detectors of personal data."""
+"""Detectors of personal data in texts: addresses, phone numbers, cards, accounts."""

@@ -1,1 +1,1 @@
-"""Documents, their sources, and search over them."""
+"""Values of documents, sources and chunks; words and rankings of searches."""

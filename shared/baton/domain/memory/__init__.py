@@ -1,1 +1,1 @@
-"""Episodes, procedures, and the items of a prompt that memory finds."""
+"""Values of memory: episodes, procedures, items of prompts and of the Context Inspector."""

@@ -1,1 +1,1 @@
-"""Threads: messages, events, interrupts, and the records of the queue."""
+"""Values of threads: messages, events, interrupts, titles, and the records of the queue."""

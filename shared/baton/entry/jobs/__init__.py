@@ -1,1 +1,1 @@
-"""Scheduled jobs and pipelines."""
+"""Scheduled jobs, and the starts and steps of pipelines: closing, ingestion, forgetting, reindexing."""

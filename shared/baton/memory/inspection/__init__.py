@@ -1,1 +1,1 @@
-"""The Context Inspector's records of runs."""
+"""Recording of what a run's prompt held, for the Context Inspector."""

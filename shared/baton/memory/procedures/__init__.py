@@ -1,1 +1,1 @@
-"""Procedures that agents follow: their capture, their making, and the decisions on them."""
+"""Procedures and skills: capture from tasks, removal of names and other specifics, drafting, decisions."""

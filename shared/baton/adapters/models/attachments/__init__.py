@@ -1,1 +1,1 @@
-"""Files of messages in the forms that model APIs take."""
+"""Files of messages: their types by content, and the forms in which model APIs take them."""
