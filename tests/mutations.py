@@ -69,7 +69,7 @@ MUTATIONS = (
     Mutation(
         'if "cachePoint" in block or "reasoningContent" in block:',
         'if "cachePoint" in block:',
-        "unit/adapters/models/**/test_*.py",
+        "test_bedrock_requests.py",
     ),
     # Tenants, users and fences.
     Mutation(

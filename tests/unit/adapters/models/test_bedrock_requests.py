@@ -13,7 +13,9 @@ from botocore.session import Session
 from botocore.validate import ParamValidator
 
 from baton.adapters.models.bedrock.media import MAX_DOCUMENTS
+from baton.adapters.models.bedrock.messages import is_allowed_after
 from baton.adapters.models.bedrock.request import Guardrail
+from baton.adapters.models.profiles.profile import ModelProfile
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.threads.message import Content, Role
 from baton.ports.agents.chat_model import Prompt, ToolSpec
@@ -442,3 +444,15 @@ async def test_a_model_of_texts_gets_no_pictures(bedrock: ScriptedBedrock) -> No
 async def test_a_document_stands_beside_no_result(bedrock: ScriptedBedrock) -> None:
     await ask(bedrock, *HELLO, *CALLED, question(pdf("a.pdf")), tools=[ADD])
     assert [message["role"] for message in bedrock.body["messages"]] == ["user", "assistant"] * 2 + ["user"]
+
+
+@pytest.mark.parametrize(
+    ("block", "is_allowed"),
+    [
+        ({"text": "Hello"}, True),
+        (POINT, False),
+        ({"reasoningContent": {"reasoningText": {"text": "Hm.", "signature": "s"}}}, False),
+    ],
+)
+def test_a_cache_point_follows_no_thinking_and_no_other_point(block: dict[str, Any], is_allowed: bool) -> None:
+    assert is_allowed_after(block, ModelProfile()) is is_allowed
