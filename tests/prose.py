@@ -62,11 +62,23 @@ COVERED_BY_NAMES = (
     "baton_deployment/",
     "baton_project/",
     "examples/",
+    "extraction/",
     "functions/",
     "layers/",
 )
 """Folders whose variables are named by nouns."""
-ALLOWED_NAMES: dict[tuple[str, str], str] = {}
+ALLOWED_NAMES: dict[tuple[str, str], str] = {
+    ("extraction/baton_documents/pdf/columns.py", "left"): "an edge",
+    ("extraction/baton_documents/pdf/fields.py", "left"): "an edge",
+    ("extraction/baton_documents/pdf/glyphs.py", "left"): "an edge",
+    ("extraction/baton_documents/pdf/mixed_lines.py", "left"): "an edge",
+    ("extraction/baton_documents/pdf/objects.py", "left"): "an edge",
+    ("extraction/baton_documents/pdf/places.py", "left"): "an edge",
+    ("extraction/baton_documents/sheets/shared_formulas.py", "left"): "an edge",
+    ("extraction/baton_documents/slides/order.py", "left"): "an edge",
+    ("extraction/baton_documents/slides/order.py", "place"): "where a shape stands",
+    ("extraction/baton_documents/slides/pptx.py", "place"): "where a shape stands",
+}
 """Reasons for which a module may assign a bare participle or pronoun, by path and name."""
 ALLOWED = {
     ("shared/baton/agents/tools/builtin_tools.py", "told"),  # a prompt: another text could change answers

@@ -40,9 +40,9 @@ def main() -> None:
     _limit(task)
     answer.write(b"ready\n")
     answer.flush()
-    word, found = _outcome(task, sys.stdin.buffer)
+    word, outcome = _outcome(task, sys.stdin.buffer)
     # Characters that are not Unicode (lone surrogates) are in no JSON.
-    text = json.dumps(found, ensure_ascii=False, default=_fields, separators=(",", ":"))
+    text = json.dumps(outcome, ensure_ascii=False, default=_fields, separators=(",", ":"))
     content = text.encode("utf-8", "replace")
     answer.write(b"%s %d\n" % (word, len(content)))
     answer.write(content)

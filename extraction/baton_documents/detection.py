@@ -31,14 +31,14 @@ def detect(body: bytes, name: str, content_type: str) -> DocumentFormat:
     formats = formats_of(media_type, name)
     if not formats:
         raise refusals.unsupported(content_type)
-    found = _binary_format(body) or text_format(formats, body)
-    if found is not None and not isinstance(found, DocumentFormat) and len(formats) > 1:
-        raise refusals.unsupported(found[0].upper() + found[1:])  # the type said nothing that could be wrong
-    if not isinstance(found, DocumentFormat) or found not in formats:
-        raise refusals.mislabelled(formats[0].value.upper(), _name(found, body))
-    if found in TEXTS and not plain_text.decoded(body[: 1024 * 1024], media_type).strip("\ufeff \t\n\r\f\v"):
+    form = _binary_format(body) or text_format(formats, body)
+    if form is not None and not isinstance(form, DocumentFormat) and len(formats) > 1:
+        raise refusals.unsupported(form[0].upper() + form[1:])  # the type said nothing that could be wrong
+    if not isinstance(form, DocumentFormat) or form not in formats:
+        raise refusals.mislabelled(formats[0].value.upper(), _name(form, body))
+    if form in TEXTS and not plain_text.decoded(body[: 1024 * 1024], media_type).strip("\ufeff \t\n\r\f\v"):
         raise refusals.empty()
-    return found
+    return form
 
 
 def _binary_format(body: bytes) -> DocumentFormat | str | None:
@@ -60,9 +60,9 @@ def _binary_format(body: bytes) -> DocumentFormat | str | None:
     return None
 
 
-def _name(found: DocumentFormat | str | None, body: bytes) -> str:
-    if isinstance(found, DocumentFormat):
-        return found.value.upper()
-    if found is not None:
-        return found
+def _name(form: DocumentFormat | str | None, body: bytes) -> str:
+    if isinstance(form, DocumentFormat):
+        return form.value.upper()
+    if form is not None:
+        return form
     return "HTML" if is_page(body) else "something else"

@@ -59,8 +59,8 @@ def _charset(announced: str) -> str | None:
         return None
     header = Message()
     header["Content-Type"] = re.sub(r"[\x00-\x1f\x7f]", " ", announced)
-    found = header.get_param("charset")
-    label = found if isinstance(found, str) else found[2] if found is not None else ""
+    param = header.get_param("charset")
+    label = param if isinstance(param, str) else param[2] if param is not None else ""
     label = label.strip(" '\"").lower()
     return label if _CHARSET.fullmatch(label) else None
 
@@ -169,7 +169,7 @@ def formats_of(media_type: MediaType, name: str) -> tuple[DocumentFormat, ...]:
     by_name = type_by_name(name)
     named = MEDIA_TYPES.get(by_name)
     if named in formats:
-        return (named, *(each for each in formats if each not in TEXTS and each is not named))
+        return (named, *(form for form in formats if form not in TEXTS and form is not named))
     if essence == TEXT:
         return (DocumentFormat.TEXT,)
     is_other = by_name not in ("", OCTETS) and named is None
@@ -186,28 +186,28 @@ def type_of(media_type: MediaType, name: str) -> MediaType | None:
         return None
     essence, by_name = standard(media_type.essence), type_by_name(name)
     if essence not in _VAGUE:
-        known = essence
+        standard_type = essence
     elif MEDIA_TYPES.get(by_name) is formats[0]:
-        known = by_name
+        standard_type = by_name
     elif essence == TEXT:
-        known = TEXT
+        standard_type = TEXT
     else:
-        known = _STANDARD[formats[0]] if len(formats) == 1 else OCTETS
-    return MediaType(known, media_type.charset)
+        standard_type = _STANDARD[formats[0]] if len(formats) == 1 else OCTETS
+    return MediaType(standard_type, media_type.charset)
 
 
 def type_by_name(name: str) -> str:
     """Return the type that the ending of a name stands for on every system; empty if it stands for none."""
-    known = _BY_ENDING.get(PurePosixPath(name).suffix.lower())
-    if known is not None:
-        return known
-    found, packed = _OTHERS.guess_type(PurePosixPath(name).name.lower())
-    return "application/gzip" if packed else found or ""
+    document_type = _BY_ENDING.get(PurePosixPath(name).suffix.lower())
+    if document_type is not None:
+        return document_type
+    other_type, packed = _OTHERS.guess_type(PurePosixPath(name).name.lower())
+    return "application/gzip" if packed else other_type or ""
 
 
 def text_format(formats: tuple[DocumentFormat, ...], body: bytes) -> DocumentFormat | None:
     """Return the one of ``formats`` that a text has; None if they are all of other files."""
-    texts = [each for each in formats if each in TEXTS]
+    texts = [form for form in formats if form in TEXTS]
     if DocumentFormat.HTML in texts and is_page(body):
         return DocumentFormat.HTML
     return texts[0] if texts else None

@@ -39,10 +39,10 @@ def damaged() -> DocumentRefused:
     )
 
 
-def mislabelled(announced: str, found: str) -> DocumentRefused:
+def mislabelled(announced: str, actual: str) -> DocumentRefused:
     return DocumentRefused(
         reason="document_mislabelled",
-        detail=f"The content is not {announced} but {found}. Upload it with the content type that it has.",
+        detail=f"The content is not {announced} but {actual}. Upload it with the content type that it has.",
     )
 
 

@@ -37,8 +37,10 @@ _PATH = re.compile(
 def given_title(title: str | None) -> str | None:
     """Return a title that somebody has given, as one line; None for one that a program has made."""
     text = " ".join((title or "")[:MAX_LENGTH].replace("\0", "").split())
-    if not any(each.isalnum() for each in text):
+    if not any(character.isalnum() for character in text):
         return None
-    if _OF_PROGRAMS.fullmatch(text.strip("()[]<> ")) or any(each.fullmatch(text) for each in (_PROGRAM, _FILE, _PATH)):
+    if _OF_PROGRAMS.fullmatch(text.strip("()[]<> ")) or any(
+        pattern.fullmatch(text) for pattern in (_PROGRAM, _FILE, _PATH)
+    ):
         return None
     return text

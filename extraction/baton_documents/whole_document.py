@@ -21,7 +21,7 @@ def read(body: bytes, name: str, form: DocumentFormat) -> DocumentText:
     Raises ``DocumentRefused``.
     """
     extractor = Extractor()
-    media_type = next(media_type for media_type, each in MEDIA_TYPES.items() if each is form)
+    media_type = next(media_type for media_type, document_format in MEDIA_TYPES.items() if document_format is form)
     inspection = extractor.inspect(body, name, media_type)
     pieces: list[str] = []
     length = 0

@@ -41,7 +41,7 @@ class Case:
         end = count = 0
         for phrase in self.phrases:
             places = (text.find(_plain(form), end) for form in ((phrase,) if isinstance(phrase, str) else phrase))
-            start = min((place for place in places if place >= 0), default=None)
+            start = min((index for index in places if index >= 0), default=None)
             if start is not None:
                 end, count = start + 1, count + 1
         shows_hidden = any(_plain(phrase) in text for phrase in self.hidden)

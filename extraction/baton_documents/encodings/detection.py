@@ -21,7 +21,7 @@ def _restore(error: UnicodeError) -> tuple[str, int]:
     if (
         len(pair) == 2
         and all((byte > 0x7F) == has_high_bits for byte in pair)
-        and all(0x21 <= each <= 0x7E for each in (row, cell))
+        and all(0x21 <= number <= 0x7E for number in (row, cell))
     ):
         try:
             return _shift(row - 0x20, cell - 0x20).decode("cp932"), error.start + 2
@@ -134,11 +134,11 @@ def _wide(body: bytes) -> str | None:
         ):
             if zeros.count(0) >= size * 0.98 and max(planes) <= 0x10 and _is_text(sample, codec):
                 return codec
-    found = [codec for codec in _WIDE if _is_alphabetic(body[:SAMPLE], codec) and _is_text(body[:SAMPLE], codec)]
-    if not found and not is_utf8(body):
-        found = [codec for codec in _WIDE if _is_ideographic(body[:SAMPLE], codec)]
+    names = [codec for codec in _WIDE if _is_alphabetic(body[:SAMPLE], codec) and _is_text(body[:SAMPLE], codec)]
+    if not names and not is_utf8(body):
+        names = [codec for codec in _WIDE if _is_ideographic(body[:SAMPLE], codec)]
     # In the wrong order, characters of one script are of many.
-    return min(found, key=lambda codec: len(set(_upper_bytes(body[:SAMPLE], codec))), default=None)
+    return min(names, key=lambda codec: len(set(_upper_bytes(body[:SAMPLE], codec))), default=None)
 
 
 def _upper_bytes(sample: bytes, codec: str) -> bytes:
@@ -149,7 +149,7 @@ def _is_alphabetic(sample: bytes, codec: str) -> bool:
     """Return whether a text may be UTF-16 of an alphabet: all of these are among the first 8,192 characters."""
     upper = _upper_bytes(sample, codec)
     lower = _upper_bytes(sample, _WIDE[codec == _WIDE[0]])
-    of_upper, of_lower = (len(each) - len(each.translate(None, _LOW)) for each in (upper, lower))
+    of_upper, of_lower = (len(letters) - len(letters.translate(None, _LOW)) for letters in (upper, lower))
     return of_upper >= max(1, len(upper) * 0.8) and of_lower < of_upper
 
 

@@ -104,10 +104,14 @@ def _codec_of(label: str | None) -> str | None:
     """Return the codec of a label of the web. Python's other codecs are slow, or are not text encodings."""
     if label is None:
         return None
-    found = webencodings.lookup(label)
-    if found is None:
+    encoding = webencodings.lookup(label)
+    if encoding is None:
         return _UTF32.get(label.strip().lower())
-    return None if found.name == _NOT_READ else _CODECS.get(found.name) or codecs.lookup(found.codec_info.name).name
+    return (
+        None
+        if encoding.name == _NOT_READ
+        else _CODECS.get(encoding.name) or codecs.lookup(encoding.codec_info.name).name
+    )
 
 
 def _is_possible(body: bytes, codec: str) -> bool:
@@ -135,15 +139,15 @@ def _own_labels(beginning: bytes, essence: str) -> Iterator[str]:
     """Yield the encodings that a web page or an XML file declares."""
     is_page = essence in _HTML_TYPES or (not essence and bool(_PAGE.match(beginning)))
     is_xml = not essence or essence in ("text/xml", "application/xml") or essence.endswith("+xml")
-    if (is_xml or is_page) and (found := _XML.match(beginning)):
-        yield found[1].decode("ascii")
+    if (is_xml or is_page) and (match := _XML.match(beginning)):
+        yield match[1].decode("ascii")
     for tag in _META.finditer(beginning) if is_page else ():
         about: dict[bytes, bytes] = {}
-        for found in _ATTRIBUTE.finditer(tag[1] or b""):  # a comment has none
-            about.setdefault(found[1].lower(), found[2] or found[3] or found[4] or b"")
+        for match in _ATTRIBUTE.finditer(tag[1] or b""):  # a comment has none
+            about.setdefault(match[1].lower(), match[2] or match[3] or match[4] or b"")
         if label := about.get(b"charset"):
             yield label.decode("latin-1")
         elif about.get(b"http-equiv", b"").strip().lower() == b"content-type" and (
-            found := _IN_CONTENT.search(about.get(b"content", b""))
+            match := _IN_CONTENT.search(about.get(b"content", b""))
         ):
-            yield found[1].decode("ascii")
+            yield match[1].decode("ascii")

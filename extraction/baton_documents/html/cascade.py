@@ -70,10 +70,10 @@ def _cascade(rules: Iterable[Rule], matcher: _Matcher, elements: set[int]) -> di
             rank = (rule.is_layered == rule.is_important, selector.specificity, order)
             applied.append((rank, rule, selector))
     styles: dict[int, SheetStyle] = {}
-    for _, rule, selector in sorted(applied, key=lambda each: each[0]):
-        found = matcher.find(selector)
+    for _, rule, selector in sorted(applied, key=lambda match: match[0]):
+        chosen = matcher.find(selector)
         # Elements in one that is not visible may be so.
-        for element in found if "visibility" in rule.style else found & elements:
+        for element in chosen if "visibility" in rule.style else chosen & elements:
             style = styles.setdefault(element, SheetStyle())
             matcher.count(_STEPS_OF_A_MATCH + len(rule.style))
             (style.important if rule.is_important else style.normal).update(rule.style)
@@ -119,39 +119,39 @@ class _Matcher:
 
     def find(self, selector: Selector) -> set[int]:
         """Return the ``mem_id`` of the elements of a selector."""
-        found = self._selectors.get(selector)
-        if found is None:
-            found = self._compound(selector.compounds[0])
+        elements = self._selectors.get(selector)
+        if elements is None:
+            elements = self._compound(selector.compounds[0])
             for combinator, compound in zip(selector.combinators, selector.compounds[1:], strict=True):
-                found = self._related(self._compound(compound), combinator, found) if found else found
-            self._selectors[selector] = found = found - self._shown
-        self.count(len(found) + 1)
-        return found
+                elements = self._related(self._compound(compound), combinator, elements) if elements else elements
+            self._selectors[selector] = elements = elements - self._shown
+        self.count(len(elements) + 1)
+        return elements
 
     def _compound(self, compound: str) -> set[int]:
-        found = self._compounds.get(compound)
-        if found is None:
+        elements = self._compounds.get(compound)
+        if elements is None:
             self.count(len(self._parents) + self.characters * len(compound) // _COMPARED_IN_A_STEP)
             try:
                 nodes = self.parser.css(compound)
             except SelectolaxError:  # no selector
                 nodes = []
             self.count(_STEPS_OF_A_MATCH * len(nodes))
-            found = {node.mem_id for node in nodes}
-            self._compounds[compound] = found
-        return found
+            elements = {node.mem_id for node in nodes}
+            self._compounds[compound] = elements
+        return elements
 
     def _related(self, elements: set[int], combinator: str, others: set[int]) -> set[int]:
         """Return those elements that stand below or behind the others."""
         before: Mapping[int, int] = self._parents if combinator in " >" else self._previous
-        found = set()
+        chosen = set()
         for element in elements:
-            place = before.get(element)
-            while place is not None:
+            other = before.get(element)
+            while other is not None:
                 self.count(_STEPS_OF_A_WALK)
-                if place in others:
+                if other in others:
                     self.count(_STEPS_OF_A_MATCH)
-                    found.add(element)
+                    chosen.add(element)
                     break
-                place = before.get(place) if combinator in " ~" else None
-        return found
+                other = before.get(other) if combinator in " ~" else None
+        return chosen

@@ -42,7 +42,7 @@ def selected_text(select: Any) -> str:
     chosen = [option for option in options if "selected" in option.attributes]
     shows_one = "multiple" not in select.attributes and (select.attributes.get("size") or "1").strip() in ("0", "1")
     if shows_one:
-        chosen = chosen[-1:] or next(([each] for each in options if "disabled" not in each.attributes), [])
+        chosen = chosen[-1:] or next(([option] for option in options if "disabled" not in option.attributes), [])
     return ", ".join(filter(None, (" ".join(_label(option).split()) for option in chosen)))
 
 
@@ -92,8 +92,8 @@ def _items(node: Any) -> int:
 
 
 def _integer(value: str | None) -> int | None:
-    found = _INTEGER.match(value or "")
-    return int(found[1]) if found else None
+    match = _INTEGER.match(value or "")
+    return int(match[1]) if match else None
 
 
 def _format(number: int, kind: str) -> str:

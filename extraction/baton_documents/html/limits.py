@@ -82,7 +82,7 @@ class _Open:
     def end(self, name: str) -> None:
         if name in _FORMATTING:
             here = self.formatting[-1]
-            last = next((place for place in range(len(here) - 1, -1, -1) if here[place].startswith(f"{name} ")), None)
+            last = next((index for index in range(len(here) - 1, -1, -1) if here[index].startswith(f"{name} ")), None)
             if last is not None:
                 del here[last]
             # The blocks in it stay open.
@@ -102,9 +102,9 @@ class _Open:
             raise refusals.bomb()
 
     def _drop(self, name: str) -> None:
-        for place in range(len(self.names) - 1, -1, -1):
-            if self.names[place] == name:
-                del self.names[place]
+        for index in range(len(self.names) - 1, -1, -1):
+            if self.names[index] == name:
+                del self.names[index]
                 return
 
     def _pop(self) -> str:
@@ -116,29 +116,29 @@ class _Open:
 
 def check(text: str) -> None:
     """Raise ``DocumentRefused`` if a page has too many elements, attributes or levels."""
-    opened, place, tags = _Open(), 0, 0
-    while found := _TAG.search(text, place):
-        place = found.end()
-        if found[1]:
-            ended = _COMMENT_END.search(text, place)
-            place = ended.end() if ended else len(text)
+    opened, position, tags = _Open(), 0, 0
+    while tag_match := _TAG.search(text, position):
+        position = tag_match.end()
+        if tag_match[1]:
+            match = _COMMENT_END.search(text, position)
+            position = match.end() if match else len(text)
             continue
-        name = found[3].lower()
-        attributes = _ATTRIBUTES.match(text, place)
-        place = attributes.end() if attributes else place
-        _check_attributes(text[found.end() : place])
+        name = tag_match[3].lower()
+        attributes = _ATTRIBUTES.match(text, position)
+        position = attributes.end() if attributes else position
+        _check_attributes(text[tag_match.end() : position])
         tags += 1
         if tags > MAX_TAGS:
             raise refusals.bomb()
         if name not in _FORMATTING:
             opened.note_border(name)
-        if found[2]:
+        if tag_match[2]:
             opened.end(name)
             continue
-        opened.begin(name, f"{name} {text[found.end() : place]}")
-        if name in _RAW and not any(each in opened.names for each in _PARSED_AS_MARKUP):
-            ended = _RAW[name].search(text, place)
-            place = ended.start() if ended else len(text)
+        opened.begin(name, f"{name} {text[tag_match.end() : position]}")
+        if name in _RAW and not any(parsed in opened.names for parsed in _PARSED_AS_MARKUP):
+            match = _RAW[name].search(text, position)
+            position = match.start() if match else len(text)
 
 
 def _check_attributes(attributes: str) -> None:

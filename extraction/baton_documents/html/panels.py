@@ -88,7 +88,7 @@ def _panels_of(control: Any, elements: Mapping[str, Any], styles: Mapping[int, S
     ids = (attributes.get("aria-controls") or "").split()
     for name in ("data-target", "data-bs-target", "href"):
         ids += [attributes[name][1:]] if (attributes.get(name) or "").startswith("#") else []
-    panels = [elements[each] for each in ids if each in elements]
+    panels = [elements[panel_id] for panel_id in ids if panel_id in elements]
     if not panels and "aria-expanded" in attributes:
         panels = list(_hidden_next_to(control, styles))
     yield from (panel for panel in panels if panel.attributes.get("role") not in ("dialog", "menu", "listbox"))

@@ -51,15 +51,15 @@ def rules(sheets: Sequence[tuple[str, str]]) -> list[Rule]:
 
     Sheets over ``MAX_CHARACTERS``, and those that follow, have no rules.
     """
-    found: list[Rule] = []
-    left = MAX_CHARACTERS
+    rules_read: list[Rule] = []
+    remaining = MAX_CHARACTERS
     for media, sheet in sheets:
-        left -= len(sheet)
-        if left < 0:
+        remaining -= len(sheet)
+        if remaining < 0:
             break
         if _is_of_screen(media):
-            found += _rules(tinycss2.parse_stylesheet(sheet, skip_comments=True, skip_whitespace=True))
-    return found
+            rules_read += _rules(tinycss2.parse_stylesheet(sheet, skip_comments=True, skip_whitespace=True))
+    return rules_read
 
 
 def _rules(nodes: Sequence[Any], level: int = 0, *, is_layered: bool = False) -> Iterator[Rule]:
@@ -77,9 +77,11 @@ def _rules(nodes: Sequence[Any], level: int = 0, *, is_layered: bool = False) ->
 
 def _styles(node: Any, *, is_layered: bool) -> Iterator[Rule]:
     styles: tuple[dict[str, str], dict[str, str]] = {}, {}
-    for each in tinycss2.parse_blocks_contents(node.content, skip_comments=True, skip_whitespace=True):
-        if each.type == "declaration" and (value := _format(each.value)):
-            styles[each.important].update(html_visibility.declarations(f"{each.lower_name}:{value}"))
+    for blocks_content in tinycss2.parse_blocks_contents(node.content, skip_comments=True, skip_whitespace=True):
+        if blocks_content.type == "declaration" and (value := _format(blocks_content.value)):
+            styles[blocks_content.important].update(
+                html_visibility.declarations(f"{blocks_content.lower_name}:{value}")
+            )
     if any(styles) and (selectors := tuple(_selectors(node.prelude))):
         for is_important, style in enumerate(styles):
             if style:
@@ -127,7 +129,11 @@ def _selector(tokens: Sequence[Any]) -> Selector | None:
     return Selector(
         texts,
         tuple(combinators),
-        (sum(each[0] for each in weights), sum(each[1] for each in weights), sum(each[2] for each in weights)),
+        (
+            sum(weight[0] for weight in weights),
+            sum(weight[1] for weight in weights),
+            sum(weight[2] for weight in weights),
+        ),
     )
 
 
@@ -138,8 +144,8 @@ def _is_simple(compound: Sequence[Any]) -> bool:
         if token.type == "function":
             if before != ":" or token.lower_name not in _FUNCTIONS:
                 return False
-            inner = [each for each in token.arguments if each.type != "whitespace"]
-            if any(each.type == "function" for each in inner) or not all(map(_is_one, _list(token.arguments))):
+            inner = [argument for argument in token.arguments if argument.type != "whitespace"]
+            if any(part.type == "function" for part in inner) or not all(map(_is_one, _list(token.arguments))):
                 return False
             if not all(map(_is_simple, _list(inner))):
                 return False
@@ -175,20 +181,20 @@ def _specificity(compound: Sequence[Any]) -> tuple[int, int, int]:
 
 def _is_of_screen(media: str) -> bool:
     """Return whether a list of media has a screen as wide as a reader's."""
-    return not media.strip() or any(_is_met(" ".join(each.split()).replace(": ", ":")) for each in media.split(","))
+    return not media.strip() or any(_is_met(" ".join(part.split()).replace(": ", ":")) for part in media.split(","))
 
 
 def _is_met(query: str) -> bool:
     medium = _MEDIUM.match(query)
-    place = medium.end() if medium else 0
-    while place < len(query):
-        feature = _FEATURE.match(query, place)
+    position = medium.end() if medium else 0
+    while position < len(query):
+        feature = _FEATURE.match(query, position)
         width = html_visibility.pixels(feature[3].lower()) if feature else None
         if feature is None or width is None:
             return False
         if (width > _WIDTH) if (feature[1] or feature[2]).lower() in ("min", ">", ">=") else (width < _WIDTH):
             return False
-        place = feature.end()
+        position = feature.end()
     return bool(query)
 
 

@@ -21,7 +21,7 @@ _OF_DATA = frozenset({"th", "caption", "thead"})
 
 def data_tables(root: Any) -> set[int]:
     """Return the ``mem_id`` of tables that hold data, and are not there for the layout of a page."""
-    found: set[int] = set()
+    numbers: set[int] = set()
     opened: list[tuple[int, set[str]]] = []
     for node, is_start in _steps(root):
         tag = node.tag
@@ -33,13 +33,13 @@ def data_tables(root: Any) -> set[int]:
                 opened[-1][1].add(tag)
             opened.append((node.mem_id, set()))
         else:
-            place, tags = opened.pop()
+            number, tags = opened.pop()
             role = (node.attributes.get("role") or "").lower()
             if role not in ("presentation", "none") and _is_data(tags):
-                found.add(place)
+                numbers.add(number)
             elif opened:
                 opened[-1][1].update(tags & (_HEADINGS | _FLOWING))
-    return found
+    return numbers
 
 
 def _is_data(tags: set[str]) -> bool:
@@ -96,11 +96,11 @@ class TableGrid:
         """Return the rows. A cell over several rows is in each of them, one over several columns in its first."""
         rows = sorted(self._rows, key=lambda row: row[0])
         below: dict[int, tuple[int, str]] = {}  # column -> rows that a cell above still covers, and its text
-        shown: list[list[str]] = []
+        lines: list[list[str]] = []
         cells = 0
-        for place, (group, row) in enumerate(rows):
+        for index, (group, row) in enumerate(rows):
             texts: list[str] = []
-            if (place and rows[place - 1][0] != group) or cells >= MAX_CELLS:
+            if (index and rows[index - 1][0] != group) or cells >= MAX_CELLS:
                 below.clear()
             width = max(below, default=-1) + 1
             ahead = iter(row)
@@ -108,18 +108,18 @@ class TableGrid:
             while cell is not None or len(texts) < width:
                 column = len(texts)
                 if column in below:
-                    left, text = below.pop(column)
+                    remaining, text = below.pop(column)
                     texts.append(text)
-                    if left > 1:
-                        below[column] = left - 1, text
+                    if remaining > 1:
+                        below[column] = remaining - 1, text
                 elif cell is None:
                     texts.append("")
                 else:
                     self._place(cell, texts, below, may_span=cells < MAX_CELLS)
                     cell = next(ahead, None)
             cells += len(texts)
-            shown.append(texts)
-        return table_text(shown)
+            lines.append(texts)
+        return table_text(lines)
 
     @staticmethod
     def _place(cell: _Cell, texts: list[str], below: dict[int, tuple[int, str]], *, may_span: bool) -> None:

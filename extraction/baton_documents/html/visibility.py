@@ -41,8 +41,8 @@ def is_hidden(attributes: Mapping[str, str | None], sheet: SheetStyle | None = N
 
 def visibility(attributes: Mapping[str, str | None], sheet: SheetStyle | None = None) -> bool | None:
     """Return whether an element's text is shown, None if it says nothing. Elements in it may say otherwise."""
-    found = _style(attributes, sheet).get("visibility")
-    return found not in ("hidden", "collapse") if found and found != "inherit" else None
+    keyword = _style(attributes, sheet).get("visibility")
+    return keyword not in ("hidden", "collapse") if keyword and keyword != "inherit" else None
 
 
 def may_hide(style: Mapping[str, str]) -> bool:
@@ -64,19 +64,19 @@ def _style(attributes: Mapping[str, str | None], sheet: SheetStyle | None) -> di
 
 def declarations(style: str) -> dict[str, str]:
     """Return the properties of an inline style, in lower case. Of several equal ones the last holds."""
-    found = {}
-    for each in _NOISE.sub("", style).split(";"):
-        name, _, value = _ESCAPE.sub(_unescape, each).partition(":")
+    values = {}
+    for part in _NOISE.sub("", style).split(";"):
+        name, _, value = _ESCAPE.sub(_unescape, part).partition(":")
         if value.strip():
             name = name.strip().lower()
-            found[_SHORTHANDS.get(name, name)] = " ".join(value.lower().split())
-    return found
+            values[_SHORTHANDS.get(name, name)] = " ".join(value.lower().split())
+    return values
 
 
-def _unescape(found: re.Match[str]) -> str:
-    if not found[1]:
-        return found[2]
-    code = int(found[1], 16)
+def _unescape(match: re.Match[str]) -> str:
+    if not match[1]:
+        return match[2]
+    code = int(match[1], 16)
     return chr(code) if 0 < code < 0x110000 else "\ufffd"
 
 
@@ -99,11 +99,11 @@ def _hides(style: dict[str, str]) -> bool:
 def _is_away(style: dict[str, str]) -> bool:
     moves = ("left", "top", "right", "bottom") if style.get("position") in ("absolute", "fixed", "relative") else ()
     far = (pixels(style.get(name)) for name in (*moves, "text-indent", "margin-left", "margin-top"))
-    if any(each is not None and each <= -FAR for each in far):
+    if any(offset is not None and offset <= -FAR for offset in far):
         return True
     moved = re.findall(r"translate[xy3d]*\(([^)]*)\)", style.get("transform", ""))
-    shifts = [pixels(each.strip()) for part in moved for each in part.split(",")]
-    return any(each is not None and each <= -FAR for each in shifts)
+    shifts = [pixels(shift.strip()) for part in moved for shift in part.split(",")]
+    return any(shift is not None and shift <= -FAR for shift in shifts)
 
 
 def _is_cut(style: dict[str, str]) -> bool:
@@ -118,11 +118,11 @@ def _is_cut(style: dict[str, str]) -> bool:
 
 
 def _is_zero(value: str | None) -> bool:
-    found = _NUMBER.fullmatch(value or "")
-    return found is not None and float(found[1]) == 0
+    match = _NUMBER.fullmatch(value or "")
+    return match is not None and float(match[1]) == 0
 
 
 def pixels(value: str | None) -> float | None:
     """Return about how many pixels a length is, None if it is none."""
-    found = _NUMBER.fullmatch(value or "")
-    return float(found[1]) * _PIXELS.get(found[2], 1.0) if found else None
+    match = _NUMBER.fullmatch(value or "")
+    return float(match[1]) * _PIXELS.get(match[2], 1.0) if match else None

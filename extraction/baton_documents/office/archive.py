@@ -147,7 +147,7 @@ def _format(package: OfficePackage, entries: Sequence[zipfile.ZipInfo]) -> Docum
     def count(*names: str) -> None:
         """Count entries of XML that become trees, each once. What is too large in all is refused before it is read."""
         counted.update(dict.fromkeys(new := set(names) & sizes.keys() - counted.keys(), ""))
-        if sum(sizes[each] for each in counted) > MAX_XML:
+        if sum(sizes[part] for part in counted) > MAX_XML:
             raise refusals.bomb()
         for name in new:
             with package.open(name) as content:

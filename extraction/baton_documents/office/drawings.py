@@ -45,7 +45,7 @@ def paragraphs(body: Any, inherited: Mapping[str, Any] | None = None) -> Iterato
         if not text:
             continue
         level, scheme, start = _list_place(paragraph, of_levels)
-        for deeper in [each for each in counts if each > level]:
+        for deeper in [count for count in counts if count > level]:
             del counts[deeper]
         if scheme is None:
             counts.pop(level, None)
@@ -58,7 +58,7 @@ def paragraphs(body: Any, inherited: Mapping[str, Any] | None = None) -> Iterato
 
 def levels(body: Any) -> dict[str, Any]:
     """Return the properties that a shape gives to the levels of its paragraphs, by their names."""
-    return {each.tag: each for style in body.iterfind(qname("a:lstStyle")) for each in style if len(each)}
+    return {level.tag: level for style in body.iterfind(qname("a:lstStyle")) for level in style if len(level)}
 
 
 def paragraph_text(paragraph: Any) -> str:
@@ -94,13 +94,13 @@ def chart(root: Any) -> Iterator[TextBlock]:
     if title is not None and (text := " ".join(filter(None, map(_join, title.iter(_P))))):
         yield TextBlock(BlockKind.PARAGRAPH, text)
     series = list(islice(root.iter(qname("c:ser")), MAX_SERIES))
-    names = [" ".join(_points(each.find(qname("c:tx"))).values()) for each in series]
-    columns = [_points(_first(each, "c:val", "c:yVal")) for each in series]
+    names = [" ".join(_points(line.find(qname("c:tx"))).values()) for line in series]
+    columns = [_points(_first(line, "c:val", "c:yVal")) for line in series]
     categories: dict[int, str] = {}
-    for each in series:
-        categories = categories or _points(_first(each, "c:cat", "c:xVal"))
+    for line in series:
+        categories = categories or _points(_first(line, "c:cat", "c:xVal"))
     places = sorted(set(categories).union(*columns))
-    rows = [[categories.get(place, ""), *(column.get(place, "") for column in columns)] for place in places]
+    rows = [[categories.get(index, ""), *(column.get(index, "") for column in columns)] for index in places]
     if text := table_text([["", *names], *rows] if any(names) else rows):
         yield TextBlock(BlockKind.TABLE, text)
 
@@ -119,45 +119,45 @@ def _join(paragraph: Any) -> str:
 
 
 def _first(series: Any, *names: str) -> Any | None:
-    return next((found for name in names if (found := series.find(qname(name))) is not None), None)
+    return next((child for name in names if (child := series.find(qname(name))) is not None), None)
 
 
 def _points(data: Any | None) -> dict[int, str]:
     """Return the texts of a series by their places. Those of several levels are joined."""
-    found: dict[int, str] = {}
+    points: dict[int, str] = {}
     if data is None:
-        return found
+        return points
     for value in data.findall(qname("c:v")):
-        found[0] = value.text or ""
+        points[0] = value.text or ""
     for point in data.iter(qname("c:pt")):
-        place = point.get("idx", "")
-        if place.isdecimal() and len(place) < 8 and (place_number := int(place)) < MAX_POINTS:
+        index = point.get("idx", "")
+        if index.isdecimal() and len(index) < 8 and (place_number := int(index)) < MAX_POINTS:
             text = point.findtext(qname("c:v")) or ""
-            outer = found.get(place_number, "")
-            found[place_number] = f"{text} {outer}" if 0 < len(outer) < MAX_LABEL else outer or text
-    return found
+            outer = points.get(place_number, "")
+            points[place_number] = f"{text} {outer}" if 0 < len(outer) < MAX_LABEL else outer or text
+    return points
 
 
 def _font(properties: Any | None) -> str | None:
     if properties is None:
         return None
-    found = (properties.find(qname(name)) for name in ("a:sym", "a:latin"))
-    return next((each.get("typeface") for each in found if each is not None), None)
+    fonts = (properties.find(qname(name)) for name in ("a:sym", "a:latin"))
+    return next((font.get("typeface") for font in fonts if font is not None), None)
 
 
 def _list_place(paragraph: Any, of_levels: Mapping[str, Any]) -> tuple[int, str | None, int]:
     """Return the level of a paragraph, the scheme of its numbers (None without them), and their start."""
     properties = paragraph.find(qname("a:pPr"))
-    given = properties.get("lvl", "0") if properties is not None else "0"
-    level = min(int(given), 8) if given.isdecimal() and len(given) < 3 else 0
+    announced = properties.get("lvl", "0") if properties is not None else "0"
+    level = min(int(announced), 8) if announced.isdecimal() and len(announced) < 3 else 0
     inherited = of_levels.get(qname(f"a:lvl{level + 1}pPr"))
-    for each in (properties, inherited):
-        if each is None:
+    for element in (properties, inherited):
+        if element is None:
             continue
-        if (numbers := each.find(qname("a:buAutoNum"))) is not None:
+        if (numbers := element.find(qname("a:buAutoNum"))) is not None:
             start = numbers.get("startAt", "1")
             return level, numbers.get("type", ""), int(start) if start.isdecimal() and len(start) < 6 else 1
-        if any(each.find(qname(name)) is not None for name in ("a:buNone", "a:buChar", "a:buBlip")):
+        if any(element.find(qname(name)) is not None for name in ("a:buNone", "a:buChar", "a:buBlip")):
             return level, None, 1
     return level, None, 1
 

@@ -27,7 +27,7 @@ _LEFT_OUT = frozenset(map(qname, ("m:ctrlPr", "w:rPr", "m:rPr", "w:del", "w:move
 def equation_text(element: Any) -> str:
     """Return an equation (``m:oMath``), or the equations of a paragraph of them, as text."""
     if element.tag == qname("m:oMathPara"):
-        return "\n".join(filter(None, (_linear(each).strip() for each in element.iterfind(qname("m:oMath")))))
+        return "\n".join(filter(None, (_linear(equation).strip() for equation in element.iterfind(qname("m:oMath")))))
     return _linear(element).strip()
 
 
@@ -64,13 +64,13 @@ def _part(element: Any, name: str) -> str:
 
 
 def _value(element: Any, path: str, default: str = "") -> str:
-    found = element.find("/".join(map(qname, path.split("/"))))
-    return default if found is None else str(found.get(qname("m:val"), default))
+    child = element.find("/".join(map(qname, path.split("/"))))
+    return default if child is None else str(child.get(qname("m:val"), default))
 
 
 def _is_on(element: Any, path: str) -> bool:
-    found = element.find("/".join(map(qname, path.split("/"))))
-    return found is not None and found.get(qname("m:val"), "1") not in ("0", "off", "false")
+    child = element.find("/".join(map(qname, path.split("/"))))
+    return child is not None and child.get(qname("m:val"), "1") not in ("0", "off", "false")
 
 
 def _group(text: str) -> str:
@@ -82,10 +82,10 @@ def _is_enclosed(text: str) -> bool:
     if text[0] not in _BRACKETS or text[-1] != _BRACKETS[text[0]]:
         return False
     depth = 0
-    for place, character in enumerate(text):
+    for index, character in enumerate(text):
         depth += (character == text[0]) - (character == text[-1])
         if depth == 0:
-            return place == len(text) - 1
+            return index == len(text) - 1
     return False
 
 
@@ -95,9 +95,9 @@ def _script(mark: str, text: str) -> str:
 
 def _text(element: Any) -> str:
     text = (element.text or "").translate(_INVISIBLE)
-    if any(ord(each) in _MATHEMATICAL_LETTERS for each in text):
+    if any(ord(letter) in _MATHEMATICAL_LETTERS for letter in text):
         text = "".join(
-            unicodedata.normalize("NFKC", each) if ord(each) in _MATHEMATICAL_LETTERS else each for each in text
+            unicodedata.normalize("NFKC", letter) if ord(letter) in _MATHEMATICAL_LETTERS else letter for letter in text
         )
     return symbols(text, _font(element))
 
@@ -148,7 +148,7 @@ def _delimit(element: Any) -> str:
     begin = _value(element, "m:dPr/m:begChr", "(")
     between = _value(element, "m:dPr/m:sepChr", "|")
     end = _value(element, "m:dPr/m:endChr", ")")
-    return begin + between.join(_linear(each).strip() for each in element.iterfind(qname("m:e"))) + end
+    return begin + between.join(_linear(part).strip() for part in element.iterfind(qname("m:e"))) + end
 
 
 def _matrix(element: Any) -> str:
@@ -161,7 +161,7 @@ def _matrix(element: Any) -> str:
 
 def _lines(element: Any) -> str:
     # An ampersand marks where lines are aligned.
-    return "; ".join(_linear(each).replace("&", "").strip() for each in element.iterfind(qname("m:e")))
+    return "; ".join(_linear(line).replace("&", "").strip() for line in element.iterfind(qname("m:e")))
 
 
 def _function(element: Any) -> str:
@@ -187,8 +187,8 @@ def _barred(element: Any) -> str:
 
 def _phantom(element: Any) -> str:
     """Return the visible text: a phantom may only take room."""
-    shown = element.find(f"{qname('m:phantPr')}/{qname('m:show')}")
-    is_hidden = shown is not None and shown.get(qname("m:val"), "1") in ("0", "off", "false")
+    visibility = element.find(f"{qname('m:phantPr')}/{qname('m:show')}")
+    is_hidden = visibility is not None and visibility.get(qname("m:val"), "1") in ("0", "off", "false")
     return "" if is_hidden else _part(element, "m:e")
 
 

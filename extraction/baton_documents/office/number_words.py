@@ -55,8 +55,8 @@ def _roman(number: int) -> str:
 
 def _letters(alphabet: str) -> Callable[[int], str]:
     def write(number: int) -> str:
-        times, place = divmod(number - 1, len(alphabet))
-        return alphabet[place] * (times + 1)
+        times, index = divmod(number - 1, len(alphabet))
+        return alphabet[index] * (times + 1)
 
     return write
 

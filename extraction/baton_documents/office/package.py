@@ -67,12 +67,12 @@ class OfficePackage:
     def _types(self) -> tuple[dict[str, str], dict[str, str]]:
         overrides: dict[str, str] = {}
         defaults: dict[str, str] = {}
-        for each in self.tree(TYPES):
-            kind = each.get("ContentType", "").strip().lower()
-            if each.tag == qname("types:Override"):
-                overrides[part_name(each.get("PartName", ""))] = kind
-            elif each.tag == qname("types:Default"):
-                defaults[each.get("Extension", "").lower()] = kind
+        for element in self.tree(TYPES):
+            kind = element.get("ContentType", "").strip().lower()
+            if element.tag == qname("types:Override"):
+                overrides[part_name(element.get("PartName", ""))] = kind
+            elif element.tag == qname("types:Default"):
+                defaults[element.get("Extension", "").lower()] = kind
         return overrides, defaults
 
     def relations(self, name: str = "") -> dict[str, Relation]:
@@ -86,23 +86,23 @@ class OfficePackage:
         source = relations_name(name)
         if source not in self._entries:
             return {}
-        found = {}
-        for each in self.tree(source):
-            if each.tag == qname("rel:Relationship") and each.get("TargetMode", "").lower() != "external":
-                target = unquote(each.get("Target", "").partition("#")[0])
-                kind = transitional(each.get("Type", "")).removeprefix(_OFFICE_RELATIONS)
-                found[each.get("Id", "")] = Relation(kind, part_name(posixpath.join(f"/{folder}", target)))
-        return found
+        relations = {}
+        for element in self.tree(source):
+            if element.tag == qname("rel:Relationship") and element.get("TargetMode", "").lower() != "external":
+                target = unquote(element.get("Target", "").partition("#")[0])
+                kind = transitional(element.get("Type", "")).removeprefix(_OFFICE_RELATIONS)
+                relations[element.get("Id", "")] = Relation(kind, part_name(posixpath.join(f"/{folder}", target)))
+        return relations
 
     def related(self, name: str, kind: str) -> str | None:
         """Return the first part of a kind that a part refers to, if it is in the file."""
-        targets = (each.target for each in self.relations(name).values() if each.kind == kind)
+        targets = (relation.target for relation in self.relations(name).values() if relation.kind == kind)
         return next((target for target in targets if target in self._entries), None)
 
     @cached_property
     def main(self) -> str | None:
         """The name of the part that is the document, or None unless there is exactly one."""
-        targets = {each.target for each in self.relations().values() if each.kind == "officeDocument"}
+        targets = {relation.target for relation in self.relations().values() if relation.kind == "officeDocument"}
         return targets.pop() if len(targets) == 1 else None
 
     @property
@@ -126,7 +126,7 @@ def relations_name(name: str) -> str:
 def distinct(names: Iterable[str]) -> list[str]:
     """Return the names with an empty one in place of each repetition: every page has its own part."""
     seen: dict[str, int] = {}
-    return [name if seen.setdefault(name, place) == place else "" for place, name in enumerate(names)]
+    return [name if seen.setdefault(name, index) == index else "" for index, name in enumerate(names)]
 
 
 def is_xml(name: str) -> bool:

@@ -54,7 +54,7 @@ def _mirrored(char: str) -> str:
 @lru_cache(4096)
 def direction(text: str) -> str:
     """Return the bidirectional class of a letter with its marks."""
-    return next((found for char in text if (found := unicodedata.bidirectional(char)) not in ("NSM", "BN", "")), "ON")
+    return next((kind for char in text if (kind := unicodedata.bidirectional(char)) not in ("NSM", "BN", "")), "ON")
 
 
 def reading_order(items: Sequence[str], *, is_from_right: bool, is_word_first: Chooser) -> list[tuple[int, bool]]:
@@ -69,40 +69,40 @@ def reading_order(items: Sequence[str], *, is_from_right: bool, is_word_first: C
 def _from_left(
     items: Sequence[str], classes: Sequence[str], start: int, end: int, is_word_first: Chooser
 ) -> Iterator[tuple[int, bool]]:
-    place = start
+    position = start
     for first, last in _from_right_in(items, classes, start, end):
-        yield from ((other, False) for other in range(place, first))
+        yield from ((other, False) for other in range(position, first))
         yield from _from_right(items, classes, first, last, is_word_first)
-        place = last
-    yield from ((other, False) for other in range(place, end))
+        position = last
+    yield from ((other, False) for other in range(position, end))
 
 
 def _from_right_in(items: Sequence[str], classes: Sequence[str], start: int, end: int) -> Iterator[tuple[int, int]]:
     """Yield ranges of items from the first letter from the right up to the last one before one from the left."""
-    place = start
-    while place < end:
-        if classes[place] not in _RIGHT:
-            place += 1
+    position = start
+    while position < end:
+        if classes[position] not in _RIGHT:
+            position += 1
             continue
-        stop = next((other for other in range(place, end) if classes[other] == "L"), end)
-        last = max(other for other in range(place, stop) if classes[other] in _RIGHT) + 1
-        closed = _unpaired(reversed(items[place:last]), "Pe")
-        while closed and place > start and items[place - 1] == mirrored(closed[-1]):
+        stop = next((other for other in range(position, end) if classes[other] == "L"), end)
+        last = max(other for other in range(position, stop) if classes[other] in _RIGHT) + 1
+        closed = _unpaired(reversed(items[position:last]), "Pe")
+        while closed and position > start and items[position - 1] == mirrored(closed[-1]):
             closed.pop()
-            place -= 1
-        yield place, last
-        place = last
+            position -= 1
+        yield position, last
+        position = last
 
 
 def _unpaired(items: Iterable[str], opening: str) -> list[str]:
     """Return the brackets of a category that no other one closes, in their order."""
-    found: list[str] = []
+    brackets: list[str] = []
     for item in items:
         if unicodedata.category(item[0]) == opening:
-            found.append(item)
-        elif found and item == mirrored(found[-1]):
-            found.pop()
-    return found
+            brackets.append(item)
+        elif brackets and item == mirrored(brackets[-1]):
+            brackets.pop()
+    return brackets
 
 
 def _from_right(
@@ -110,16 +110,16 @@ def _from_right(
 ) -> Iterator[tuple[int, bool]]:
     runs_left = _runs_from_left(items, classes, start, end, is_word_first)
     _add_brackets(items, runs_left, start)
-    place = end
-    while place > start:
-        place -= 1
-        if not runs_left[place - start]:
-            yield place, True
+    position = end
+    while position > start:
+        position -= 1
+        if not runs_left[position - start]:
+            yield position, True
             continue
-        last = place + 1
-        while place > start and runs_left[place - 1 - start]:
-            place -= 1
-        yield from ((other, False) for other in range(place, last))
+        last = position + 1
+        while position > start and runs_left[position - 1 - start]:
+            position -= 1
+        yield from ((other, False) for other in range(position, last))
 
 
 def inside_from_left(items: Sequence[str]) -> list[bool]:
@@ -128,8 +128,8 @@ def inside_from_left(items: Sequence[str]) -> list[bool]:
     sides = []
     for step in (1, -1):
         letters, side = "", []
-        for each in classes[::step]:
-            letters = each if each in ("L", *_RIGHT) else letters
+        for class_ in classes[::step]:
+            letters = class_ if class_ in ("L", *_RIGHT) else letters
             side.append(letters == "L")
         sides.append(side[::step])
     return [before and after for before, after in zip(*sides, strict=True)]
@@ -159,12 +159,12 @@ def _pairs(brackets: Sequence[str]) -> int:
 def _add_brackets(items: Sequence[str], runs_left: list[bool], start: int) -> None:
     """Add to runs from the left the brackets that close them."""
     opened: list[str] = []
-    for place, is_left in enumerate(runs_left):
-        item = items[start + place]
+    for index, is_left in enumerate(runs_left):
+        item = items[start + index]
         if not is_left and not (opened and item == mirrored(opened[-1])):
             opened = []
             continue
-        runs_left[place] = True
+        runs_left[index] = True
         if unicodedata.category(item[0]) == "Ps":
             opened.append(item)
         elif opened and item == mirrored(opened[-1]):
@@ -175,15 +175,15 @@ def _runs_from_left(
     items: Sequence[str], classes: Sequence[str], start: int, end: int, is_word_first: Chooser
 ) -> list[bool]:
     """Return of each item whether it runs from the left in a line from the right."""
-    found = [each == "L" or each in _DIGITS for each in classes[start:end]]
-    strong = [place for place in range(start, end) if classes[place] in _STRONG]
+    runs = [class_ == "L" or class_ in _DIGITS for class_ in classes[start:end]]
+    strong = [position for position in range(start, end) if classes[position] in _STRONG]
     digits = _digits(classes, start, end)
-    for place in strong:  # signs beside numbers
-        if digits.get(place) == "EN":
+    for position in strong:  # signs beside numbers
+        if digits.get(position) == "EN":
             for step in (-1, 1):
-                sign = place + step
+                sign = position + step
                 while start <= sign < end and classes[sign] == "ET":
-                    found[sign - start] = True
+                    runs[sign - start] = True
                     sign += step
     run, letter = start, start - 1  # where the newest run begins, and the newest letter from the left
     for before, after in pairwise(strong):
@@ -192,7 +192,7 @@ def _runs_from_left(
         if one in _RIGHT or other in _RIGHT:
             run = after
             continue
-        between = [place for place in range(before + 1, after) if not found[place - start]]
+        between = [position for position in range(before + 1, after) if not runs[position - start]]
         if not between:
             continue
         if "AN" in (one, other) or (letter < run and other != "L"):
@@ -201,24 +201,24 @@ def _runs_from_left(
             is_joined = is_word_first(run, after)
         else:  # nothing else has a number to the left of a word
             is_joined = True
-        for place in between if is_joined else ():
-            found[place - start] = True
+        for position in between if is_joined else ():
+            runs[position - start] = True
         if not is_joined:
             run = after
-    _add_plus(items, found, start)
-    return found
+    _add_plus(items, runs, start)
+    return runs
 
 
 def _add_plus(items: Sequence[str], runs_left: list[bool], start: int) -> None:
     """Add to telephone numbers the sign before them. Without it, ``50+`` is seen as ``+50``."""
     count = 0  # of digits in the run behind a place
-    for place in reversed(range(len(runs_left))):
-        item = items[start + place]
-        if runs_left[place]:
+    for position in reversed(range(len(runs_left))):
+        item = items[start + position]
+        if runs_left[position]:
             count += item.isdigit()
             continue
         if item == "+":
-            runs_left[place] = count >= _TELEPHONE
+            runs_left[position] = count >= _TELEPHONE
         count = 0
 
 
@@ -230,11 +230,11 @@ def _is_number(classes: Sequence[str], before: int, after: int, digits: dict[int
 
 def _digits(classes: Sequence[str], start: int, end: int) -> dict[int, str]:
     """Return the classes of digits. Behind letters of Arabic, all are Arabic."""
-    found: dict[int, str] = {}
+    digits: dict[int, str] = {}
     letters = "R"
-    for place in range(end - 1, start - 1, -1):
-        if classes[place] in ("L", *_RIGHT):
-            letters = classes[place]
-        elif classes[place] in _DIGITS:
-            found[place] = "AN" if letters == "AL" else classes[place]
-    return found
+    for index in range(end - 1, start - 1, -1):
+        if classes[index] in ("L", *_RIGHT):
+            letters = classes[index]
+        elif classes[index] in _DIGITS:
+            digits[index] = "AN" if letters == "AL" else classes[index]
+    return digits

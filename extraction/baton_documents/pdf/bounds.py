@@ -86,7 +86,7 @@ class PdfGraph:
         self, roots: list[Any], above: Mapping[str, Any], inherited: tuple[str, ...] = ()
     ) -> Iterator[Mapping[str, Any]]:
         """Yield the nodes of a tree, each as often as it is referred to."""
-        ahead = [(each, above, 1) for each in reversed(roots)]
+        ahead = [(root, above, 1) for root in reversed(roots)]
         nodes = 0
         while ahead:
             node, above, level = ahead.pop()
@@ -122,17 +122,17 @@ class PdfGraph:
                     return True
                 value = value.attrs
             if isinstance(value, dict):
-                ahead += [each for key, each in value.items() if key not in ("Parent", "P", "StructParent")]
+                ahead += [child for key, child in value.items() if key not in ("Parent", "P", "StructParent")]
             elif isinstance(value, list):
-                ahead += [each for each in value if isinstance(each, (PDFObjRef, PDFStream, dict, list))]
+                ahead += [child for child in value if isinstance(child, (PDFObjRef, PDFStream, dict, list))]
         return False
 
     def forms(self, resources: Any) -> Iterator[tuple[str, Any]]:
         """Yield the names of form XObjects, and references to them."""
-        for name, each in self.dictionary(self.dictionary(resources).get("XObject")).items():
-            stream = self.resolved(each)
+        for name, reference in self.dictionary(self.dictionary(resources).get("XObject")).items():
+            stream = self.resolved(reference)
             if isinstance(stream, PDFStream) and name_of(self.resolved(stream.attrs.get("Subtype"))) != "Image":
-                yield str(name), each
+                yield str(name), reference
 
     def resolved(self, value: Any) -> Any:
         """Return an object in place of a reference to it, None if there is none."""

@@ -59,7 +59,7 @@ class _Piece:
 
 def in_reading_order(lines: Sequence[Line]) -> list[Line]:
     """Return the lines of a page, parted where columns are."""
-    lefts = sorted(left for line in lines for left in _gaps(line))
+    lefts = sorted(gap for line in lines for gap in _gaps(line))
     pieces = [piece for line in lines for piece in _pieces(line, lefts)]
     pieces = [replace(piece, order=order) for order, piece in enumerate(pieces)]
     if len(pieces) > MAX_LINES:
@@ -95,22 +95,22 @@ def _piece(line: Line, words: list[Word]) -> _Piece:
 
 def _join(pieces: Iterable[_Piece]) -> list[Line]:
     """Return lines of pieces. Neighbours of one line are put together again."""
-    found: list[Line] = []
+    lines: list[Line] = []
     before: _Piece | None = None
     for piece in pieces:
         if before is not None and before.line is piece.line:
-            found[-1].words.extend(piece.words)
+            lines[-1].words.extend(piece.words)
         else:
-            found.append(replace(piece.line, words=list(piece.words)))
+            lines.append(replace(piece.line, words=list(piece.words)))
         before = piece
-    return found
+    return lines
 
 
 def _order(pieces: list[_Piece], level: int) -> list[_Piece]:
-    found = _columns(pieces) if level < 8 and len(pieces) >= 2 * _FEWEST else None
-    if found is None:
+    division = _columns(pieces) if level < 8 and len(pieces) >= 2 * _FEWEST else None
+    if division is None:
         return sorted(pieces, key=lambda piece: piece.order)
-    above, left, right, below = found
+    above, left, right, below = division
     return [piece for part in (above, left, right, below) for piece in _order(part, level + 1)]
 
 
@@ -147,13 +147,13 @@ def _edges(pieces: list[_Piece]) -> list[float]:
 
 def _runs(pieces: list[_Piece], edge: float) -> list[tuple[int, int]]:
     """Return ranges of pieces of which none crosses the gap before an edge."""
-    found, start = [], 0
-    for place, piece in enumerate([*pieces, None]):
+    ranges, start = [], 0
+    for index, piece in enumerate([*pieces, None]):
         if piece is None or (piece.box.left < edge - 1 and piece.box.right > edge - _GAP * (piece.line.size or 10)):
-            if place - start >= 2 * _FEWEST:
-                found.append((start, place))
-            start = place + 1
-    return found
+            if index - start >= 2 * _FEWEST:
+                ranges.append((start, index))
+            start = index + 1
+    return ranges
 
 
 def _parts(pieces: list[_Piece], first: int, last: int, edge: float) -> _Parts | None:
@@ -255,11 +255,11 @@ def _are_full(column: list[_Piece], right: float, size: float) -> bool:
     step = _step(column)
     letters = [len(" ".join(word.text for word in piece.words)) for piece in column]
     looked_at = by_width = by_letters = 0
-    for place, (piece, after) in enumerate(pairwise(column)):
+    for index, (piece, after) in enumerate(pairwise(column)):
         last, first = piece.words[-1].text, after.words[0]
         is_divided = last.endswith(("-", DIVIDED))
         has_width = not is_divided and right - piece.box.right >= first.box.width + 0.7 * size
-        has_letters = not is_divided and max(letters) - letters[place] > len(first.text)
+        has_letters = not is_divided and max(letters) - letters[index] > len(first.text)
         is_end = last.endswith(_ENDS) or (step and after.box.top - piece.box.top > _EVEN * step)
         if is_end and has_width and has_letters:
             continue
@@ -272,7 +272,7 @@ def _are_full(column: list[_Piece], right: float, size: float) -> bool:
 def _rows_in_common(left: list[_Piece], right: list[_Piece]) -> bool:
     """Return whether paragraphs begin side by side, as cells of a table do."""
     one, other = _starts(left), _starts(right)
-    common = sum(any(abs(top - each) <= 2 for each in other) for top in one)
+    common = sum(any(abs(top - height) <= 2 for height in other) for top in one)
     is_short = len(left) <= _LONG_CELL * (len(one) + 1)
     return is_short and common >= 2 and common >= 0.6 * max(len(one), len(other))
 

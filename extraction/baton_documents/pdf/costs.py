@@ -86,14 +86,14 @@ class PageCosts:
 
     def costly_pages(self, first: int, last: int) -> set[int]:
         """Return those of a range of pages that are too large to be read. Raises ``DocumentRefused``."""
-        found = set()
+        pages = set()
         for number, page in enumerate(self.graph.pages(), 1):
             if number > last:
                 break
             self.count = number
             if number >= first and self._page_cost(page).is_too_high:
-                found.add(number)
-        return found
+                pages.add(number)
+        return pages
 
     def _page_cost(self, page: Mapping[str, Any]) -> Cost:
         contents = self.graph.resolved(page.get("Contents"))
@@ -127,14 +127,14 @@ class PageCosts:
         else:
             characters = len(content)
             if level or characters > MAX_CHARACTERS // 100:  # fewer hardly count, unless they are drawn many times
-                characters = sum(found.end() - found.start() for found in _STRING.finditer(content))
+                characters = sum(match.end() - match.start() for match in _STRING.finditer(content))
             cost = Cost(1, len(content), characters).plus(self._calls_cost(content, resources, level))
         self._around.discard(key)
         self._streams[key] = cost
         return cost
 
     def _calls_cost(self, content: bytes, resources: Any, level: int) -> Cost:
-        calls = Counter(found[1] for found in CALL.finditer(content))
+        calls = Counter(match[1] for match in CALL.finditer(content))
         forms = {
             name.encode("latin-1", "replace"): form
             for name, form in (self.graph.forms(resources) if calls else ())

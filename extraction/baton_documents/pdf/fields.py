@@ -47,17 +47,17 @@ def states(page: Any, graph: PdfGraph | None, page_number: int) -> dict[int, str
 
     It must be called before the form is opened: PDFium corrects them.
     """
-    found: dict[int, str] = {}
+    states_by_name: dict[int, str] = {}
     for number, annotation in _annotations(page):
         if pdfium_c.FPDFAnnot_GetSubtype(annotation) == pdfium_c.FPDF_ANNOT_WIDGET:
             state = _string(pdfium_c.FPDFAnnot_GetStringValue, annotation, b"AS")
-            found[number] = state or _string(pdfium_c.FPDFAnnot_GetStringValue, annotation, b"V")
-    if graph is not None and not all(found.values()):
+            states_by_name[number] = state or _string(pdfium_c.FPDFAnnot_GetStringValue, annotation, b"V")
+    if graph is not None and not all(states_by_name.values()):
         annotations = graph.array(graph.page(page_number).get("Annots"))
-        for number, state in found.items():
+        for number, state in states_by_name.items():
             if not state and number < len(annotations):
-                found[number] = _choose(graph, annotations[number])
-    return found
+                states_by_name[number] = _choose(graph, annotations[number])
+    return states_by_name
 
 
 def _choose(graph: PdfGraph, reference: Any) -> str:
@@ -75,7 +75,7 @@ def _choose(graph: PdfGraph, reference: Any) -> str:
     chosen = _text(value)
     # With options, buttons are called by the numbers of these.
     called = enumerate(graph.array(options)[:MAX_OPTIONS])
-    numbers = [str(number) for number, each in called if _text(graph.resolved(each)) == chosen]
+    numbers = [str(number) for number, reference in called if _text(graph.resolved(reference)) == chosen]
     return chosen if chosen and not values.isdisjoint([chosen, *numbers]) else ""
 
 
@@ -123,20 +123,20 @@ def put_in(lines: list[Line], values: Sequence[Word]) -> list[Line]:
     boxes = [line.box for line in lines]
     for value in sorted(values, key=lambda value: (value.box.top, value.box.left)):
         beside = [
-            (_distance(line, value), place)
-            for place, (line, box) in enumerate(zip(lines, boxes, strict=True))
+            (_distance(line, value), index)
+            for index, (line, box) in enumerate(zip(lines, boxes, strict=True))
             if line.is_upright and _is_beside(box, value.box)
         ]
         if beside:
-            place = min(beside)[1]
-            words = lines[place].words
+            index = min(beside)[1]
+            words = lines[index].words
             words.insert(sum(word.box.left < value.box.left for word in words), value)
-            boxes[place] = boxes[place].around(value.box)
+            boxes[index] = boxes[index].around(value.box)
             continue
-        above = [place for place, box in enumerate(boxes) if box.bottom <= value.box.middle]
-        place = max(above, key=lambda place: boxes[place].bottom) + 1 if above else 0
-        lines.insert(place, Line([value], lines[place - 1].size if above else 0.0))
-        boxes.insert(place, value.box)
+        above = [index for index, box in enumerate(boxes) if box.bottom <= value.box.middle]
+        index = max(above, key=lambda index: boxes[index].bottom) + 1 if above else 0
+        lines.insert(index, Line([value], lines[index - 1].size if above else 0.0))
+        boxes.insert(index, value.box)
     return lines
 
 

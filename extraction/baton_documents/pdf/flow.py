@@ -39,17 +39,17 @@ def flow_of(text: str, page: Any) -> Flow:
 
 
 def _is_vertical(text: str, page: Any) -> bool:
-    pairs = [found.span() for found in _HIGH.finditer(text)]
+    pairs = [match.span() for match in _HIGH.finditer(text)]
     pairs = pairs[:: len(pairs) // _MOST_PAIRS + 1]
     down = across = 0
-    for place, other in pairs:
-        (x, y), (other_x, other_y) = _origin(page, place), _origin(page, other)
+    for index, other in pairs:
+        (x, y), (other_x, other_y) = _origin(page, index), _origin(page, other)
         down += abs(other_y - y) > 2 * abs(other_x - x)
         across += abs(other_x - x) > 2 * abs(other_y - y)
     return down > across
 
 
-def _origin(page: Any, place: int) -> tuple[float, float]:
+def _origin(page: Any, index: int) -> tuple[float, float]:
     x, y = ctypes.c_double(), ctypes.c_double()
-    pdfium_c.FPDFText_GetCharOrigin(page.raw, place, x, y)
+    pdfium_c.FPDFText_GetCharOrigin(page.raw, index, x, y)
     return x.value, y.value

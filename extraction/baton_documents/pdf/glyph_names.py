@@ -32,8 +32,8 @@ class GlyphNames:
             self._fonts = {}
             for name, differences in self._named_fonts():
                 letters = self._fonts.setdefault(name, {})
-                for each, letter in _letters(differences):
-                    letters[each] = letter if letters.get(each, letter) == letter else ""
+                for number, letter in _letters(differences):
+                    letters[number] = letter if letters.get(number, letter) == letter else ""
         return self._fonts.get(font, {}).get(code, "")
 
     def _named_fonts(self) -> Iterator[tuple[str, list[Any]]]:
@@ -58,11 +58,11 @@ class GlyphNames:
 
 def _letters(differences: list[Any]) -> Iterator[tuple[int, str]]:
     code = 0
-    for each in differences:
-        if isinstance(each, int):
-            code = each
-        elif isinstance(each, PSLiteral):
-            letter = _letter(str(each.name), code)
+    for difference in differences:
+        if isinstance(difference, int):
+            code = difference
+        elif isinstance(difference, PSLiteral):
+            letter = _letter(str(difference.name), code)
             if letter:
                 yield code, letter
             code += 1

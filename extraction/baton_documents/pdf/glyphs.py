@@ -73,9 +73,9 @@ def drawn(text: str, start: int, end: int, *, is_from_right: bool) -> list[tuple
     ``is_from_right`` says that the document asks for all lines to run from the right.
     """
     segments = [
-        (kind, [place for place, _ in part])
+        (kind, [index for index, _ in part])
         for kind, part in groupby(
-            ((place, text[place]) for place in range(start, end)), lambda pair: _kind_of(pair[1])
+            ((index, text[index]) for index in range(start, end)), lambda pair: _kind_of(pair[1])
         )
     ]  # fmt: skip
     kinds = [kind for kind, _ in segments]
@@ -85,9 +85,9 @@ def drawn(text: str, start: int, end: int, *, is_from_right: bool) -> list[tuple
         if kind in (_LETTERS, _RIGHT):
             is_reversed = kind == _RIGHT
         if kind == _RIGHT or (kind == _NEUTRAL and is_reversed):
-            parts.append([(place, mirrored(text[place]).translate(_QUOTES)) for place in reversed(places)])
+            parts.append([(index, mirrored(text[index]).translate(_QUOTES)) for index in reversed(places)])
         else:
-            parts.append([(place, text[place]) for place in places])
+            parts.append([(index, text[index]) for index in places])
     return [pair for part in (reversed(parts) if is_from_right else parts) for pair in part]
 
 
@@ -100,30 +100,30 @@ def _kind_of(char: str) -> str:
     return _KINDS.get(unicodedata.bidirectional(char), _NEUTRAL)
 
 
-def read(reader: Reader, start: int, end: int, found: PageText) -> list[Glyph]:
+def read(reader: Reader, start: int, end: int, page_text: PageText) -> list[Glyph]:
     """Return the glyphs of a line of PDFium's text that are shown. Their letters are counted."""
     groups: dict[tuple[float, ...], list[tuple[int, str]]] = {}
     owners: dict[tuple[float, ...], int] = {}
-    for place, char in drawn(reader.text, start, end, is_from_right=reader.is_from_right):
-        item = pdfium_c.FPDFText_GetTextObject(reader.page.raw, place)
+    for index, char in drawn(reader.text, start, end, is_from_right=reader.is_from_right):
+        item = pdfium_c.FPDFText_GetTextObject(reader.page.raw, index)
         if not item or char == REST:  # white space that PDFium has added has no object
             continue
         owner = address_of(item)
         if owner in reader.left_out:
             continue
         span = reader.objects.spans.get(owner)
-        key: tuple[float, ...] = (owner, *reader.origin(place)) if span is None else (id(span),)
-        groups.setdefault(key, []).append((place, char))
+        key: tuple[float, ...] = (owner, *reader.origin(index)) if span is None else (id(span),)
+        groups.setdefault(key, []).append((index, char))
         owners.setdefault(key, owner)
     glyphs = []
     for key, group in groups.items():
         span = reader.objects.spans.get(owners[key])
         if span is None:
-            text = "".join(char if char.isspace() else reader.shown(place, char, found) for place, char in group)
+            text = "".join(char if char.isspace() else reader.shown(index, char, page_text) for index, char in group)
         else:
             text = span.text
         if text:
-            glyphs.append(_glyph(reader, owners[key], [place for place, _ in group], text, span))
+            glyphs.append(_glyph(reader, owners[key], [index for index, _ in group], text, span))
     return glyphs
 
 
@@ -138,8 +138,8 @@ def _glyph(reader: Reader, owner: int, places: list[int], text: str, span: Span 
     else:
         text = text[::-1] if text not in _decomposed() and text[::-1] in _decomposed() else text
         box = reader.box(first)
-        for place in places[1:]:
-            box = box.around(reader.box(place))
+        for index in places[1:]:
+            box = box.around(reader.box(index))
     x, y = reader.places.point(*reader.origin(first))
     if flow is Flow.VERTICAL:
         if is_full(text):
@@ -159,9 +159,9 @@ def is_full(text: str) -> bool:
     return _FULL.match(text) is not None
 
 
-def _ink(reader: Reader, place: int) -> Box:
+def _ink(reader: Reader, index: int) -> Box:
     left, right, bottom, top = (ctypes.c_double() for _ in range(4))
-    pdfium_c.FPDFText_GetCharBox(reader.page.raw, place, left, right, bottom, top)
+    pdfium_c.FPDFText_GetCharBox(reader.page.raw, index, left, right, bottom, top)
     return reader.places.box(left.value, bottom.value, right.value, top.value)
 
 

@@ -96,9 +96,9 @@ class _Off:
 
 
 def _numbers(references: list[Any]) -> Iterator[int]:
-    for each in references:
-        if isinstance(each, PDFObjRef):
-            yield each.objid
+    for reference in references:
+        if isinstance(reference, PDFObjRef):
+            yield reference.objid
 
 
 def _hides(call: FormCall) -> bool:
@@ -128,8 +128,8 @@ def _forms(graph: PdfGraph, resources: Any) -> Mapping[str, Any]:
 def _calls(off: _Off, content: bytes, resources: Any, level: int) -> Iterator[FormCall]:
     graph = off.graph
     forms = _forms(graph, resources)
-    for found in CALL.finditer(content):
-        reference = forms.get((found[1] or b"").decode("latin-1"))
+    for match in CALL.finditer(content):
+        reference = forms.get((match[1] or b"").decode("latin-1"))
         stream = graph.resolved(reference)
         if isinstance(stream, PDFStream):
             is_hidden = off.hides(stream.attrs.get("OC"))
@@ -142,5 +142,5 @@ def _calls(off: _Off, content: bytes, resources: Any, level: int) -> Iterator[Fo
 
 def _content(graph: PdfGraph, page: Mapping[str, Any]) -> bytes:
     contents = graph.resolved(page.get("Contents"))
-    streams = [graph.resolved(each) for each in (contents if isinstance(contents, list) else [contents])]
+    streams = [graph.resolved(content) for content in (contents if isinstance(contents, list) else [contents])]
     return b"\n".join(unpacked(stream) or b"" for stream in streams if isinstance(stream, PDFStream))

@@ -53,7 +53,7 @@ def letters(text_page: Any) -> str:
         text = _PAIRS.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16") + REST, text)
         text = _HALVES.sub("\ufffd", text)
     if "\0" in text:
-        text = re.sub("\0", lambda found: _nothing(text_page, found.start()), text)
+        text = re.sub("\0", lambda match: _nothing(text_page, match.start()), text)
     return text
 
 
@@ -87,14 +87,14 @@ class Reader:
 
     def line_ranges(self) -> Iterator[tuple[int, int]]:
         start = 0
-        for found in _ENDS_OF_LINES.finditer(self.text):
-            if found[0] not in _JOINTS:
-                yield start, found.start()
-            elif self._is_end_of_line(found.start()):
-                yield start, found.end()
+        for match in _ENDS_OF_LINES.finditer(self.text):
+            if match[0] not in _JOINTS:
+                yield start, match.start()
+            elif self._is_end_of_line(match.start()):
+                yield start, match.end()
             else:
                 continue
-            start = found.end()
+            start = match.end()
         yield start, len(self.text)
 
     def _is_end_of_line(self, hyphen: int) -> bool:
@@ -104,12 +104,12 @@ class Reader:
         before, after = self.box(hyphen), self.box(hyphen + 1)
         return abs(after.middle - before.middle) > 0.5 * before.height or after.right < before.left
 
-    def words(self, start: int, end: int, found: PageText) -> Iterator[Word]:
+    def words(self, start: int, end: int, page_text: PageText) -> Iterator[Word]:
         for match in _WORD.finditer(self.text, start, end):
             for first, last in self._visible(match.start(), match.end()):
                 box = self.box(first).around(self.box(last - 1))
                 if self.is_seen(box):
-                    text = self.shown(first, self.text[first:last], found)
+                    text = self.shown(first, self.text[first:last], page_text)
                     if text:
                         yield Word(self.write(text, is_last=last == end), box)
 
@@ -119,18 +119,18 @@ class Reader:
             return False
         return bool(box.within(self.whole).area >= 0.2 * box.area)
 
-    def shown(self, first: int, text: str, found: PageText) -> str:
+    def shown(self, first: int, text: str, page_text: PageText) -> str:
         """Return letters from a place on as they are shown, and count them. Letters without a meaning are left out."""
         text = self._symbols(first, text)
-        found.letters += len(text)
+        page_text.letters += len(text)
         if text.isalnum() and text.isascii() and not self._is_unknown(first, text[0]):  # of one font
             return text
         letters = []
-        for place, letter in enumerate(text, first):
-            if self._is_unknown(place, letter):
-                letter = self._named(place, letter)
-                found.unknown += letter == "" or _is_private(letter)
-                found.lost += letter == ""
+        for number, letter in enumerate(text, first):
+            if self._is_unknown(number, letter):
+                letter = self._named(number, letter)
+                page_text.unknown += letter == "" or _is_private(letter)
+                page_text.lost += letter == ""
             letters.append(letter)
         return "".join(letters)
 
@@ -196,7 +196,7 @@ class Reader:
         font = self._font(first)
         if not is_symbol_font(font) and not _PRIVATE.search(text):
             return text
-        return "".join(self._symbol(first + place, letter) for place, letter in enumerate(text))
+        return "".join(self._symbol(first + index, letter) for index, letter in enumerate(text))
 
     def _symbol(self, number: int, letter: str) -> str:
         font = self._font(number)
@@ -211,8 +211,8 @@ class Reader:
 
     def _font(self, number: int) -> str:
         """Return the name of a letter's font as office files have it."""
-        found = _FONT.fullmatch(self._font_name(number))
-        return f"{found[1]} {found[2]}".strip().lower() if found else ""
+        match = _FONT.fullmatch(self._font_name(number))
+        return f"{match[1]} {match[2]}".strip().lower() if match else ""
 
     def _font_name(self, number: int) -> str:
         name, flags = ctypes.create_string_buffer(_LONGEST_NAME), ctypes.c_int()
@@ -236,7 +236,7 @@ class Reader:
     def write(self, text: str, *, is_last: bool) -> str:
         """Return the text of a word as it is written, ``is_last`` on its line."""
         is_divided = is_last and len(text) > 1 and text[-1] in HYPHENS and text[-2].isalpha()
-        text = _LIGATURES.sub(lambda found: unicodedata.normalize("NFKC", found[0]), text).translate(_PLACES)
+        text = _LIGATURES.sub(lambda match: unicodedata.normalize("NFKC", match[0]), text).translate(_PLACES)
         if is_divided:
             return text if text.endswith(("-", "\u2010")) else text.rstrip(DIVIDED) + DIVIDED
         return text.replace(DIVIDED, "-")

@@ -24,32 +24,32 @@ def read(reader: Reader, find_lines: Callable[[Reader, PageText], None]) -> Page
     objects = reader.objects
     if objects.invisible and objects.covered(reader.places.whole) > _SCANNED:
         whole = _read(replace(reader, left_out=objects.hidden), find_lines)
-        shown = _read(replace(reader, left_out=objects.hidden | objects.invisible), find_lines)
-        return whole if shown.letters * _HARDLY < whole.letters else shown
+        page_text = _read(replace(reader, left_out=objects.hidden | objects.invisible), find_lines)
+        return whole if page_text.letters * _HARDLY < whole.letters else page_text
     return _read(replace(reader, left_out=objects.hidden | objects.invisible), find_lines)
 
 
 def _read(reader: Reader, find_lines: Callable[[Reader, PageText], None]) -> PageText:
-    found = PageText()
-    find_lines(reader, found)
-    return found
+    page_text = PageText()
+    find_lines(reader, page_text)
+    return page_text
 
 
-def find_lines(reader: Reader, found: PageText) -> None:
+def find_lines(reader: Reader, page_text: PageText) -> None:
     """Add the lines of a page as PDFium has them."""
     for start, end in reader.line_ranges():
-        words = list(reader.words(start, end, found))
+        words = list(reader.words(start, end, page_text))
         if not words:
             continue
         line = reader.line(words, start, end)
-        if found.lines and _goes_on(found.lines[-1], line):
-            last, first = found.lines[-1].words[-1], words[0]
+        if page_text.lines and _goes_on(page_text.lines[-1], line):
+            last, first = page_text.lines[-1].words[-1], words[0]
             if first.box.left - last.box.right < _ADJACENT * line.size:
-                found.lines[-1].words[-1] = Word(last.text + first.text, last.box.around(first.box))
+                page_text.lines[-1].words[-1] = Word(last.text + first.text, last.box.around(first.box))
                 words = words[1:]
-            found.lines[-1].words.extend(words)
+            page_text.lines[-1].words.extend(words)
         else:
-            found.lines.append(line)
+            page_text.lines.append(line)
 
 
 def _goes_on(before: Line, line: Line) -> bool:

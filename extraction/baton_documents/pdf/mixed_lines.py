@@ -30,13 +30,13 @@ _UNITS = frozenset(_BEHIND_NUMBERS.split())
 """Words behind numbers, when nothing shows whether a word and a number are written in the order of reading."""
 
 
-def find_lines(reader: Reader, found: PageText) -> None:
+def find_lines(reader: Reader, page_text: PageText) -> None:
     """Add the lines of a page."""
     rows: list[Row | Line] = []
     for start, end in reader.line_ranges():
-        glyphs = pdf_glyphs.read(reader, start, end, found)
+        glyphs = pdf_glyphs.read(reader, start, end, page_text)
         if not _runs_as_the_page(reader, glyphs):
-            words = list(reader.words(start, end, found))
+            words = list(reader.words(start, end, page_text))
             line = reader.line(words, start, end) if words else None
             if line is not None:
                 is_vertical = reader.places.flow is Flow.VERTICAL
@@ -55,9 +55,9 @@ def find_lines(reader: Reader, found: PageText) -> None:
     turn_brackets(own)
     page = _Page(reader, own)
     lines = [page.line(row) if isinstance(row, Row) else row for row in rows]
-    found.lines += [line for line in lines if line is not None]
+    page_text.lines += [line for line in lines if line is not None]
     if reader.places.flow is Flow.VERTICAL:
-        _turn_round(found.lines)
+        _turn_round(page_text.lines)
 
 
 def _runs_as_the_page(reader: Reader, glyphs: Sequence[Glyph]) -> bool:
@@ -79,7 +79,7 @@ def _turned_line(reader: Reader, glyphs: Sequence[Glyph]) -> Line:
     items = [glyph.text for glyph in sorted(glyphs, key=along.__getitem__)]
     is_from_right = any(pdf_bidi.direction(item) in ("R", "AL") for item in items)
     order = pdf_bidi.reading_order(items, is_from_right=is_from_right, is_word_first=lambda word, number: True)
-    text = "".join(pdf_bidi.mirrored(items[place]) if is_turned else items[place] for place, is_turned in order)
+    text = "".join(pdf_bidi.mirrored(items[index]) if is_turned else items[index] for index, is_turned in order)
     box = Line([Word("", glyph.box) for glyph in glyphs], 0.0).box
     return Line([Word(reader.write(text, is_last=True), box)], 0.0, is_upright=False)
 
@@ -169,7 +169,7 @@ class _Page:
 
     def _is_word_first(self, cell: Sequence[Glyph], word: int, number: int) -> bool:
         """Return whether a word is read before the number to its right: if both were drawn as one."""
-        last = max(place for place in range(word, number) if pdf_bidi.direction(cell[place].text) == "L")
+        last = max(index for index in range(word, number) if pdf_bidi.direction(cell[index].text) == "L")
         between = cell[last + 1 : number]
         if between[0].text.isspace() != between[-1].text.isspace():
             is_sign = (between[0] if between[-1].text.isspace() else between[-1]).text in _SIGNS
@@ -185,7 +185,7 @@ class _Page:
         return first.strip("().,").lower() not in _UNITS
 
     def _words(self, cell: Sequence[Glyph], order: Sequence[tuple[int, bool]]) -> Iterator[Word]:
-        parts = [(cell[place], is_turned) for place, is_turned in order]
+        parts = [(cell[index], is_turned) for index, is_turned in order]
         runs = [list(run) for is_space, run in groupby(parts, lambda part: part[0].text.isspace()) if not is_space]
         for number, run in enumerate(runs):
             box = Line([Word("", glyph.box) for glyph, _ in run], 0.0).box
@@ -201,8 +201,8 @@ class _Page:
 def _leaning(cell: Sequence[Glyph]) -> int:
     """Return how many more commas and the like stand to the left of a word than to the right of one."""
     spaces = [True, *(item.text.isspace() for item in cell), True]
-    ends = [place for place, item in enumerate(cell, 1) if item.text in _ENDS]
-    return sum(spaces[place - 1] - spaces[place + 1] for place in ends)
+    ends = [number for number, item in enumerate(cell, 1) if item.text in _ENDS]
+    return sum(spaces[end - 1] - spaces[end + 1] for end in ends)
 
 
 def _near(edges: Sequence[float], edge: float) -> int:
@@ -211,14 +211,14 @@ def _near(edges: Sequence[float], edge: float) -> int:
 
 def _in_order(words: list[Word]) -> list[Word]:
     """Return words with places in the order of reading: those that run against the line change theirs."""
-    found: list[Word] = []
+    words_in_order: list[Word] = []
     run: list[Word] = []
     for word in words:
         if run and word.box.right > run[-1].box.left + 1:
-            found += _turned(run)
+            words_in_order += _turned(run)
             run = []
         run.append(word)
-    return found + _turned(run)
+    return words_in_order + _turned(run)
 
 
 def _turned(run: list[Word]) -> list[Word]:

@@ -65,24 +65,24 @@ class PageObjects:
 
 def read(page: Any, places: PagePlaces, layers: Layers, *, with_spans: bool = False) -> PageObjects:
     """Return the objects of a page. Text in ``layers`` is hidden."""
-    found = PageObjects()
+    objects = PageObjects()
     spans: dict[int, Span] = {}
     """By the addresses of their marks."""
     white: list[tuple[int, Box]] = []
     grounds: list[Box] = []
     for number, (item, matrix, is_off) in enumerate(_objects(page, layers)):
         if number >= MAX_OBJECTS:
-            return PageObjects(pictures=found.pictures)
+            return PageObjects(pictures=objects.pictures)
         kind = pdfium_c.FPDFPageObj_GetType(item)
         if kind == pdfium_c.FPDF_PAGEOBJ_TEXT:
             address = address_of(item)
             if with_spans:
-                _add_span(item, matrix, places, spans, found)
+                _add_span(item, matrix, places, spans, objects)
             color = _fill(item)
-            if is_off or color[3] == 0 or _is_clipped(item, found):
-                found.hidden.add(address)
+            if is_off or color[3] == 0 or _is_clipped(item, objects):
+                objects.hidden.add(address)
             elif pdfium_c.FPDFTextObj_GetTextRenderMode(item) in _INVISIBLE:
-                found.invisible.add(address)
+                objects.invisible.add(address)
             elif min(color[:3]) >= _WHITE and pdfium_c.FPDFTextObj_GetTextRenderMode(item) == 0:
                 box = _bounds(item, matrix, places)
                 if len(grounds) <= MAX_GROUNDS and not any(ground.holds(box) for ground in grounds):
@@ -90,18 +90,18 @@ def read(page: Any, places: PagePlaces, layers: Layers, *, with_spans: bool = Fa
         elif is_off:
             continue
         elif kind == pdfium_c.FPDF_PAGEOBJ_PATH:
-            _read_path(item, matrix, places, found)
+            _read_path(item, matrix, places, objects)
             if _is_filled(item):
-                found.shapes += 1
+                objects.shapes += 1
                 if min(_fill(item)[:3]) < _WHITE:
                     grounds.append(_bounds(item, matrix, places))
         elif kind in (pdfium_c.FPDF_PAGEOBJ_IMAGE, pdfium_c.FPDF_PAGEOBJ_SHADING):
             box = _bounds(item, matrix, places)
             grounds.append(box)
             if kind == pdfium_c.FPDF_PAGEOBJ_IMAGE:
-                found.pictures.append(box)
-    found.hidden.update(address for address, _ in white)
-    return found
+                objects.pictures.append(box)
+    objects.hidden.update(address for address, _ in white)
+    return objects
 
 
 def address_of(item: Any) -> int:
@@ -119,7 +119,7 @@ class _Level:
     matrix: _Matrix = _SAME
     is_off: bool = False
     calls: tuple[FormCall, ...] = ()
-    place: int = 0
+    index: int = 0
     forms: int = 0
 
     def next_call(self) -> FormCall:
@@ -135,11 +135,11 @@ def _objects(page: Any, layers: Layers) -> Iterator[tuple[Any, _Matrix, bool]]:
     ahead = [_Level(raw, pdfium_c.FPDFPage_GetObject, count, calls=layers.calls)]
     while ahead:
         level = ahead[-1]
-        if level.place >= level.count:
+        if level.index >= level.count:
             ahead.pop()
             continue
-        item = level.getter(level.parent, level.place)
-        level.place += 1
+        item = level.getter(level.parent, level.index)
+        level.index += 1
         is_off = level.is_off or (bool(layers.names) and _is_in_layer(item, layers.names))
         yield item, level.matrix, is_off
         if pdfium_c.FPDFPageObj_GetType(item) == pdfium_c.FPDF_PAGEOBJ_FORM and len(ahead) <= _MAX_LEVELS:
@@ -150,7 +150,9 @@ def _objects(page: Any, layers: Layers) -> Iterator[tuple[Any, _Matrix, bool]]:
             ahead.append(_Level(item, pdfium_c.FPDFFormObj_GetObject, count, inside, is_off, call.inner))
 
 
-def _add_span(item: Any, matrix: _Matrix, places: PagePlaces, spans: dict[int, Span], found: PageObjects) -> None:
+def _add_span(
+    item: Any, matrix: _Matrix, places: PagePlaces, spans: dict[int, Span], page_objects: PageObjects
+) -> None:
     """Add the innermost span of a text object. In a longer text, the places of its letters would be lost."""
     for number in reversed(range(pdfium_c.FPDFPageObj_CountMarks(item))):
         mark = pdfium_c.FPDFPageObj_GetMark(item, number)
@@ -161,7 +163,7 @@ def _add_span(item: Any, matrix: _Matrix, places: PagePlaces, spans: dict[int, S
             box = _bounds(item, matrix, places)
             span = spans.setdefault(address_of(mark), Span(text, box))
             span.box = span.box.around(box)
-            found.spans[address_of(item)] = span
+            page_objects.spans[address_of(item)] = span
         return
 
 
@@ -236,17 +238,17 @@ def _is_filled(item: Any) -> bool:
     return bool(pdfium_c.FPDFPath_GetDrawMode(item, mode, stroke)) and mode.value != pdfium_c.FPDF_FILLMODE_NONE
 
 
-def _is_clipped(item: Any, found: PageObjects) -> bool:
+def _is_clipped(item: Any, page_objects: PageObjects) -> bool:
     """Return whether nothing of an object is left by its clip. PDFium leaves out clips that hold all of it."""
     clip = pdfium_c.FPDFPageObj_GetClipPath(item)
     count = pdfium_c.FPDFClipPath_CountPaths(clip) if clip else 0
     left, bottom, right, top = _corners(item)
     for number in range(max(count, 0)):
         segments = max(pdfium_c.FPDFClipPath_CountPathSegments(clip, number), 0)
-        found.points += segments
-        if found.points > MAX_POINTS:
+        page_objects.points += segments
+        if page_objects.points > MAX_POINTS:
             return False
-        points = [_point(pdfium_c.FPDFClipPath_GetPathSegment(clip, number, place)) for place in range(segments)]
+        points = [_point(pdfium_c.FPDFClipPath_GetPathSegment(clip, number, index)) for index in range(segments)]
         if points:
             left, right = max(left, min(x for x, _ in points)), min(right, max(x for x, _ in points))
             bottom, top = max(bottom, min(y for _, y in points)), min(top, max(y for _, y in points))
@@ -259,11 +261,11 @@ def _point(segment: Any) -> tuple[float, float]:
     return x.value, y.value
 
 
-def _read_path(item: Any, matrix: _Matrix, places: PagePlaces, found: PageObjects) -> None:
+def _read_path(item: Any, matrix: _Matrix, places: PagePlaces, page_objects: PageObjects) -> None:
     """Add the lines of a path that are horizontal or vertical."""
-    lines, count = found.lines, pdfium_c.FPDFPath_CountSegments(item)
-    found.points += max(count, 0)
-    if len(lines) > MAX_LINES or found.points > MAX_POINTS:
+    lines, count = page_objects.lines, pdfium_c.FPDFPath_CountSegments(item)
+    page_objects.points += max(count, 0)
+    if len(lines) > MAX_LINES or page_objects.points > MAX_POINTS:
         return
     own = _times(_matrix(item), matrix)
     start = before = (0.0, 0.0)

@@ -100,8 +100,8 @@ def extract(body: bytes, first: int, last: int) -> ExtractedText:
                 errors.append(PageError(number, _LOST))
         except _PageUnreadable as problem:
             errors.append(PageError(number, str(problem)))
-    usual = _usual_size(line for each in lines.values() for line in each)
-    blocks = [block for number, each in lines.items() for block in _blocks(each, number, usual)]
+    usual = _usual_size(line for lines in lines.values() for line in lines)
+    blocks = [block for number, line in lines.items() for block in _blocks(line, number, usual)]
     return ExtractedText(tuple(blocks), title, count, tuple(sorted(errors, key=lambda error: error.page)))
 
 

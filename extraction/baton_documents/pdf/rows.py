@@ -105,11 +105,11 @@ def _space(one: Glyph, other: Glyph, space: Glyph | None, usual: float, rules: S
     width, size = _gap(one, other), max(one.size, other.size)
     least = _FULL_SPACE if is_full(one.text) or is_full(other.text) else _SPACE
     is_space = space is not None or width > usual + least * size
-    found = space or Glyph(" ", one.box, one.pen, one.level, size)
+    glyph = space or Glyph(" ", one.box, one.pen, one.level, size)
     if width > _CELLS * size or (is_space and _are_parted(one.box, other.box, rules)):
-        yield replace(found, text=GAP)
+        yield replace(glyph, text=GAP)
     elif is_space:
-        yield found
+        yield glyph
 
 
 def _are_parted(one: Box, other: Box, rules: Sequence[Box]) -> bool:
@@ -123,13 +123,13 @@ def _with_marks(glyphs: Sequence[Glyph]) -> list[Glyph]:
     """Return glyphs, each with the marks above and below it."""
     letters = [glyph for glyph in glyphs if not glyph.is_mark]
     bases = sorted(
-        (_middle(glyph), place) for place, glyph in enumerate(letters) if not glyph.text.isspace()
+        (_middle(glyph), index) for index, glyph in enumerate(letters) if not glyph.text.isspace()
     )  # fmt: skip
     marks: dict[int, str] = defaultdict(str)
     for mark in glyphs:
         if mark.is_mark and bases:
-            place = bisect(bases, (_middle(mark), 0))
-            near = bases[max(place - 2, 0) : place + 2]
+            index = bisect(bases, (_middle(mark), 0))
+            near = bases[max(index - 2, 0) : index + 2]
             _, base = min(near, key=lambda pair: _distance(letters[pair[1]], _middle(mark)))
             marks[base] += mark.text
     for base, texts in marks.items():
@@ -158,7 +158,7 @@ def turn_brackets(rows: Sequence[Row]) -> None:
             continue
         glyphs = row.in_order
         kinds: dict[str, list[tuple[str, bool]]] = defaultdict(list)
-        for glyph, is_inside in zip(glyphs, pdf_bidi.inside_from_left([each.text for each in glyphs]), strict=True):
+        for glyph, is_inside in zip(glyphs, pdf_bidi.inside_from_left([glyph.text for glyph in glyphs]), strict=True):
             if _is_bracket(glyph) and not is_inside:
                 kind = min(glyph.text, pdf_bidi.mirrored(glyph.text))
                 kinds[kind].append((glyph.text, glyph.is_as_read))

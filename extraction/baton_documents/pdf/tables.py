@@ -31,11 +31,11 @@ def put_in(lines: list[Line], edges: Sequence[Box]) -> list[Line]:
 
 
 def _grids(edges: Sequence[Box]) -> Iterator[_Rows]:
-    found = merge_edges([_edge(each) for each in edges], *[_TOLERANCE] * 4)
-    horizontal = sum(each["orientation"] == "h" for each in found)
-    if horizontal * (len(found) - horizontal) > MAX_CROSSINGS * 10:
+    merged = merge_edges([_edge(edge) for edge in edges], *[_TOLERANCE] * 4)
+    horizontal = sum(edge["orientation"] == "h" for edge in merged)
+    if horizontal * (len(merged) - horizontal) > MAX_CROSSINGS * 10:
         return
-    crossings = edges_to_intersections(found, _TOLERANCE, _TOLERANCE)
+    crossings = edges_to_intersections(merged, _TOLERANCE, _TOLERANCE)
     if len(crossings) > MAX_CROSSINGS:
         return
     for cells in cells_to_tables(intersections_to_cells(crossings)):
@@ -68,7 +68,7 @@ def _with_table(lines: list[Line], rows: _Rows) -> list[Line]:
     cells = [cell for row in rows for cell in row if cell is not None]
     texts: dict[Box, list[str]] = {cell: [] for cell in cells}
     rest: list[Line] = []
-    place: int | None = None
+    index: int | None = None
     for line in lines:
         outside: list[Word] = []
         inside: dict[Box, list[Word]] = {}
@@ -80,12 +80,12 @@ def _with_table(lines: list[Line], rows: _Rows) -> list[Line]:
                 inside.setdefault(cell, []).append(word)
         for cell, words in inside.items():
             texts[cell].append(" ".join(word.text for word in words))
-        if inside and place is None:
-            place = len(rest)
+        if inside and index is None:
+            index = len(rest)
         if outside:
             rest.append(line if not inside else Line(outside, line.size, line.is_upright, line.is_table))
     table = [[joined(texts[cell]) if cell is not None else "" for cell in row] for row in rows]
-    if place is None or sum(sum(map(bool, row)) > 1 for row in table) < 2:  # a frame around text
+    if index is None or sum(sum(map(bool, row)) > 1 for row in table) < 2:  # a frame around text
         return lines
-    rest.insert(place, Line([Word(table_text(table), whole, is_value=True)], 0.0, is_table=True))
+    rest.insert(index, Line([Word(table_text(table), whole, is_value=True)], 0.0, is_table=True))
     return rest

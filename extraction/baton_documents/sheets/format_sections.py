@@ -74,18 +74,18 @@ def format_sections(code: str) -> list[FormatSection]:
 
 def _parts(code: str) -> list[str]:
     parts = [""]
-    for found in _TOKEN.finditer(code):
-        if found[0] == ";":
+    for match in _TOKEN.finditer(code):
+        if match[0] == ";":
             parts.append("")
         else:
-            parts[-1] += found[0]
+            parts[-1] += match[0]
     return parts[:4]
 
 
 def _section(code: str, *, is_only: bool) -> FormatSection:
     tokens: list[Token] = []
-    for found in _TOKEN.finditer(code):
-        kind, text = found.lastgroup, found[found.lastgroup] if found.lastgroup else ""
+    for match in _TOKEN.finditer(code):
+        kind, text = match.lastgroup, match[match.lastgroup] if match.lastgroup else ""
         if kind in ("quoted", "escaped", "currency"):
             kind = "literal"
         if kind is not None and text:
@@ -131,5 +131,5 @@ def _shown_kind(code: str, tokens: list[Token], *, is_only: bool) -> Shows:
 
 def _is_scaled(tokens: list[Token]) -> bool:
     """Return True for a format that shows thousands or millions: a comma stands behind the last digit."""
-    last = max(place for place, (kind, _) in enumerate(tokens) if kind in ("digit", "general"))
+    last = max(index for index, (kind, _) in enumerate(tokens) if kind in ("digit", "general"))
     return tokens[last + 1 : last + 2] == [("sign", ",")]

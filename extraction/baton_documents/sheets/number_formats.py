@@ -70,8 +70,8 @@ class NumberFormat:
             number = float(value)
         except ValueError:
             return value
-        place = self._place(number)
-        section = self._sections[place]
+        index = self._place(number)
+        section = self._sections[index]
         match section.shows:
             case Shows.NOTHING:
                 return ""
@@ -87,7 +87,7 @@ class NumberFormat:
                 return _mask_integer(
                     f"{Decimal(plain_number(value)):f}",
                     section,
-                    is_for_negative=place == 1 and not self._is_conditional,
+                    is_for_negative=index == 1 and not self._is_conditional,
                 )
             case Shows.PLACES | Shows.UNIT:
                 return _with_unit(plain_number(value), section)
@@ -100,7 +100,7 @@ class NumberFormat:
     def _place(self, number: float) -> int:
         count = len(self._sections)
         if self._is_conditional:
-            return next((place for place, each in enumerate(self._sections) if each.is_for(number)), count - 1)
+            return next((index for index, section in enumerate(self._sections) if section.is_for(number)), count - 1)
         if count == 1:
             return 0
         if number < 0:
@@ -169,28 +169,28 @@ def _percentage(text: str, section: FormatSection) -> str:
     digits = f"{share.normalize():f}"
     _, _, decimals = digits.partition(".")
     behind_point = False
-    wanted = 0
-    for kind, each in section.tokens:
-        behind_point = behind_point or (kind, each) == ("sign", ".")
-        wanted += behind_point and kind == "digit" and each == "0"
-    if wanted > len(decimals):
-        digits += ("" if decimals else ".") + "0" * (wanted - len(decimals))
+    minimum = 0
+    for kind, piece in section.tokens:
+        behind_point = behind_point or (kind, piece) == ("sign", ".")
+        minimum += behind_point and kind == "digit" and piece == "0"
+    if minimum > len(decimals):
+        digits += ("" if decimals else ".") + "0" * (minimum - len(decimals))
     return f"{digits}%"
 
 
 def _mask_integer(text: str, section: FormatSection, *, is_for_negative: bool) -> str:
     """Return an integer in its places: with leading zeros, and the characters between digits."""
-    zeros = sum(kind == "digit" and each == "0" for kind, each in section.tokens)
+    zeros = sum(kind == "digit" and piece == "0" for kind, piece in section.tokens)
     digits = list(text.lstrip("+-").lstrip("0").zfill(zeros) if zeros else text.lstrip("+-").lstrip("0"))
     places = sum(kind == "digit" for kind, _ in section.tokens)
-    shown: list[str] = []
-    for kind, each in reversed(section.tokens):
+    parts: list[str] = []
+    for kind, piece in reversed(section.tokens):
         if kind == "digit":
             places -= 1
-            shown.append("".join(digits) if places == 0 else digits.pop() if digits else "")
-        elif kind == "literal" and not (is_for_negative and each in "()-"):
-            shown.append(each)
-    return ("-" if text.startswith("-") else "") + "".join(reversed(shown)).strip()
+            parts.append("".join(digits) if places == 0 else digits.pop() if digits else "")
+        elif kind == "literal" and not (is_for_negative and piece in "()-"):
+            parts.append(piece)
+    return ("-" if text.startswith("-") else "") + "".join(reversed(parts)).strip()
 
 
 def _with_unit(text: str, section: FormatSection) -> str:
@@ -198,7 +198,7 @@ def _with_unit(text: str, section: FormatSection) -> str:
     kinds = [kind in ("digit", "general") for kind, _ in section.tokens]
     first, last = kinds.index(True), len(kinds) - 1 - kinds[::-1].index(True)
     before, behind = (
-        "".join(each for kind, each in part if kind == "literal" and each not in "()+-")
+        "".join(text for kind, text in part if kind == "literal" and text not in "()+-")
         for part in (section.tokens[:first], section.tokens[last + 1 :])
     )
     return f"{'-' if text.startswith('-') else ''}{before.lstrip()}{text.removeprefix('-')}{behind.rstrip()}"

@@ -97,24 +97,24 @@ class SheetRows:
             raise refusals.too_long()
         self._row = integer((row.get("r") or "").strip()) or self._row + 1
         is_hidden = row.get("hidden") in _ON or row.get("ht") in _NOTHING
-        found: dict[int, str] = {}
+        cells: dict[int, str] = {}
         column = 0
         for element in row.iterchildren("{*}c"):
             # A cell without an address is to the right of the one before it.
-            line, given = place_of((element.get("r") or "").strip())
-            line, column = line or self._row, given or column + 1
+            line, column_number = place_of((element.get("r") or "").strip())
+            line, column = line or self._row, column_number or column + 1
             if column > MAX_COLUMNS or line > MAX_ROWS:
                 raise refusals.damaged()
             cell = SheetCell(line, column, element.get("t") or "n", integer(element.get("s")))
             cell.read(element)
             if cell.formula:
                 self._formulas.note(cell)
-            place = self._places[column - 1]
-            if not is_hidden and place >= 0 and (text := self._to_text(cell)):
+            index = self._places[column - 1]
+            if not is_hidden and index >= 0 and (text := self._to_text(cell)):
                 self._take(cell, text)
-                found[place] = text
-                self._row = self._row if len(found) > 1 else line
-        return found
+                cells[index] = text
+                self._row = self._row if len(cells) > 1 else line
+        return cells
 
     def _take(self, cell: SheetCell, text: str) -> None:
         """Note the room that a cell takes."""

@@ -69,10 +69,10 @@ class MovableFormula:
         self._pieces: list[str | int | _Row] = []
         """Texts that stay, relative columns as numbers, and relative rows."""
         end = 0
-        for found in _REFERENCE.finditer(formula):
-            self._pieces.append(formula[end : found.start()])
-            end = found.end()
-            self._add(found)
+        for match in _REFERENCE.finditer(formula):
+            self._pieces.append(formula[end : match.start()])
+            end = match.end()
+            self._add(match)
         self._pieces.append(formula[end:])
 
     def moved(self, rows: int, columns: int) -> str:
@@ -88,8 +88,8 @@ class MovableFormula:
                 texts.append(str((piece.number + rows - 1) % MAX_ROWS + 1))
         return "".join(texts)
 
-    def _add(self, found: re.Match[str]) -> None:
-        verbatim, *groups = found.groups()
+    def _add(self, match: re.Match[str]) -> None:
+        verbatim, *groups = match.groups()
         if verbatim is not None:
             self._pieces.append(verbatim)
         elif groups[1] is not None:

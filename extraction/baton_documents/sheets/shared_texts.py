@@ -35,13 +35,13 @@ class SharedTexts:
     @classmethod
     def read(cls, content: IO[bytes]) -> SharedTexts:
         """Return the texts of a part. Raises ``DocumentRefused``."""
-        found = cls()
+        texts = cls()
         for element in stream(content, "si"):
-            found._bytes += rich_text(element).encode(errors="replace")
-            found._ends.append(len(found._bytes))
-            if len(found._bytes) > MAX_SHARED or len(found._ends) > MAX_SHARED_TEXTS:
+            texts._bytes += rich_text(element).encode(errors="replace")
+            texts._ends.append(len(texts._bytes))
+            if len(texts._bytes) > MAX_SHARED or len(texts._ends) > MAX_SHARED_TEXTS:
                 raise refusals.too_long()
-        return found
+        return texts
 
 
 def rich_text(element: Any) -> str:
@@ -51,7 +51,7 @@ def rich_text(element: Any) -> str:
 
 def unescaped(text: str) -> str:
     """Return a text without the escapes of characters that XML cannot hold (ISO/IEC 29500-1 section 22.9.2.19)."""
-    return _ESCAPE.sub(lambda found: chr(int(found[1], 16)), text) if "_x" in text else text
+    return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), text) if "_x" in text else text
 
 
 def _texts(element: Any) -> Iterator[str]:

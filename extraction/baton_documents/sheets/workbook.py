@@ -69,7 +69,7 @@ class Workbook:
         if relations not in self._package:
             return []
         self._count(relations)
-        return [each.target for each in self._package.relations(name).values() if each.kind == kind]
+        return [relation.target for relation in self._package.relations(name).values() if relation.kind == kind]
 
     def _tree(self, name: str) -> Any:
         self._count(name)
@@ -96,19 +96,19 @@ class Workbook:
         if root is None:
             return []
         codes = {
-            _number(each.get("numFmtId")): each.get("formatCode", "")
-            for each in root.iterfind(f"{qname('s:numFmts')}/{qname('s:numFmt')}")
+            _number(element.get("numFmtId")): element.get("formatCode", "")
+            for element in root.iterfind(f"{qname('s:numFmts')}/{qname('s:numFmt')}")
         }
-        made: dict[int, NumberFormat] = {}
-        found: list[NumberFormat] = []
-        for each in root.iterfind(f"{qname('s:cellXfs')}/{qname('s:xf')}"):
-            number = _number(each.get("numFmtId"))
-            if number not in made:
-                made[number] = format_of(number, codes, from_1904=self._counts_from_1904)
-            found.append(made[number])
-            if len(found) >= MAX_FORMATS:
+        formats: dict[int, NumberFormat] = {}
+        number_formats: list[NumberFormat] = []
+        for element in root.iterfind(f"{qname('s:cellXfs')}/{qname('s:xf')}"):
+            number = _number(element.get("numFmtId"))
+            if number not in formats:
+                formats[number] = format_of(number, codes, from_1904=self._counts_from_1904)
+            number_formats.append(formats[number])
+            if len(number_formats) >= MAX_FORMATS:
                 break
-        return found
+        return number_formats
 
     @property
     def is_stale(self) -> bool:
@@ -123,16 +123,16 @@ class Workbook:
 
     def _visible_sheets(self) -> list[Sheet]:
         relations = self._package.relations(self._main)
-        found = []
-        for each in self._root.iterfind(f"{qname('s:sheets')}/{qname('s:sheet')}"):
-            relation = relations.get(each.get(qname("r:id"), ""))
-            is_visible = each.get("state", "visible") == "visible"
+        sheets = []
+        for sheet in self._root.iterfind(f"{qname('s:sheets')}/{qname('s:sheet')}"):
+            relation = relations.get(sheet.get(qname("r:id"), ""))
+            is_visible = sheet.get("state", "visible") == "visible"
             if is_visible and relation is not None and relation.kind == "worksheet":
-                found.append((each.get("name", ""), relation.target))
-        if len(found) > MAX_SHEETS:
+                sheets.append((sheet.get("name", ""), relation.target))
+        if len(sheets) > MAX_SHEETS:
             raise refusals.too_long()
-        parts = distinct(part for _, part in found)
-        return [Sheet(name, part) for (name, _), part in zip(found, parts, strict=True)]
+        parts = distinct(part for _, part in sheets)
+        return [Sheet(name, part) for (name, _), part in zip(sheets, parts, strict=True)]
 
 
 def _shape_texts(container: Any) -> Iterator[TextBlock]:

@@ -31,8 +31,8 @@ def extract(body: bytes, first: int, last: int) -> ExtractedText:
         try:
             rows = SheetRows(workbook.shared_texts, workbook.formats, room, is_stale=workbook.is_stale)
             with workbook.open(sheet) as content:
-                found = [TextBlock(BlockKind.TABLE, table, number) for table in _tables(rows.read(content), room)]
-            found += _drawn(workbook, sheet, number, errors)
+                text_blocks = [TextBlock(BlockKind.TABLE, table, number) for table in _tables(rows.read(content), room)]
+            text_blocks += _drawn(workbook, sheet, number, errors)
         except PROBLEMS:
             errors.append(PageError(number, "The sheet is damaged."))
             continue
@@ -41,8 +41,8 @@ def extract(body: bytes, first: int, last: int) -> ExtractedText:
                 raise
             errors.append(PageError(number, "The sheet is damaged."))
             continue
-        if found:
-            blocks += [TextBlock(BlockKind.HEADING, sheet.name, number, 1), *found]
+        if text_blocks:
+            blocks += [TextBlock(BlockKind.HEADING, sheet.name, number, 1), *text_blocks]
         if rows.missing:
             errors.append(PageError(number, _missing(rows)))
     return ExtractedText(tuple(blocks), None, len(workbook.sheets), tuple(errors))
@@ -67,7 +67,7 @@ def _tables(rows: Iterator[Row], room: TextRoom) -> Iterator[str]:
     lines: list[str] = []
     margin = before = 0
     for row in rows:
-        cells = [row.cells.get(place, "") for place in range(max(row.cells) + 1)]
+        cells = [row.cells.get(index, "") for index in range(max(row.cells) + 1)]
         line = row_text(cells)
         if not line:
             continue
@@ -75,7 +75,7 @@ def _tables(rows: Iterator[Row], room: TextRoom) -> Iterator[str]:
             yield _table(lines, margin)
             lines = []
         room.take(line)
-        empty = next(place for place, cell in enumerate(cells) if cell.strip())
+        empty = next(index for index, cell in enumerate(cells) if cell.strip())
         margin = min(margin, empty) if lines else empty
         lines.append(line)
         before = row.number

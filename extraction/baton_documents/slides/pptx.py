@@ -63,9 +63,9 @@ class _Presentation:
             main = self.package.main or ""
             relations = self.package.relations(main)
             ids = self.package.tree(main).iterfind(f"{qname('p:sldIdLst')}/{qname('p:sldId')}")
-            found = (relations.get(each.get(qname("r:id"), "")) for each in ids)
+            slides = (relations.get(slide_id.get(qname("r:id"), "")) for slide_id in ids)
             self._layouts: dict[str, _Layout] = {}
-            self.slides = distinct(each.target if each is not None else "" for each in found)
+            self.slides = distinct(slide.target if slide is not None else "" for slide in slides)
         except _PROBLEMS:
             raise refusals.damaged() from None
         if len(self.slides) > MAX_SLIDES:
@@ -148,9 +148,9 @@ class _Slide:
     def _graphic(self, data: Any) -> Iterator[TextBlock]:
         """Yield the blocks of a chart or a diagram. An embedded object of another program only shows a picture."""
         for kind, name, attribute in (("chart", "c:chart", "r:id"), ("diagram", "dgm:relIds", "r:dm")):
-            for each in data.iterfind(qname(name)):
+            for element in data.iterfind(qname(name)):
                 try:
-                    part = self._package.relations(self._name)[each.get(qname(attribute), "")].target
+                    part = self._package.relations(self._name)[element.get(qname(attribute), "")].target
                     if part in self._charts:  # each has its own part
                         continue
                     self._charts.add(part)
@@ -188,10 +188,10 @@ class _Slide:
 
 
 def _tree(root: Any) -> Any:
-    found = root.find(f"{qname('p:cSld')}/{qname('p:spTree')}")
-    if found is None:
+    tree = root.find(f"{qname('p:cSld')}/{qname('p:spTree')}")
+    if tree is None:
         raise KeyError("p:spTree")
-    return found
+    return tree
 
 
 def _shapes(container: Any, places: Mapping[str, Place]) -> Iterator[Any]:
@@ -222,8 +222,8 @@ def _is_hidden(shape: Any) -> bool:
 
 
 def _placeholder(shape: Any) -> Any:
-    found = shape[0].find(_PLACEHOLDER) if len(shape) else None
-    return found if found is not None else {}
+    placeholder = shape[0].find(_PLACEHOLDER) if len(shape) else None
+    return placeholder if placeholder is not None else {}
 
 
 def _placeholder_type(shape: Any) -> str:
@@ -233,8 +233,10 @@ def _placeholder_type(shape: Any) -> str:
 
 
 def _is_title(shape: Any) -> bool:
-    place = _placeholder(shape)
-    return place != {} and (place.get("type") in ("title", "ctrTitle") or place.get("idx", "0") == "0")
+    placeholder = _placeholder(shape)
+    return placeholder != {} and (
+        placeholder.get("type") in ("title", "ctrTitle") or placeholder.get("idx", "0") == "0"
+    )
 
 
 def _texts(shape: Any, inherited: Mapping[str, Any]) -> list[str]:

@@ -29,11 +29,11 @@ def raised(text: str, before: str) -> str:
     text = text.strip()
     if not text:
         return ""
-    if all(ord(each) in _RAISED for each in text):
+    if all(ord(letter) in _RAISED for letter in text):
         return text.translate(_RAISED)
     if text.isalpha() and (len(text) > 1 or (text in _ORDINALS and before[-1:] in tuple("0123456789nN"))):
         return text  # 1st, Mme
-    if text.startswith("[") or not any(each.isalnum() for each in text):
+    if text.startswith("[") or not any(letter.isalnum() for letter in text):
         return text
     return f"^{text}" if text.isalnum() else f"^({text})"
 

@@ -42,8 +42,8 @@ def extract(body: bytes, charset: str | None = None) -> ExtractedText:
     title = None
     blocks: list[TextBlock] = []
     if (front := _FRONT_MATTER.match(text)) and _FIELD.match(front[2].lstrip()):
-        found = _TITLE.search(front[2])
-        title, text = _unquote(found[1]) if found else None, text[front.end() :]
+        match = _TITLE.search(front[2])
+        title, text = _unquote(match[1]) if match else None, text[front.end() :]
         if fields := _TITLE.sub("", front[2], count=1).strip():
             blocks.append(TextBlock(BlockKind.PARAGRAPH, fields))
     blocks += _blocks(text)
@@ -86,9 +86,9 @@ def _pieces(lines: list[str]) -> Iterator[tuple[int, list[str]]]:
     """Yield pieces that are parsed by themselves, with the number of lines before each."""
     start, fence = 0, ""
     for number, line in enumerate(lines):
-        if found := _FENCE.match(line):
+        if match := _FENCE.match(line):
             if not fence:
-                fence = found[1]
+                fence = match[1]
             elif line.strip().startswith(fence) and not line.strip().strip(fence[0]):
                 fence = ""
         elif not fence and number - start >= _LINES_AT_ONCE and _HEADING.match(line):
@@ -102,7 +102,7 @@ def _parse(parser: MarkdownIt, lines: list[str]) -> Iterator[tuple[TextBlock, in
     if len(lines) > _MOST_LINES or sum(line.count("|") for line in lines) > _MOST_CELLS:
         return
     tokens = parser.parse("\n".join(lines))
-    for place, token in enumerate(tokens):
+    for index, token in enumerate(tokens):
         if token.map is None:
             continue
         is_item = token.type == "list_item_open" and token.level == 1
@@ -112,7 +112,7 @@ def _parse(parser: MarkdownIt, lines: list[str]) -> Iterator[tuple[TextBlock, in
         if not source:
             continue
         if token.type == "heading_open":
-            if text := tokens[place + 1].content.strip():
+            if text := tokens[index + 1].content.strip():
                 yield TextBlock(BlockKind.HEADING, text, level=int(token.tag[1]), source=source), line
         elif (kind := BlockKind.LIST_ITEM if is_item else _KINDS.get(token.type)) is not None:
             yield TextBlock(kind, source), line

@@ -49,9 +49,9 @@ def extract(body: bytes, charset: str | None = None) -> ExtractedText:
 
 def paragraphs(text: str) -> list[TextBlock]:
     """Return the paragraphs of a text, verbatim."""
-    found: list[TextBlock] = []
+    blocks: list[TextBlock] = []
     end = 0
     for match in _PARAGRAPH.finditer(text):
-        found.append(TextBlock(BlockKind.PARAGRAPH, match[0].rstrip(), space=text[end : match.start()]))
-        end = match.start() + len(found[-1].text)
-    return found
+        blocks.append(TextBlock(BlockKind.PARAGRAPH, match[0].rstrip(), space=text[end : match.start()]))
+        end = match.start() + len(blocks[-1].text)
+    return blocks

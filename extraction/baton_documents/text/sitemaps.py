@@ -35,21 +35,21 @@ def read_sitemap(body: bytes, *, limit: int, charset: str | None = None) -> Site
         encoding = find_encoding(xml, MediaType("application/xml", charset))
         for piece in encoding.decode_pieces(xml, _PIECE):
             parser.Parse(piece, False)  # noqa: FBT003 - takes no names
-            if not reading.found.is_complete:
-                return reading.found
+            if not reading.sitemap.is_complete:
+                return reading.sitemap
         parser.Parse("", True)  # noqa: FBT003
     except expat.ExpatError as error:
         raise no_sitemap(f"It is no well-formed XML: {error}.") from None
     if not reading.is_sitemap:
         raise no_sitemap("It is XML, but no sitemap.")
-    return reading.found
+    return reading.sitemap
 
 
 class _Reading:
     """The addresses of one file, collected while it is parsed."""
 
     def __init__(self, limit: int) -> None:
-        self.found = Sitemap()
+        self.sitemap = Sitemap()
         self.is_sitemap = False
         self._limit = limit
         self._path: list[str] = []
@@ -71,11 +71,11 @@ class _Reading:
 
     def end(self, name: str) -> None:
         if self._path in (["urlset", "url", "loc"], ["sitemapindex", "sitemap", "loc"]):
-            into = self.found.urls if self._path[0] == "urlset" else self.found.sitemaps
+            into = self.sitemap.urls if self._path[0] == "urlset" else self.sitemap.sitemaps
             if len(into) < self._limit:
                 into.append("".join(self._text).strip())
             else:
-                self.found.is_complete = False
+                self.sitemap.is_complete = False
         self._path.pop()
 
 

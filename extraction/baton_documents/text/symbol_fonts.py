@@ -76,10 +76,12 @@ def symbols(text: str, font: str | None) -> str:
     """Return what a text in a font shows. Text in other fonts is returned as it is, apart from private characters."""
     table = _FONTS.get((font or "").strip().lower())
     if table is None:
-        if not any(ord(each) in _PRIVATE for each in text):
+        if not any(ord(letter) in _PRIVATE for letter in text):
             return text
-        return "".join(_SYMBOL.get(ord(each) & 0xFF, _UNKNOWN) if ord(each) in _PRIVATE else each for each in text)
-    return "".join(table.get(_code(each), _UNKNOWN) for each in text)
+        return "".join(
+            _SYMBOL.get(ord(letter) & 0xFF, _UNKNOWN) if ord(letter) in _PRIVATE else letter for letter in text
+        )
+    return "".join(table.get(_code(letter), _UNKNOWN) for letter in text)
 
 
 def symbol(code: str, font: str | None) -> str:

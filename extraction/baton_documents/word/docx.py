@@ -130,35 +130,39 @@ class _Document:
     def _paragraph(self, element: Any, *, is_hidden: bool) -> Iterator[TextBlock]:
         properties = element.find(qname("w:pPr"))
         style_id, style = self._styles.paragraph_style(properties)
-        found = self._read_paragraph(element, style, is_hidden=is_hidden)
-        text = (self._merged + found.text).strip()
+        paragraph = self._read_paragraph(element, style, is_hidden=is_hidden)
+        text = (self._merged + paragraph.text).strip()
         if _end_is_deleted(properties):
-            self._merged += found.text
+            self._merged += paragraph.text
         else:
             self._merged = ""
-            place = self._numbering.place(properties, style_id)
-            number = self._numbering.number(place) if place is not None and not self._is_gone(properties, text) else ""
+            list_place = self._numbering.place(properties, style_id)
+            number = (
+                self._numbering.number(list_place)
+                if list_place is not None and not self._is_gone(properties, text)
+                else ""
+            )
             if text:
-                yield _block(text, number, style, properties, is_item=place is not None)
-        yield from self._attached(found)
+                yield _block(text, number, style, properties, is_item=list_place is not None)
+        yield from self._attached(paragraph)
 
     def _read_paragraph(self, element: Any, style: WordStyle, *, is_hidden: bool) -> ParagraphText:
-        found = self._reader.paragraph(element, style, is_hidden_by_table=is_hidden)
-        self._notes.update(dict.fromkeys(found.notes))
-        start = " ".join(found.text.split())[:40]
-        for problem in found.problems:
+        paragraph_text = self._reader.paragraph(element, style, is_hidden_by_table=is_hidden)
+        self._notes.update(dict.fromkeys(paragraph_text.notes))
+        start = " ".join(paragraph_text.text.split())[:40]
+        for problem in paragraph_text.problems:
             self._note(f'{problem[:-1]} (at "{start}").' if start else problem)
-        return found
+        return paragraph_text
 
     def _note(self, problem: str) -> None:
         if len(self.problems) < MAX_PROBLEMS:
             self.problems.append(problem)
 
-    def _attached(self, found: ParagraphText) -> Iterator[TextBlock]:
+    def _attached(self, paragraph_text: ParagraphText) -> Iterator[TextBlock]:
         """Yield the text boxes and charts of a paragraph."""
-        for box in found.boxes:
+        for box in paragraph_text.boxes:
             yield from self._blocks(box)
-        for kind, relation_id in found.charts:
+        for kind, relation_id in paragraph_text.charts:
             try:
                 name = self.package.relations(self._part)[relation_id].target
                 if name not in self._charts:  # each has its own part
@@ -219,13 +223,13 @@ class _Document:
             elif element.tag == _P:
                 properties = element.find(qname("w:pPr"))
                 style_id, style = self._styles.paragraph_style(properties)
-                found = self._read_paragraph(element, style, is_hidden=is_hidden)
-                text = found.text.strip()
-                place = self._numbering.place(properties, style_id)
-                if place is not None and not self._is_gone(properties, text):
-                    text = f"{self._numbering.number(place)} {text}".strip()
+                paragraph = self._read_paragraph(element, style, is_hidden=is_hidden)
+                text = paragraph.text.strip()
+                list_place = self._numbering.place(properties, style_id)
+                if list_place is not None and not self._is_gone(properties, text):
+                    text = f"{self._numbering.number(list_place)} {text}".strip()
                 yield text
-                attached += self._attached(found)
+                attached += self._attached(paragraph)
 
 
 def _block(text: str, number: str, style: WordStyle, properties: Any | None, *, is_item: bool) -> TextBlock:

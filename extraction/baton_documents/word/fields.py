@@ -37,8 +37,8 @@ class Field:
     @property
     def missing_result(self) -> str:
         """The text that Word shows for a field without a stored result; empty if it shows none."""
-        if self.form is not None and (shown := form_text(self.form)):
-            return shown
+        if self.form is not None and (text := form_text(self.form)):
+            return text
         return result_of("".join(self.instruction))
 
     @property
@@ -51,9 +51,9 @@ class Field:
 def ended_fields(root: Any) -> frozenset[Any]:
     """Return the marks of fields that have an end. Others would hide all the text behind them."""
     ahead: list[Any] = []
-    found: set[Any] = set()
+    runs: set[Any] = set()
     for mark in root.iter(_FIELD):
-        if any(each.tag in _DELETED for each in mark.iterancestors()):
+        if any(ancestor.tag in _DELETED for ancestor in mark.iterancestors()):
             continue
         kind = mark.get(_KIND)
         if kind == "begin":
@@ -61,8 +61,8 @@ def ended_fields(root: Any) -> frozenset[Any]:
         elif ahead:
             ahead[-1].append(mark)
             if kind == "end":
-                found.update(ahead.pop())
-    return frozenset(found)
+                runs.update(ahead.pop())
+    return frozenset(runs)
 
 
 def form_text(form: Any) -> str:
@@ -74,8 +74,8 @@ def form_text(form: Any) -> str:
     if choice is not None:
         entries = [entry.get(qname("w:val"), "") for entry in choice.iterfind(qname("w:listEntry"))]
         chosen = number_of(choice, "w:result")
-        place = (number_of(choice, "w:default") or 0) if chosen is None else chosen
-        return entries[place] if place < len(entries) else ""
+        index = (number_of(choice, "w:default") or 0) if chosen is None else chosen
+        return entries[index] if index < len(entries) else ""
     text = form.find(qname("w:textInput"))
     return value_of(text, "w:default") or ""
 

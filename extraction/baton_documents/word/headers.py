@@ -23,10 +23,10 @@ def used_parts(body: Any, settings: Any | None, relations: Mapping[str, Relation
     has_even = bool(toggle(settings, "w:evenAndOddHeaders"))
     names: dict[str, dict[str, None]] = {reference: {} for reference in _REFERENCES}
     for section in body.iter(qname("w:sectPr")):
-        shown = {"default": True, "first": bool(toggle(section, "w:titlePg")), "even": has_even}
+        kinds = {"default": True, "first": bool(toggle(section, "w:titlePg")), "even": has_even}
         for reference in section.iterchildren(*_REFERENCES):
             relation = relations.get(reference.get(qname("r:id"), ""))
-            if relation is not None and shown.get(reference.get(qname("w:type"), "default"), False):
+            if relation is not None and kinds.get(reference.get(qname("w:type"), "default"), False):
                 names[reference.tag][relation.target] = None
     return [name for parts in names.values() for name in parts]
 

@@ -74,23 +74,23 @@ class WordNumbering:
             level = style.list_level or 0
         return ListPlace(list_id, min(level, LEVELS - 1))
 
-    def number(self, place: ListPlace) -> str:
+    def number(self, list_place: ListPlace) -> str:
         """Count a paragraph, and return its number as it is shown. A bullet is shown only if it is a box or a tick."""
-        key = self._definition_id(place.list_id)
+        key = self._definition_id(list_place.list_id)
         counts = self._counts.setdefault(key, [None] * LEVELS)
         for level in range(LEVELS):
-            self._begin(place.list_id, level, counts)
-        level = place.level
+            self._begin(list_place.list_id, level, counts)
+        level = list_place.level
         for above in range(level):
             if counts[above] is None:
-                counts[above] = self._level(place.list_id, above).start
+                counts[above] = self._level(list_place.list_id, above).start
         before = counts[level]
-        counts[level] = self._level(place.list_id, level).start if before is None else before + 1
+        counts[level] = self._level(list_place.list_id, level).start if before is None else before + 1
         for below in range(level + 1, LEVELS):
-            restarts_below = self._level(place.list_id, below).restarts_below
+            restarts_below = self._level(list_place.list_id, below).restarts_below
             if restarts_below is None or level < restarts_below:
                 counts[below] = None
-        return self._format(place, counts)
+        return self._format(list_place, counts)
 
     def _begin(self, list_id: str, level: int, counts: list[int | None]) -> None:
         """Restart a level when a list that says so is used for the first time."""
@@ -101,20 +101,20 @@ class WordNumbering:
         if number_of(override, "w:startOverride") is not None:
             counts[level] = None
 
-    def _format(self, place: ListPlace, counts: list[int | None]) -> str:
-        own = self._level(place.list_id, place.level)
+    def _format(self, list_place: ListPlace, counts: list[int | None]) -> str:
+        own = self._level(list_place.list_id, list_place.level)
         if own.is_hidden:
             return ""
         if own.form == "bullet":
             mark = symbols(own.text, own.font).strip()
             return mark if mark in MARKS else ""
 
-        def number(found: re.Match[str]) -> str:
-            level = int(found[1]) - 1
-            each = self._level(place.list_id, level)
-            count = counts[level] if counts[level] is not None else each.start
-            form = "decimal" if own.is_decimal_throughout and each.form != "none" else each.form
-            return str(count).zfill(each.zeros) if each.zeros else number_text(count or 0, form)
+        def number(match: re.Match[str]) -> str:
+            level = int(match[1]) - 1
+            list_level = self._level(list_place.list_id, level)
+            count = counts[level] if counts[level] is not None else list_level.start
+            form = "decimal" if own.is_decimal_throughout and list_level.form != "none" else list_level.form
+            return str(count).zfill(list_level.zeros) if list_level.zeros else number_text(count or 0, form)
 
         return symbols(_PLACE.sub(number, own.text), own.font).strip()
 

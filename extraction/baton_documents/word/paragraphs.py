@@ -136,11 +136,11 @@ class WordTextReader:
     def _show(self, text: str) -> None:
         if text and self._is_shown():
             self._found.parts.append(text)
-            for each in self._fields:
-                each.has_result = True
+            for word_field in self._fields:
+                word_field.has_result = True
 
     def _is_shown(self) -> bool:
-        return self._is_visible and all(each.is_in_result for each in self._fields)
+        return self._is_visible and all(word_field.is_in_result for word_field in self._fields)
 
     def _run(self, run: Any) -> None:
         properties = run.find(qname("w:rPr"))
@@ -165,7 +165,7 @@ class WordTextReader:
         direct = toggle(properties, "w:vanish")
         if direct is not None:
             return direct
-        of_styles = [each for each in (self._style.is_hidden, style.is_hidden) if each is not None]
+        of_styles = [setting for setting in (self._style.is_hidden, style.is_hidden) if setting is not None]
         if self._is_hidden_by_table:
             of_styles.append(True)
         return sum(of_styles) % 2 == 1 if of_styles else bool(self._styles.document.is_hidden)
@@ -190,19 +190,19 @@ class WordTextReader:
             case "separate" if self._fields:
                 self._fields[-1].is_in_result = True
             case "end" if self._fields:
-                ended = self._fields.pop()
-                if not ended.has_result:
-                    self._show(ended.missing_result)
-                    if ended.unread_name and self._is_shown():
-                        self._found.problems.append(f"A field ({ended.unread_name}) cannot be read.")
+                word_field = self._fields.pop()
+                if not word_field.has_result:
+                    self._show(word_field.missing_result)
+                    if word_field.unread_name and self._is_shown():
+                        self._found.problems.append(f"A field ({word_field.unread_name}) cannot be read.")
 
     def _simple_field(self, element: Any) -> None:
         before = len(self._found.parts)
         self._walk(element)
         if len(self._found.parts) == before:
             form = element.find(qname("w:ffData"))
-            shown = form_text(form) if form is not None else ""
-            self._show(shown or result_of(element.get(qname("w:instr"), "")))
+            text = form_text(form) if form is not None else ""
+            self._show(text or result_of(element.get(qname("w:instr"), "")))
 
     def _note(self, element: Any) -> None:
         if self._is_shown():
@@ -275,16 +275,22 @@ class WordTextReader:
 
     def _alternatives(self, element: Any) -> None:
         """Read the first form of the same content that has any."""
-        found = self._found
+        paragraph_text = self._found
         for form in element:
-            before = self._extent(found)
+            before = self._extent(paragraph_text)
             self._walk(form)
-            if self._extent(found) != before:
+            if self._extent(paragraph_text) != before:
                 return
 
     @staticmethod
-    def _extent(found: ParagraphText) -> tuple[int, ...]:
-        return len(found.parts), len(found.boxes), len(found.charts), len(found.notes), len(found.problems)
+    def _extent(paragraph_text: ParagraphText) -> tuple[int, ...]:
+        return (
+            len(paragraph_text.parts),
+            len(paragraph_text.boxes),
+            len(paragraph_text.charts),
+            len(paragraph_text.notes),
+            len(paragraph_text.problems),
+        )
 
     def _equation(self, element: Any) -> None:
         self._show(equation_text(element))

@@ -31,8 +31,8 @@ class WordStyle:
     @property
     def heading_level(self) -> int | None:
         """The level of a heading from 1, or None for other texts."""
-        if found := _HEADING.fullmatch(self.name):
-            return int(found[1])
+        if match := _HEADING.fullmatch(self.name):
+            return int(match[1])
         if self.name.lower() == "title":
             return 1
         return self.outline + 1 if self.outline is not None and self.outline < 9 else None
@@ -83,10 +83,10 @@ class WordStyles:
         list_id: str | None = None
         list_level: int | None = None
         seen: set[str] = set()
-        each: str | None = style_id
-        while each in self._elements and each not in seen and len(seen) < MAX_ANCESTORS:
-            seen.add(each)
-            element = self._elements[each]
+        ancestor: str | None = style_id
+        while ancestor in self._elements and ancestor not in seen and len(seen) < MAX_ANCESTORS:
+            seen.add(ancestor)
+            element = self._elements[ancestor]
             of_runs, of_paragraphs = element.find(qname("w:rPr")), element.find(qname("w:pPr"))
             hidden = toggle(of_runs, "w:vanish") if hidden is None else hidden
             font = font_of(of_runs) if font is None else font
@@ -98,7 +98,7 @@ class WordStyles:
             if outline is None and (heading := WordStyle(value_of(element, "w:name") or "").heading_level):
                 # Built-in headings have their levels without saying so.
                 outline = heading - 1 if _HEADING.fullmatch(value_of(element, "w:name") or "") else None
-            each = value_of(element, "w:basedOn")
+            ancestor = value_of(element, "w:basedOn")
         return WordStyle(name, hidden, font, outline, shift, list_id, list_level)
 
 
