@@ -13,8 +13,8 @@ from pathlib import Path
 
 from baton_documents.errors import DocumentRefused
 from baton_documents.reader import Extractor
-from baton_local.root import ROOT
 
+ROOT = Path(__file__).parents[2]
 MEMORY = 1024 * 1024 * 1024
 """Bytes of address space, beyond those of a process that has loaded the libraries."""
 SECONDS = 20

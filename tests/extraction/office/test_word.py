@@ -8,9 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from baton.adapters.models.attachments.file_types import FileKind, file_type
 from baton_documents.results import BlockKind
-from tests import documents
 from tests.examples import examples
 from tests.office_files import NAMES, archive, strict, word_parts
 from tests.word_markup import STYLES, box, char, field, math, paragraph, read, run, style, term, texts
@@ -327,8 +325,6 @@ def test_the_main_part_may_have_any_name() -> None:
         for name, body in parts.items()
     }
     assert texts(archive(renamed)) == ["Hello."]
-    attached = file_type(archive(renamed), "a.docx", None)
-    assert (attached.kind, attached.mime_type) == (FileKind.DOCUMENT, documents.DOCX)
 
 
 def headed(settings: str = "", section: str = "") -> dict[str, str | bytes]:

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import io
-import zipfile
-
 import pytest
 
-from baton.adapters.models.attachments.file_types import FileKind, file_type
 from baton_documents.encodings.text_encoding import decode_text
 from baton_documents.errors import DocumentRefused
 from baton_documents.formats import DocumentFormat
@@ -97,7 +93,7 @@ def words(extracted: ExtractedText) -> str:
 
 @pytest.mark.parametrize(("text", "labels"), ENCODED)
 @pytest.mark.parametrize("form", TEXTS)
-def test_the_same_bytes_are_the_same_text_in_a_document_an_attachment_and_a_page(
+def test_the_same_bytes_are_the_same_text_in_a_document_and_a_page(
     text: str, labels: tuple[str, ...], form: DocumentFormat
 ) -> None:
     essence = {"html": "text/html", "markdown": "text/markdown", "csv": "text/csv"}.get(form, "text/plain")
@@ -107,19 +103,7 @@ def test_the_same_bytes_are_the_same_text_in_a_document_an_attachment_and_a_page
             body = encoded(line, label)
             announced = str(MediaType(essence, charset))
             assert decode_text(body, MediaType.parse(announced)) == line
-            found = file_type(body, f"a.{form}", announced)
-            assert (found.kind, found.mime_type, found.text) == (FileKind.TEXT, essence, line)
             extractor = Extractor()
             assert extractor.detect(body, "a", announced) is form
             document = words(extractor.extract(body, form, (1, 1), charset))
             assert document == words(extractor.extract(line.encode(), form, (1, 1), "utf-8"))
-
-
-@pytest.mark.parametrize("name", ["1" * 60_000, "word/document" + "1" * 60_000, "1x" * 30_000, "1" * 60_000 + ".xml"])
-def test_an_archive_is_recognised_whatever_its_names_are(name: str) -> None:
-    written = io.BytesIO()
-    with zipfile.ZipFile(written, "w") as archive:
-        for number in range(50):
-            archive.writestr(f"{number}/{name}", b"")
-        archive.writestr("word/document2.xml", b"")
-    assert file_type(written.getvalue(), "a.docx", None).kind is FileKind.DOCUMENT
