@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from baton_local.root import ROOT
 from tests.closures import Project
-from tests.extraction.limited import read
+from tests.extraction.limited import ROOT, read
 
 
 def test_all_that_a_reading_imports_is_known_beforehand() -> None:
