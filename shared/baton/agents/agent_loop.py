@@ -11,7 +11,7 @@ from typing import Any
 
 from baton.agents.answer_events import AnswerEvents
 from baton.agents.answer_sources import select_answer_sources, select_cited_sources
-from baton.agents.attempt_context import AttemptContext, Budget
+from baton.agents.attempt_context import Attempt, Budget
 from baton.agents.call_outcome import AgentResult, CallOutcome, Transfer
 from baton.agents.calls.tool_calls import Consult, ToolCalls, make_call_events
 from baton.agents.given_sources import GivenSources
@@ -72,7 +72,7 @@ class AgentLoop:
 
     def __init__(
         self,
-        context: AttemptContext,
+        context: Attempt,
         agent: AgentDefinition,
         tools: ToolSet,
         transcript: Transcript,

@@ -1,4 +1,4 @@
-"""The services of agents, and the context of an attempt at a run: its user, thread, lease and deadline."""
+"""The services of agents, and one attempt at a run: its lease, deadline, events, and what it has done so far."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from typing import Any
 from ag_ui.core import BaseEvent
 
 from baton.agents.context_budgets import ContextBudgets
+from baton.agents.run_facts import RunFacts
 from baton.agents.step_journal import StepJournal
+from baton.agents.transcript import Transcript
 from baton.authoring.functions import Functions
 from baton.concurrency.tasks import gather_all, stop_all
 from baton.domain.agents.agent import AgentDefinition
@@ -21,15 +23,16 @@ from baton.domain.documents.numbered_passages import PassageNumbers
 from baton.domain.errors import LeaseLost, StoreUnavailable
 from baton.domain.runs.conversation_data import ConversationData
 from baton.domain.runs.task import RemoteTask
-from baton.domain.runs.tool_call import ToolCallRecord
 from baton.domain.runs.usage import ModelUsage, Usage
 from baton.domain.tenants.identity import Scope
-from baton.domain.threads.message import Role, StoredMessage, with_text
+from baton.domain.threads.message import OutcomeType, Role, StoredMessage, with_text
 from baton.domain.threads.thread import Run
 from baton.domain.times import Today
 from baton.memory.agent_memory import AgentMemory
 from baton.memory.inspection.inspection import Inspection
+from baton.memory.prompt.history_reading import ReadHistory
 from baton.memory.prompt.token_estimates import message_tokens
+from baton.memory.recalled import MemorySearch
 from baton.ports.agents.agent_client import AgentClient
 from baton.ports.agents.chat_model import ChatModel, ModelCaller, ModelSettings, TokenCounter
 from baton.ports.agents.tools import Tools
@@ -39,7 +42,7 @@ from baton.ports.tenants.audit import AuditLog
 from baton.ports.threads.leases import Lease
 from baton.ports.threads.run_records import RunRecords
 from baton.tenants.registry.agent_registry import AgentRegistry
-from baton.tenants.registry.registered_agents import RegisteredAgents
+from baton.threads.handoffs.conversation_states import ConversationTracker
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,46 +150,46 @@ class ScreenedQuestion:
 
 
 @dataclass(frozen=True, slots=True)
-class AttemptContext:
-    """One attempt at a run, for the agents and tools that work on it."""
+class Attempt:
+    """One attempt at a run, for the dialogue and for the agents and tools that work on it."""
 
+    facts: RunFacts
     services: AgentServices
-    agents: RegisteredAgents
-    """The tenant's agents, as they were when the run began."""
-    scope: Scope
-    """The user's, with the permissions the message came with."""
-    thread_id: str
-    run: Run
     lease: Callable[[], Lease]
     """The lease as last renewed. Every write carries its fence."""
     ensure_lease: Callable[[], Awaitable[None]]
     """Makes sure that no other worker has the run. Raises ``LeaseLost``."""
-    files: ThreadFiles
     deadline: float
     """Event loop time by which the turn must have ended."""
     reserve_seconds: float
     """Reserved at the end of the turn, so that the agent can still answer with what it has."""
-    stop: asyncio.Event
-    """Set to end the run where it is."""
-    opened: asyncio.Event
-    """Set once the question is stored: before that no tool is called and no other agent asked."""
     emit: EmitEvent
     """Takes the run's events for its user."""
     today: Today
     """The day of the run. It is the same for all its agents, and does not change at midnight."""
-    writes: Writes = field(default_factory=Writes)
-    journal: Mapping[str, ToolCallRecord] = field(default_factory=dict)
-    """Calls that an earlier attempt has executed, by id. They are not repeated."""
-    remote_tasks: RemoteTasks = field(default_factory=lambda: RemoteTasks({}))
+    history: ReadHistory
+    """The messages before the question that the active agent's prompt may hold."""
+    search: MemorySearch
+    """The search of memory for the message, done for the agent that is active when the run begins."""
+    tracker: ConversationTracker
+    transcript: Transcript
+    remote_tasks: RemoteTasks
     """Tasks of remote agents that an earlier attempt has begun. They are followed, or stopped after the run."""
+    steps: StepJournal
+    """The steps of agents with ``run`` in this exchange."""
+    inspection: Inspection
+    """The notes of the Context Inspector on the run."""
+    data: ConversationData
+    """The data that tools keep in the conversation, with the changes of this attempt."""
+    ends_at_once_as: OutcomeType | None = None
+    """ERROR if the run is given up, CANCELLED if it was cancelled while it waited; None if it is answered."""
+    stop: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set to end the run where it is."""
+    opened: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set once the question is stored: before that no tool is called and no other agent asked."""
     passed_on: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when another worker takes the run over: remote agents continue working for it."""
-    data: ConversationData = field(default_factory=ConversationData)
-    """The data that tools keep in the conversation, with the changes of this attempt."""
-    steps: StepJournal = field(default_factory=StepJournal)
-    """The steps of agents with ``run`` in this exchange."""
-    inspection: Inspection = field(default_factory=Inspection)
-    """The notes of the Context Inspector on the run."""
+    writes: Writes = field(default_factory=Writes)
     screened: ScreenedQuestion = field(default_factory=ScreenedQuestion)
     numbers: PassageNumbers = field(default_factory=PassageNumbers)
     """The numbers of passages in the prompts of the run. A consulted agent has its own."""
@@ -194,6 +197,23 @@ class AttemptContext:
     """Other texts of the run's prompts as guardrails have left them, by agent, origin and text; None: left out."""
     spent: list[ModelUsage] = field(default_factory=list)
     """The usage of each call of a model."""
+
+    @property
+    def scope(self) -> Scope:
+        return self.facts.scope
+
+    @property
+    def thread_id(self) -> str:
+        return self.facts.thread.id
+
+    @property
+    def run(self) -> Run:
+        return self.facts.run
+
+    @property
+    def files(self) -> ThreadFiles:
+        """The files of the thread."""
+        return self.services.files.of_thread(self.scope, self.thread_id)
 
     def emit_all(self, events: Iterable[BaseEvent]) -> None:
         """Emit the events as they are made."""

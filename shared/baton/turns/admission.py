@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from baton.agents.approvals import audit_answer
 from baton.agents.tools.tool_set import find_taken_name
@@ -34,7 +34,6 @@ from baton.memory.early_recall import EarlyRecall
 from baton.ports.threads.leases import Lease, LeaseRequest, NoSuchThread
 from baton.ports.threads.turn_queue import HeldRecord
 from baton.tenants.rates import RunPermit
-from baton.tenants.registry.registered_agents import RegisteredAgents
 from baton.threads.handoffs.forks import is_led_by_parent
 from baton.threads.leases import give_back
 from baton.threads.requests.thread_access import distinguish_unavailable
@@ -45,10 +44,11 @@ from baton.threads.requests.turn_requests import (
     MessageRequest,
     TurnRequest,
 )
-from baton.turns.branch_points import BranchOpening, BranchPoints
+from baton.turns.branch_points import BranchPoints
 from baton.turns.committing import FinishedRun
 from baton.turns.recovery import Orphan, find_orphan
 from baton.turns.repeats import find_finished
+from baton.turns.run import RunExecution
 from baton.turns.turn_call import TurnCall, discard
 from baton.turns.turn_services import TurnServices
 
@@ -69,20 +69,6 @@ REFUSALS = (
     RateLimited,
 )
 """Errors that refuse a request before its run begins. Nothing of the request is stored."""
-
-
-@dataclass(frozen=True, slots=True)
-class AdmittedRun:
-    """A run that may begin under its lease."""
-
-    call: TurnCall
-    """The call that it answers. The run of an orphan has no caller."""
-    lease: Lease
-    scope: Scope
-    """The user's scope, with the permissions that the message came with."""
-    agents: RegisteredAgents
-    branch: BranchOpening | None = None
-    """The branch that the run begins; the thread of ``lease`` is then that of its point."""
 
 
 class Admission:
@@ -164,7 +150,7 @@ class Admission:
         )
         return error
 
-    async def admit(self, call: TurnCall, lease: Lease) -> AdmittedRun | FinishedRun | None:
+    async def admit(self, call: TurnCall, lease: Lease) -> RunExecution | FinishedRun | None:
         """Return the run to carry out under the lease: the run of the call, or an orphaned run, which comes first.
 
         Return the finished run if an earlier copy of the request was carried out, and None while other answers are
@@ -206,12 +192,12 @@ class Admission:
 
     async def admit_orphan(
         self, orphan: Orphan, lease: Lease, *, deadline: float, record: HeldRecord | None
-    ) -> AdmittedRun:
+    ) -> RunExecution:
         """Return the run whose worker died. Its caller gets the events over its connections and by replay."""
         call = TurnCall(lease.scope, orphan.request, discard, deadline, deadline, record=record)
         return await self._admit_own(call, lease, orphan.scope)
 
-    async def _admit_own(self, call: TurnCall, lease: Lease, scope: Scope) -> AdmittedRun:
+    async def _admit_own(self, call: TurnCall, lease: Lease, scope: Scope) -> RunExecution:
         """Return the run of the call, which begins a branch if the request asks for one."""
         request, branch = call.request, None
         if isinstance(request, MessageRequest) and request.branch is not None:
@@ -220,7 +206,7 @@ class Admission:
         agents = await self._agents.of(lease.scope)
         if branch is not None:
             lease = replace(lease, thread=branch.point.thread)
-        return AdmittedRun(call, lease, scope, agents, branch)
+        return RunExecution(self._services, call, lease, scope, agents, branch)
 
     async def _find_earlier(self, call: TurnCall, lease: Lease, refusal: BatonError) -> FinishedRun:
         """Return the run of an earlier copy of this request, and give the lease back.

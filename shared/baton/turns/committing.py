@@ -10,8 +10,9 @@ from ag_ui.core import BaseEvent
 from aws_lambda_powertools import Logger
 
 from baton.agents.approvals import make_interrupts, pending_interrupts
-from baton.agents.attempt_context import Writes
+from baton.agents.attempt_context import Attempt
 from baton.agents.consulting.orphaned_tasks import settle_tasks, stop_remote_tasks
+from baton.agents.run_facts import RunFacts
 from baton.concurrency.tasks import gather_all
 from baton.domain.errors import BatonError, error_from_code
 from baton.domain.handoffs.handoff import HandoffOutcome
@@ -26,7 +27,6 @@ from baton.domain.threads.run_events import state_changes
 from baton.domain.threads.running_conversation import RunningConversation
 from baton.domain.threads.thread import EndReason, Run, Thread, ThreadStatus, Watchers
 from baton.domain.tracing import current_trace_id
-from baton.memory.inspection.inspection import Inspection
 from baton.ports.threads.leases import Commit
 from baton.ports.threads.messages import TurnRecord
 from baton.threads.outbox.event_log import restore
@@ -34,7 +34,6 @@ from baton.threads.outbox.outbox import Outbox
 from baton.threads.requests.queue_mapping import queued_summary, queued_title
 from baton.turns.dialogue.dialogue_result import DialogueResult, count_failure, end_events
 from baton.turns.lease_keeper import LeaseHolder
-from baton.turns.run_state import RunState
 from baton.turns.turn_services import TurnServices
 
 logger = Logger(child=True)
@@ -60,30 +59,29 @@ class RunOutcome:
 class RunCommit:
     """The commit of one attempt at a run."""
 
-    state: RunState
+    services: TurnServices
+    facts: RunFacts
     holder: LeaseHolder
     outbox: Outbox
-    writes: Writes
-    inspection: Inspection
     first_token_ms: int | None = None
     """Milliseconds from the question to the first word of the answer; None if there is none."""
     time_zone: str | None = None
     """The user's time zone; None if it is not known."""
 
-    async def commit(self, result: DialogueResult) -> FinishedRun:
+    async def commit(self, attempt: Attempt, result: DialogueResult) -> FinishedRun:
         """Write the messages, commit them by moving the thread's pointer, then send the events that end the run.
 
         The connections get the last events while the follow-up is done. Slow ones are waited for at the very end.
         """
-        store, lease, run = self._services.store, self.holder.lease, self._run
-        question = result.screened.apply(self.state.question, self._services.agents.counter)
+        store, lease, run = self.services.store, self.holder.lease, self._run
+        question = result.screened.apply(self.facts.question, self.services.agents.counter)
         said = result.messages or (question,)
         messages = said if said[0].ordinal == question.ordinal else (question, *said)
         pending = self._pending(result)
         ended = self._find_ended_session(messages[-1]) if result.ends_conversation else None
         conversation = result.conversation
         if ended is not None:
-            conversation = self._services.conversations.leave(conversation, HandoffOutcome.CLOSED)
+            conversation = self.services.conversations.leave(conversation, HandoffOutcome.CLOSED)
         if self.outbox.log.is_piece_needed:
             await self.outbox.log.write_piece(lease)
         # Do not write these events to the log: a reader would see an end before the commit, which may still fail.
@@ -92,21 +90,21 @@ class RunCommit:
         final = [self.outbox.log.number(event) for event in (*_changes(result.conversation, conversation), *ends)]
         end = self._end(result, messages[-1], conversation, pending)
         messages = (*messages[:-1], replace(messages[-1], end=end))
-        *others, last = (each for each in messages if each is not self.state.question)
+        *others, last = (each for each in messages if each is not self.facts.question)
         is_queued, *_ = await gather_all(
             self._notify_of_end(self._thread, ended),
-            self.writes.done(),
+            attempt.writes.done(),
             *(store.put_message(lease, each) for each in others),
         )
         # Write the last message last: readers that find the run's end assume that all earlier messages are stored.
         await store.put_message(lease, last)
         if result.forked is not None:
-            await self._services.forks.extend(lease.scope, result.forked)
+            await self.services.forks.extend(lease.scope, result.forked)
         if ended is not None:
-            await self._services.sessions.record(lease, ended)
+            await self.services.sessions.record(lease, ended)
         if run.attempt > 1:
-            await settle_tasks(self._services.agents, lease, run, self.state.journal)
-            await self._services.conversations.undo(lease, self.state.question, end.change)
+            await settle_tasks(self.services.agents, lease, run, self.facts.journal)
+            await self.services.conversations.undo(lease, self.facts.question, end.change)
         due = result.summary_due
         summary_at = due.below if due is not None and due.thread_id == self._thread.id else None
         # A guardrail's replacement is a second version of the question under the same fence.
@@ -127,7 +125,7 @@ class RunCommit:
         self.outbox.send_numbered(final)
         self._send_title(finished.thread)
         try:
-            await self._follow_up(finished, end, ended, result.summary_due)
+            await self._follow_up(attempt, finished, end, ended, result.summary_due)
         finally:
             await self.outbox.drain()  # last, because it may wait for slow connections
         return finished
@@ -139,18 +137,18 @@ class RunCommit:
         is_closed = any(body.get("name") == "thread_closed" for body in end.tail)
         ended = self._find_ended_session(last) if is_closed else None
         if ended is not None:
-            await self._services.sessions.record(lease, ended)
-        handoff = await self._services.conversations.handoff(self._thread, lease.scope, end.change)
+            await self.services.sessions.record(lease, ended)
+        handoff = await self.services.conversations.handoff(self._thread, lease.scope, end.change)
         if handoff is not None and not end.is_question_refused:
-            await self._services.forks.extend_again(lease.scope, handoff, messages)
-        waits_for = last.agent_id or self.state.agent.id
+            await self.services.forks.extend_again(lease.scope, handoff, messages)
+        waits_for = last.agent_id or self.facts.agent.id
         pending = pending_interrupts(
             end.interrupts,
             self._run,
             waits_for,
             known.permissions,
-            first_ordinal=self.state.first_of_exchange,
-            offered_by=self.state.offered_by,
+            first_ordinal=self.facts.first_of_exchange,
+            offered_by=self.facts.offered_by,
         )
         finished = await self._move_pointer(tuple(messages), end, ended, pending)
         await self._notify_of_end(finished.thread, ended)
@@ -166,31 +164,32 @@ class RunCommit:
         self._send_title(finished.thread)
         try:
             if ended is not None:
-                await self._services.sessions.finish(lease.scope, lease.thread_id, ended, ended.reason.value)
+                await self.services.sessions.finish(lease.scope, lease.thread_id, ended, ended.reason.value)
             await self._ask_for_title(finished.thread, end)
         finally:
             await self.outbox.drain()
         return finished
 
     async def _follow_up(
-        self, finished: FinishedRun, end: RunEnd, ended: EpisodeRef | None, summary_due: SummaryDue | None
+        self,
+        attempt: Attempt,
+        finished: FinishedRun,
+        end: RunEnd,
+        ended: EpisodeRef | None,
+        summary_due: SummaryDue | None,
     ) -> None:
         """Carry out the steps that depend on the commit, while the connections receive the run's last events."""
-        lease, run_id, state = self.holder.lease, self._run.run_id, self.state
+        lease, run_id, facts = self.holder.lease, self._run.run_id, self.facts
         if run_id in self.outbox.delivery.cancelled_runs:
-            await self._services.live.clear_cancel(lease.scope, lease.thread_id, run_id)
-        await stop_remote_tasks(self._services.agents, state.scope, state.agents, state.remote_tasks, state.journal)
+            await self.services.live.clear_cancel(lease.scope, lease.thread_id, run_id)
+        await stop_remote_tasks(self.services.agents, facts.scope, facts.agents, attempt.remote_tasks, facts.journal)
         if ended is not None:
-            await self._services.sessions.finish(lease.scope, lease.thread_id, ended, ended.reason.value)
+            await self.services.sessions.finish(lease.scope, lease.thread_id, ended, ended.reason.value)
         if summary_due is not None:
             await self._ask_for_summary(summary_due)
         await self._ask_for_title(finished.thread, end)
-        await self._services.learning.after_run(lease.scope, finished.thread, (*state.unfinished, *finished.messages))
-        await self._services.inspector.keep(lease.scope, lease.thread_id, run_id, self.inspection, finished.messages)
-
-    @property
-    def _services(self) -> TurnServices:
-        return self.state.services
+        await self.services.learning.after_run(lease.scope, finished.thread, (*facts.unfinished, *finished.messages))
+        await self.services.inspector.keep(lease.scope, lease.thread_id, run_id, attempt.inspection, finished.messages)
 
     @property
     def _thread(self) -> Thread:
@@ -204,21 +203,21 @@ class RunCommit:
 
     def _pending(self, result: DialogueResult) -> PendingInterrupts | None:
         """Return the interrupts that the thread waits for after the run."""
-        agent = result.agent or self.state.agent
+        agent = result.agent or self.facts.agent
         waits = result.waiting if result.outcome is OutcomeType.INTERRUPT else ()
-        interrupts = make_interrupts(waits, self._run, agent, self._thread.id, self._services.agents.clock)
+        interrupts = make_interrupts(waits, self._run, agent, self._thread.id, self.services.agents.clock)
         return pending_interrupts(
             interrupts,
             self._run,
             agent.id,
-            self.state.scope.permissions,
-            first_ordinal=self.state.first_of_exchange,
-            offered_by=self.state.offered_by,
+            self.facts.scope.permissions,
+            first_ordinal=self.facts.first_of_exchange,
+            offered_by=self.facts.offered_by,
         )
 
     def _find_ended_session(self, last: StoredMessage) -> EpisodeRef | None:
         """Return the session that ends with the run's ``last`` message."""
-        return ended_session(self._thread, last.ordinal + 1, EndReason.AGENT_CLOSED, self._services.agents.clock.now())
+        return ended_session(self._thread, last.ordinal + 1, EndReason.AGENT_CLOSED, self.services.agents.clock.now())
 
     def _end(
         self,
@@ -239,7 +238,7 @@ class RunCommit:
             tail_seq=tail_seq,
             first_seq=self.holder.lease.first_seq,
             interrupts=pending.interrupts if pending else (),
-            parent_run_id=self.state.answered.run_id if self.state.answered else None,
+            parent_run_id=self.facts.answered.run_id if self.facts.answered else None,
             change=conversation.change,
             followed=result.followed,
             first_token_ms=self.first_token_ms,
@@ -255,18 +254,18 @@ class RunCommit:
 
         It is queued before the commit if they are known by then, so that the death of this worker does not lose it.
         """
-        is_of_task = self.state.question.a2a_task is not None or self.state.answered is not None
+        is_of_task = self.facts.question.a2a_task is not None or self.facts.answered is not None
         if not thread.notifies or not (is_of_task or ended is not None):
             return False
-        return await self._services.task_notifications.note_run_ended(
-            self.holder.lease, self._run.run_id, self.state.question.a2a_task, ends_session=ended is not None
+        return await self.services.task_notifications.note_run_ended(
+            self.holder.lease, self._run.run_id, self.facts.question.a2a_task, ends_session=ended is not None
         )
 
     async def _ask_for_summary(self, due: SummaryDue) -> None:
         """Queue the summary. If that fails, the next run asks for it again."""
         thread, scope = self._thread, self.holder.lease.scope
         try:
-            await self._services.queue().send(scope, queued_summary(scope, thread.id, due))
+            await self.services.queue().send(scope, queued_summary(scope, thread.id, due))
         except BatonError as failure:
             count(Metric.SUMMARIES_FAILED)
             logger.warning("summary not queued", thread_id=thread.id, reason=failure.code)
@@ -280,14 +279,14 @@ class RunCommit:
         """Queue the title of a thread that has none and was answered. If that fails, the next run asks for it again."""
         scope = self.holder.lease.scope
         if (
-            not self._services.makes_titles
+            not self.services.makes_titles
             or thread.title is not None
             or end.outcome is OutcomeType.ERROR
             or end.is_question_refused
         ):
             return
         try:
-            await self._services.queue().send(scope, queued_title(scope, thread.id, self._run.run_id))
+            await self.services.queue().send(scope, queued_title(scope, thread.id, self._run.run_id))
         except BatonError as failure:
             count(Metric.TITLES_FAILED)
             logger.warning("title not queued", thread_id=thread.id, reason=failure.code)
@@ -309,7 +308,7 @@ class RunCommit:
             # Check the lease first. The change has its own fences, and a worker that took over may not have raised
             # them yet.
             await self.holder.ensure(self.outbox.log.last_seq)
-            conversation = await self._services.conversations.keep(self.holder.lease, end.change)
+            conversation = await self.services.conversations.keep(self.holder.lease, end.change)
         watchers = self.outbox.delivery.watchers
         # Requests to cancel later runs are read together with the watchers only, so the next run has to look.
         if self.outbox.delivery.cancelled_runs - {self._run.run_id}:
@@ -331,7 +330,7 @@ class RunCommit:
             messages_fence=messages[-1].fence or None,
             watchers=Watchers(self._thread.live_changes, watchers) if watchers is not None else None,
         )
-        committed = await self._services.store.commit(self.holder.lease, commit)
+        committed = await self.services.store.commit(self.holder.lease, commit)
         self.holder.note_commit()
         # Connections that attach after the commit read the tail from the message. This finds those attached before.
         if committed.live_changes != self._thread.live_changes or watchers is None:

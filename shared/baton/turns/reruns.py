@@ -9,7 +9,7 @@ from datetime import timedelta
 
 from ag_ui.core import BaseEvent
 
-from baton.agents.attempt_context import Writes
+from baton.agents.run_facts import RunFacts
 from baton.concurrency.tasks import gather_all
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.model_providers import OfferedModels
@@ -28,6 +28,7 @@ from baton.tenants.registry.agent_editing import AgentEditing
 from baton.tenants.registry.own_agents import OwnAgents
 from baton.tenants.registry.registered_agents import RegisteredAgents
 from baton.threads.requests.turn_requests import MessageRequest
+from baton.turns.attempts import begin_attempt
 from baton.turns.dialogue.dialogue import Dialogue
 from baton.turns.dialogue.dialogue_result import DialogueResult
 from baton.turns.dry_run_ports import (
@@ -40,7 +41,6 @@ from baton.turns.dry_run_ports import (
     UnstoredRecords,
 )
 from baton.turns.past_turns import PastTurn, PastTurns, without_turns
-from baton.turns.run_state import RunState
 from baton.turns.thread_snapshot import CLOCK_SKEW, ThreadSnapshot, history_before, recall_for
 from baton.turns.turn_services import TurnServices
 
@@ -206,18 +206,23 @@ class _Attempt:
             audit=UnkeptAudit(),
         )
         self._services = replace(services, agents=dry)
-        self._scope = scope
-        self._question = question
-        self._agents = agents
-        self._conversation = conversation
         self._options = options
-        self._run = Run(question.run_id, question.id, attempt=1)
-        self._client = turn.record.client if turn.record is not None else None
+        client = turn.record.client if turn.record is not None else None
+        ref = ThreadRef(thread.id, may_create=False)
         # Procedures that were changed a moment ago count.
         taught_at = own.clock.now() - CLOCK_SKEW
-        self._thread = replace(thread, conversation=replace(thread.conversation, taught_at=taught_at))
-        self._inspection = Inspection()
-        self._writes = Writes()
+        thread = replace(thread, conversation=replace(thread.conversation, taught_at=taught_at))
+        self._conversation = replace(conversation, thread=thread)
+        self._facts = RunFacts(
+            scope=scope,
+            thread=thread,
+            run=Run(question.run_id, question.id, attempt=1),
+            agents=agents,
+            agent=conversation.agent,
+            request=MessageRequest(ref, question.id, question.run_id, question.content, client=client),
+            question=question,
+            client=client,
+        )
         self._spent: list[ModelUsage] = []
 
     @property
@@ -229,60 +234,35 @@ class _Attempt:
         """Let the agents answer. Raises the error that the answer ends with."""
         loop = asyncio.get_running_loop()
         began = loop.time()
-        history, search = await gather_all(
-            history_before(self._services, self._scope, self._thread, self._conversation.agent, self._question, ()),
-            recall_for(self._services, self._scope, self._thread, self._conversation.agent, self._question, ()),
-        )
+        services, facts = self._services, self._facts
+        history, search = await gather_all(history_before(services, facts), recall_for(services, facts))
         history = replace(history, messages=without_turns(history.messages, self._options.without))
-        opened = asyncio.Event()
-        opened.set()
-        self._writes.begin()
-        state = RunState(
-            services=self._services,
-            scope=self._scope,
-            thread=self._thread,
-            run=self._run,
-            agents=self._agents,
-            agent=self._conversation.agent,
-            request=MessageRequest(
-                ThreadRef(self._thread.id, may_create=False),
-                self._question.id,
-                self._run.run_id,
-                self._question.content,
-                client=self._client,
-            ),
-            question=self._question,
-            client=self._client,
-        )
-        clock = self._services.agents.clock
-        given = state.dialogue_input(
-            ThreadSnapshot(history, replace(self._conversation, thread=self._thread), search),
+        attempt = begin_attempt(
+            facts,
+            services.agents,
+            ThreadSnapshot(history, self._conversation, search),
             lease=self._no_lease,
             ensure_lease=_hold_none,
             deadline=began + MAX_SECONDS,
-            stop=asyncio.Event(),
-            opened=opened,
             emit=_show_nobody,
-            writes=self._writes,
-            inspection=self._inspection,
-            passed_on=asyncio.Event(),
             # Memory is current, so the date is too.
-            today=Today.at(clock.now(), self._question.time_zone or self._thread.time_zone),
-            consult=RecordedConsultations(self._recorded).ask,
+            today=Today.at(services.agents.clock.now(), facts.question.time_zone or facts.thread.time_zone),
         )
-        self._spent = given.context.spent
-        dialogue = Dialogue(given)
+        attempt.opened.set()
+        attempt.writes.begin()
+        self._spent = attempt.spent
+        dialogue = Dialogue(attempt, services.dialogue, consult=RecordedConsultations(self._recorded).ask)
         try:
             await dialogue.run()
-            await self._writes.done()
+            await attempt.writes.done()
         finally:
-            await self._writes.stop()
+            await attempt.writes.stop()
         result = dialogue.finish()
         if result.error is not None:
             raise result.error
-        return self._to_dry_run(result, timedelta(seconds=loop.time() - began))
+        return self._to_dry_run(result, attempt.inspection, timedelta(seconds=loop.time() - began))
 
-    def _to_dry_run(self, result: DialogueResult, duration: timedelta) -> DryRun:
+    def _to_dry_run(self, result: DialogueResult, inspection: Inspection, duration: timedelta) -> DryRun:
         said = [message.text for message in result.messages if message.role is Role.ASSISTANT and message.text]
         speaker = result.agent or self._conversation.agent
         waiting = [
@@ -290,7 +270,7 @@ class _Attempt:
         ]
         return DryRun(
             answer="\n\n".join(said),
-            inspection=self._inspection,
+            inspection=inspection,
             calls=[*map(self._call, self._records.made), *waiting],
             usage=result.usage,
             model=result.model,
@@ -310,8 +290,8 @@ class _Attempt:
     def _no_lease(self) -> Lease:
         """Return a lease that gives no right to write: no store issues the fence 0."""
         return Lease(
-            self._scope,
-            self._thread,
+            self._facts.scope,
+            self._facts.thread,
             owner="",
             fence=0,
             until=self._services.agents.clock.now(),

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 
+from baton.agents.run_facts import RunFacts
 from baton.concurrency.tasks import gather_all
-from baton.domain.agents.agent import AgentDefinition
 from baton.domain.memory.procedure_set import ProcedureSet
-from baton.domain.tenants.identity import Scope
 from baton.domain.threads.history_window import session_of, window_of
-from baton.domain.threads.message import Role, StoredMessage
+from baton.domain.threads.message import Role
 from baton.domain.threads.running_conversation import RunningConversation
-from baton.domain.threads.thread import Thread
 from baton.memory.early_recall import EarlyRecall
 from baton.memory.prompt.context import history_budget, reading_budget
 from baton.memory.prompt.history_reading import ReadHistory, read_history
@@ -38,11 +35,7 @@ class ThreadSnapshot:
 
 async def read_thread(
     services: TurnServices,
-    scope: Scope,
-    thread: Thread,
-    agent: AgentDefinition,
-    question: StoredMessage,
-    unfinished: Sequence[StoredMessage] = (),
+    facts: RunFacts,
     *,
     recalls: bool = True,
     early: EarlyRecall | None = None,
@@ -50,14 +43,14 @@ async def read_thread(
 ) -> ThreadSnapshot:
     """Read history and conversation, and search memory for the message, concurrently.
 
-    ``unfinished`` is the exchange that the run continues; it is empty for a new ``question``. ``recalls`` is False for
-    a run that asks no model. ``early`` is the part of the search that has begun already. ``left`` is the conversation
-    that has left a handoff, of a run that begins a branch from before it. Raises ``StoreUnavailable``.
+    ``recalls`` is False for a run that asks no model. ``early`` is the part of the search that has begun already.
+    ``left`` is the conversation that has left a handoff, of a run that begins a branch from before it. Raises
+    ``StoreUnavailable``.
     """
     history, conversation, search = await gather_all(
-        history_before(services, scope, thread, agent, question, unfinished),
-        services.conversations.load(thread, scope),
-        recall_for(services, scope, thread, agent, question, unfinished, recalls=recalls, early=early),
+        history_before(services, facts),
+        services.conversations.load(facts.thread, facts.scope),
+        recall_for(services, facts, recalls=recalls, early=early),
     )
     if left is not None:
         conversation = replace(
@@ -70,22 +63,16 @@ async def read_thread(
     return ThreadSnapshot(history, conversation, search)
 
 
-async def history_before(
-    services: TurnServices,
-    scope: Scope,
-    thread: Thread,
-    agent: AgentDefinition,
-    question: StoredMessage,
-    unfinished: Sequence[StoredMessage],
-) -> ReadHistory:
+async def history_before(services: TurnServices, facts: RunFacts) -> ReadHistory:
     """Return the messages before the question that the agent's prompt may hold. Raises ``StoreUnavailable``."""
+    thread, agent, unfinished = facts.thread, facts.agent, facts.unfinished
     if thread.next_ordinal == 0:
         return ReadHistory()
-    tokens = question.tokens + sum(message.tokens for message in unfinished)
+    tokens = facts.question.tokens + sum(message.tokens for message in unfinished)
     budget = history_budget if agent.remote is not None else reading_budget
     return await read_history(
         services.store,
-        scope,
+        facts.scope,
         thread,
         window_of(thread.windows, agent.id, session_of(thread.conversation.handoff)),
         token_budget=budget(agent, tokens, services.agents.counter),
@@ -94,28 +81,21 @@ async def history_before(
 
 
 async def recall_for(
-    services: TurnServices,
-    scope: Scope,
-    thread: Thread,
-    agent: AgentDefinition,
-    question: StoredMessage,
-    unfinished: Sequence[StoredMessage],
-    *,
-    recalls: bool = True,
-    early: EarlyRecall | None = None,
+    services: TurnServices, facts: RunFacts, *, recalls: bool = True, early: EarlyRecall | None = None
 ) -> MemorySearch:
     """Search memory for the user's message; an action has none."""
-    asked = next((each for each in (question, *reversed(unfinished)) if each.role is Role.USER), None)
-    procedures = partial(_procedures, services, scope, thread, question)
-    search = MemorySearch(scope, asked.text if asked is not None and recalls else "", procedures, early=early)
-    return await services.agents.memory.search(agent, search)
+    message = facts.user_message if recalls else None
+    text = message.text if message is not None else ""
+    search = MemorySearch(facts.scope, text, partial(_procedures, services, facts), early=early)
+    return await services.agents.memory.search(facts.agent, search)
 
 
-async def _procedures(services: TurnServices, scope: Scope, thread: Thread, question: StoredMessage) -> ProcedureSet:
-    if question.role is Role.ASSISTANT:  # an action: there is no question
+async def _procedures(services: TurnServices, facts: RunFacts) -> ProcedureSet:
+    thread = facts.thread
+    if facts.question.role is Role.ASSISTANT:  # an action: there is no question
         return ProcedureSet()
     taught_at = thread.conversation.taught_at
     since = taught_at + CLOCK_SKEW if taught_at is not None else None
     if thread.is_new_session:
         since = services.agents.clock.now()
-    return await services.approved_procedures.of(scope, thread.agent_id, since=since)
+    return await services.approved_procedures.of(facts.scope, thread.agent_id, since=since)

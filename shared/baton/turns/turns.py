@@ -22,7 +22,6 @@ from baton.turns.admission import REFUSALS, Admission
 from baton.turns.committing import FinishedRun
 from baton.turns.recovery import find_orphan
 from baton.turns.repeats import Repeats, find_finished
-from baton.turns.run import RunExecution
 from baton.turns.turn_call import TurnCall, delivery_of, discard, once_each
 from baton.turns.turn_services import TurnServices
 
@@ -100,7 +99,6 @@ class Turns:
     """Turns, each from the wait for its thread to its commit. A message that was answered before is replayed."""
 
     def __init__(self, services: TurnServices, replays: Replays, follower: Follower) -> None:
-        self._services = services
         self._store = services.store
         self._admission = Admission(services)
         self._repeats = Repeats(services, replays, follower)
@@ -152,8 +150,8 @@ class Turns:
                             return None
                         if isinstance(run, FinishedRun):
                             return await self._repeats.replay(call, run)
-                        outcome = await RunExecution(self._services, run).execute()
-                    if run.call.request.message_id != call.request.message_id:
+                        outcome = await run.execute()
+                    if run.message_id != call.request.message_id:
                         continue  # that was an orphaned run
                     return outcome.finished if outcome.was_sent else await self._repeats.replay(call, outcome.finished)
                 except (NoSuchThread, ThreadUnavailable, UnknownAgent) as error:
@@ -178,7 +176,7 @@ class Turns:
                 return False
             lease = await self._store.take_over(lease)
             run = await self._admission.admit_orphan(orphan, lease, deadline=deadline, record=record)
-            await RunExecution(self._services, run).execute()
+            await run.execute()
         return True
 
     async def finish_interrupted(

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from ag_ui.core import DataSource, DocumentPart, TextPart
 
-from baton.agents.attempt_context import AttemptContext
+from baton.agents.attempt_context import Attempt
 from baton.agents.guardrails.hooks import Hooks
 from baton.agents.guardrails.judged_texts import AT_ONCE, judge_question
 
@@ -38,6 +38,6 @@ async def test_the_files_of_a_question_are_judged_a_few_at_a_time() -> None:
     hooks = CountingHooks()
     data = DataSource(value=base64.b64encode(b"Some text.").decode(), mime_type="text/plain")
     content: Any = [TextPart(text="Read these."), *(DocumentPart(source=data) for _ in range(50))]
-    assert await judge_question(cast("Hooks", hooks), cast("AttemptContext", None), content) == "Read these."
+    assert await judge_question(cast("Hooks", hooks), cast("Attempt", None), content) == "Read these."
     assert hooks.judged >= 50
     assert hooks.most <= AT_ONCE

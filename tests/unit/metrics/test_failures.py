@@ -73,7 +73,7 @@ from baton.ports.threads.activity import CountsTooLarge
 from baton.ports.threads.connections import ConnectionBusy, FrameRefused
 from baton.threads.outbox.connection_sender import send_to
 from baton.threads.requests.parsing import message_request
-from baton.turns.run_state import RunState
+from baton.turns.run import RunExecution
 from baton_documents.formats import DocumentFormat
 from baton_local.engines.process import free_port
 from baton_testing.fakes.clock import FakeClock
@@ -622,7 +622,7 @@ async def an_answer_that_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
 @failure(Metric.OUTPUT_TOKENS)
 async def an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     harness = Harness()
-    monkeypatch.setattr(RunState, "milliseconds_since_question", lambda self: 250)
+    monkeypatch.setattr(RunExecution, "_milliseconds_since", lambda self, question: 250)
     harness.model.script(Answer(("Hello ", "Ada"), usage=Usage(100, 20)))
     await harness.say()
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from aws_lambda_powertools import Logger
 
-from baton.agents.attempt_context import AttemptContext
+from baton.agents.attempt_context import Attempt
 from baton.agents.call_outcome import FAULT, STOPPED, CallOutcome
 from baton.agents.guardrails.hooks import Hooks, Refused
 from baton.agents.tools.tool_set import BadCall, Offer
@@ -48,7 +48,7 @@ Make = Callable[[Judge | None], Awaitable[CallOutcome]]
 class JudgedCalls:
     """The calls of one agent as hooks before tools leave them, before anybody is shown them and anything is stored."""
 
-    def __init__(self, context: AttemptContext, hooks: Hooks | None, admit: Admit) -> None:
+    def __init__(self, context: Attempt, hooks: Hooks | None, admit: Admit) -> None:
         self._context = context
         self._hooks = hooks
         self._admit = admit
@@ -100,7 +100,7 @@ class JudgedCalls:
             logger.exception("call not judged", tool=call.name, thread_id=self._context.thread_id)
             count(Metric.INTERNAL_FAULTS)
             return self._settle(call, CallOutcome.failed(FAULT))
-        call_record = self._context.journal.get(call.id)
+        call_record = self._context.facts.journal.get(call.id)
         return self._settle(call, admitted, call_record.input if call_record is not None else None)
 
     def _settle(self, call: ToolCall, outcome: CallOutcome, arguments: Any = None) -> ToolCall:

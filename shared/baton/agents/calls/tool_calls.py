@@ -14,7 +14,7 @@ from ag_ui.core import BaseEvent
 from aws_lambda_powertools import Logger
 
 from baton.agents.answer_sources import select_recorded_sources
-from baton.agents.attempt_context import AttemptContext, Budget, EmitEvent
+from baton.agents.attempt_context import Attempt, Budget, EmitEvent
 from baton.agents.call_outcome import FAULT, STOPPED, CallOutcome
 from baton.agents.calls.hooked_calls import Admitted, HookedCall, Judge, JudgedCalls
 from baton.agents.calls.passed_citations import renumber
@@ -84,7 +84,7 @@ Consult = Callable[[Question, EmitEvent], Awaitable[CallOutcome]]
 class ToolCalls:
     """The calls of one agent in one attempt at a run."""
 
-    context: AttemptContext
+    context: Attempt
     agent: AgentDefinition
     tools: ToolSet
     budget: Budget
@@ -243,7 +243,7 @@ class ToolCalls:
         except BadCall as bad:
             self.budget.count_bad_call()
             return CallOutcome.refused(f"Error: {bad}")
-        call_record = self.context.journal.get(call.id)
+        call_record = self.context.facts.journal.get(call.id)
         if call_record is not None and is_shown(call.name):
             return self._reuse(call_record, offer)  # built-in tools are executed again, because their effects were lost
         if not self.budget.take_call():

@@ -9,7 +9,7 @@ from typing import Any
 
 from aws_lambda_powertools import Logger
 
-from baton.agents.attempt_context import AttemptContext, Budget
+from baton.agents.attempt_context import Attempt, Budget
 from baton.agents.call_outcome import AgentResult, CallOutcome
 from baton.agents.calls.tool_calls import Consult
 from baton.agents.code.coroutine_answer import CoroutineAnswer
@@ -41,7 +41,7 @@ class CoroutineAgent:
 
     def __init__(
         self,
-        context: AttemptContext,
+        context: Attempt,
         agent: AgentDefinition,
         tools: ToolSet,
         transcript: Transcript,

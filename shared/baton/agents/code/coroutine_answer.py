@@ -11,7 +11,7 @@ from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from baton.agents.answer_events import AnswerEvents
 from baton.agents.answer_sources import select_answer_sources
-from baton.agents.attempt_context import AttemptContext
+from baton.agents.attempt_context import Attempt
 from baton.agents.given_sources import GivenSources
 from baton.agents.guardrails.hooks import Hooks, Refused
 from baton.agents.structured_answer import NO_OBJECT, UNFIT
@@ -32,7 +32,7 @@ class CoroutineAnswer:
 
     def __init__(
         self,
-        context: AttemptContext,
+        context: Attempt,
         agent: AgentDefinition,
         transcript: Transcript,
         hooks: Hooks | None,

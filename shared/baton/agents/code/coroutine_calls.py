@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from baton.agents.attempt_context import AttemptContext, Budget
+from baton.agents.attempt_context import Attempt, Budget
 from baton.agents.call_outcome import CallOutcome, Transfer
 from baton.agents.calls.tool_calls import ADVICE, NO_MORE, Consult, ToolCalls, make_call_events
 from baton.agents.given_sources import GivenSources
@@ -30,7 +30,7 @@ class CoroutineCalls:
 
     def __init__(
         self,
-        context: AttemptContext,
+        context: Attempt,
         agent: AgentDefinition,
         tools: ToolSet,
         transcript: Transcript,

@@ -9,7 +9,7 @@ from typing import Any
 from ag_ui.core import BaseEvent
 
 from baton.agents.agent_loop import AgentLoop
-from baton.agents.attempt_context import AttemptContext, Budget
+from baton.agents.attempt_context import Attempt, Budget
 from baton.agents.given_sources import GivenSources
 from baton.agents.guardrails.hooks import Refused
 from baton.agents.tools.tool_set import ToolSet
@@ -40,7 +40,7 @@ class CoroutineModels:
 
     def __init__(
         self,
-        context: AttemptContext,
+        context: Attempt,
         agent: AgentDefinition,
         transcript: Transcript,
         budget: Budget,
@@ -115,7 +115,7 @@ class CoroutineModels:
     async def _work(
         self,
         step: RunStep,
-        context: AttemptContext,
+        context: Attempt,
         agent: AgentDefinition,
         transcript: Transcript,
         prompt: AssembledContext,

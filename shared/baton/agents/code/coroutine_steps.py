@@ -15,7 +15,7 @@ from uuid import UUID
 
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
-from baton.agents.attempt_context import AttemptContext
+from baton.agents.attempt_context import Attempt
 from baton.agents.code.awaited_step import AwaitedStep, StepNotAwaited
 from baton.agents.code.step_places import FOREIGN, Place, StepPlaces
 from baton.authoring.containment import Owner, current_owner
@@ -79,7 +79,7 @@ class CoroutineSteps:
     catch that, and so cannot go on without its journal.
     """
 
-    def __init__(self, context: AttemptContext, caller: str, work: CarriesOut) -> None:
+    def __init__(self, context: Attempt, caller: str, work: CarriesOut) -> None:
         """``caller`` is the agent's id, or that of its sub-task."""
         self._context = context
         self._journal = context.steps

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from ag_ui.core import DataSource, DocumentPart, ImagePart, TextPart, UrlSource
 
-from baton.agents.attempt_context import AttemptContext
+from baton.agents.attempt_context import Attempt
 from baton.domain.errors import NotFound
 from baton.domain.threads.content import part_name
 from baton.domain.threads.message import Content
@@ -16,7 +16,7 @@ from baton.ports.agents.agent_client import Attachment
 MISSING = "[The {kind} {name} has not been uploaded.]"
 
 
-async def read_attachments(context: AttemptContext, content: Content) -> tuple[Sequence[Attachment], Sequence[str]]:
+async def read_attachments(context: Attempt, content: Content) -> tuple[Sequence[Attachment], Sequence[str]]:
     """Return the attachments of ``content``, and one sentence for each upload that is missing.
 
     Uploads are sent as short-lived URLs. A missing upload is not an error, because that would fail every later turn.
@@ -35,7 +35,7 @@ async def read_attachments(context: AttemptContext, content: Content) -> tuple[S
     return sent, missing
 
 
-async def _attachment(context: AttemptContext, part: ImagePart | DocumentPart) -> Attachment:
+async def _attachment(context: Attempt, part: ImagePart | DocumentPart) -> Attachment:
     source, name = part.source, part_name(part)
     if isinstance(source, DataSource):
         return Attachment(name, source.mime_type, data=base64.b64decode(source.value))

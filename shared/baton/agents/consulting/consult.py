@@ -13,7 +13,7 @@ from typing import Any
 from aws_lambda_powertools import Logger
 
 from baton.agents.agent_loop import AgentLoop
-from baton.agents.attempt_context import AttemptContext, EmitEvent, ScreenedQuestion
+from baton.agents.attempt_context import Attempt, EmitEvent, ScreenedQuestion
 from baton.agents.call_outcome import CallOutcome
 from baton.agents.calls.tool_calls import Question
 from baton.agents.calls.traced_steps import note_answer, trace_agent
@@ -84,7 +84,7 @@ class Consultations:
     A sub-agent that fails, cannot be reached or takes too long never fails the turn.
     """
 
-    def __init__(self, context: AttemptContext, content: Content = "", *, depth: int = 1) -> None:
+    def __init__(self, context: Attempt, content: Content = "", *, depth: int = 1) -> None:
         """``content`` is the user's message, whose images and documents remote agents get.
 
         ``depth`` is 1 for agents that the active one asks. Only agents with ``run`` ask others themselves.
@@ -172,7 +172,7 @@ class Consultations:
         services = self._context.services
         is_coroutine = agent.code.run is not None
         tools = await find_tools(
-            agent, context.scope, context.agents, services.tools, may_ask=is_coroutine and self._depth < MAX_DEPTH
+            agent, context.scope, context.facts.agents, services.tools, may_ask=is_coroutine and self._depth < MAX_DEPTH
         )
         transcript = Transcript(
             context.thread_id,
@@ -209,7 +209,7 @@ class Consultations:
             work.take("\n\n".join(message.text for message in messages), is_cut=answers[-1].is_cut)
 
     async def _assemble(
-        self, agent: AgentDefinition, task: Task, context: AttemptContext, alone: str | None
+        self, agent: AgentDefinition, task: Task, context: Attempt, alone: str | None
     ) -> AssembledContext:
         """Return the prompt of a step of a consulted agent, which sees only its task, as guardrails have left it."""
         message = task.message if context.screened.text is None else context.screened.text

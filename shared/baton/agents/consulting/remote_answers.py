@@ -9,7 +9,7 @@ from typing import Any
 
 from aws_lambda_powertools import Logger
 
-from baton.agents.attempt_context import AttemptContext
+from baton.agents.attempt_context import Attempt
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.documents.chunk import FILE_SOURCE
 from baton.domain.errors import BatonError, LeaseLost, StoreUnavailable
@@ -30,7 +30,7 @@ UNKNOWN_TYPE = "application/octet-stream"
 class ReturnedFiles:
     """The files of one answer, kept in the thread where their bytes came along."""
 
-    def __init__(self, context: AttemptContext, agent: AgentDefinition) -> None:
+    def __init__(self, context: Attempt, agent: AgentDefinition) -> None:
         self._context = context
         self._agent = agent
         self._number = 0

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from aws_lambda_powertools import Logger
 
-from baton.agents.attempt_context import AttemptContext
+from baton.agents.attempt_context import Attempt
 from baton.agents.call_outcome import Transfer
 from baton.concurrency.tasks import stop_all
 from baton.domain.agents.agent import AgentDefinition
@@ -66,7 +66,7 @@ class RunStopped(Exception):
     """The run was stopped while a verdict was waited for."""
 
 
-async def unless_stopped(context: AttemptContext, work: Awaitable[T]) -> T:
+async def unless_stopped(context: Attempt, work: Awaitable[T]) -> T:
     """Return the result of ``work``. Raises ``RunStopped`` as soon as the run is stopped."""
     working, stopped = asyncio.ensure_future(work), asyncio.ensure_future(context.stop.wait())
     try:
@@ -103,7 +103,7 @@ class Hooks:
     A worker that takes a run over may call them again. Their verdicts are used as wholes or not at all.
     """
 
-    def __init__(self, context: AttemptContext, agent: AgentDefinition, task_id: str | None = None) -> None:
+    def __init__(self, context: Attempt, agent: AgentDefinition, task_id: str | None = None) -> None:
         self._context = context
         self._agent = agent
         self._task_id = task_id
@@ -111,7 +111,7 @@ class Hooks:
         self._known: dict[HookPoint, list[_Check]] = {}
 
     @classmethod
-    def of(cls, context: AttemptContext, agent: AgentDefinition, task_id: str | None = None) -> Hooks | None:
+    def of(cls, context: Attempt, agent: AgentDefinition, task_id: str | None = None) -> Hooks | None:
         """Return those of the agent; None if it has none."""
         return cls(context, agent, task_id) if agent.code.hooks or agent.guardrails else None
 

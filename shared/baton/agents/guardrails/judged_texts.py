@@ -16,7 +16,7 @@ from functools import partial
 from ag_ui.core import DataSource, ImagePart, TextPart, UrlSource
 
 from baton.agents.approvals import COMMENT
-from baton.agents.attempt_context import AttemptContext
+from baton.agents.attempt_context import Attempt
 from baton.agents.call_outcome import CallOutcome
 from baton.agents.guardrails.hooks import Hooks, judges_questions
 from baton.concurrency.tasks import gather_all, gather_each, off_loop
@@ -49,7 +49,7 @@ _Changes = Mapping[int, Prompt | None]
 """The prompts in place of others, by their identities; None: it is left out."""
 
 
-async def judge_question(hooks: Hooks, context: AttemptContext, content: Content) -> str:
+async def judge_question(hooks: Hooks, context: Attempt, content: Content) -> str:
     """Return the text of a question as the input guardrails leave it. Raises ``Refused``, also for its files."""
     files = [text async for text in _file_texts(context, content)]
     text, _ = await gather_all(hooks.judge_question(text_of(content)), gather_each(files, hooks.allow, at_once=AT_ONCE))
@@ -57,7 +57,7 @@ async def judge_question(hooks: Hooks, context: AttemptContext, content: Content
 
 
 async def judge_context(
-    context: AttemptContext, agent: AgentDefinition, assembled: AssembledContext, task_id: str | None = None
+    context: Attempt, agent: AgentDefinition, assembled: AssembledContext, task_id: str | None = None
 ) -> AssembledContext:
     """Return the agent's prompt with what its input guardrails leave of the marked texts."""
     if not judges_questions(agent):
@@ -70,9 +70,7 @@ async def judge_context(
     return _apply(changes, assembled) if changes else assembled
 
 
-async def judge_tools(
-    context: AttemptContext, agent: AgentDefinition, client: ClientOffer | None
-) -> ClientOffer | None:
+async def judge_tools(context: Attempt, agent: AgentDefinition, client: ClientOffer | None) -> ClientOffer | None:
     """Return the application's offer with the tools whose names, descriptions and schemas all guardrails allow."""
     if client is None or not client.tools or not agent.client_tools or not judges_questions(agent):
         return client
@@ -175,7 +173,7 @@ def _describe(tool: ClientTool) -> str:
     return f"{tool.name}: {tool.description}\n{json.dumps(tool.parameters, ensure_ascii=False)}"
 
 
-async def _file_texts(context: AttemptContext, content: Content) -> AsyncIterator[str]:
+async def _file_texts(context: Attempt, content: Content) -> AsyncIterator[str]:
     """Yield the names and texts of a question's files, and the addresses of documents, which models get as text.
 
     Pictures and containers have no text that is read here.

@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from baton.agents.attempt_context import AttemptContext
+from baton.agents.attempt_context import Attempt
 from baton.agents.guardrails.hooks import REPLACING, Hooks, Refused, RunStopped, unless_stopped
 from baton.agents.guardrails.judged_texts import judge_question
 from baton.agents.prompts.turn_prompt import TurnPrompt
@@ -45,7 +45,7 @@ class Screening:
     there are guardrails for it to evade.
     """
 
-    def __init__(self, hooks: Hooks, context: AttemptContext, agent: AgentDefinition, prompt: TurnPrompt) -> None:
+    def __init__(self, hooks: Hooks, context: Attempt, agent: AgentDefinition, prompt: TurnPrompt) -> None:
         self._agent = agent
         self._hooks = hooks
         self._context = context

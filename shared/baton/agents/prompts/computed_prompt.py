@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from baton.agents.attempt_context import AttemptContext
+from baton.agents.attempt_context import Attempt
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.threads.message import Role
 from baton.ports.agents.chat_model import Prompt
@@ -15,7 +15,7 @@ SECONDS = 10.0
 MAX_CHARACTERS = 20_000
 
 
-async def compute_prompt(agent: AgentDefinition, context: AttemptContext) -> list[Prompt]:
+async def compute_prompt(agent: AgentDefinition, context: Attempt) -> list[Prompt]:
     """Return the computed part as an instruction of the turn; nothing if the agent has no such function.
 
     It stands behind the history, so that it changes nothing that a prompt cache holds. Raises what the function raises,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 
-from baton.agents.attempt_context import AttemptContext
+from baton.agents.attempt_context import Attempt
 from baton.agents.prompts.turn_prompt import TurnPrompt
 from baton.agents.tools.tool_set import ToolSet
 from baton.domain.errors import ContextTooLong
@@ -16,7 +16,7 @@ MAX_SHORTENINGS = 6
 class PromptShortening:
     """An agent's prompt, shortened until its model takes it. The length is kept for the conversation."""
 
-    def __init__(self, prompt: TurnPrompt, tools: ToolSet, context: AttemptContext, model: str) -> None:
+    def __init__(self, prompt: TurnPrompt, tools: ToolSet, context: Attempt, model: str) -> None:
         self._prompt = prompt
         self._tools = tools
         self._services = context.services

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from baton.agents.attempt_context import AttemptContext
+from baton.agents.attempt_context import Attempt
 from baton.domain.documents.chunk import FILE_SOURCE
 from baton.domain.errors import BatonError, LeaseLost, StoreUnavailable
 from baton.ports.agents.tools import MAX_ATTACHED_BYTES, NewFile, ToolFailed
@@ -17,7 +17,7 @@ MAX_FILES = 20
 class AttachedFiles:
     """The files of one call, kept in the thread as sources of the answer."""
 
-    def __init__(self, context: AttemptContext, agent_id: str) -> None:
+    def __init__(self, context: Attempt, agent_id: str) -> None:
         self._context = context
         self._agent_id = agent_id
         self._room = MAX_ATTACHED_BYTES

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from baton.agents.attempt_context import AttemptContext
+from baton.agents.attempt_context import Attempt
 from baton.agents.tools.builtin_tools import list_builtin_tools
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.handoffs.handoff import ContextMode
@@ -194,7 +194,7 @@ def _ask_spec(agent: AgentDefinition) -> ToolSpec:
 class CallIds:
     """Ids that are the same in every attempt at a run, whatever ids the model gives."""
 
-    def __init__(self, context: AttemptContext, tools: ToolSet, caller: str) -> None:
+    def __init__(self, context: Attempt, tools: ToolSet, caller: str) -> None:
         """``caller`` is the agent's id, or that of its task if it was consulted."""
         self._context = context
         self._tools = tools

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from baton.agents.attempt_context import Attempt
 from baton.agents.call_outcome import AgentResult
 from baton.domain.handoffs.handoff import ContextMode, HandoffRequest
 from baton.domain.threads.history_window import HistoryWindow, SummaryDue, session_of, window_of
@@ -14,23 +15,24 @@ from baton.memory.prompt.handoff_context import find_session_start, select_grant
 from baton.memory.prompt.history_reading import ReadHistory, read_history
 from baton.memory.prompt.history_window import Exchange, WindowedHistory, find_next_start
 from baton.threads.handoffs.forks import fork_id
-from baton.turns.dialogue.dialogue_input import DialogueInput
+from baton.turns.dialogue.dialogue_services import DialogueServices
 
 
 class AgentHistories:
     """The history of the active agent, and the windows that the thread keeps."""
 
-    def __init__(self, given: DialogueInput) -> None:
-        self._input = given
-        self._context = given.context
-        self._tracker = given.tracker
+    def __init__(self, attempt: Attempt, services: DialogueServices) -> None:
+        self._attempt = attempt
+        self._facts = attempt.facts
+        self._services = services
+        self._tracker = attempt.tracker
         self._known: tuple[str, HandoffRequest | None, ReadHistory] | None = None
         """The agent and the handoff of the last read."""
 
     @property
     def window(self) -> HistoryWindow:
         """The active agent's window, as it was before the run."""
-        return window_of(self._input.thread.windows, self._tracker.current.agent.id, self._session)
+        return window_of(self._facts.thread.windows, self._tracker.current.agent.id, self._session)
 
     async def read(self) -> ReadHistory:
         """Return the earlier messages that the active agent may see. They are read once for each agent and handoff."""
@@ -40,15 +42,15 @@ class AgentHistories:
         return self._known[2]
 
     async def _read_granted(self) -> ReadHistory:
-        given, conversation, window = self._input, self._tracker.current, self.window
+        conversation, window = self._tracker.current, self.window
         handoff = conversation.handoff
         if handoff is None:
-            was_active = given.thread.conversation.handoff is None
-            return given.history if was_active else await self._read(window)
-        if handoff.context_mode is ContextMode.FORKED and not conversation.was_handed_over_by(given.opening):
-            return await given.services.forks.history(self._context.scope, handoff, window, token_budget=self._budget)
-        history = given.history
-        if conversation.was_handed_over_by(given.opening):
+            was_active = self._facts.thread.conversation.handoff is None
+            return self._attempt.history if was_active else await self._read(window)
+        if handoff.context_mode is ContextMode.FORKED and not conversation.was_handed_over_by(self._facts.question):
+            return await self._services.forks.history(self._attempt.scope, handoff, window, token_budget=self._budget)
+        history = self._attempt.history
+        if conversation.was_handed_over_by(self._facts.question):
             # It was read for another agent, whose budget may be smaller, and whose summary this one may not see.
             is_full = handoff.context_mode is ContextMode.FULL
             history = await self._read(window) if is_full else ReadHistory(history.messages)
@@ -56,7 +58,7 @@ class AgentHistories:
 
     def windows(self, results: Sequence[AgentResult]) -> tuple[HistoryWindow, ...]:
         """Return the windows of the histories of the main and the active agent after the run."""
-        known = {(each.agent_id, each.session): each for each in self._input.thread.windows}
+        known = {(each.agent_id, each.session): each for each in self._facts.thread.windows}
         for window in self._find_used(results):
             known[window.agent_id, window.session] = window
         fresh = {HistoryWindow(each.agent_id, each.session) for each in known.values()}
@@ -71,10 +73,10 @@ class AgentHistories:
         window, handoff = last.history.window, self._tracker.current.handoff
         if window.session != self._session:
             return None  # it has handed the conversation on
-        thread_id, since = self._input.thread.id, find_session_start(handoff)
+        thread_id, since = self._facts.thread.id, find_session_start(handoff)
         below = find_next_start(last.history, self._exchange)
         if handoff is not None and handoff.context_mode is ContextMode.FORKED:
-            if self._tracker.current.was_handed_over_by(self._input.opening):
+            if self._tracker.current.was_handed_over_by(self._facts.question):
                 return None  # the fork is yet to be written
             thread_id, below = fork_id(handoff), None  # the run's messages have other ordinals there
         if below is None and window.first_ordinal > max(since, window.summary_at or 0):
@@ -88,15 +90,13 @@ class AgentHistories:
 
     @property
     def _budget(self) -> int:
-        given = self._input
-        return reading_budget(self._tracker.current.agent, given.opening.tokens, self._context.services.counter)
+        return reading_budget(self._tracker.current.agent, self._facts.question.tokens, self._attempt.services.counter)
 
     @property
     def _exchange(self) -> Exchange:
         """The exchange that the run adds or continues."""
-        given = self._input
-        asked = (given.opening,) if given.opening.role is Role.USER else ()
-        return Exchange((*given.unfinished, *asked, *given.transcript.messages))
+        asked = (self._facts.question,) if self._facts.question.role is Role.USER else ()
+        return Exchange((*self._facts.unfinished, *asked, *self._attempt.transcript.messages))
 
     def _find_used(self, results: Sequence[AgentResult]) -> Iterator[HistoryWindow]:
         handoff = self._tracker.current.handoff
@@ -108,19 +108,18 @@ class AgentHistories:
                 yield window
             elif handoff.context_mode is not ContextMode.FORKED:
                 yield _begin_at_first(window, result.history, handoff)
-            elif not self._tracker.current.was_handed_over_by(self._input.opening):
+            elif not self._tracker.current.was_handed_over_by(self._facts.question):
                 yield window
 
     async def _read(self, window: HistoryWindow) -> ReadHistory:
         """Read the history again, for an agent that has become active in this run."""
-        given = self._input
         return await read_history(
-            given.services.store,
-            self._context.scope,
-            given.thread,
+            self._services.store,
+            self._attempt.scope,
+            self._facts.thread,
             window,
             token_budget=self._budget,
-            before=given.unfinished[0].ordinal if given.unfinished else None,
+            before=self._facts.unfinished[0].ordinal if self._facts.unfinished else None,
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from baton.agents.attempt_context import Attempt
 from baton.agents.call_outcome import AgentResult, Transfer
 from baton.agents.guardrails.hooks import Hooks, Refused, RunStopped, judges_questions, unless_stopped
 from baton.agents.tools.builtin_tools import MAX_REASON
@@ -21,7 +22,7 @@ from baton.domain.runs.usage import Usage
 from baton.domain.threads.running_conversation import SpecialistProblem
 from baton.threads.handoffs.forks import SPECIALIST
 from baton.threads.requests.turn_requests import ActionRequest, ConversationAction
-from baton.turns.dialogue.dialogue_input import DialogueInput
+from baton.turns.dialogue.dialogue_services import DialogueServices
 from baton.turns.dialogue.handoff_events import HandoffEvents
 
 TRIGGERS = 50
@@ -31,13 +32,13 @@ TRIGGERS = 50
 class AgentRouter:
     """The router within a run, which decides which agent speaks. A model never writes Baton's own messages."""
 
-    def __init__(self, given: DialogueInput) -> None:
-        self._handoffs = HandoffEvents(given)
-        self._input = given
-        self._context = given.context
-        self._tracker = given.tracker
-        self._services = given.services
-        self._text = given.opening.text
+    def __init__(self, attempt: Attempt, services: DialogueServices) -> None:
+        self._handoffs = HandoffEvents(attempt)
+        self._attempt = attempt
+        self._facts = attempt.facts
+        self._tracker = attempt.tracker
+        self._services = services
+        self._text = attempt.facts.question.text
         self._has_last_word = False
 
     @property
@@ -57,7 +58,7 @@ class AgentRouter:
 
     async def begin(self) -> bool:
         """Carry out Baton's own steps before an agent answers. Returns False if no agent is to answer."""
-        request = self._input.request
+        request = self._facts.request
         if not isinstance(request, ActionRequest):
             return await self._begin_answer()
         if request.action is ConversationAction.CONTINUE:
@@ -70,7 +71,7 @@ class AgentRouter:
 
     async def hand_on(self, spoken: AgentResult) -> bool:
         """Hand the conversation on as the agent that has spoken asks. Returns False if no other agent is to speak."""
-        if self._context.stop.is_set() or spoken.waiting:
+        if self._attempt.stop.is_set() or spoken.waiting:
             return False
         if spoken.transfer is not None and (spoken.transfer.refusal is None or spoken.returns is None):
             workflow = await self._find_wanted_workflow(spoken.transfer)
@@ -97,7 +98,7 @@ class AgentRouter:
             self._handoffs.return_without_specialist(trouble)
             if trouble is not SpecialistProblem.LOST:
                 return False
-        is_message = self._input.answered is None
+        is_message = self._facts.answered is None
         size = len(self._text) * TRIGGERS
         wanted = await off_loop(size, self._find_requested, self._text) if is_message else None
         # A user who asks for a session right away is not offered another one.
@@ -113,7 +114,7 @@ class AgentRouter:
             else None
         )
         if locale is not None:
-            self._context.screened.is_refused = False
+            self._attempt.screened.is_refused = False
             self._end(HandoffOutcome.EXITED, locale)
             return False
         if wanted is not None:
@@ -126,11 +127,11 @@ class AgentRouter:
         """Return a handoff with the summary and the reason that the target's input guardrails leave of them."""
         if wanted.refusal is not None or not judges_questions(wanted.target):
             return wanted
-        hooks = Hooks(self._context, wanted.target)
+        hooks = Hooks(self._attempt, wanted.target)
 
         async def judge(text: str) -> str:
             try:
-                return await unless_stopped(self._context, hooks.judge_other(text, Origin.HANDOFF)) or ""
+                return await unless_stopped(self._attempt, hooks.judge_other(text, Origin.HANDOFF)) or ""
             except RunStopped:
                 return ""
 
@@ -140,12 +141,12 @@ class AgentRouter:
     async def _is_refused(self, wanted: Transfer) -> bool:
         """Return whether a hook refuses the handoff of a trigger. The user gets its sentence then."""
         agent = self._tracker.current.agent
-        hooks = Hooks.of(self._context, agent) if wanted.refusal is None else None
+        hooks = Hooks.of(self._attempt, agent) if wanted.refusal is None else None
         try:
             if hooks is not None:
                 await hooks.observe_handoff(wanted)
         except Refused as refusal:
-            self._context.screened.is_refused = judges_questions(agent)  # nobody has judged it
+            self._attempt.screened.is_refused = judges_questions(agent)  # nobody has judged it
             self._has_last_word = True
             self._handoffs.say(agent, refusal.sentence, refused_by=refusal.by)
             return True
@@ -169,7 +170,7 @@ class AgentRouter:
 
     async def _merge(self, fork_thread_id: str, answer_id: str) -> None:
         """Copy an answer of a fork into this thread. The fork may have newer messages by now."""
-        answer = await self._services.forks.answer(self._context.scope, fork_thread_id, answer_id)
+        answer = await self._services.forks.answer(self._attempt.scope, fork_thread_id, answer_id)
         conversation = self._tracker.current
         agent = conversation.describe(answer.agent_id or "") or conversation.main
         sources = join_consulted(answer.sources, answer.consulted)
@@ -189,8 +190,9 @@ class AgentRouter:
     def _is_silent_target(self) -> bool:
         """True if the specialist became active in this run and has not said anything yet."""
         conversation = self._tracker.current
-        return conversation.was_handed_over_by(self._input.opening) and not any(
-            message.agent_id == conversation.agent.id and message.is_said for message in self._input.transcript.messages
+        return conversation.was_handed_over_by(self._facts.question) and not any(
+            message.agent_id == conversation.agent.id and message.is_said
+            for message in self._attempt.transcript.messages
         )
 
     def _fail(self) -> None:
@@ -206,7 +208,7 @@ class AgentRouter:
             itself = HandoffDefinition(agent=conversation.agent.id)
             return Transfer(conversation.agent, itself, f"trigger: {again}", None, refusal=refusal)
         held_by = conversation.agent.id if conversation.handoff is not None else None
-        found = find_triggered(conversation.main, self._context.agents.all(), text, active_agent_id=held_by)
+        found = find_triggered(conversation.main, self._facts.agents.all(), text, active_agent_id=held_by)
         handoff = declared_handoff(conversation.main, found[0].id) if found is not None else None
         if found is None or handoff is None:
             return None
@@ -219,7 +221,7 @@ class AgentRouter:
         source = conversation.main.model_copy(update={"handoffs": (handoff,)})
         session = conversation.agent if conversation.handoff is not None else None
         return may_hand_off(
-            source, target.id, target, self._context.scope, session=session, workflow=conversation.workflow
+            source, target.id, target, self._attempt.scope, session=session, workflow=conversation.workflow
         )
 
     async def _find_wanted_workflow(self, wanted: Transfer) -> Workflow | None:
@@ -232,4 +234,4 @@ class AgentRouter:
             return None
 
     async def _find_unfinished(self, workflow_id: str) -> Workflow:
-        return await self._services.conversations.unfinished(self._context.scope, workflow_id)
+        return await self._services.conversations.unfinished(self._attempt.scope, workflow_id)

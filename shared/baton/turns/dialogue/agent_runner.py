@@ -8,8 +8,9 @@ from typing import Any, Protocol
 
 from baton.agents.agent_loop import AgentLoop
 from baton.agents.approvals import audit_answer, find_settled_calls
-from baton.agents.attempt_context import AttemptContext
+from baton.agents.attempt_context import Attempt
 from baton.agents.call_outcome import AgentResult
+from baton.agents.calls.tool_calls import Consult
 from baton.agents.calls.traced_steps import note_answer, trace_agent
 from baton.agents.code.coroutine_agent import CoroutineAgent
 from baton.agents.code.coroutine_models import AssemblePrompt
@@ -35,7 +36,7 @@ from baton.memory.recalled import MemorySearch
 from baton.ports.agents.chat_model import Prompt
 from baton.threads.handoffs.forks import ForkedExchange, fork_id
 from baton.turns.dialogue.agent_histories import AgentHistories
-from baton.turns.dialogue.dialogue_input import DialogueInput
+from baton.turns.dialogue.dialogue_services import DialogueServices
 from baton.turns.dialogue.merging import MergedAnswer
 from baton.turns.dialogue.remote_agent_runner import RemoteAgentRunner
 
@@ -56,17 +57,20 @@ class RunsAgent(Protocol):
 class AgentRunner:
     """The runner of the agents that speak in one run, one after the other."""
 
-    def __init__(self, given: DialogueInput) -> None:
-        context = given.context
+    def __init__(self, attempt: Attempt, services: DialogueServices, consult: Consult | None) -> None:
+        """``consult`` answers in place of agents that are consulted; None: they are asked themselves."""
+        user_message = attempt.facts.user_message
         self._running: list[RunsAgent] = []
         self.forked: ForkedExchange | None = None
         """The exchange in the specialist's fork, which has yet to be written there."""
-        self._input = given
-        self._context = context
-        self._tracker = given.tracker
-        self.histories = AgentHistories(given)
-        self._services = context.services
-        self._consultations = Consultations(context, given.asked.content if given.asked is not None else "")
+        self._attempt = attempt
+        self._facts = attempt.facts
+        self._tracker = attempt.tracker
+        self.histories = AgentHistories(attempt, services)
+        self._services = attempt.services
+        self._conversations = services.conversations
+        self._consultations = Consultations(attempt, user_message.content if user_message is not None else "")
+        self._consult = consult or self._consultations.ask
 
     @property
     def results(self) -> Sequence[AgentResult]:
@@ -80,11 +84,11 @@ class AgentRunner:
 
     async def run_active(self) -> AgentResult:
         """Let the active agent answer, in this thread or in its fork, and return its result."""
-        given, conversation, context = self._input, self._tracker.current, self._context
-        transcript, handoff, merged = given.transcript, conversation.handoff, None
+        conversation, context = self._tracker.current, self._attempt
+        transcript, handoff, merged = context.transcript, conversation.handoff, None
         if handoff is not None and handoff.context_mode is ContextMode.FORKED:
             transcript = self._fork_transcript(handoff)
-            merged = MergedAnswer(conversation.agent, given.transcript, context.emit)
+            merged = MergedAnswer(conversation.agent, context.transcript, context.emit)
             context = replace(context, emit=merged.take)
         is_whole = False
         try:
@@ -93,7 +97,8 @@ class AgentRunner:
                 agent = await self._prepare(transcript, context)
                 if not context.stop.is_set():
                     await agent.answer()
-                question = text_of(given.asked.content) if given.asked is not None else ""
+                user_message = self._facts.user_message
+                question = text_of(user_message.content) if user_message is not None else ""
                 note_answer(span, conversation.agent, question, text_said(transcript.messages[before:]))
             if conversation.agent.remote is not None:
                 self._note_task(agent.result.remote_task_id)
@@ -105,48 +110,48 @@ class AgentRunner:
                 self._keep_fork(handoff, conversation.agent, transcript)
 
     def _fork_transcript(self, handoff: HandoffRequest) -> Transcript:
-        services, run = self._services, self._context.run
+        services, run = self._services, self._attempt.run
         return Transcript(fork_id(handoff), run, first_ordinal=0, clock=services.clock, counter=services.counter)
 
     def _keep_fork(self, handoff: HandoffRequest, agent: AgentDefinition, fork: Transcript) -> None:
         """Keep the specialist's messages in its fork, and add its report to this thread."""
-        given = self._input
+        transcript = self._attempt.transcript
         for report in (message for message in fork.messages if message.is_handoff_summary):
             call = ToolCall(report.tool_call_id or report.id, RETURN, "{}")
-            given.transcript.add_result(given.transcript.new_id(), agent, call, report.text, is_handoff_summary=True)
-        if fork.messages and not self._context.screened.is_refused:
-            opening = self._context.screened.apply(given.opening, self._services.counter)
-            self.forked = ForkedExchange(handoff, agent, self._context.run, opening, fork.messages)
+            transcript.add_result(transcript.new_id(), agent, call, report.text, is_handoff_summary=True)
+        if fork.messages and not self._attempt.screened.is_refused:
+            opening = self._attempt.screened.apply(self._facts.question, self._services.counter)
+            self.forked = ForkedExchange(handoff, agent, self._attempt.run, opening, fork.messages)
 
-    async def _prepare(self, transcript: Transcript, context: AttemptContext) -> RunsAgent:
+    async def _prepare(self, transcript: Transcript, context: Attempt) -> RunsAgent:
         """Return the active agent, ready to answer into ``transcript`` and to emit its events to ``context``."""
         conversation = self._tracker.current
         if not judges_questions(conversation.agent):
-            self._context.screened.is_refused = False
+            self._attempt.screened.is_refused = False
         if conversation.agent.remote is not None and conversation.handoff is not None:
             remote = await self._remote_runner(conversation.handoff, transcript, context)
             self._running.append(remote)
             return remote
-        client = self._input.client if conversation.agent.code.run is None else None
+        client = self._facts.client if conversation.agent.code.run is None else None
         tools = await find_tools(
             conversation.agent,
-            self._context.scope,
-            self._context.agents,
+            self._attempt.scope,
+            self._facts.agents,
             self._services.tools,
             conversation=conversation,
-            client=await judge_tools(self._context, conversation.agent, client),
+            client=await judge_tools(self._attempt, conversation.agent, client),
         )
         if conversation.agent.code.run is not None:
             return await self._prepare_coroutine(tools, transcript, context)
         loop = self._loop(tools, transcript, context)
         self._running.append(loop)
-        asked, client_results = self._asked, self._input.client_results
+        asked, client_results = self._asked, self._facts.client_results
         current: Sequence[StoredMessage] = (asked,) if asked is not None else ()
         is_judged, earlier = False, self._reserve_numbers()
-        if self._input.answered is not None and len(self._running) == 1:
-            await self._go_on(loop, self._input.answered)
+        if self._facts.answered is not None and len(self._running) == 1:
+            await self._go_on(loop, self._facts.answered)
             is_judged = True
-            current = (*self._input.unfinished, *self._input.transcript.messages)
+            current = (*self._facts.unfinished, *self._attempt.transcript.messages)
         elif (
             client_results is not None and client_results.agent_id == conversation.agent.id and len(self._running) == 1
         ):
@@ -157,21 +162,21 @@ class AgentRunner:
             *await compute_prompt(conversation.agent, context),
             *make_changing_notes(self._tracker.current, tools),
         ]
-        shown = await make_context_notes(conversation.agent, self._input.client, self._services.counter)
-        today = make_today_note(self._context.today)
+        shown = await make_context_notes(conversation.agent, self._facts.client, self._services.counter)
+        today = make_today_note(self._attempt.today)
         notes = Notes(make_steady_notes(self._tracker.current), changing, shown, today)
         await loop.begin(await self._prompt(tools, current, notes), is_question_judged=is_judged, earlier=earlier)
         return loop
 
     def _reserve_numbers(self) -> list[Mapping[str, Any]]:
         """Return the sources of an exchange that continues. Their passages keep the numbers that its texts cite."""
-        earlier = [source for message in self._input.unfinished for source in message.sources]
-        self._context.numbers.reserve(earlier)
+        earlier = [source for message in self._facts.unfinished for source in message.sources]
+        self._attempt.numbers.reserve(earlier)
         return [source for source in earlier if source.get("number") is not None]
 
-    async def _prepare_coroutine(self, tools: ToolSet, transcript: Transcript, context: AttemptContext) -> RunsAgent:
+    async def _prepare_coroutine(self, tools: ToolSet, transcript: Transcript, context: Attempt) -> RunsAgent:
         """Return the active agent, whose ``run`` answers."""
-        agent, asked, answered = self._tracker.current.agent, self._asked, self._input.answered
+        agent, asked, answered = self._tracker.current.agent, self._asked, self._facts.answered
         continued = answered if not self._running else None
         coroutine = CoroutineAgent(
             context,
@@ -180,7 +185,7 @@ class AgentRunner:
             transcript,
             self._assembler(transcript, context, is_continued=continued is not None),
             content=asked.content if asked is not None else "",
-            consult=self._input.consult or self._consultations.ask,
+            consult=self._consult,
             own=self._builtin_tools(),
             is_question_judged=continued is not None,
         )
@@ -189,7 +194,7 @@ class AgentRunner:
             await self._go_on(coroutine, continued)
         return coroutine
 
-    def _assembler(self, transcript: Transcript, context: AttemptContext, *, is_continued: bool) -> AssemblePrompt:
+    def _assembler(self, transcript: Transcript, context: Attempt, *, is_continued: bool) -> AssemblePrompt:
         """Return what makes the prompt of a step of the active agent: of the conversation so far, or of a message."""
         computed: list[Prompt] | None = None
 
@@ -206,8 +211,8 @@ class AgentRunner:
                     context.fit(agent), search, notes=notes, zone=context.today.zone, numbers=context.numbers
                 )
                 return await judge_context(context, agent, assembled)
-            before = self._input.unfinished if is_continued else (asked,) if asked is not None else ()
-            shown = await make_context_notes(agent, self._input.client, self._services.counter)
+            before = self._facts.unfinished if is_continued else (asked,) if asked is not None else ()
+            shown = await make_context_notes(agent, self._facts.client, self._services.counter)
             changing = [*computed, *make_changing_notes(self._tracker.current, tools)]
             notes = Notes(make_steady_notes(self._tracker.current), changing, shown, today)
             return await self._prompt(tools, (*before, *transcript.messages), notes)
@@ -217,11 +222,11 @@ class AgentRunner:
     @property
     def _asked(self) -> StoredMessage | None:
         """The user's message, as guardrails have left it."""
-        asked = self._input.asked
-        return self._context.screened.apply(asked, self._services.counter) if asked is not None else None
+        asked = self._facts.user_message
+        return self._attempt.screened.apply(asked, self._services.counter) if asked is not None else None
 
     async def _remote_runner(
-        self, handoff: HandoffRequest, transcript: Transcript, context: AttemptContext
+        self, handoff: HandoffRequest, transcript: Transcript, context: Attempt
     ) -> RemoteAgentRunner:
         history = select_spoken((await self.histories.read()).messages)
         is_forked = handoff.context_mode is ContextMode.FORKED
@@ -231,7 +236,7 @@ class AgentRunner:
             for message in history
             if (message.id in granted_here if is_forked else message.ordinal < handoff.ordinal)
         ]
-        is_first = self._tracker.current.was_handed_over_by(self._input.opening)
+        is_first = self._tracker.current.was_handed_over_by(self._facts.question)
         asked = self._asked
         text = asked.text if asked is not None and asked.text else CONTINUING.format(workflow="this")
         return RemoteAgentRunner(
@@ -246,23 +251,23 @@ class AgentRunner:
             content=asked.content if asked is not None else "",
         )
 
-    def _loop(self, tools: ToolSet, transcript: Transcript, context: AttemptContext) -> AgentLoop:
-        own, consult = self._builtin_tools(), self._input.consult or self._consultations.ask
-        return AgentLoop(context, self._tracker.current.agent, tools, transcript, consult=consult, own=own)
+    def _loop(self, tools: ToolSet, transcript: Transcript, context: Attempt) -> AgentLoop:
+        agent, own = self._tracker.current.agent, self._builtin_tools()
+        return AgentLoop(context, agent, tools, transcript, consult=self._consult, own=own)
 
     def _builtin_tools(self) -> BuiltinTools:
         return BuiltinTools(
             self._tracker,
-            self._context.scope,
+            self._attempt.scope,
             self._services.clock,
-            self._input.services.conversations.check_skill,
+            self._conversations.check_skill,
         )
 
     async def _prompt(self, tools: ToolSet, current: Sequence[StoredMessage], notes: Notes) -> AssembledContext:
         """Return the prompt of the active agent."""
-        conversation, context, read = self._tracker.current, self._context, await self.histories.read()
+        conversation, context, read = self._tracker.current, self._attempt, await self.histories.read()
         asked = None
-        if self._input.asked is None and conversation.workflow is not None:
+        if self._facts.user_message is None and conversation.workflow is not None:
             asked = Prompt(Role.USER, CONTINUING.format(workflow=conversation.workflow.name))
         history = AgentHistory(
             context.thread_id,
@@ -275,7 +280,7 @@ class AgentRunner:
         )
         assembled = await self._services.memory.prompt_for(
             context.fit(conversation.agent),
-            self._input.search,
+            self._attempt.search,
             history,
             notes=notes,
             reserved=tools.tokens(self._services.counter),
@@ -289,7 +294,7 @@ class AgentRunner:
 
         Raises ``InterruptUnavailable`` if none of the interrupted calls can be found.
         """
-        known = {call.id: call for message in self._input.unfinished for call in message.tool_calls}
+        known = {call.id: call for message in self._facts.unfinished for call in message.tool_calls}
         calls = [known[each.tool_call_id] for each in answered.interrupts if each.tool_call_id in known]
         if not calls:
             raise InterruptUnavailable
@@ -299,14 +304,14 @@ class AgentRunner:
 
     async def _take_client_results(self, loop: AgentLoop, pending: PendingInterrupts) -> None:
         """Take the results that came with the message, of calls of the previous run."""
-        if not await self._context.may_act():
+        if not await self._attempt.may_act():
             return
         history = (await self.histories.read()).messages
         known = {call.id: call for message in history for call in message.tool_calls}
         given = [each for each in pending.interrupts if each.answer is not None and each.tool_call_id in known]
         for interrupt in given:
-            if interrupt.tool_call_id not in self._context.journal:
-                await audit_answer(self._services.audit, self._context.scope, self._context.thread_id, interrupt)
+            if interrupt.tool_call_id not in self._facts.journal:
+                await audit_answer(self._services.audit, self._attempt.scope, self._attempt.thread_id, interrupt)
         settled = find_settled_calls(replace(pending, interrupts=tuple(given)))
         await loop.go_on([known[call_id] for call_id in settled], (), settled)
 

@@ -9,6 +9,8 @@ from ag_ui.core import BaseEvent
 from aws_lambda_powertools import Logger
 
 from baton.agents.approvals import find_settled_calls
+from baton.agents.attempt_context import Attempt
+from baton.agents.calls.tool_calls import Consult
 from baton.agents.guardrails.hooks import judges_questions
 from baton.agents.transcript import Transcript
 from baton.domain.agents.agent import AgentDefinition
@@ -28,10 +30,11 @@ from baton.domain.threads.events import run_started, state_snapshot
 from baton.domain.threads.interrupt import PendingInterrupts
 from baton.domain.threads.message import OutcomeType, Role
 from baton.memory.prompt.message_prompts import NOT_CARRIED_OUT
+from baton.threads.outbox.event_log import jump_from
 from baton.turns.dialogue.agent_router import AgentRouter
 from baton.turns.dialogue.agent_runner import AgentRunner
-from baton.turns.dialogue.dialogue_input import DialogueInput
 from baton.turns.dialogue.dialogue_result import DialogueResult
+from baton.turns.dialogue.dialogue_services import DialogueServices
 
 logger = Logger(use_rfc3339=True)
 
@@ -42,10 +45,11 @@ class Dialogue:
     It handles neither connections nor sequence numbers.
     """
 
-    def __init__(self, given: DialogueInput) -> None:
-        self._input = given
-        self._router = AgentRouter(given)
-        self._runner = AgentRunner(given)
+    def __init__(self, attempt: Attempt, services: DialogueServices, *, consult: Consult | None = None) -> None:
+        """``consult`` answers in place of agents that are consulted; None: they are asked themselves."""
+        self._attempt = attempt
+        self._router = AgentRouter(attempt, services)
+        self._runner = AgentRunner(attempt, services, consult)
         self._has_answered = False
         self._error: BatonError | None = None
         self._is_cancelled = False
@@ -56,21 +60,21 @@ class Dialogue:
         The caller commits the run and sends its last event (RUN_FINISHED or RUN_ERROR). A failure becomes the result's
         ``error``. Raises ``LeaseLost`` and ``StoreUnavailable``: then another worker takes the run over.
         """
-        given, context = self._input, self._input.context
-        context.emit(make_start_event(given))
-        context.emit(state_snapshot(given.tracker.current.shown))
+        attempt, facts = self._attempt, self._attempt.facts
+        attempt.emit(make_start_event(attempt))
+        attempt.emit(state_snapshot(attempt.tracker.current.shown))
         # Until its guardrails have allowed a question, or an agent without any has it, it counts as refused.
-        is_asked = given.answered is None and given.opening.role is Role.USER
-        context.screened.is_refused = is_asked and judges_questions(given.tracker.current.agent)
-        if given.ends_at_once_as is not None and not given.asks_no_model:
+        is_asked = facts.answered is None and facts.question.role is Role.USER
+        attempt.screened.is_refused = is_asked and judges_questions(attempt.tracker.current.agent)
+        if attempt.ends_at_once_as is not None and not facts.asks_no_model:
             # No model is called: the run is given up, or was cancelled while it waited.
-            self._error = Interrupted() if given.ends_at_once_as is OutcomeType.ERROR else None
+            self._error = Interrupted() if attempt.ends_at_once_as is OutcomeType.ERROR else None
             self._is_cancelled = self._error is None
             return
         try:
-            context.emit_all(given.tracker.step_begins())
+            attempt.emit_all(attempt.tracker.step_begins())
             is_next_asked = await self._router.begin()
-            while is_next_asked and not context.stop.is_set():
+            while is_next_asked and not attempt.stop.is_set():
                 try:
                     spoken = await self._runner.run_active()
                 except ModelError as failure:
@@ -78,35 +82,35 @@ class Dialogue:
                     break
                 self._has_answered |= spoken.has_answered
                 is_next_asked = await self._router.hand_on(spoken)
-            self._is_cancelled = context.stop.is_set() and not given.asks_no_model
+            self._is_cancelled = attempt.stop.is_set() and not facts.asks_no_model
         except (LeaseLost, StoreUnavailable):
             raise
         except Exception as error:  # noqa: BLE001 - it becomes the run's error
             self.fail(error)
-        context.emit_all(given.tracker.step_ends())
+        attempt.emit_all(attempt.tracker.step_ends())
 
     def fail(self, error: Exception) -> None:
         """End the run with ``error``. The user gets an unexpected one as an ``InternalError``."""
         if isinstance(error, BatonError):
             self._error = error
             return
-        context = self._input.context
-        logger.error("turn failed", exc_info=error, thread_id=context.thread_id, run_id=context.run.run_id)
+        attempt = self._attempt
+        logger.error("turn failed", exc_info=error, thread_id=attempt.thread_id, run_id=attempt.run.run_id)
         count(Metric.INTERNAL_FAULTS)
-        context.services.functions.note(error)
+        attempt.services.functions.note(error)
         self._error = InternalError()
 
     def finish(self) -> DialogueResult:
         """Return the result, once ``run`` has returned."""
-        given, agents = self._input, self._runner.results
-        if given.answered is not None and not given.transcript.messages:
-            add_results(given.transcript, given.agent, given.answered, given.context.journal)
+        attempt, facts, agents = self._attempt, self._attempt.facts, self._runner.results
+        if facts.answered is not None and not attempt.transcript.messages:
+            add_results(attempt.transcript, facts.agent, facts.answered, facts.journal)
         last = agents[-1] if agents and not self._router.has_last_word else None
-        conversation = given.tracker.current.with_data(given.context.data.values)
-        if given.context.screened.is_refused:
-            conversation = conversation.without_summaries(given.opening)
+        conversation = attempt.tracker.current.with_data(attempt.data.values)
+        if attempt.screened.is_refused:
+            conversation = conversation.without_summaries(facts.question)
         result = DialogueResult(
-            messages=tuple(given.transcript.messages),
+            messages=tuple(attempt.transcript.messages),
             conversation=conversation,
             usage=sum((each.usage for each in agents), self._runner.consulted_usage) + self._router.usage,
             model=agents[-1].model if agents else None,
@@ -118,8 +122,8 @@ class Dialogue:
             windows=self._runner.histories.windows(agents),
             summary_due=self._runner.histories.summary_due(agents),
             followed=tuple(dict.fromkeys(each for agent in agents for each in agent.followed)),
-            spent=by_model(given.context.spent),
-            screened=given.context.screened,
+            spent=by_model(attempt.spent),
+            screened=attempt.screened,
         )
         if result.outcome is not OutcomeType.SUCCESS:
             return result
@@ -128,14 +132,14 @@ class Dialogue:
         return replace(result, ends_conversation=last is not None and last.ends_conversation)
 
 
-def make_start_event(given: DialogueInput) -> BaseEvent:
+def make_start_event(attempt: Attempt) -> BaseEvent:
     """Return RUN_STARTED with the message or the answers that the run answers."""
-    answered = given.answered
+    answered = attempt.facts.answered
     return run_started(
-        given.context.thread_id,
-        given.context.run.run_id,
-        given.opening,
-        previous_seq=given.previous_seq,
+        attempt.thread_id,
+        attempt.run.run_id,
+        attempt.facts.question,
+        previous_seq=jump_from(attempt.lease()),
         parent_run_id=answered.run_id if answered else None,
         answers=[each.answer for each in answered.interrupts if each.answer is not None] if answered else (),
     )

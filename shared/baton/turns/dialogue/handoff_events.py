@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from baton.agents.attempt_context import Attempt
 from baton.agents.call_outcome import Transfer
 from baton.agents.calls.traced_steps import trace_handoff
 from baton.agents.guardrails.hooks import Hooks, judges_questions
@@ -25,7 +26,6 @@ from baton.domain.tracing import Attribute
 from baton.memory.prompt.handoff_context import select_granted_ids
 from baton.tenants.registry.registered_agents import missing_permissions
 from baton.threads.handoffs.forks import fork_id
-from baton.turns.dialogue.dialogue_input import DialogueInput
 from baton.turns.dialogue.handoff_summary import summarise
 
 
@@ -35,20 +35,20 @@ class HandoffEvents:
     Baton's own messages go into the transcript, and the new conversation state into the tracker.
     """
 
-    def __init__(self, given: DialogueInput) -> None:
+    def __init__(self, attempt: Attempt) -> None:
         self._has_spoken = False
         self._usage = Usage()
-        self._input = given
-        self._context = given.context
-        self._tracker = given.tracker
-        self._services = given.context.services
-        self._clock = given.context.services.clock
+        self._attempt = attempt
+        self._facts = attempt.facts
+        self._tracker = attempt.tracker
+        self._services = attempt.services
+        self._clock = attempt.services.clock
 
     @property
     def _text(self) -> str:
         """The text of the user's message, as guardrails have left it."""
-        asked = self._input.asked
-        return self._context.screened.apply(asked, self._services.counter).text if asked is not None else ""
+        asked = self._facts.user_message
+        return self._attempt.screened.apply(asked, self._services.counter).text if asked is not None else ""
 
     def _text_for(self, target: AgentDefinition) -> str:
         """Return the user's message for a summary; nothing of it if ``target`` has yet to judge it."""
@@ -75,30 +75,30 @@ class HandoffEvents:
             await self._hand_over(wanted, workflow)
 
     async def _hand_over(self, wanted: Transfer, workflow: Workflow | None) -> None:
-        given, source, now = self._input, self._tracker.current, self._clock.now()
+        source, now = self._tracker.current, self._clock.now()
         request = self._request(wanted)
         if wanted.refusal is not None:
             self._tracker.current = source.refuse(request, now)
             self.refuse(wanted, wanted.refusal)
             return
         resumed = self._resume(wanted.target, workflow, now) if workflow is not None else None
-        begun = resumed.workflow if resumed else source.new_workflow(wanted.target, given.opening.ordinal, now)
+        begun = resumed.workflow if resumed else source.new_workflow(wanted.target, self._facts.question.ordinal, now)
         child_id = fork_id(request) if request.context_mode is ContextMode.FORKED else None
         request = replace(request, workflow_id=begun.id if begun else None, child_thread_id=child_id)
         self._tracker.current = self._tracker.current.hand_over(request, wanted.target, begun, is_new=resumed is None)
         label = sentence(wanted.target, "connecting", agent=wanted.target.name)
-        activity_id = given.transcript.new_activity_id()
-        self._context.emit(handed_over(activity_id, HANDOFF, source.agent, wanted.target, label, wanted.reason))
-        self._context.emit_all(self._tracker.changes_since(source.shown))
-        self._context.emit_all(self._tracker.step_begins())
+        activity_id = self._attempt.transcript.new_activity_id()
+        self._attempt.emit(handed_over(activity_id, HANDOFF, source.agent, wanted.target, label, wanted.reason))
+        self._attempt.emit_all(self._tracker.changes_since(source.shown))
+        self._attempt.emit_all(self._tracker.step_begins())
         if resumed is not None and resumed.changed is not None:
             self.say_redefined(resumed.changed)
         if wanted.summary is None:
             text = self._text_for(wanted.target)
-            summary, usage = await summarise(self._context, given.history.messages, text)
+            summary, usage = await summarise(self._attempt, self._attempt.history.messages, text)
             self._usage += usage
             if judges_questions(wanted.target):
-                hooks = Hooks(self._context, wanted.target)
+                hooks = Hooks(self._attempt, wanted.target)
                 summary = await hooks.judge_other(summary, Origin.HANDOFF) or ""
             self._tracker.current = self._tracker.current.with_handoff_details(context_summary=summary[:MAX_SUMMARY])
 
@@ -106,18 +106,19 @@ class HandoffEvents:
         """Return the workflow as it continues in this thread; None if ``target`` has no workflow."""
         if target.workflow is None:
             return None
-        resumed = resume(target.workflow, workflow, thread_id=self._input.thread.id, now=now)
-        if workflow.thread_id != self._input.thread.id:
+        resumed = resume(target.workflow, workflow, thread_id=self._facts.thread.id, now=now)
+        if workflow.thread_id != self._facts.thread.id:
             self._tracker.current = replace(self._tracker.current, moved_from=workflow.without_data())
         return resumed
 
     def _request(self, wanted: Transfer) -> HandoffRequest:
-        given, conversation, handoff = self._input, self._tracker.current, wanted.handoff
+        conversation, handoff = self._tracker.current, wanted.handoff
+        question, user_message = self._facts.question, self._facts.user_message
         return HandoffRequest(
-            thread_id=given.thread.id,
-            tenant_id=self._context.scope.tenant_id,
-            user_id=self._context.scope.user_id,
-            ordinal=given.opening.ordinal,
+            thread_id=self._facts.thread.id,
+            tenant_id=self._attempt.scope.tenant_id,
+            user_id=self._attempt.scope.user_id,
+            ordinal=question.ordinal,
             number=conversation.handoffs_so_far,
             source_agent_id=conversation.agent.id,
             target_agent_id=wanted.target.id,
@@ -126,12 +127,12 @@ class HandoffEvents:
             if wanted.summary is not None
             else self._text_for(wanted.target)[:MAX_SUMMARY],
             recent_messages=(
-                *select_granted_ids(handoff.context_mode, handoff.recent_messages, given.history.messages),
+                *select_granted_ids(handoff.context_mode, handoff.recent_messages, self._attempt.history.messages),
                 # In a run after an approval the user's message is not the first message.
-                *([given.asked.id] if given.asked is not None and given.asked is not given.opening else []),
+                *([user_message.id] if user_message is not None and user_message is not question else []),
             ),
             handoff_reason=wanted.reason,
-            started_at=given.opening.timestamp,
+            started_at=question.timestamp,
             preserve_state=handoff.preserve_state,
             return_expected=handoff.return_expected,
             show_tool_calls=handoff.show_tool_calls,
@@ -154,7 +155,7 @@ class HandoffEvents:
             return
         self._give_back(HandoffOutcome.FAILED)
         name = "forbidden" if trouble is SpecialistProblem.FORBIDDEN else "unavailable"
-        for permission in missing_permissions(self._context.scope, specialist)[:1]:
+        for permission in missing_permissions(self._attempt.scope, specialist)[:1]:
             self._audit_denial(specialist, permission)
         self.say(conversation.main, sentence(specialist, name, agent=specialist.name))
 
@@ -199,7 +200,7 @@ class HandoffEvents:
     def _give_back(self, outcome: HandoffOutcome, *, is_lost: bool = False, keeps: bool = True) -> bool:
         """Make the main agent active and show it. Returns True if the workflow was saved."""
         conversation, now = self._tracker.current, self._clock.now()
-        self._context.emit_all(self._tracker.step_ends())
+        self._attempt.emit_all(self._tracker.step_ends())
         saved = None
         if is_lost:
             self._tracker.current = conversation.release(outcome, now)
@@ -209,11 +210,11 @@ class HandoffEvents:
             self._tracker.current, saved = returned.conversation, returned.saved
         main = conversation.main
         label = sentence(main, "back_with", agent=main.name)
-        activity_id = self._input.transcript.new_activity_id()
+        activity_id = self._attempt.transcript.new_activity_id()
         with trace_handoff(conversation.agent, main) as span:
             span.set({Attribute.OUTCOME: outcome.value})
-        self._context.emit(handed_over(activity_id, RETURN, conversation.agent, main, label, outcome.value))
-        self._context.emit_all(self._tracker.changes_since(conversation.shown))
+        self._attempt.emit(handed_over(activity_id, RETURN, conversation.agent, main, label, outcome.value))
+        self._attempt.emit_all(self._tracker.changes_since(conversation.shown))
         return saved is not None
 
     def say_redefined(self, changed: DefinitionChanged) -> None:
@@ -240,11 +241,11 @@ class HandoffEvents:
         sources: Sequence[Mapping[str, Any]] = (),
     ) -> None:
         """Show a message from Baton in the name of ``agent``, and add it to the transcript."""
-        transcript = self._input.transcript
+        transcript = self._attempt.transcript
         message_id = transcript.new_id()
-        self._context.emit(text_start(message_id, agent, is_structured=is_structured, refused_by=refused_by))
-        self._context.emit(text_content(message_id, text))
-        self._context.emit(text_end(message_id, sources))
+        self._attempt.emit(text_start(message_id, agent, is_structured=is_structured, refused_by=refused_by))
+        self._attempt.emit(text_content(message_id, text))
+        self._attempt.emit(text_end(message_id, sources))
         transcript.add_answer(
             message_id,
             agent,
@@ -257,11 +258,11 @@ class HandoffEvents:
         self._has_spoken = True
 
     def _audit_denial(self, target: AgentDefinition, permission: str) -> None:
-        context = self._context
-        detail = {"targetAgentId": target.id, "permission": permission, "runId": context.run.run_id}
-        context.writes.add(
+        attempt = self._attempt
+        detail = {"targetAgentId": target.id, "permission": permission, "runId": attempt.run.run_id}
+        attempt.writes.add(
             self._services.audit.record(
-                context.scope, "handoff", thread_id=context.thread_id, outcome="denied", detail=detail
+                attempt.scope, "handoff", thread_id=attempt.thread_id, outcome="denied", detail=detail
             )
         )
 

@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import Sequence
 
-from baton.agents.attempt_context import AttemptContext
+from baton.agents.attempt_context import Attempt
 from baton.domain.errors import BatonError, LeaseLost, StoreUnavailable
 from baton.domain.handoffs.handoff import MAX_SUMMARY
 from baton.domain.metrics import Metric, count
@@ -29,7 +29,7 @@ SUMMARISE = (
 )
 
 
-async def summarise(context: AttemptContext, history: Sequence[StoredMessage], text: str) -> tuple[str, Usage]:
+async def summarise(context: Attempt, history: Sequence[StoredMessage], text: str) -> tuple[str, Usage]:
     """Return the light model's summary of the conversation and its usage.
 
     If the model fails or takes longer than half a second, return ``text`` itself as the summary. ``history`` has the

@@ -13,7 +13,7 @@ from typing import Any
 from ag_ui.core import TextPart
 
 from baton.agents.answer_sources import select_answer_sources
-from baton.agents.attempt_context import AttemptContext
+from baton.agents.attempt_context import Attempt
 from baton.agents.call_outcome import AgentResult
 from baton.agents.consulting.attachments import read_attachments
 from baton.agents.consulting.remote_answers import ReturnedFiles, count_by_type
@@ -53,7 +53,7 @@ class RemoteAgentRunner:
 
     def __init__(
         self,
-        context: AttemptContext,
+        context: Attempt,
         agent: AgentDefinition,
         transcript: Transcript,
         handoff: HandoffRequest,

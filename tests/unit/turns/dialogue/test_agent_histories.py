@@ -47,17 +47,16 @@ class Run:
 
         monkeypatch.setattr(agent_histories, "read_history", read)
         self.tracker = SimpleNamespace()
-        services = SimpleNamespace(store=None, forks=SimpleNamespace(history=read))
-        dialogue_input: Any = SimpleNamespace(
-            context=SimpleNamespace(scope=None, services=SimpleNamespace(counter=WordCounter())),
+        services: Any = SimpleNamespace(store=None, forks=SimpleNamespace(history=read))
+        thread = SimpleNamespace(windows=(), conversation=SimpleNamespace(handoff=handoff(ContextMode.FULL)))
+        attempt: Any = SimpleNamespace(
+            facts=SimpleNamespace(thread=thread, question=OPENING, unfinished=()),
+            scope=None,
+            services=SimpleNamespace(counter=WordCounter()),
             tracker=self.tracker,
-            thread=SimpleNamespace(windows=(), conversation=SimpleNamespace(handoff=handoff(ContextMode.FULL))),
             history=ReadHistory(),
-            opening=OPENING,
-            unfinished=(),
-            services=services,
         )
-        self.histories = AgentHistories(dialogue_input)
+        self.histories = AgentHistories(attempt, services)
 
     def speaks(self, agent_id: str, request: HandoffRequest | None) -> None:
         self.tracker.current = SimpleNamespace(

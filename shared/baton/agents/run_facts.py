@@ -1,0 +1,78 @@
+"""The facts of a run, which all its steps share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from baton.domain.agents.agent import AgentDefinition
+from baton.domain.runs.run_step import RunStep
+from baton.domain.runs.task import RemoteTask
+from baton.domain.runs.tool_call import ToolCallRecord
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.client_offer import ClientOffer
+from baton.domain.threads.interrupt import PendingInterrupts
+from baton.domain.threads.message import Role, StoredMessage
+from baton.domain.threads.thread import Run, Thread
+from baton.tenants.registry.registered_agents import RegisteredAgents
+from baton.threads.requests.turn_requests import ActionRequest, ConversationAction, TurnRequest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFacts:
+    """The facts of a run, or of a dry run. Steps that read more facts return new ones."""
+
+    scope: Scope
+    """The user's scope, with the permissions that the message came with."""
+    thread: Thread
+    run: Run
+    agents: RegisteredAgents
+    """The tenant's agents, as they were when the run began."""
+    agent: AgentDefinition
+    """The agent that is active when the run begins."""
+    request: TurnRequest
+    question: StoredMessage
+    """The first message of the run: the user's, the result of a call that waited, or the placeholder of an action."""
+    answered: PendingInterrupts | None = None
+    """The answered interrupts that the run continues; None for a new message or action."""
+    client: ClientOffer | None = None
+    """Tools and context that the user's application offers; None if it offers nothing."""
+    client_results: PendingInterrupts | None = None
+    """The interrupts of the previous run, with the results that came with this message; None if none came."""
+    unfinished: Sequence[StoredMessage] = ()
+    """The interrupted exchange that the run continues; empty if there is none."""
+    journal: Mapping[str, ToolCallRecord] = field(default_factory=dict)
+    """The calls that earlier attempts have executed, by id. They are not repeated."""
+    steps: Mapping[str, RunStep] = field(default_factory=dict)
+    """The steps of agents with ``run`` that earlier attempts and runs of the exchange have recorded, by id."""
+    remote_tasks: Mapping[str, RemoteTask] = field(default_factory=dict)
+    """The tasks that earlier attempts gave to remote agents, by Baton's id of the message that each works on."""
+
+    @property
+    def offered_by(self) -> str | None:
+        """The message id of the turn whose client offer counts for a run that continues this one."""
+        if self.request.client is not None:
+            return self.run.message_id
+        return self.answered.offered_by if self.answered is not None else None
+
+    @property
+    def first_of_exchange(self) -> int:
+        """The ordinal of the user's message that the run answers."""
+        return self.answered.first_ordinal if self.answered is not None else self.question.ordinal
+
+    @property
+    def began_with(self) -> StoredMessage:
+        """The message with which the exchange began."""
+        return self.unfinished[0] if self.unfinished else self.question
+
+    @property
+    def user_message(self) -> StoredMessage | None:
+        """The user's message that the run answers; None if there is none."""
+        messages = (self.question, *reversed(self.unfinished))
+        return next((message for message in messages if message.role is Role.USER), None)
+
+    @property
+    def asks_no_model(self) -> bool:
+        """True if the request is an exit or a merge. These call no model and are never stopped or given up."""
+        actions = (ConversationAction.EXIT, ConversationAction.MERGE)
+        return isinstance(self.request, ActionRequest) and self.request.action in actions
