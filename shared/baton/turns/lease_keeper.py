@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Self
 
-from baton.domain.threads.events import Event, custom, unsequenced
+from ag_ui.core import BaseEvent
+
+from baton.agents.attempt_context import Attempt
+from baton.domain.threads.events import custom, unsequenced
 from baton.domain.threads.thread import USUAL_TIMES, LeaseMark, LeaseTimes
 from baton.ports.clock import Clock
 from baton.ports.threads.leases import Lease
 from baton.ports.threads.threads import ThreadStore
 from baton.ports.threads.turn_queue import HeldRecord
-from baton.threads.outbox.delivery import Delivery
-from baton.threads.outbox.event_log import EventLog
+from baton.threads.outbox.outbox import Outbox
 
 MIN_PAUSE_SECONDS = 0.01
 MAX_PAUSE_SECONDS = 0.5
@@ -65,6 +67,11 @@ class LeaseHolder:
         return self.is_losing_record or asyncio.get_running_loop().time() - self._renewed_at >= self._times.renew
 
     @property
+    def may_be_lost(self) -> bool:
+        """True if another worker may have taken the lease over: a delayed worker must not send more events."""
+        return self._clock.now() >= self.until - timedelta(seconds=self._times.margin)
+
+    @property
     def is_losing_record(self) -> bool:
         """True if another worker may soon receive, or may have received, the record that the lease needs."""
         return self._record_seconds() < self._times.losing
@@ -77,11 +84,8 @@ class LeaseHolder:
             self._renewed_at = self._vouched_at = at
 
     async def ensure(self, used_seq: int) -> None:
-        """Renew the lease if another worker may have taken it over: a delayed worker must not send more events.
-
-        Raises ``LeaseLost`` if another worker has taken it over.
-        """
-        if self._clock.now() >= self.until - timedelta(seconds=self._times.margin):
+        """Renew the lease if another worker may have taken it over. Raises ``LeaseLost`` if one has."""
+        if self.may_be_lost:
             await self.renew(used_seq)
 
     def note_commit(self) -> None:
@@ -113,29 +117,19 @@ class LeaseKeeper:
     failure instead.
     """
 
-    def __init__(
-        self,
-        holder: LeaseHolder,
-        log: EventLog,
-        delivery: Delivery,
-        *,
-        run_id: str,
-        stop: asyncio.Event,
-        passed_on: asyncio.Event,
-        emit_heartbeat: Callable[[Event], None],
-        times: LeaseTimes = USUAL_TIMES,
-    ) -> None:
+    def __init__(self, holder: LeaseHolder, outbox: Outbox, attempt: Attempt, times: LeaseTimes = USUAL_TIMES) -> None:
         self._holder = holder
-        self._log = log
-        self._delivery = delivery
-        self._run_id = run_id
-        self._stop = stop
-        self._passed_on = passed_on
-        self._emit_heartbeat = emit_heartbeat
+        self._outbox = outbox
+        self._log = outbox.log
+        self._delivery = outbox.delivery
+        self._attempt = attempt
         self._refresh_seconds = times.refresh
-        self._stopping = asyncio.Event()
+        self._is_stopping = False
+        self._is_paused = False
+        """Whether events wait until the lease is sure."""
+        self._wake = asyncio.Event()
         self._error: BaseException | None = None
-        self._last_seq = log.last_seq
+        self._last_seq = self._log.last_seq
         self._heard_at = self._loop_time()
 
     async def __aenter__(self) -> Self:
@@ -146,20 +140,50 @@ class LeaseKeeper:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # Do not cancel the task during a write: the run's tail depends on what was written.
-        self._stopping.set()
-        with contextlib.suppress(asyncio.CancelledError):
-            await asyncio.shield(self._task)
+        self._is_stopping = True
+        self._wake.set()
+        cancelled = error if isinstance(error, asyncio.CancelledError) else None
+        while not self._task.done():  # do not cancel it during a write: the run's tail depends on what was written
+            try:
+                await asyncio.shield(self._task)
+            except asyncio.CancelledError as late:
+                cancelled = late
         if self._error is not None:
-            if self._owner is not None and isinstance(error, asyncio.CancelledError):
+            if self._owner is not None and cancelled is not None:
                 self._owner.uncancel()
             raise self._error from None
+        if cancelled is not None and cancelled is not error:
+            raise cancelled
+
+    def open(self) -> None:
+        """Send the events of the outbox, once the lease is sure."""
+        if self._holder.may_be_lost:
+            self._is_paused = True
+            self._wake.set()
+        else:
+            self._outbox.open()
+
+    def send(self, event: BaseEvent) -> None:
+        """Send the event, or hold it and all later ones back until the lease is sure."""
+        if self._outbox.is_open and self._holder.may_be_lost:
+            self._outbox.close()
+            self.open()
+        self._outbox.send(event)
+
+    async def flush(self) -> None:
+        """Send the events that were held back. Raises ``LeaseLost``."""
+        if self._is_paused:
+            await self._holder.ensure(self._log.last_seq)
+            self._is_paused = False
+            self._outbox.open()
 
     async def _work(self) -> None:
         now = self._loop_time()
         refreshed = now
         try:
-            while not self._stopping.is_set():
+            while not self._is_stopping:
+                self._wake.clear()
+                await self.flush()
                 await self._renew_when_due()
                 now = self._loop_time()
                 if now >= self._log.piece_due:
@@ -172,17 +196,17 @@ class LeaseKeeper:
                     )
                     self._log.is_read = self._delivery.is_log_read
                     refreshed = now
-                if self._run_id in self._delivery.cancelled_runs:
-                    self._stop.set()
+                if self._attempt.run.run_id in self._delivery.cancelled_runs:
+                    self._attempt.stop.set()
                 self._beat(now)
                 due = min(refreshed + self._refresh_seconds, self._log.piece_due, now + MAX_PAUSE_SECONDS)
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout_at(max(due, now + MIN_PAUSE_SECONDS)):
-                        await self._stopping.wait()
+                        await self._wake.wait()
         except Exception as error:  # noqa: BLE001 - raised again in the run's own task
             self._error = error
-            self._passed_on.set()
-            if self._owner is not None and not self._stopping.is_set():
+            self._attempt.passed_on.set()
+            if self._owner is not None and not self._is_stopping:
                 self._owner.cancel()
 
     async def _renew_when_due(self) -> None:
@@ -194,7 +218,7 @@ class LeaseKeeper:
             self._last_seq, self._heard_at = self._log.last_seq, now
         elif now - self._heard_at >= HEARTBEAT_SECONDS:
             self._heard_at = now
-            self._emit_heartbeat(unsequenced(custom("heartbeat", {}), threadId=self._holder.lease.thread_id))
+            self._outbox.send_heartbeat(unsequenced(custom("heartbeat", {}), threadId=self._holder.lease.thread_id))
 
     @staticmethod
     def _loop_time() -> float:

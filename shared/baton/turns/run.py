@@ -255,32 +255,17 @@ class RunExecution:
         """
         self._writes, self._first_token_ms = attempt.writes, None
         self._writes.add(self._zone.keep())
+        self._keeper = keeper = LeaseKeeper(self._holder, self._outbox, attempt, self._services.lease_times)
         dialogue = Dialogue(attempt, self._services.dialogue)
-        keeper = LeaseKeeper(
-            self._holder,
-            self._outbox.log,
-            self._outbox.delivery,
-            run_id=attempt.run.run_id,
-            stop=attempt.stop,
-            passed_on=attempt.passed_on,
-            emit_heartbeat=self._outbox.send_heartbeat,
-            times=self._services.lease_times,
-        )
         beginning = asyncio.ensure_future(self._begin(attempt, writing))
         try:
             async with keeper:
-                answering = asyncio.ensure_future(dialogue.run())
-                answering.add_done_callback(lambda _: self._events.put_nowait(None))
                 try:
-                    await self._send(attempt)
-                    await answering
+                    await dialogue.run()
+                    await keeper.flush()
                 except (LeaseLost, StoreUnavailable):
                     attempt.passed_on.set()
                     raise
-                except Exception as error:  # noqa: BLE001 - sending has failed: the run ends with it
-                    dialogue.fail(error)
-                finally:
-                    await stop_all(answering)  # closes the model's stream
                 has_begun = await beginning
         finally:
             await stop_all(beginning)
@@ -303,20 +288,12 @@ class RunExecution:
                 attempt.stop.set()  # the request to cancel was read while the model was asked already
             if is_new:
                 self._writes.begin()
-                self._outbox.open()
+                self._keeper.open()
         finally:
             if not is_new:
                 attempt.stop.set()
             attempt.opened.set()
         return is_new
-
-    async def _send(self, attempt: Attempt) -> None:
-        """Send the attempt's events up to None. Raises ``LeaseLost`` and ``StoreUnavailable``."""
-        while (event := await self._events.get()) is not None:
-            await self._ensure_lease()
-            self._outbox.send(event)
-            if self._first_token_ms is None and event.type is EventType.TEXT_MESSAGE_CONTENT:
-                self._first_token_ms = self._milliseconds_since(attempt.facts.question)
 
     def _milliseconds_since(self, question: StoredMessage) -> int:
         return max(0, to_millis(self._services.agents.clock.now()) - to_millis(question.timestamp))
@@ -326,7 +303,11 @@ class RunExecution:
         await self._holder.ensure(self._outbox.log.last_seq)
 
     def _begin_attempt(self, facts: RunFacts, snapshot: ThreadSnapshot) -> Attempt:
-        self._events = events = asyncio.Queue[BaseEvent | None]()
+        def emit(event: BaseEvent) -> None:
+            self._keeper.send(event)
+            if self._first_token_ms is None and event.type is EventType.TEXT_MESSAGE_CONTENT:
+                self._first_token_ms = self._milliseconds_since(facts.question)
+
         return begin_attempt(
             facts,
             self._services.agents,
@@ -334,7 +315,7 @@ class RunExecution:
             lease=lambda: self._holder.lease,
             ensure_lease=self._ensure_lease,
             deadline=self._call.deadline,
-            emit=events.put_nowait,
+            emit=emit,
             today=Today.at(facts.question.timestamp, self._zone.name),
             ends_at_once_as=self._ends_at_once_as,
         )

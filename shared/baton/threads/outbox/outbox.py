@@ -15,13 +15,23 @@ Emit = Callable[[Event], None]
 
 
 class Outbox:
-    """The events of one attempt at a run, sent in order. Events sent before ``open`` wait for it."""
+    """The events of one attempt at a run, sent in order. While it is closed, as it is at first, they wait."""
 
     def __init__(self, log: EventLog, delivery: Delivery, emit: Emit) -> None:
         self.log = log
         self.delivery = delivery
         self._emit = emit
         self._waiting: list[BaseEvent] | None = []
+
+    @property
+    def is_open(self) -> bool:
+        """True if events are sent at once."""
+        return self._waiting is None
+
+    def close(self) -> None:
+        """Hold later events back."""
+        if self._waiting is None:
+            self._waiting = []
 
     def open(self) -> None:
         """Send the waiting events, and send later events at once."""
